@@ -1,0 +1,71 @@
+"""The `restore` command: thin layers over the package, one file per command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+import typer
+
+from restore.cli import complete, corrupt, denoise, evaluate, models, study, train
+from restore.errors import RestoreError, UsageError
+
+app = typer.Typer(
+    name="restore",
+    help="Repair damaged images with trained priors and a deterministic fixed-point solver.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("denoise", epilog=denoise.EXAMPLE)(denoise.denoise)
+app.command("complete", epilog=complete.EXAMPLE)(complete.complete)
+app.command("corrupt", epilog=corrupt.EXAMPLE)(corrupt.corrupt)
+app.command("train", epilog=train.EXAMPLE)(train.train)
+app.command("evaluate", epilog=evaluate.EXAMPLE)(evaluate.evaluate)
+app.command("models", epilog=models.MODELS_EXAMPLE)(models.models)
+app.command("info", epilog=models.INFO_EXAMPLE)(models.info)
+app.command("study", epilog=study.EXAMPLE)(study.study)
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; raised so that temporary files are removed on the way out."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def main() -> None:
+    """Run the command line and leave with the exit code that fits: see `restore.errors` for those of faults."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = app(standalone_mode=False) or 0
+        sys.stdout.flush()
+    except RestoreError as fault:
+        code = _say(str(fault), fault.exit_code)
+    except KeyboardInterrupt as stop:
+        number = getattr(stop, "signal_number", signal.SIGINT)
+        code = _say("stopped; the same command goes on (with --skip-existing, or --resume for training)", 128 + number)
+    except Terminated:
+        code = _say("terminated", 128 + signal.SIGTERM)
+    except BrokenPipeError:
+        # Whoever read stdout has gone: nothing is wrong here, and flushing at exit must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as fault:
+        if hasattr(fault, "format_message"):  # the command-line parser's own errors
+            code = _say(fault.format_message(), UsageError.exit_code)
+        elif "RESTORE_DEBUG" in os.environ:
+            raise
+        else:
+            code = _say(f"internal fault, {type(fault).__name__}: {fault}; RESTORE_DEBUG=1 shows where", 1)
+    sys.exit(code)
+
+
+def _say(message: str, code: int) -> int:
+    one_line = " ".join(message.split())
+    print(f"restore: {one_line}", file=sys.stderr)
+    return int(code)

@@ -1,0 +1,293 @@
+"""What denoise and complete share: files in, restored files out, a line of JSON each, and a verdict on the whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from restore.errors import ModelError, PartialFailure, RestoreError, UsageError
+from restore.files import write_atomically
+from restore.images import DEFAULT_MAX_PIXELS, Mask, Picture, check_format, encode, format_of, read_mask, read_picture, shown
+from restore.outputs import expand, plan
+from restore.progress import progress
+
+if TYPE_CHECKING:
+    from restore.restoration import Fit, Restored
+
+Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
+Model = Annotated[str, typer.Option(help="Name or folder of a prior; auto picks one by the size of the image.")]
+Output = Annotated[
+    str | None, typer.Option("-o", "--output", help="File, folder (ending with /), or - for stdout [NAME.restored.png].")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.")]
+SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave out inputs whose output exists.")]
+FitOption = Annotated[Literal["error", "resize"], typer.Option(help="Images of another size than the prior's.")]
+Invert = Annotated[bool, typer.Option("--invert", help="Dark strokes on light: invert for the prior, and back.")]
+Soft = Annotated[bool, typer.Option("--soft", help="Write posterior probabilities as grey levels, not black and white.")]
+Uncertainty = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Write the posterior standard deviation: black is 0, white is 0.5, its maximum."),
+]
+Frame = Annotated[int | None, typer.Option(help="Frame or page of files that hold several, from 0.")]
+MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object per image on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")]
+
+# Images read, restored and written together: what a stopped batch may have to do again.
+CHUNK = 64
+
+STDIO = "-"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options that denoise and complete have in common."""
+
+    model: str
+    output: str | None
+    overwrite: bool
+    skip_existing: bool
+    fit: Fit
+    invert: bool
+    soft: bool
+    uncertainty: str | None
+    frame: int | None
+    max_pixels: int
+    json: bool
+    quiet: bool
+    device: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One image to restore: where it comes from, where the results go, and its mask's file if it has one."""
+
+    source: str
+    target: str
+    uncertainty: Path | None = None
+    mask: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A job with its picture in memory."""
+
+    job: Job
+    picture: Picture
+    mask: Mask | None
+
+
+@dataclass
+class Failures:
+    """Faults of single images: one image's stops the command, one of many is reported and counted."""
+
+    settings: Settings
+    many: bool
+    found: int = 0
+
+    @contextmanager
+    def of(self, job: Job) -> Iterator[None]:
+        try:
+            yield
+        except RestoreError as fault:
+            if self.settings.json:
+                print_json({"input": shown(job.source), "error": str(fault)})
+            if not self.many:
+                raise
+            self.found += 1
+            print(f"restore: {fault}", file=sys.stderr)
+
+
+def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str | None = None) -> None:
+    """Restore every input; see the two commands for what the options mean.
+
+    Raises:
+        RestoreError: of the one input that failed, or PartialFailure if there were several inputs.
+    """
+    if settings.max_pixels < 1:
+        raise UsageError(f"--max-pixels must be at least 1, not {settings.max_pixels}")
+    jobs = _jobs(inputs, settings, masks)
+    failures = Failures(settings, many=len(jobs) > 1)
+    # torch loads here, after everything that can be refused without it has been.
+    from restore.engine import Restorer
+    from restore.zoo import auto
+
+    restorers: dict[str, Restorer] = {}
+    with progress("restored", len(jobs), quiet=settings.quiet or len(jobs) == 1) as meter:
+        for first in range(0, len(jobs), CHUNK):
+            loaded = []
+            for job in jobs[first : first + CHUNK]:
+                with failures.of(job):
+                    loaded.append(_read(job, settings))
+            by_model: dict[str, list[Loaded]] = {}
+            for item in loaded:
+                with failures.of(item.job):
+                    name = auto(item.picture.levels.shape) if settings.model == "auto" else settings.model
+                    if name not in restorers:
+                        restorers[name] = Restorer.load(name, settings.device)
+                    _check_size(item, restorers[name], settings)
+                    by_model.setdefault(name, []).append(item)
+            for name, items in by_model.items():
+                _restore(items, restorers[name], settings, p, failures)
+            meter(min(first + CHUNK, len(jobs)))
+    if failures.found:
+        raise PartialFailure(f"{failures.found} of {len(jobs)} images failed; the messages above say why")
+
+
+def _jobs(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[Job]:
+    if STDIO in inputs or settings.output == STDIO:
+        return [_stdio_job(inputs, settings, masks)]
+    sources = expand(inputs)
+    protected = [Path(masks)] if masks is not None else []
+    pairs = plan(
+        sources,
+        settings.output,
+        overwrite=settings.overwrite,
+        skip_existing=settings.skip_existing,
+        protected=protected,
+    )
+    for _, target in pairs:
+        format_of(target)
+    maps: dict[Path, Path] = {}
+    if settings.uncertainty is not None:
+        left = [source for source, _ in pairs]
+        maps = dict(
+            plan(
+                left,
+                settings.uncertainty,
+                suffix="uncertainty",
+                overwrite=settings.overwrite,
+                skip_existing=False,
+                protected=[*protected, *(target for _, target in pairs)],
+            )
+        )
+        clash = {target for _, target in pairs} & set(maps.values())
+        if clash:
+            raise UsageError(f"{shown(min(clash))}: is the output and the uncertainty map; choose another --uncertainty")
+    return [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in pairs]
+
+
+def _stdio_job(inputs: Sequence[str], settings: Settings, masks: str | None) -> Job:
+    if len(inputs) != 1:
+        raise UsageError("- stands for the only image; name files instead to restore several")
+    target = STDIO if settings.output in (None, STDIO) else str(settings.output)
+    if target == STDIO:
+        if settings.json:
+            raise UsageError("--json and the image cannot both go to stdout; give -o FILE")
+        if sys.stdout.isatty():
+            raise UsageError("a PNG does not belong on a terminal; give -o FILE or redirect stdout")
+    else:
+        plan([Path(inputs[0])], target, overwrite=settings.overwrite, skip_existing=settings.skip_existing)
+    maps = Path(settings.uncertainty) if settings.uncertainty is not None else None
+    if maps is not None:
+        plan([Path(inputs[0])], settings.uncertainty, overwrite=settings.overwrite, skip_existing=False)
+    return Job(inputs[0], target, maps, _mask_of(Path(inputs[0]), masks))
+
+
+def _mask_of(source: Path, masks: str | None) -> Path | None:
+    """The mask of an image: the file given, or the one of the same name in the folder given."""
+    if masks is None:
+        return None
+    folder = Path(masks)
+    return folder / source.name if folder.is_dir() else folder
+
+
+def _read(job: Job, settings: Settings) -> Loaded:
+    source: Any = io.BytesIO(sys.stdin.buffer.read()) if job.source == STDIO else Path(job.source)
+    name = "stdin" if job.source == STDIO else job.source
+    picture = read_picture(source, name=name, frame=settings.frame, max_pixels=settings.max_pixels)
+    check_format(picture, "PNG" if job.target == STDIO else format_of(job.target), name=job.target)
+    mask = None
+    if job.mask is not None:
+        mask = read_mask(job.mask, name=str(job.mask), shape=picture.levels.shape, max_pixels=settings.max_pixels)
+    return Loaded(job, picture, mask)
+
+
+def _check_size(item: Loaded, restorer: Restorer, settings: Settings) -> None:
+    from restore.restoration import size_mismatch
+
+    about = restorer.trained.description
+    shape = item.picture.levels.shape
+    if settings.fit == "error" and shape != about.image_shape:
+        raise ModelError(f"{shown(item.job.source)}: {size_mismatch(shape, about.image_shape, about.name)}")
+
+
+def _restore(
+    items: Sequence[Loaded], restorer: Restorer, settings: Settings, p: float | None, failures: Failures
+) -> None:
+    from restore.restoration import restore_pictures
+
+    started = time.perf_counter()
+    restored, _ = restore_pictures(
+        restorer,
+        [item.picture.pixels for item in items],
+        p=p,
+        hidden=None if items[0].mask is None else [item.mask.hidden for item in items if item.mask is not None],
+        fit=settings.fit,
+        invert=settings.invert,
+    )
+    seconds = (time.perf_counter() - started) / len(items)
+    for item, result in zip(items, restored, strict=True):
+        with failures.of(item.job):
+            _write(item, result, settings)
+            _report(item, result, restorer, settings, p, seconds)
+
+
+def _write(item: Loaded, result: Restored, settings: Settings) -> None:
+    job = item.job
+    values = result.means if settings.soft else result.estimate
+    format = "PNG" if job.target == STDIO else format_of(job.target)
+    content = encode(item.picture, values, format=format, hidden=result.replaced, name=job.target)
+    if job.uncertainty is not None:
+        plain = Picture(item.picture.levels)
+        map_content = encode(plain, 2 * result.deviations, format=format_of(job.uncertainty), name=str(job.uncertainty))
+        write_atomically(job.uncertainty, map_content)
+    if job.target == STDIO:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        write_atomically(job.target, content)
+
+
+def _report(
+    item: Loaded, result: Restored, restorer: Restorer, settings: Settings, p: float | None, seconds: float
+) -> None:
+    notes = (*item.picture.notes, *(item.mask.notes if item.mask else ()), *result.notes)
+    if not settings.quiet:
+        for note in notes:
+            print(f"{shown(item.job.source)}: {note}", file=sys.stderr)
+    if settings.json:
+        print_json(
+            {
+                "input": shown(item.job.source),
+                "output": shown(item.job.target),
+                "model": restorer.trained.description.name,
+                "channel": {"p": p, "mask": None if item.job.mask is None else shown(str(item.job.mask))},
+                "iterations": result.iterations,
+                "converged": result.status == 0,
+                "status": result.status.sentence,
+                "residual": result.residual,
+                "seconds": seconds,
+                "notes": list(notes),
+            }
+        )
+
+
+def print_json(record: dict[str, Any]) -> None:
+    print(json.dumps(record), flush=True)
+
+
+def check_probability(p: float) -> None:
+    """Refuse a flip probability outside [0, 1] before anything is read."""
+    if not 0 <= p <= 1:
+        raise UsageError(f"--p is a flip probability and must lie in [0, 1], not {p}")

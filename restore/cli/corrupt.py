@@ -1,0 +1,75 @@
+"""`restore corrupt`: damage images on purpose, to try a prior on images whose truth is known."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from restore.cli import batch
+from restore.images import DEFAULT_MAX_PIXELS
+
+EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy.png"
+
+
+def corrupt(
+    images: batch.Images,
+    task: Annotated[str, typer.Option(help="flip:P, or patch:SIZE[:FILL] at a random place.")],
+    seed: Annotated[int, typer.Option(help="Seed of the damage.")] = 0,
+    mask_output: Annotated[
+        str | None, typer.Option("--mask-output", metavar="FILE", help="Write the mask of the patch: white = hidden.")
+    ] = None,
+    output: batch.Output = None,
+    overwrite: batch.Overwrite = False,
+    skip_existing: batch.SkipExisting = False,
+    frame: batch.Frame = None,
+    max_pixels: batch.MaxPixels = DEFAULT_MAX_PIXELS,
+    json: batch.Json = False,
+) -> None:
+    """Damage images: flip pixels at random or paint over a patch."""
+    from pathlib import Path
+
+    import numpy as np
+    import torch
+
+    from restore.channels import Occlusion
+    from restore.errors import UsageError
+    from restore.evaluation.tasks import parse_task
+    from restore.files import write_atomically
+    from restore.images import Picture, check_format, encode, format_of, read_picture
+    from restore.outputs import expand, plan
+
+    damage = parse_task(task)
+    if mask_output is not None and damage.mask is None:
+        raise UsageError(f"{task}: hides no pixels, so there is no mask to write; leave --mask-output away")
+    sources = expand(images, suffix="corrupted")
+    pairs = plan(sources, output, suffix="corrupted", overwrite=overwrite, skip_existing=skip_existing)
+    masks: dict[Path, Path] = {}
+    if mask_output is not None:
+        targets = [target for _, target in pairs]
+        planned = plan(
+            [source for source, _ in pairs],
+            mask_output,
+            suffix="mask",
+            overwrite=overwrite,
+            skip_existing=False,
+            protected=targets,
+        )
+        masks = dict(planned)
+    generator = torch.Generator().manual_seed(seed)
+    for source, target in pairs:
+        picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
+        check_format(picture, format_of(target), name=str(target))
+        shape = picture.levels.shape
+        clean = torch.from_numpy(picture.pixels.reshape(1, -1))
+        observed, channel = damage.damage(clean, (shape[0], shape[1]), generator)
+        content = encode(picture, observed.reshape(shape).numpy(), format=format_of(target), name=str(target))
+        if source in masks and isinstance(channel, Occlusion):
+            hidden = channel.hidden.reshape(shape).numpy()
+            black = Picture(np.zeros(shape, np.uint8))
+            write_atomically(
+                masks[source], encode(black, hidden.astype(float), format=format_of(masks[source]), name=str(masks[source]))
+            )
+        write_atomically(target, content)
+        if json:
+            batch.print_json({"input": str(source), "output": str(target), "task": str(damage), "seed": seed})

@@ -1,0 +1,68 @@
+"""`restore evaluate`: how well a prior, or a simple restorer, repairs images whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+EXAMPLE = "Example:  restore evaluate tap-mnist --data mnist --task flip:0.1 --n 1000 --json"
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(help="Name or folder of a prior, or a pseudo-model: ope, nn, median.")],
+    data: Annotated[str, typer.Option(help="Data set by name, or a folder of images, an idx file or .npy.")],
+    task: Annotated[str, typer.Option(help="flip:P, or patch:SIZE[:FILL] at a random place.")],
+    mask: Annotated[
+        Literal["known", "unknown"] | None, typer.Option(help="Patches: whether the restorer sees the mask [known].")
+    ] = None,
+    n: Annotated[int | None, typer.Option("--n", help="Use the first N images of the split [all].")] = None,
+    split: Annotated[Literal["train", "test"], typer.Option(help="Part of the data to restore.")] = "test",
+    threshold: Annotated[
+        int | None, typer.Option(help="Grey level above which a pixel is ink [the prior's; 127 for pseudo-models].")
+    ] = None,
+    neighbours: Annotated[int, typer.Option(help="k of the pseudo-model nn.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the damage.")] = 0,
+    data_root: Annotated[Path | None, typer.Option(help="Where named data sets lie [RESTORE_DATA].")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No notes.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
+) -> None:
+    """Damage images, restore them, and compare with the truth."""
+    import sys
+
+    from restore.errors import ModelError, UsageError
+    from restore.evaluation.baselines import BASELINES, baseline
+    from restore.evaluation.tasks import parse_task
+
+    if n is not None and n < 1:
+        raise UsageError(f"--n must be at least 1, not {n}")
+    damage = parse_task(task, mask)
+
+    import torch
+
+    from restore.data import binarise, load
+    from restore.engine import Restorer
+    from restore.evaluation.evaluate import evaluate as score
+
+    restorer = None if model in BASELINES else Restorer.load(model, device)
+    if threshold is None:
+        threshold = 127 if restorer is None else restorer.trained.description.threshold
+    dataset = load(data, split=split, root=data_root)
+    if not quiet:
+        for note in dataset.notes:
+            print(f"{data}: {note}", file=sys.stderr)
+    shape = (dataset.images.shape[1], dataset.images.shape[2])
+    truth = torch.from_numpy(binarise(dataset.images[:n], threshold))
+    generator = torch.Generator().manual_seed(seed)
+    if restorer is None:
+        training = torch.from_numpy(binarise(load(data, split="train", root=data_root).images, threshold))
+        simple = baseline(model, training, shape, neighbours)
+        report = score(simple.restore, truth, damage, shape, generator)
+    else:
+        about = restorer.trained.description
+        if about.image_shape != shape:
+            raise ModelError(f"{data}: images of shape {shape} do not fit {about.name}, which knows {about.image_shape}")
+        report = score(lambda y, channel: restorer.restore(y, channel).means[0], truth, damage, shape, generator)
+    print(report.as_json() if json else report.as_text())

@@ -1,0 +1,47 @@
+"""`restore models` and `restore info`: what priors there are and what each says about itself. No torch needed."""
+
+from __future__ import annotations
+
+import json as json_module
+from typing import Annotated
+
+import typer
+
+MODELS_EXAMPLE = "Example:  restore models --json"
+INFO_EXAMPLE = "Example:  restore info tap-mnist"
+
+
+def models(json: Annotated[bool, typer.Option("--json", help="One JSON object per prior.")] = False) -> None:
+    """List the published priors and those trained here."""
+    from restore import zoo
+
+    published = zoo.published_folder()
+    for folder in zoo.folders():
+        about = zoo.describe(folder)
+        origin = "published" if folder.parent == published else "yours"
+        height, width = about.image_shape
+        if json:
+            facts = {"name": folder.name, "origin": origin, "width": width, "height": height, "hidden": about.hidden}
+            print(json_module.dumps(facts | {"data": about.data, "method": about.method, "folder": str(folder)}))
+        else:
+            print(f"{folder.name:24} {origin:10} {width}x{height:<5} {about.hidden:>5} hidden units  {about.method} on {about.data}")
+
+
+def info(
+    model: Annotated[str, typer.Argument(help="Name or folder of a prior.")],
+    json: Annotated[bool, typer.Option("--json", help="The header of the weights file as JSON.")] = False,
+) -> None:
+    """Show the card of a prior."""
+    import dataclasses
+
+    from restore import zoo
+
+    folder = zoo.find(model)
+    about = zoo.describe(folder)
+    card = folder / zoo.CARD
+    if json:
+        print(json_module.dumps(dataclasses.asdict(about) | {"folder": str(folder)}))
+    elif card.exists():
+        print(card.read_text().rstrip())
+    else:
+        print(f"{about.name}: no card; --json shows the header of its weights")

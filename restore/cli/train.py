@@ -1,0 +1,81 @@
+"""`restore train`: a recipe becomes a prior."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLE = "Example:  restore train training/tap-mnist-100.toml --data path/to/data"
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(help="Recipe (TOML); see training/ for those of the published priors.")],
+    data: Annotated[
+        str | None,
+        typer.Option(help="Where the recipe's named data set lies, or other data: a folder of images, idx or .npy."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the prior [user model folder, by the name].")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="Folder for checkpoints and log.jsonl [runs/NAME].", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest checkpoint.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a prior of the same name.")] = False,
+    threads: Annotated[int, typer.Option(help="CPU threads; 0 takes torch's default. Part of what fixes the bits.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
+    max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Train a prior as a recipe says; stop it at any time and go on with --resume."""
+    from restore import zoo
+    from restore.errors import OutputError, TrainingError, UsageError
+    from restore.learning.recipe import read_recipe
+
+    settings = read_recipe(recipe)
+    if threads < 0:
+        raise UsageError(f"--threads must not be negative, not {threads}")
+    target = output or zoo.user_folder() / settings.name
+    if (target / zoo.WEIGHTS).exists() and not overwrite:
+        raise OutputError(f"{target}: holds a prior already; give --overwrite or another -o")
+    if output is None and (zoo.published_folder() / settings.name).exists():
+        raise OutputError(f"{settings.name}: is the name of a published prior; choose another name, or give -o")
+
+    import torch
+
+    from restore.data import binarise, load
+    from restore.devices import pick_device
+    from restore.learning.card import write_card
+    from restore.learning.fit import last_record
+    from restore.learning.pipeline import train as train_prior
+    from restore.progress import progress
+
+    if threads:
+        torch.set_num_threads(threads)
+    where = pick_device(device)
+    root = Path(data) if data is not None and (Path(data) / settings.data.source).is_dir() else None
+    source = settings.data.source if data is None or root is not None else data
+    dataset = load(source, split="train", root=root, max_bad=max_bad)
+    for note in dataset.notes:
+        print(f"{source}: {note}", file=sys.stderr)
+    images = torch.from_numpy(binarise(dataset.images, settings.data.threshold)).to(where)
+    folder = run or Path("runs") / settings.name
+    height, width = dataset.images.shape[1:]
+    with progress(settings.name, settings.training.epochs, quiet=quiet) as meter:
+        prior = train_prior(
+            settings,
+            images,
+            (height, width),
+            folder,
+            fingerprint=dataset.fingerprint,
+            resume=resume,
+            meter=meter,
+        )
+    seconds = last_record(folder)["seconds"]
+    card = write_card(prior, settings, recipe.read_text(), len(images), seconds, str(where))
+    zoo.save(target, prior, card, TrainingError)
+    if not quiet:
+        print(f"{target}: trained in {seconds / 60:.1f} minutes", file=sys.stderr)

@@ -1,0 +1,6 @@
+"""Data sets and image folders as arrays, with splits and checksummed downloads."""
+
+from restore.data.dataset import Dataset, Split, binarise, overlap
+from restore.data.loading import load
+
+__all__ = ["Dataset", "Split", "binarise", "load", "overlap"]

@@ -1,0 +1,129 @@
+"""A data set in memory, what may be wrong with one, and its black-and-white form."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restore.errors import InputError, TrainingError, UsageError
+from restore.images import check_unit_range, shown
+
+Split: TypeAlias = Literal["train", "test"]
+Images: TypeAlias = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Grey images of one size.
+
+    Attributes:
+        images: shape (N, H, W), 0 = black to 255 = white.
+        name: the name or path it was loaded by.
+        split: "train" or "test".
+        notes: one sentence for everything a user should know about the data (files skipped, duplicates, ...).
+    """
+
+    images: Images
+    name: str
+    split: Split
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of shape and pixels: equal exactly for the same images in the same order."""
+        digest = hashlib.sha256(repr(self.images.shape).encode())
+        digest.update(np.ascontiguousarray(self.images).data)
+        return digest.hexdigest()
+
+
+def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()) -> Dataset:
+    """The data set of these images, with notes on what is odd about them.
+
+    Constant images, duplicates and constant pixels are legitimate data (a blank page, a margin), so they are reported
+    and kept.
+
+    Raises:
+        TrainingError: if there is no image, no pixel, or a single image to train on.
+    """
+    if images.size == 0:
+        raise TrainingError(
+            f"{shown(name)}: the data set is empty (images of shape {images.shape}); give it some images"
+        )
+    if split == "train" and len(images) == 1:
+        raise TrainingError(f"{shown(name)}: one image is not enough to train on; give at least two")
+    return Dataset(images, name, split, notes + _remarks(images))
+
+
+def overlap(first: Dataset, second: Dataset) -> int:
+    """How many images of `second` are also in `first`: a test set should share none with its training set."""
+    if first.images.shape[1:] != second.images.shape[1:]:
+        return 0
+    return int(np.isin(_rows(second.images), _rows(first.images)).sum())
+
+
+def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
+    """Black and white: 1 where a pixel is brighter than the threshold, else 0.
+
+    Args:
+        images: shape (N, H, W), uint8.
+        threshold: 0 to 254; the default is the one of the papers.
+
+    Returns:
+        Shape (N, H·W), float32, rows in reading order.
+
+    Raises:
+        UsageError: if the threshold would make every image black.
+    """
+    if not 0 <= threshold <= 254:
+        raise UsageError(f"the threshold must lie in 0..254, not {threshold}")
+    return (_flat(images) > threshold).astype(np.float32)
+
+
+def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:
+    """Any accepted number type as uint8 grey levels, with a note where that needed a decision.
+
+    Args:
+        values: bool, uint8, or floating point in [0, 1].
+        name: what to call the data in messages.
+
+    Raises:
+        InputError: for any other type, or a value out of range, NaN included.
+    """
+    if values.dtype == np.bool_:
+        return values.astype(np.uint8) * np.uint8(255), ()
+    if values.dtype == np.uint8:
+        if values.size and values.max() == 1:
+            # Grey levels 0 and 1 would all fall below any sensible threshold; nobody means that.
+            return np.where(values > 0, np.uint8(255), np.uint8(0)), (
+                "its values are 0 and 1: read as black and white",
+            )
+        return np.array(values), ()
+    if np.issubdtype(values.dtype, np.floating):
+        check_unit_range(values, name=name)
+        return np.rint(values * 255).astype(np.uint8), ()
+    raise InputError(f"{shown(name)}: pixels are {values.dtype}; store them as uint8, bool, or floats in [0, 1]")
+
+
+def _remarks(images: Images) -> tuple[str, ...]:
+    flat = _flat(images)
+    counted = (
+        (int((flat == flat[:, :1]).all(axis=1).sum()), f"of {len(flat)} images have the same value in every pixel"),
+        (len(flat) - len(np.unique(_rows(images))), f"of {len(flat)} images repeat an earlier one"),
+        (int((flat == flat[:1]).all(axis=0).sum()), f"of {flat.shape[1]} pixels have the same value in every image"),
+    )
+    return tuple(f"{count} {what}" for count, what in counted if count)
+
+
+def _flat(images: Images) -> Images:
+    return images.reshape(len(images), math.prod(images.shape[1:]))
+
+
+def _rows(images: Images) -> NDArray[Any]:
+    """Each image as one opaque value, so that numpy can sort and compare whole images."""
+    flat = np.ascontiguousarray(_flat(images))
+    return flat.view(np.dtype((np.void, flat.shape[1]))).ravel()

@@ -1,0 +1,93 @@
+"""Downloads that are either the published file, byte for byte, or an error."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import urllib.request
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+
+from restore.errors import InputError, OutputError
+from restore.files import write_atomically
+from restore.images import shown
+
+_SECONDS_WITHOUT_DATA = 30
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A published file.
+
+    Attributes:
+        name: its file name.
+        size: in bytes; nothing longer is ever read.
+        sha256: of its content, in hex.
+        mirrors: the addresses of the folders it is published in, in the order to try them.
+    """
+
+    name: str
+    size: int
+    sha256: str
+    mirrors: tuple[str, ...]
+
+
+def fetch(file: RemoteFile, folder: Path) -> Path:
+    """The file within `folder`, downloaded unless an intact copy is there already; a damaged copy is removed.
+
+    Returns:
+        The path of a file whose checksum is right.
+
+    Raises:
+        InputError: if no mirror gave the file; the message says why for each. Nothing is left behind.
+        OutputError: if the folder cannot be written.
+    """
+    target = folder / file.name
+    if _intact(target, file):
+        return target
+    with contextlib.suppress(OSError):
+        target.unlink()
+    content = _first_intact(file)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise OutputError(
+            f"{shown(folder)}: cannot be made ({fault.strerror}); set RESTORE_DATA to another place"
+        ) from fault
+    write_atomically(target, content)
+    return target
+
+
+def _first_intact(file: RemoteFile) -> bytes:
+    faults = []
+    for mirror in file.mirrors:
+        address = mirror.rstrip("/") + "/" + file.name
+        try:
+            content = _get(address, file.size)
+        except (OSError, HTTPException) as fault:
+            # urllib's own URLError and HTTPError are OSErrors; HTTPException is an answer that makes no sense.
+            faults.append(f"{address}: {getattr(fault, 'reason', None) or fault or type(fault).__name__}")
+            continue
+        if _matches(content, file):
+            return content
+        faults.append(f"{address}: checksum mismatch ({len(content)} of {file.size} bytes)")
+    raise InputError(f"{file.name}: could not be downloaded ({'; '.join(faults) or 'no mirror is known'})")
+
+
+def _get(address: str, size: int) -> bytes:
+    # One byte more than expected is enough to fail the checksum; a mirror cannot fill the memory.
+    with urllib.request.urlopen(address, timeout=_SECONDS_WITHOUT_DATA) as answer:
+        content: bytes = answer.read(size + 1)
+    return content
+
+
+def _intact(path: Path, file: RemoteFile) -> bool:
+    try:
+        return path.stat().st_size == file.size and _matches(path.read_bytes(), file)
+    except OSError:
+        return False
+
+
+def _matches(content: bytes, file: RemoteFile) -> bool:
+    return hashlib.sha256(content).hexdigest() == file.sha256

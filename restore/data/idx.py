@@ -1,0 +1,70 @@
+"""Reading idx files, the form MNIST comes in: four bytes of type and rank, the sizes, then the values."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from restore.data.dataset import Images
+from restore.errors import InputError
+from restore.images import shown
+
+GZIP = b"\x1f\x8b"
+UINT8 = b"\0\0\x08"
+
+# Deflate cannot expand data by more than this, so a header that promises more than that is known to lie before anything
+# is allocated for it.
+_EXPANSION = 1032
+_MAX_BYTES = 4 << 30
+
+
+def read_idx(path: Path) -> Images:
+    """The images of an idx file, gzipped or not.
+
+    Returns:
+        Shape (N, H, W), uint8; N may be 0.
+
+    Raises:
+        InputError: if the file cannot be read, is damaged, truncated or padded, or holds anything but grey images.
+    """
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == GZIP
+            raw.seek(0)
+            limit = min(path.stat().st_size * (_EXPANSION if packed else 1), _MAX_BYTES)
+            if not packed:
+                return _parse(raw, path, limit)
+            with gzip.GzipFile(fileobj=raw) as unpacked:
+                return _parse(unpacked, path, limit)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
+        raise InputError(f"{shown(path)}: the gzip data is damaged ({fault}); get the file again") from fault
+    except OSError as fault:
+        raise InputError(f"{shown(path)}: cannot be read ({fault.strerror or fault})") from fault
+
+
+def _parse(stream: io.BufferedIOBase, path: Path, limit: int) -> Images:
+    header = stream.read(4)
+    if len(header) < 4 or header[:3] != UINT8:
+        raise InputError(f"{shown(path)}: not an idx file of bytes (it must begin with 00 00 08)")
+    if header[3] != 3:
+        raise InputError(f"{shown(path)}: holds {header[3]}-dimensional data (labels?), not images (N, H, W)")
+    sizes = stream.read(12)
+    if len(sizes) < 12:
+        raise InputError(f"{shown(path)}: ends within its header; get the file again")
+    shape = tuple(int(size) for size in np.frombuffer(sizes, dtype=">u4"))
+    wanted = math.prod(shape)
+    if wanted > limit:
+        raise InputError(
+            f"{shown(path)}: its header promises {wanted} bytes, more than the file can hold; get the file again"
+        )
+    # One byte more than wanted tells a padded file, and reading to the end is what checks gzip's own checksum.
+    values = stream.read(wanted + 1)
+    if len(values) != wanted:
+        fault = "more" if len(values) > wanted else "fewer"
+        raise InputError(f"{shown(path)}: holds {fault} bytes than its header promises ({wanted}); get the file again")
+    return np.frombuffer(values, dtype=np.uint8).reshape(shape).copy()

@@ -1,0 +1,65 @@
+"""Data sets known by name: the contract each of them fulfils, and where its files are looked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from restore.data.dataset import Images, Split
+from restore.data.download import RemoteFile, fetch
+from restore.errors import InputError
+from restore.images import shown
+
+VARIABLE = "RESTORE_DATA"
+
+
+@dataclass(frozen=True)
+class NamedSet:
+    """A published data set.
+
+    Attributes:
+        name: what users call it; also the name of its folder under RESTORE_DATA and in the cache.
+        files: the files each split is read from; none for a set that is computed.
+        read: from the paths of those files to images (N, H, W); raises InputError if they hold anything else.
+    """
+
+    name: str
+    files: Mapping[Split, tuple[RemoteFile, ...]]
+    read: Callable[[Split, tuple[Path, ...]], Images]
+
+
+def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Images:
+    """The images of one split, from the user's own copy, else from the cache, else downloaded into the cache.
+
+    Args:
+        known: the data set.
+        split: "train" or "test".
+        root: the folder that holds one folder per data set; by default the environment variable RESTORE_DATA.
+
+    Raises:
+        InputError: if a file is nowhere to be had or does not hold what it should.
+        OutputError: if the cache cannot be written.
+    """
+    return known.read(split, tuple(_locate(file, known.name, root) for file in known.files[split]))
+
+
+def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
+    own = root or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+    if own is not None:
+        # Copies of the user's own may be packed differently or not at all, so they are judged by their content only.
+        for candidate in (own / name / file.name, own / name / file.name.removesuffix(".gz")):
+            if candidate.is_file():
+                return candidate
+    try:
+        return fetch(file, _cache() / name)
+    except InputError as fault:
+        place = shown(own / name) if own is not None else f"a folder {name} below the folder that {VARIABLE} names"
+        raise InputError(f"{name}: {fault}; put the file into {place}") from fault
+
+
+def _cache() -> Path:
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("restore"))

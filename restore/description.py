@@ -1,0 +1,106 @@
+"""What a prior says about itself in the header of its weights file: readable without loading a single weight."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from restore.errors import ModelError, UsageError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Inference:
+    """How a prior restores: its solver, and how many starts it gives the solver.
+
+    Attributes:
+        solver: the fixed point.
+        max_iter: iteration limit per start.
+        tol: a start has converged when no mean moves by more than this in one iteration.
+        damping: share of the old value kept at each update, in [0, 1).
+        modes: how many of its own modes the prior carries as possible starts.
+        starts: starts per image: the pointwise estimate, and the modes nearest to the evidence.
+    """
+
+    solver: Literal["tap", "mean_field"] = "tap"
+    max_iter: int = 200
+    tol: float = 1e-4
+    damping: float = 0.5
+    modes: int = 2000
+    starts: int = 11
+
+    def __post_init__(self) -> None:
+        if self.max_iter < 1 or self.starts < 1:
+            raise UsageError(f"max_iter and starts must be at least 1, not {self.max_iter} and {self.starts}")
+        if self.modes < 0:
+            raise UsageError(f"modes must not be negative, not {self.modes}")
+        if not self.tol >= 0 or not 0 <= self.damping < 1:
+            raise UsageError(f"tol must be >= 0 and damping in [0, 1), not {self.tol} and {self.damping}")
+
+
+@dataclass(frozen=True)
+class Description:
+    """The facts about a prior that decide how it is used.
+
+    Attributes:
+        name: published or chosen name.
+        image_shape: height and width of the images it knows, in pixels.
+        hidden: number of hidden units.
+        threshold: a pixel is 1 when its grey level, 0 to 255, is above this.
+        data: what it was trained on.
+        method: the learner that trained it.
+        recipe: SHA-256 of the recipe.
+        inference: its solver.
+        family, visible, hidden_type: kind of machine and of its units.
+        licence: under which its weights are given.
+    """
+
+    name: str
+    image_shape: tuple[int, int]
+    hidden: int
+    threshold: int
+    data: str
+    method: str
+    recipe: str = ""
+    inference: Inference = field(default_factory=Inference)
+    family: str = "rbm"
+    visible: str = "bernoulli"
+    hidden_type: str = "bernoulli"
+    licence: str = "Apache-2.0"
+
+    @property
+    def pixels(self) -> int:
+        return self.image_shape[0] * self.image_shape[1]
+
+    def to_header(self) -> dict[str, str]:
+        """Metadata of a safetensors header: texts only."""
+        facts = dataclasses.asdict(self) | {"format_version": FORMAT}
+        return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
+
+    @classmethod
+    def from_header(cls, header: Mapping[str, str] | None, where: str) -> Description:
+        """Read the metadata of a weights file.
+
+        Raises:
+            ModelError: if it is no prior of ours, incomplete, or of a newer format; `where` names it in the message.
+        """
+        if not header or "format_version" not in header:
+            raise ModelError(f"{where}: holds no prior of this package; train one with `restore train`")
+        try:
+            version = int(header["format_version"])
+            if version > FORMAT:
+                raise ModelError(f"{where}: written in format {version}, this version reads {FORMAT}; update the package")
+            texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
+            facts = {key: value if key in texts else json.loads(value) for key, value in header.items()}
+            del facts["format_version"]
+            shape = tuple(int(length) for length in facts.pop("image_shape"))
+            inference = Inference(**facts.pop("inference"))
+            if len(shape) != 2 or min(shape) < 1 or facts["family"] != "rbm":
+                raise ValueError(f"{facts['family']} of shape {shape}")
+            return cls(image_shape=(shape[0], shape[1]), inference=inference, **facts)
+        except (ValueError, TypeError, KeyError, AttributeError) as fault:
+            raise ModelError(f"{where}: its description is damaged ({fault}); get the file again") from fault

@@ -1,0 +1,22 @@
+"""Choosing where to compute."""
+
+from __future__ import annotations
+
+import torch
+
+from restore.errors import UsageError
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """The device called "auto" (CUDA where there is one), "cpu", "cuda" or "cuda:N".
+
+    Raises:
+        UsageError: if there is no such device; the message lists those there are.
+    """
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "auto":
+        return torch.device("cuda" if count else "cpu")
+    known = ["cpu", *(["cuda"] if count else []), *(f"cuda:{index}" for index in range(count))]
+    if name not in known:
+        raise UsageError(f"--device {name}: there is no such device here; choose one of auto, {', '.join(known)}")
+    return torch.device(name)

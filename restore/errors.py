@@ -1,0 +1,48 @@
+"""The one exception family of the package, and the exit code each member has on the command line.
+
+Every message is one line that names the file or the argument at fault and says what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class RestoreError(Exception):
+    """Base of every error this package raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(RestoreError, ValueError):
+    """An argument or a value is wrong (exit code 2)."""
+
+    exit_code = 2
+
+
+class InputError(RestoreError, ValueError):
+    """An input image or mask cannot be used (exit code 3)."""
+
+    exit_code = 3
+
+
+class ModelError(RestoreError):
+    """A model is unknown, damaged, or does not fit the image (exit code 4)."""
+
+    exit_code = 4
+
+
+class OutputError(RestoreError, OSError):
+    """A result cannot be written (exit code 5)."""
+
+    exit_code = 5
+
+
+class PartialFailure(RestoreError):
+    """Some of many inputs failed; the others were restored (exit code 6)."""
+
+    exit_code = 6
+
+
+class TrainingError(RestoreError):
+    """A data set, a run folder or a checkpoint cannot be used for training (exit code 7)."""
+
+    exit_code = 7

@@ -1,0 +1,160 @@
+"""What a trained prior has to beat: simple restorers of binary images, under the names of pseudo-models.
+
+All of them read an observation through `channel.evidence` alone, so they serve every channel: the sign of a pixel's
+field is what was seen there, zero is a hidden pixel, and ±CERTAIN one that is known exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d
+
+from restore.channels import Channel
+from restore.channels.bit_flip import CERTAIN
+from restore.errors import UsageError
+
+BASELINES = ("ope", "nn", "median")
+
+
+class Baseline(Protocol):
+    """A restorer without a trained prior."""
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        """The probability of ink of every pixel; observed and result have shape (N, D)."""
+
+
+def baseline(name: str, images: Tensor, image_shape: tuple[int, int], neighbours: int = 1) -> Baseline:
+    """The baseline of that name.
+
+    Args:
+        name: one of `BASELINES`.
+        images: binary training images, shape (N, D); `median` does not look at them.
+        image_shape: (H, W), with D = H·W.
+        neighbours: the k of `nn`.
+
+    Raises:
+        UsageError: if there is no such baseline, or k is not in 1..N.
+    """
+    if name == "ope":
+        return PointwiseEstimate.fit(images)
+    if name == "nn":
+        return NearestNeighbours(images, neighbours)
+    if name == "median":
+        return Median(image_shape)
+    raise UsageError(f"there is no baseline {name!r}; the baselines are {', '.join(BASELINES)}")
+
+
+@dataclass(frozen=True)
+class PointwiseEstimate:
+    """The optimal estimate if pixels were independent: σ(logit(m_i) + evidence_i).
+
+    TAP machine, sec. VII.D, eq. 46 with the sign of the evidence corrected.
+
+    Attributes:
+        log_odds: logit of the training mean m of every pixel; shape (D,).
+    """
+
+    log_odds: Tensor
+
+    @classmethod
+    def fit(cls, images: Tensor) -> PointwiseEstimate:
+        """From training images (N, D); one image of ink and one of paper are added, so that no pixel is certain."""
+        mean = (images.sum(dim=0, dtype=torch.float64) + 1) / (len(images) + 2)
+        return cls(torch.logit(mean).float())
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        return torch.sigmoid(self.log_odds.to(observed) + channel.evidence(observed).linear)
+
+
+@dataclass(frozen=True)
+class NearestNeighbours:
+    """The mean of the k training images under which the observation is most likely.
+
+    log p(y | x) is evidence·x up to a constant, so one matrix product ranks all training images. For bit flips that is
+    the order of Hamming distances, for a known hole that of the distances over visible pixels.
+
+    Attributes:
+        images: binary training images, shape (N, D).
+        neighbours: k, in 1..N.
+        keep_known: return pixels that are known exactly as they are, instead of the neighbours' (completion needs that;
+            the study of the TAP machine paper does not do it at p = 0).
+        block: images restored at a time; memory is block·N numbers.
+    """
+
+    images: Tensor
+    neighbours: int = 1
+    keep_known: bool = True
+    block: int = 1000
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.neighbours <= len(self.images):
+            raise UsageError(f"{self.neighbours} neighbours were asked of {len(self.images)} training images")
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        evidence = channel.evidence(observed).linear
+        # A positive factor changes no order. With this one the fields of a uniform channel are ±1, so that scores are
+        # whole numbers, and ties are ties however a sum is rounded.
+        scaled = evidence / evidence.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny)
+        exemplars = self.images.to(evidence)
+        found = torch.cat([self._mean_of_nearest(part, exemplars) for part in scaled.split(self.block)])
+        return _keeping_known(found, evidence) if self.keep_known else found
+
+    def _mean_of_nearest(self, evidence: Tensor, exemplars: Tensor) -> Tensor:
+        scores = evidence @ exemplars.T
+        if self.neighbours == 1:
+            return exemplars[scores.argmax(dim=1)]
+        return exemplars[scores.topk(self.neighbours, dim=1).indices].mean(dim=1)
+
+
+@dataclass(frozen=True)
+class Median:
+    """The 3x3 median of a binary image: every pixel becomes what most of the observed pixels around it are.
+
+    The result is the share of ink among them, which rounds to the median; beyond the border there are no votes. Hidden
+    pixels have no vote either, and pixels that are known exactly stay. Holes are filled from their rim inwards, each
+    ring voting once it has a value.
+
+    Attributes:
+        image_shape: (H, W).
+    """
+
+    image_shape: tuple[int, int]
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        evidence = channel.evidence(observed).linear
+        shares = _shares(self._as_images(evidence > 0), self._as_images(evidence != 0))
+        return _keeping_known(shares.reshape(observed.shape).to(observed), evidence)
+
+    def _as_images(self, flat: Tensor) -> Tensor:
+        return flat.reshape(-1, 1, *self.image_shape)
+
+
+def _shares(ink: Tensor, voting: Tensor) -> Tensor:
+    """Share of ink among the votes in every 3x3 window, of boolean images (N, 1, H, W); 1/2 if nobody ever votes.
+
+    In float64: a tie must be exactly 1/2.
+    """
+    shares = torch.full_like(ink, 0.5, dtype=torch.float64)
+    reached = torch.zeros_like(voting)
+    # Each pass reaches one pixel further, so the longer side bounds their number; images without holes take one.
+    for _ in range(max(ink.shape[-2:])):
+        votes = _sum3x3(voting)
+        now = (votes > 0) & ~reached
+        if not bool(now.any()):
+            break
+        shares = torch.where(now, _sum3x3(ink & voting) / votes, shares)
+        ink = torch.where(voting, ink, shares > 0.5)
+        reached = voting = reached | now
+    return shares
+
+
+def _sum3x3(votes: Tensor) -> Tensor:
+    return avg_pool2d(votes.double(), 3, stride=1, padding=1, divisor_override=1)
+
+
+def _keeping_known(restored: Tensor, evidence: Tensor) -> Tensor:
+    return torch.where(evidence.abs() >= CERTAIN, (evidence > 0).to(restored), restored)

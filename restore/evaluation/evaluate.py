@@ -1,0 +1,138 @@
+"""`evaluate`: damage, restore, compare."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from restore.channels import Channel
+from restore.errors import ModelError
+from restore.evaluation import metrics
+from restore.evaluation.metrics import Score, summary
+from restore.evaluation.tasks import Task
+
+# From observed images (N, D) and the channel they came through to the probability of ink (or the value) of each pixel.
+Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a restorer achieved on a task.
+
+    Attributes:
+        task: the task.
+        n: number of images.
+        error_all: share of wrong pixels among all.
+        error_changed: share of wrong pixels among those the corruption changed, pooled over images.
+        mcc: Matthews correlation, mean over images.
+        psnr: in decibels; None unless values, not ink, were restored.
+        ssim: None likewise.
+        seconds: wall-clock time of the restoration alone.
+    """
+
+    task: Task
+    n: int
+    error_all: Score
+    error_changed: Score
+    mcc: Score
+    psnr: Score | None
+    ssim: Score | None
+    seconds: float
+
+    @property
+    def grey(self) -> bool:
+        """Whether the report is about values in [0, 1] rather than ink."""
+        return self.psnr is not None
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values that JSON has: shares in [0, 1]; None for what is undefined or infinite."""
+        scores = {name: _plain(score) for name, score in self._scores().items()}
+        return {"task": str(self.task), "mask": self.task.mask, "n": self.n, **scores, "seconds": self.seconds}
+
+    def as_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(self.as_dict(), allow_nan=False)
+
+    def as_text(self) -> str:
+        """A few lines for people; errors in per cent."""
+        mask = f", mask {self.task.mask}" if self.task.mask else ""
+        lines = [f"{self.task}{mask}: {self.n} images in {self.seconds:.2f} s"]
+        for name, score in self._scores().items():
+            label, factor, unit, digits = _SHOWN[name]
+            value, error = score.mean * factor, score.standard_error * factor
+            lines.append(f"  {label:<30} {value:8.{digits}f} ± {error:.{digits}f}{unit}")
+        return "\n".join(lines)
+
+    def _scores(self) -> dict[str, Score]:
+        scores = {name: getattr(self, name) for name in _SHOWN}
+        return {name: score for name, score in scores.items() if score is not None}
+
+
+_SHOWN = {
+    "error_all": ("wrong pixels", 100, " %", 3),
+    "error_changed": ("wrong among changed pixels", 100, " %", 2),
+    "mcc": ("Matthews correlation", 1, "", 4),
+    "psnr": ("PSNR", 1, " dB", 2),
+    "ssim": ("SSIM", 1, "", 4),
+}
+
+
+def evaluate(
+    restorer: Restorer,
+    truth: Tensor,
+    task: Task,
+    image_shape: tuple[int, int],
+    generator: torch.Generator,
+    *,
+    grey: bool = False,
+) -> Report:
+    """Damage images, have them restored, and score the result.
+
+    Args:
+        restorer: from observed images (N, D) and a channel to the restored ones (N, D), in [0, 1].
+        truth: shape (N, D), binary, or values in [0, 1] if `grey`; N >= 1.
+        task: see `parse_task`.
+        image_shape: (H, W), with D = H·W.
+        generator: the only source of randomness here: its seed fixes the damage.
+        grey: the restorer returns values, not probabilities of ink: PSNR and SSIM are reported too.
+
+    Raises:
+        UsageError: if the task does not fit the images.
+        ModelError: if the restorer returns another shape, or NaN.
+    """
+    observed, channel = task.damage(truth, image_shape, generator)
+    start = time.perf_counter()
+    # Fetching the result waits for a device that works asynchronously, so the time is that of the whole work.
+    restored = restorer(observed, channel).cpu()
+    seconds = time.perf_counter() - start
+    truth, observed = truth.cpu(), observed.cpu()
+    if restored.shape != truth.shape:
+        raise ModelError(f"the restorer returned shape {tuple(restored.shape)} for images of {tuple(truth.shape)}")
+    if bool(restored.isnan().any()):
+        raise ModelError(
+            f"the restorer returned NaN for {int(restored.isnan().any(dim=1).sum())} of {len(truth)} images"
+        )
+    return Report(
+        task=task,
+        n=len(truth),
+        error_all=summary(metrics.error_all(truth, restored)),
+        error_changed=summary(
+            metrics.error_changed(truth, restored, observed), metrics.changed_pixels(truth, observed)
+        ),
+        mcc=summary(metrics.matthews(truth, restored)),
+        psnr=summary(metrics.psnr(truth, restored)) if grey else None,
+        ssim=summary(metrics.ssim(truth, restored, image_shape)) if grey else None,
+        seconds=seconds,
+    )
+
+
+def _plain(score: Score) -> dict[str, float | int | None]:
+    values = {"mean": score.mean, "standard_error": score.standard_error}
+    return {**{name: value if math.isfinite(value) else None for name, value in values.items()}, "n": score.n}

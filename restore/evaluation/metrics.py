@@ -1,0 +1,127 @@
+"""Scores of restored images, one number per image, and their mean over images.
+
+Images are rows: truth, observed and restored have shape (N, D). A binary image is ink (1) or paper (0); a restored one
+may hold probabilities of ink, which are rounded: ink where they exceed 1/2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from restore.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over images and its standard error (NaN for fewer than two images).
+
+    Attributes:
+        mean: NaN if no image has the score.
+        standard_error: of the mean.
+        n: the number of images that have the score.
+    """
+
+    mean: float
+    standard_error: float
+    n: int
+
+
+def error_all(truth: Tensor, restored: Tensor) -> Tensor:
+    """Share of wrong pixels among all pixels ("All" in CRBM-BP, tables 1-3); shape (N,), in [0, 1]."""
+    return _wrong(truth, restored).double().mean(dim=1)
+
+
+def error_changed(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
+    """Share of wrong pixels among those the corruption changed ("Changed" in CRBM-BP, tables 1-3).
+
+    Returns:
+        Shape (N,), in [0, 1]; NaN for an image of which nothing was changed.
+    """
+    changed = truth != observed
+    # 0/0 is NaN, which is what an image without changed pixels has here.
+    return (_wrong(truth, restored) & changed).sum(dim=1).double() / changed.sum(dim=1).double()
+
+
+def changed_pixels(truth: Tensor, observed: Tensor) -> Tensor:
+    """Number of pixels the corruption changed; shape (N,). The weights that make a pooled share of `error_changed`."""
+    return (truth != observed).sum(dim=1).double()
+
+
+def matthews(truth: Tensor, restored: Tensor) -> Tensor:
+    """Matthews correlation of the rounded images with the truth (TAP machine, sec. VII.D); shape (N,), in [-1, 1].
+
+    It is 0 wherever truth or prediction is constant, also where both are the same constant: a constant image correlates
+    with nothing. scikit-learn decides likewise.
+    """
+    real, guess = _ink(truth).double(), _ink(restored).double()
+    pixels = truth.shape[1]
+    ink, guessed, both = real.sum(dim=1), guess.sum(dim=1), (real * guess).sum(dim=1)
+    # Counts are whole numbers, so a variance of zero is exactly zero.
+    variances = ink * (pixels - ink) * guessed * (pixels - guessed)
+    return torch.where(variances > 0, (pixels * both - ink * guessed) / variances.clamp_min(1).sqrt(), 0.0)
+
+
+def psnr(truth: Tensor, restored: Tensor) -> Tensor:
+    """Peak signal-to-noise ratio in decibels of images in [0, 1]; shape (N,), infinite for a perfect one."""
+    return -10 * torch.log10((truth.double() - restored.double()).square().mean(dim=1))
+
+
+def ssim(truth: Tensor, restored: Tensor, image_shape: tuple[int, int]) -> Tensor:
+    """Mean structural similarity of images in [0, 1], with scikit-image's defaults (uniform windows of 7x7).
+
+    Args:
+        truth: shape (N, H·W).
+        restored: shape (N, H·W).
+        image_shape: (H, W), at least 3x3; images smaller than 7 pixels get the largest odd window that fits.
+
+    Returns:
+        Shape (N,), in [-1, 1].
+
+    Raises:
+        UsageError: if the images are smaller than 3x3.
+    """
+    from skimage.metrics import structural_similarity
+
+    window = min(7, (min(image_shape) - 1) // 2 * 2 + 1)
+    if window < 3:
+        raise UsageError(f"SSIM needs images of at least 3x3 pixels, not {image_shape[0]}x{image_shape[1]}")
+    first, second = (values.double().reshape(-1, *image_shape).cpu().numpy() for values in (truth, restored))
+    # Images go in as channels, which scikit-image compares one by one; its own mean is over the windows that lie wholly
+    # within the image, so the border is cut from the full map before ours.
+    _, full = structural_similarity(first, second, win_size=window, data_range=1.0, channel_axis=0, full=True)
+    border = window // 2
+    inner = full[:, border : image_shape[0] - border, border : image_shape[1] - border]
+    return torch.from_numpy(inner.mean(axis=(1, 2)))
+
+
+def summary(values: Tensor, weights: Tensor | None = None) -> Score:
+    """Mean over images with its standard error.
+
+    Args:
+        values: shape (N,); NaN where an image does not have the score, which leaves it out.
+        weights: shape (N,), not negative; with the sizes of which the values are shares, the mean is the pooled share
+            (the ratio of the sums), and its error the linearised one of a ratio.
+    """
+    has = ~values.isnan()
+    kept = values[has].double()
+    weight = torch.ones_like(kept) if weights is None else weights[has].to(kept)
+    n, total = len(kept), float(weight.sum())
+    if total == 0:
+        return Score(math.nan, math.nan, n)
+    mean = float((weight * kept).sum()) / total
+    if n < 2:
+        return Score(mean, math.nan, n)
+    deviations = float((weight * (kept - mean)).square().sum())
+    return Score(mean, math.sqrt(deviations * n / (n - 1)) / total, n)
+
+
+def _ink(values: Tensor) -> Tensor:
+    return values > 0.5
+
+
+def _wrong(truth: Tensor, restored: Tensor) -> Tensor:
+    return _ink(truth) != _ink(restored)

@@ -1,0 +1,61 @@
+"""Writing files so that a crash, a full disk or a signal never leaves half of one behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from restore.errors import OutputError, RestoreError
+
+
+def write_atomically(
+    path: str | os.PathLike[str], data: bytes | Callable[[str], object], error: type[RestoreError] = OutputError
+) -> None:
+    """Replace `path` by new content, or leave it exactly as it was.
+
+    The content goes to a temporary name in the same folder, is flushed to disk, and is renamed over `path`; then the
+    folder's entry is flushed.
+
+    Args:
+        path: the file to write.
+        data: the content, or a function that writes it to the path it is given.
+        error: what to raise when the file system refuses (no space, no permission, no such folder).
+    """
+    target = Path(path)
+    temporary: str | None = None
+    try:
+        # A short name of its own, so that a target name of 255 bytes still has a temporary one.
+        handle, temporary = tempfile.mkstemp(prefix=".restore-", dir=target.parent)
+        with os.fdopen(handle, "wb") as stream:
+            if not callable(data):
+                stream.write(data)
+        if callable(data):
+            data(temporary)
+        _flush(temporary)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(target)
+        temporary = None
+        _flush(target.parent)
+    except OSError as fault:
+        raise error(f"{target}: cannot be written ({fault.strerror or fault}); free some space or choose another place") from fault
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+
+
+def _flush(path: str | Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,81 @@
+"""What reading yields: a grey picture at the depth of its file, and a mask of the pixels to fill."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from restore.errors import InputError, UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A grey image, with its levels kept as integers so that untouched pixels can be written back bit for bit.
+
+    Attributes:
+        levels: grey levels, (H, W), uint8 or uint16, 0 is black and `white` is white.
+        alpha: opacity, (H, W), same type as `levels`; None if the file has none. It is never multiplied into `levels`.
+        notes: the conversions made while reading, one sentence each, without the name of the file.
+    """
+
+    levels: np.ndarray
+    alpha: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def white(self) -> int:
+        """The level of white: 255 or 65535."""
+        return int(np.iinfo(self.levels.dtype).max)
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """The grey values, (H, W), float64 in [0, 1]."""
+        return self.levels / np.float64(self.white)
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """Which pixels of a picture are to be filled.
+
+    Attributes:
+        hidden: (H, W), bool, True (white in the file) where the pixel is to be filled.
+        notes: what the user should know about how the mask was read, one sentence each.
+    """
+
+    hidden: np.ndarray
+    notes: tuple[str, ...] = ()
+
+
+def shown(name: str | os.PathLike[str]) -> str:
+    r"""Write a file name on one printable line.
+
+    Newlines, control characters, undecodable bytes and invisible characters become escapes such as `\n` or `\udcff`,
+    so the result can be put into a message and encoded as UTF-8 whatever the name holds.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))
+
+
+def to_binary(pixels: np.ndarray, threshold: float) -> np.ndarray:
+    """Cut grey values into black and white: True where `pixels`, in [0, 1], lies above `threshold`.
+
+    Raises:
+        UsageError: `threshold` is not a number in [0, 1].
+    """
+    if not 0 <= threshold <= 1:
+        raise UsageError(f"threshold {threshold}: is not a number in [0, 1]; choose one such as 0.5")
+    return pixels > threshold
+
+
+def check_unit_range(values: np.ndarray, *, name: str) -> None:
+    """Accept floating-point grey values only if all are finite and in [0, 1].
+
+    Raises:
+        InputError: the first fault found, naming the range.
+    """
+    if not np.isfinite(values).all():
+        raise InputError(f"{shown(name)}: holds NaN or infinite values; replace them by numbers in [0, 1]")
+    if ((values < 0) | (values > 1)).any():
+        span = f"{values.min():g} to {values.max():g}"
+        raise InputError(f"{shown(name)}: holds values from {span}, outside [0, 1]; scale them to [0, 1]")

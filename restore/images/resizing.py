@@ -1,0 +1,66 @@
+"""Fitting a picture to the size of a prior and back."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image
+
+# Areas are sums of floating-point numbers: differences below this fraction of a cell are rounding.
+_ROUNDING = 1e-9
+
+
+def shrink(pixels: np.ndarray, hidden: np.ndarray | None, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Bring a picture to the size of a prior by averaging over area, looking at observed pixels only.
+
+    Each new pixel is the mean of the old ones under it, weighted by the area they share with it; this leaves no
+    aliasing, and a picture smaller than `shape` is spread out by the same rule. A new pixel is hidden where more than
+    half of its area is. One without any observed area has the mean of all observed pixels (0.5 if there are none).
+
+    Args:
+        pixels: (H, W), floats in [0, 1]; values under `hidden` have no influence, even if they are NaN.
+        hidden: (H, W), bool, True where the pixel is not observed; None where all are.
+        shape: the wanted (h, w).
+
+    Returns:
+        The new pixels, (h, w), float64 in [0, 1], and the new hidden, (h, w), bool.
+    """
+    observed = np.ones(pixels.shape, dtype=bool) if hidden is None else ~hidden
+    values = np.where(observed, pixels, 0.0)
+    cell = (pixels.shape[0] / shape[0]) * (pixels.shape[1] / shape[1])
+    seen = _integrals(observed.astype(np.float64), shape) / cell
+    light = _integrals(values, shape) / cell
+    typical = values.sum() / observed.sum() if observed.any() else 0.5
+    small = np.full(shape, typical)
+    np.divide(light, seen, out=small, where=seen > _ROUNDING)
+    return np.clip(small, 0.0, 1.0), seen < 0.5 - _ROUNDING
+
+
+def enlarge(pixels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Interpolate a picture bicubically to another size, without overshoot beyond black and white.
+
+    Args:
+        pixels: (h, w), floats in [0, 1].
+        shape: the wanted (H, W); where it is smaller, the interpolation averages instead.
+
+    Returns:
+        (H, W), float64 in [0, 1].
+    """
+    image = Image.fromarray(np.ascontiguousarray(pixels, dtype=np.float32))
+    resized = image.resize((shape[1], shape[0]), Image.Resampling.BICUBIC)
+    return np.clip(np.asarray(resized, dtype=np.float64), 0.0, 1.0)
+
+
+def _integrals(values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Integrate an image, constant on each of its pixels, over a grid of `shape` equal cells."""
+    if values.shape[0] * shape[1] < values.shape[1] * shape[0]:  # the direction that shrinks more goes first
+        return _integrals(values.T, shape[::-1]).T
+    return _integrals_over_rows(_integrals_over_rows(values, shape[0]).T, shape[1]).T
+
+
+def _integrals_over_rows(values: np.ndarray, count: int) -> np.ndarray:
+    # The integral from 0 to a fractional row t is the sum of the whole rows before t and a part of the row it cuts.
+    rows = len(values)
+    edges = np.linspace(0, rows, count + 1)
+    whole = np.minimum(edges.astype(np.intp), rows - 1)
+    sums = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
+    return np.diff(sums[whole] + (edges - whole)[:, np.newaxis] * values[whole], axis=0)

@@ -1,0 +1,121 @@
+"""Checkpoints of a training run: one safetensors file and one JSON each, the last two kept.
+
+The tensors are written first and the JSON, which holds their checksum, last; a checkpoint exists once its JSON does. A
+damaged one is passed over for the one before it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from restore.errors import TrainingError
+from restore.files import write_atomically
+
+FORMAT = 1
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run needs to go on exactly where it was: tensors, and numbers and texts beside them."""
+
+    step: int
+    tensors: dict[str, Tensor]
+    facts: dict[str, Any]
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint and remove all but the last two.
+
+    Raises:
+        TrainingError: if it cannot be written; older checkpoints stay as they are.
+    """
+    stem = f"checkpoint-{checkpoint.step:09d}"
+    tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
+    weights = folder / f"{stem}.safetensors"
+    write_atomically(weights, lambda temporary: save_file(tensors, temporary), TrainingError)
+    facts = {"format": FORMAT, "step": checkpoint.step, "sha256": _sha256(weights), "facts": checkpoint.facts}
+    write_atomically(folder / f"{stem}.json", json.dumps(facts).encode(), TrainingError)
+    for old in _listed(folder)[KEPT:]:
+        old.unlink()
+        old.with_suffix(".safetensors").unlink(missing_ok=True)
+
+
+def newest(folder: Path) -> Checkpoint | None:
+    """The newest sound checkpoint of a run folder, or None if it has none at all.
+
+    Raises:
+        TrainingError: if there are checkpoints but every one is damaged.
+    """
+    listed = _listed(folder)
+    for path in listed:
+        try:
+            return _read(path)
+        except (OSError, ValueError, KeyError, SafetensorError) as fault:
+            warnings.warn(f"{path}: damaged checkpoint passed over ({fault})", stacklevel=2)
+    if listed:
+        raise TrainingError(f"{folder}: every checkpoint is damaged; remove the folder and train again")
+    return None
+
+
+def _read(path: Path) -> Checkpoint:
+    record = json.loads(path.read_text())
+    if record["format"] != FORMAT:
+        raise ValueError(f"format {record['format']}, this version reads {FORMAT}")
+    weights = path.with_suffix(".safetensors")
+    if _sha256(weights) != record["sha256"]:
+        raise ValueError("its tensors do not match their checksum")
+    return Checkpoint(record["step"], load_file(weights), record["facts"])
+
+
+def _listed(folder: Path) -> list[Path]:
+    return sorted(folder.glob("checkpoint-*.json"), reverse=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a run folder for one process.
+
+    Raises:
+        TrainingError: if the folder cannot be made or another process trains in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / "lock").open("w")
+    except OSError as fault:
+        raise TrainingError(f"{folder}: cannot be used as a run folder ({fault.strerror}); choose another --run") from fault
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise TrainingError(f"{folder}: another training run works in this folder; choose another --run") from None
+        yield
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """What differs between two nested mappings, one phrase per entry."""
+    found = []
+    for key in sorted(old.keys() | new.keys()):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            found += differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            found.append(f"{prefix}{key} was {before!r} and is {after!r}")
+    return found

@@ -1,0 +1,36 @@
+"""A prior's own modes: TAP solutions of the free machine, carried along as starts for restorations."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from restore.priors import RBM
+from restore.solvers.gibbs import gibbs_steps
+from restore.solvers.tap import TAP
+
+# Sweeps of free Gibbs sampling that carry a chain away from the training image it starts at.
+SWEEPS = 500
+
+# Chains that run side by side.
+BLOCK = 1000
+
+
+def own_modes(prior: RBM, images: Tensor, count: int, solver: TAP, generator: torch.Generator) -> Tensor:
+    """Binary images (count, D): the modes of TAP solutions started from samples of the prior itself.
+
+    Sampling first spreads the modes as the prior spreads its mass, and leaves the training images behind.
+
+    Args:
+        prior: the trained prior.
+        images: training images (N, D), where the chains start.
+        count: how many.
+        solver: the fixed point to run.
+        generator: of the chains.
+    """
+    blocks = []
+    for first in range(0, count, BLOCK):
+        chosen = torch.randint(len(images), (min(BLOCK, count - first),), generator=generator, device=images.device)
+        chains = gibbs_steps(prior, images[chosen], SWEEPS, generator)
+        blocks.append((solver.solve(prior, chains).means[0] > 0.5).to(images.dtype))
+    return torch.cat(blocks) if blocks else images[:0]

@@ -1,0 +1,193 @@
+"""Recipes: a whole training run as one TOML file, read into plain dataclasses.
+
+Unknown keys, wrong types and values out of range are usage errors that name the key and what it may be.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import tomllib
+import types
+import typing
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from restore.description import Inference
+from restore.errors import UsageError
+from restore.learning.contract import Learner
+from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.tap_likelihood import TAPLikelihood
+
+LEARNERS: dict[str, type] = {"tap": TAPLikelihood, "contrastive": ContrastiveDivergence}
+
+Made = TypeVar("Made")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise UsageError(message)
+
+
+@dataclass(frozen=True)
+class Data:
+    """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold."""
+
+    source: str
+    threshold: int = 127
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
+
+
+@dataclass(frozen=True)
+class PriorShape:
+    """[prior]: what is trained, and the standard deviation of its first weights."""
+
+    hidden: int
+    family: Literal["rbm"] = "rbm"
+    weight_scale: float = 0.01
+
+    def __post_init__(self) -> None:
+        _require(self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
+        _require(self.weight_scale > 0, f"weight_scale must be positive, not {self.weight_scale}")
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """[optimizer]: a torch optimizer; weight decay acts on the weights, not on biases.
+
+    `schedule` is "constant", or "linear": down to zero over the whole run.
+    """
+
+    name: Literal["sgd", "adam"] = "sgd"
+    rate: float = 0.05
+    momentum: float = 0.5
+    weight_decay: float = 1e-4
+    schedule: Literal["constant", "linear"] = "linear"
+
+    def __post_init__(self) -> None:
+        _require(self.rate > 0, f"rate must be positive, not {self.rate}")
+        _require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
+        _require(self.weight_decay >= 0, f"weight_decay must not be negative, not {self.weight_decay}")
+
+
+@dataclass(frozen=True)
+class Training:
+    """[training]: passes over the data, mini-batch size, and how many epochs lie between two checkpoints."""
+
+    epochs: int
+    batch: int = 100
+    checkpoint_every: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "checkpoint_every"):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training run: see the classes of its tables; [inference] is `restore.description.Inference`.
+
+    `storage` is the precision in which the weights are kept, in the file and from then on.
+    """
+
+    name: str
+    data: Data
+    prior: PriorShape
+    method: str
+    learner: Learner
+    training: Training
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    inference: Inference = field(default_factory=Inference)
+    seed: int = 0
+    storage: Literal["float16", "float32"] = "float16"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)  # type: ignore[call-overload]
+
+    @property
+    def training_facts(self) -> dict[str, Any]:
+        """What decides the trained weights; how they are used and stored later does not."""
+        return {key: value for key, value in self.as_dict().items() if key not in ("name", "inference", "storage")}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the recipe's content, whatever its layout as text."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read and check a recipe.
+
+    Raises:
+        UsageError: if the file is missing or is no TOML, and for unknown keys, wrong types and values out of range.
+    """
+    try:
+        text = path.read_bytes().decode()
+        table = tomllib.loads(text)
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot be read ({fault.strerror}); give the path of a recipe") from fault
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+        raise UsageError(f"{path}: not a TOML file ({fault}); see training/ for examples") from fault
+    try:
+        return parse(table)
+    except UsageError as fault:
+        raise UsageError(f"{path}: {fault}") from fault
+
+
+def parse(table: dict[str, Any]) -> Recipe:
+    """A recipe from the tables of its TOML file."""
+    table = dict(table)
+    learner_table = dict(_expect(table.pop("learner", None), dict, "[learner]"))
+    method = learner_table.pop("method", None)
+    if method not in LEARNERS:
+        raise UsageError(f"[learner] method must be one of {', '.join(LEARNERS)}, not {method!r}")
+    return _make(Recipe, table | {"method": method, "learner": _make(LEARNERS[method], learner_table, "[learner] ")}, "")
+
+
+def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
+    """Build a dataclass from a TOML table, checking names and types; the class itself checks ranges."""
+    known = {entry.name: entry for entry in fields(kind)}  # type: ignore[arg-type]
+    hints = typing.get_type_hints(kind)
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            raise UsageError(f"{where}{key} is not a known key; {hint}")
+    required = {entry.name for entry in known.values() if entry.default is entry.default_factory is MISSING}
+    for missing in sorted(required - table.keys()):
+        raise UsageError(f"{where}{missing} is missing; add it")
+    values = {key: _typed(value, hints[key], f"{where}{key}") for key, value in table.items()}
+    try:
+        return kind(**values)
+    except UsageError as fault:
+        raise UsageError(f"{where}{fault}") from fault
+
+
+def _typed(value: Any, hint: Any, where: str) -> Any:
+    if typing.get_origin(hint) is Literal:
+        choices = typing.get_args(hint)
+        if value not in choices:
+            raise UsageError(f"{where} must be one of {', '.join(map(str, choices))}, not {value!r}")
+        return value
+    if hint is Learner:
+        return value
+    if hint in (int, float, bool, str):
+        return _expect(value, hint, where)
+    return _make(hint, _expect(value, dict, f"[{where}]"), f"[{where}] ")
+
+
+def _expect(value: Any, kind: type, where: str) -> Any:
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{where} must be {_NAMES[kind]}, not {value!r}")
+    return value
+
+
+_NAMES: types.MappingProxyType[type, str] = types.MappingProxyType(
+    {int: "a whole number", float: "a number", bool: "true or false", str: "a text", dict: "a table"}
+)

@@ -1,0 +1,59 @@
+"""Expected sufficient statistics, the two halves of every likelihood gradient, in one place.
+
+The gradient of a log-likelihood is `clamped` statistics (data, hidden units summed out exactly) minus `free` ones
+(the model's own), which come from samples (`clamped` of the samples) or from a fixed point (`fixed_point`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from restore.learning.contract import Gradient
+from restore.priors import RBM, LayeredPrior
+from restore.solvers.tap import cavity_fields
+
+
+def clamped(prior: RBM, visible: Tensor) -> Gradient:
+    """Mean statistics over visible states (N, D) with the hidden units at their exact conditional expectation."""
+    fields = prior.hidden_fields(visible)
+    hidden, _ = prior.hidden.moments(fields)
+    return {
+        "weights.0": visible.T @ hidden / len(visible),
+        **{f"units.0.{name}": value.mean(0) for name, value in prior.visible.statistics(visible).items()},
+        **{f"units.1.{name}": value.mean(0) for name, value in prior.hidden.expected_statistics(fields).items()},
+    }
+
+
+def fixed_point(
+    prior: LayeredPrior, means: list[Tensor], variances: list[Tensor]
+) -> tuple[Gradient, list[Tensor], list[Tensor]]:
+    """Mean statistics over TAP solutions (TAP machine, Alg. 2), and the solutions after one more undamped sweep.
+
+    At a fixed point this is the gradient of the TAP estimate of log Z in the parameters. The sweep that yields the
+    fields of each layer is a sweep of the solver, so nothing is computed twice.
+
+    Args:
+        means: per layer (K, units).
+        variances: per layer (K, units).
+    """
+    means, variances = list(means), list(variances)
+    statistics: Gradient = {}
+    depth = len(prior.layers)
+    for index in (*range(1, depth, 2), *range(0, depth, 2)):
+        fields = cavity_fields(prior, index, means, variances)
+        layer = prior.layers[index]
+        means[index], variances[index] = layer.moments(fields)
+        for name, value in layer.expected_statistics(fields).items():
+            statistics[f"units.{index}.{name}"] = value.mean(0)
+    count = len(means[0])
+    for index, coupling in enumerate(prior.couplings):
+        pairs = means[index].T @ means[index + 1]
+        correlation = variances[index].T @ variances[index + 1]
+        statistics[f"weights.{index}"] = torch.addcmul(pairs, coupling, correlation) / count
+    return statistics, means, variances
+
+
+def difference(data: Gradient, model: Gradient) -> Gradient:
+    """Clamped minus free statistics."""
+    return {name: value - model[name] for name, value in data.items()}

@@ -1,0 +1,167 @@
+"""Deciding, before any work begins, which images are read and where each result goes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from restore.errors import InputError, OutputError, UsageError
+from restore.images import format_of, shown
+
+# Endings under which a folder is searched for images. Files named one by one may have any.
+IMAGE_SUFFIXES = frozenset(
+    {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm"}
+)
+_LONGEST_NAME = 255  # bytes, on every file system in common use
+
+
+def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored") -> list[Path]:
+    """Replace folders by the images in them; leave all else as given, whether it exists or not.
+
+    A folder stands for its files with an image's ending, sorted by name, without those in deeper folders, hidden files
+    and files of ours: `NAME.restored.png` and `NAME.SUFFIX.png`.
+
+    Raises:
+        InputError: a folder holds no such file, or may not be read.
+    """
+    return [path for given in inputs for path in _images_in(Path(given), suffix)]
+
+
+def plan(
+    inputs: Sequence[Path],
+    output: str | os.PathLike[str] | None,
+    *,
+    suffix: str = "restored",
+    overwrite: bool,
+    skip_existing: bool,
+    protected: Sequence[Path] = (),
+) -> list[tuple[Path, Path]]:
+    """Give every input its output, and refuse what would lose a file, before any model is loaded.
+
+    Args:
+        inputs: image files.
+        output: None for `NAME.SUFFIX.png` beside each input; a folder, either an existing one or a name that ends with
+            a slash, for the same names in it; else the file to write the one input's result to. A folder that does not
+            exist is made, in a parent that does, once everything else is in order. (Pass the user's own text: a `Path`
+            drops the slash.)
+        suffix: the middle part of the names made here.
+        overwrite: existing outputs may be replaced; inputs never.
+        skip_existing: inputs whose output exists are left out.
+        protected: more files that no output may replace, such as masks.
+
+    Returns:
+        Pairs of input and output, in the order of `inputs`.
+
+    Raises:
+        UsageError: two inputs would have the same output, one file is given for several inputs, or its ending is no
+            format to write.
+        OutputError: an output is one of the inputs or protected files (also by a link), exists already, has too long a
+            name, or is in a folder that does not exist or may not be written to.
+    """
+    if overwrite and skip_existing:
+        raise UsageError("--overwrite and --skip-existing exclude each other; give one of them")
+    pairs = [(path, _output_of(path, output, suffix, alone=len(inputs) == 1)) for path in inputs]
+    _refuse_collisions(pairs)
+    _refuse_losses([target for _, target in pairs], [*inputs, *protected])
+    for path, target in pairs:
+        if len(os.fsencode(target.name)) > _LONGEST_NAME:
+            raise OutputError(f"{shown(path)}: its output's name is too long; choose a shorter one with -o")
+        if _is_folder(target):
+            raise OutputError(f"{shown(target)}: is a folder where the output should be; choose another with -o")
+    pairs = [pair for pair in pairs if not (skip_existing and os.path.lexists(pair[1]))]
+    for _, target in pairs:
+        if os.path.lexists(target) and not overwrite:
+            raise OutputError(f"{shown(target)}: exists already; give --overwrite, --skip-existing or another -o")
+    folder = Path(output) if output is not None and _means_folder(output) else None
+    for parent in dict.fromkeys(target.parent for _, target in pairs):
+        _require_writable(parent.parent if parent == folder and not parent.exists() else parent)
+    if folder is not None and pairs:
+        _make(folder)
+    return pairs
+
+
+def _images_in(path: Path, suffix: str) -> list[Path]:
+    if not _is_folder(path):
+        return [path]
+    ours = (f".{suffix}.png", ".restored.png")
+    try:
+        found = sorted(
+            entry
+            for entry in path.iterdir()
+            if entry.suffix.lower() in IMAGE_SUFFIXES
+            and not entry.name.startswith(".")
+            and not entry.name.endswith(ours)
+            and not entry.is_dir()  # broken links stay, so that they are reported
+        )
+    except OSError as fault:
+        raise InputError(
+            f"{shown(path)}: the folder cannot be listed ({fault.strerror}); check its permissions"
+        ) from fault
+    if not found:
+        raise InputError(f"{shown(path)}: the folder holds no images to restore; name image files or another folder")
+    return found
+
+
+def _output_of(path: Path, output: str | os.PathLike[str] | None, suffix: str, *, alone: bool) -> Path:
+    name = f"{path.stem}.{suffix}.png"
+    if output is None:
+        return path.with_name(name)
+    if _means_folder(output):
+        return Path(output) / name
+    if not alone:
+        raise UsageError(f"{shown(output)}: is one file for several inputs; give a folder, ending with /")
+    format_of(output)
+    return Path(output)
+
+
+def _means_folder(output: str | os.PathLike[str]) -> bool:
+    return os.fspath(output).endswith(os.sep) or _is_folder(Path(output))
+
+
+def _refuse_collisions(pairs: Sequence[tuple[Path, Path]]) -> None:
+    owners: dict[Path, Path] = {}
+    for path, target in pairs:
+        key = Path(os.path.realpath(target.parent), target.name)
+        if key in owners:
+            both = f"{shown(owners[key])} and {shown(path)}"
+            raise UsageError(f"{shown(target)}: would be the output of both {both}; restore them one by one with -o")
+        owners[key] = path
+
+
+def _refuse_losses(targets: Sequence[Path], sources: Sequence[Path]) -> None:
+    # Links of both kinds have the identity of the file they lead to.
+    owners = {_identity(source): source for source in sources}
+    for target in targets:
+        identity = _identity(target)
+        if identity is not None and identity in owners:
+            raise OutputError(f"{shown(target)}: is the input {shown(owners[identity])}; choose another output with -o")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name too long, a parent that may not be entered: whoever opens the file says so
+        return False
+
+
+def _require_writable(folder: Path) -> None:
+    if not _is_folder(folder):
+        raise OutputError(f"{shown(folder)}: is not an existing folder to write to; make it or choose another with -o")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"{shown(folder)}: may not be written to; change its permissions or choose another with -o")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as fault:
+        raise OutputError(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another with -o") from fault

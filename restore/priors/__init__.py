@@ -1,0 +1,6 @@
+"""Priors: Boltzmann machines built of layers of units and the couplings between them."""
+
+from restore.priors.layered import LayeredPrior
+from restore.priors.rbm import RBM
+
+__all__ = ["RBM", "LayeredPrior"]

@@ -1,0 +1,60 @@
+"""Restricted Boltzmann machines: one layer of hidden units, and what only bipartite machines can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from restore.fields import Fields
+from restore.priors.layered import LayeredPrior
+from restore.units import Bernoulli, Units
+
+
+@dataclass(frozen=True)
+class RBM(LayeredPrior):
+    """A machine with one visible and one hidden layer: either layer is independent given the other."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.layers) != 2:
+            raise ValueError(f"an RBM has one visible and one hidden layer, not {len(self.layers)} layers")
+
+    @classmethod
+    def binary(cls, weights: Tensor, visible_bias: Tensor, hidden_bias: Tensor) -> RBM:
+        """A binary RBM from weights (D, H), visible bias (D,) and hidden bias (H,)."""
+        return cls((Bernoulli(visible_bias), Bernoulli(hidden_bias)), (weights,))
+
+    @property
+    def weights(self) -> Tensor:
+        return self.couplings[0]
+
+    @property
+    def visible(self) -> Units:
+        return self.layers[0]
+
+    @property
+    def hidden(self) -> Units:
+        return self.layers[1]
+
+    def hidden_fields(self, visible: Tensor) -> Fields:
+        """What a visible state (batch, D) tells the hidden units."""
+        return Fields(visible @ self.weights)
+
+    def visible_fields(self, hidden: Tensor) -> Fields:
+        """What a hidden state (batch, H) tells the visible units."""
+        return Fields(hidden @ self.weights.T)
+
+    def free_energy(self, visible: Tensor) -> Tensor:
+        """F(v) with log p(v) = -F(v) - log Z, the hidden units summed out exactly; shape (batch,)."""
+        hidden = self.hidden.log_partition(self.hidden_fields(visible)).sum(-1)
+        return -self.visible.log_weight(visible).sum(-1) - hidden
+
+    def sample_hidden(self, visible: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """h ~ p(h | v); shape (batch, H)."""
+        return self.hidden.sample(self.hidden_fields(visible), generator)
+
+    def sample_visible(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """v ~ p(v | h); shape (batch, D)."""
+        return self.visible.sample(self.visible_fields(hidden), generator)

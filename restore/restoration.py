@@ -1,0 +1,142 @@
+"""Restoring pictures: from grey values of any size to a prior's binary images and back, in batches.
+
+Shared by the Python interface and the command line, which differ only in how images come in and go out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from restore.channels import BitFlip, Channel, Occlusion
+from restore.engine import Restorer
+from restore.errors import ModelError, UsageError
+from restore.images import enlarge, shrink, to_binary
+from restore.solvers import Solution, Status
+
+Fit = Literal["error", "resize"]
+
+# An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
+INVERTED = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Restored:
+    """One restored picture, at the size it came in.
+
+    Attributes:
+        estimate: the restored grey values, (H, W) in [0, 1]: 0 or 1, unless they were enlarged.
+        means: posterior probability of white, (H, W).
+        deviations: posterior standard deviation, (H, W) in [0, 0.5].
+        replaced: boolean (H, W): the pixels the estimate is for; None where it is for all of them.
+        iterations, residual, status: see `restore.solvers.Solution`.
+        notes: what the user should know, one sentence each.
+    """
+
+    estimate: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray
+    replaced: np.ndarray | None
+    iterations: int
+    residual: float
+    status: Status
+    notes: tuple[str, ...]
+
+
+def restore_pictures(
+    restorer: Restorer,
+    pixels: Sequence[np.ndarray],
+    *,
+    p: float | np.ndarray | None = None,
+    hidden: Sequence[np.ndarray] | None = None,
+    fit: Fit = "error",
+    invert: bool = False,
+    advance: Callable[[int], None] = lambda done: None,
+) -> tuple[list[Restored], Solution]:
+    """Restore pictures with a known flip probability, a known mask, or both.
+
+    Args:
+        restorer: the prior.
+        pixels: grey values in [0, 1], each (H, W).
+        p: flip probability in [0, 1], for all pixels or per pixel (H, W); None if pixels are exact.
+        hidden: per picture the pixels to fill, boolean (H, W); None if there are none.
+        fit: what to do with pictures of another size than the prior's: refuse, or resize them and the result.
+        invert: black on white pictures for a prior of white on black ones, or the other way round.
+        advance: told how many pictures are done.
+
+    Returns:
+        The restored pictures, and the solution for all of them at the prior's size.
+
+    Raises:
+        UsageError: if p is no probability, or is given per pixel for another size than the prior's.
+        ModelError: if a picture does not have the prior's size and `fit` is "error".
+    """
+    about = restorer.trained.description
+    shape = about.image_shape
+    if isinstance(p, np.ndarray) and p.shape != shape:
+        raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel of the prior: {shape}")
+    small = []
+    for index, values in enumerate(pixels):
+        if values.shape != shape and fit == "error":
+            raise ModelError(size_mismatch(values.shape, shape, about.name))
+        mask = None if hidden is None else hidden[index]
+        shrunk, covered = shrink(1 - values if invert else values, mask, shape)
+        small.append((to_binary(shrunk, about.threshold / 255), covered))
+    observed = torch.from_numpy(np.stack([ink for ink, _ in small])).flatten(1).float()
+    masks = torch.from_numpy(np.stack([mask for _, mask in small])).flatten(1)
+    channel = channel_of(p, masks if hidden is not None else None)
+    solution = restorer.restore(observed, channel, advance)
+    upside_down = polarity_gain(observed, masks, restorer.trained.pixel_means.cpu()) > INVERTED
+    restored = []
+    for index, values in enumerate(pixels):
+        means = solution.means[0][index].reshape(shape).cpu().double().numpy()
+        deviations = solution.variances[0][index].clamp_min(0).sqrt().reshape(shape).cpu().double().numpy()
+        ink = (means > 0.5).astype(np.float64)
+        if invert:
+            means, ink = 1 - means, 1 - ink
+        if values.shape != shape:
+            means, deviations, ink = (enlarge(part, values.shape) for part in (means, deviations, ink))
+        status = Status(int(solution.status[index]))
+        notes = () if status is Status.CONVERGED else (status.sentence,)
+        if upside_down[index]:
+            notes += (f"looks inverted: {about.name} expects light strokes on dark; try --invert",)
+        replaced = hidden[index] if hidden is not None and p is None else None
+        restored.append(
+            Restored(
+                ink,
+                means,
+                deviations,
+                replaced,
+                int(solution.iterations[index]),
+                float(solution.residual[index]),
+                status,
+                notes,
+            )
+        )
+    return restored, solution
+
+
+def size_mismatch(shape: tuple[int, ...], wanted: tuple[int, int], model: str) -> str:
+    """The sentence for an image of another size than the prior's."""
+    given = "x".join(str(length) for length in reversed(shape))
+    return f"the image has {given} pixels and {model} restores {wanted[1]}x{wanted[0]}; give --fit resize or another model"
+
+
+def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
+    """The channel of binary images with flip probability p (None: exact) and hidden pixels (None: none)."""
+    noise = BitFlip(torch.from_numpy(p).flatten() if isinstance(p, np.ndarray) else 0.0 if p is None else float(p))
+    return noise if hidden is None else noise + Occlusion(hidden)
+
+
+def polarity_gain(observed: Tensor, hidden: Tensor, pixel_means: Tensor) -> Tensor:
+    """How much likelier each image is after inversion under independent pixels; nats per visible pixel, (batch,)."""
+    log_odds = torch.logit(pixel_means)
+    visible = ~hidden
+    # log p(1 - y) - log p(y) is the sum of (1 - 2 y) logit(m) over visible pixels.
+    gain = torch.where(visible, (1 - 2 * observed) * log_odds, torch.zeros(())).sum(-1)
+    return gain / visible.sum(-1).clamp_min(1)

@@ -1,0 +1,94 @@
+"""What the moment-based solvers of layered machines share: settings, starting point, sweep order, running the loop.
+
+A solver of this family is a map that gives one layer's new mean and variance from the state of all layers. A sweep
+updates the odd layers and then the even ones; holding one side fixed while the other moves is what makes the iteration
+of a bipartite machine settle (TAP machine, Alg. 1).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from restore.errors import UsageError
+from restore.fields import Fields
+from restore.priors import LayeredPrior
+from restore.solvers.loop import State, damped, iterate
+from restore.solvers.solution import Solution
+
+
+@dataclass(frozen=True)
+class LayeredMap(ABC):
+    """Settings of a fixed-point solver for layered machines.
+
+    Attributes:
+        max_iter: iteration limit per image.
+        tol: an image has converged when no mean moves by more than this in one iteration.
+        damping: share of the old value kept at each update, in [0, 1).
+    """
+
+    max_iter: int = 200
+    tol: float = 1e-5
+    damping: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.max_iter < 1:
+            raise UsageError(f"max_iter must be at least 1, not {self.max_iter}")
+        if not self.tol >= 0:
+            raise UsageError(f"tol must not be negative, not {self.tol}")
+        if not 0 <= self.damping < 1:
+            raise UsageError(f"damping must lie in [0, 1), not {self.damping}")
+
+    def init(self, machine: LayeredPrior, start: Tensor) -> State:
+        """The state that starts from visible means (batch, D): means of all layers, then variances of all layers.
+
+        The variances of the image start at zero, as for data (TAP machine, Alg. 1); the other layers follow from
+        the mean-field answer to the layer before.
+        """
+        means, variances = [start], [torch.zeros_like(start)]
+        for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=True):
+            mean, variance = layer.moments(Fields(means[-1] @ coupling))
+            means.append(mean)
+            variances.append(variance)
+        return (*means, *variances)
+
+    @abstractmethod
+    def update(self, machine: LayeredPrior, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
+        """New mean and variance of one layer, undamped."""
+
+    @abstractmethod
+    def log_partition(self, machine: LayeredPrior, means: list[Tensor], variances: list[Tensor]) -> Tensor:
+        """The method's estimate of log Z at a fixed point; shape (batch,), float64."""
+
+    def step(self, machine: LayeredPrior, state: State) -> State:
+        """One sweep over all layers."""
+        depth = len(machine.layers)
+        means, variances = list(state[:depth]), list(state[depth:])
+        for layer in (*range(1, depth, 2), *range(0, depth, 2)):
+            old = (means[layer], variances[layer])
+            means[layer], variances[layer] = damped(self.update(machine, layer, means, variances), old, self.damping)
+        return (*means, *variances)
+
+    def solve(self, machine: LayeredPrior, start: Tensor) -> Solution:
+        """Iterate from visible means (batch, D) until every image has converged.
+
+        Args:
+            machine: the prior under evidence; its fields may have a batch dimension, equal to that of `start`.
+            start: visible means to start from, in the range of the units.
+        """
+        depth = len(machine.layers)
+        outcome = iterate(
+            self.step, machine, self.init(machine, start), max_iter=self.max_iter, tol=self.tol, watched=depth
+        )
+        means, variances = list(outcome.state[:depth]), list(outcome.state[depth:])
+        return Solution(
+            tuple(means),
+            tuple(variances),
+            self.log_partition(machine, means, variances),
+            outcome.iterations,
+            outcome.residual,
+            outcome.status,
+        )

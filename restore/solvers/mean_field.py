@@ -1,0 +1,29 @@
+"""Naive mean field: every unit sees the means of its neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from restore.fields import Fields
+from restore.priors import LayeredPrior
+from restore.solvers.layered_map import LayeredMap
+from restore.solvers.loop import State
+
+
+@dataclass(frozen=True)
+class MeanField(LayeredMap):
+    """a_l = f_a(sum of W a over neighbours): TAP (Alg. 1) with A = 0. At a fixed point log Z is bounded from below."""
+
+    def update(self, machine: LayeredPrior, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
+        return machine.layers[layer].moments(Fields(machine.inputs(layer, means)))
+
+    def log_partition(self, machine: LayeredPrior, means: list[Tensor], variances: list[Tensor]) -> Tensor:
+        machine, means = machine.to(torch.float64), [mean.double() for mean in means]
+        own = []
+        for index, layer in enumerate(machine.layers):
+            field = machine.inputs(index, means)
+            own.append((layer.log_partition(Fields(field)) - field * means[index]).sum(-1))
+        return torch.stack(own).sum(0) + machine.interaction(machine.couplings, means)

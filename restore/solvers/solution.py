@@ -1,0 +1,62 @@
+"""What a solver returns: marginals, and for every image whether they can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import torch
+from torch import Tensor
+
+
+class Status(IntEnum):
+    """How the iteration of one image ended; `sentence` is what users are shown."""
+
+    CONVERGED = 0
+    MAX_ITER = 1
+    DIVERGED = 2
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.CONVERGED: "the solver converged",
+    Status.MAX_ITER: "the solver stopped at its iteration limit before it converged; raise max_iter or the damping",
+    Status.DIVERGED: "the solver diverged (a value became infinite or NaN); raise the damping",
+}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Marginals of a batch of machines.
+
+    Attributes:
+        means: expected value of every unit, per layer (batch, units).
+        variances: variance of every unit, per layer (batch, units).
+        log_partition: the method's estimate of log Z per image (batch,); minus the free energy.
+        iterations: iterations spent per image (batch,), int64.
+        residual: largest change of a mean in the last iteration, per image (batch,).
+        status: a `Status` value per image (batch,), int64.
+    """
+
+    means: tuple[Tensor, ...]
+    variances: tuple[Tensor, ...]
+    log_partition: Tensor
+    iterations: Tensor
+    residual: Tensor
+    status: Tensor
+
+
+def concatenate(solutions: Sequence[Solution]) -> Solution:
+    """The solutions of consecutive batches as one."""
+    return Solution(
+        tuple(torch.cat(layer) for layer in zip(*(solution.means for solution in solutions), strict=True)),
+        tuple(torch.cat(layer) for layer in zip(*(solution.variances for solution in solutions), strict=True)),
+        torch.cat([solution.log_partition for solution in solutions]),
+        torch.cat([solution.iterations for solution in solutions]),
+        torch.cat([solution.residual for solution in solutions]),
+        torch.cat([solution.status for solution in solutions]),
+    )

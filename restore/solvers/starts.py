@@ -1,0 +1,102 @@
+"""Several starts per image: a machine has many fixed points, and the one a single start finds may not be the best.
+
+Every distinct solution s is a mode of the machine with weight exp(log Z_s); the marginals are the weighted average. A
+single start fails in a way one can see: at strong noise the pointwise estimate of a sparse image lies in the basin of
+the empty image, and the iteration ends there although solutions of far larger weight exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from restore.priors import LayeredPrior
+from restore.solvers.layered_map import LayeredMap
+from restore.solvers.solution import Solution, Status
+
+# Two solutions are the same when no visible mean differs by more than this; well above any sensible tolerance of a
+# solver, well below what tells two images apart.
+SAME = 0.05
+
+# A start has a say in the verdict on an image when it carries at least this share of the weight.
+COUNTS = 0.01
+
+
+@dataclass(frozen=True)
+class SeveralStarts:
+    """Solves from every start and averages the distinct solutions by their weights."""
+
+    solver: LayeredMap
+
+    def solve(self, machine: LayeredPrior, starts: Tensor) -> Solution:
+        """Marginals of a batch of machines from several starts each.
+
+        Args:
+            machine: the prior under evidence.
+            starts: visible means, shape (batch, starts, D).
+
+        Returns:
+            A solution whose `iterations` is that of the longest start, whose `residual` and `status` are the worst
+            among the starts that carry weight, and whose `log_partition` sums the weights of the distinct solutions.
+        """
+        batch, count, _ = starts.shape
+        each = torch.arange(batch, device=starts.device).repeat_interleave(count)
+        found = self.solver.solve(machine.rows(each), starts.flatten(0, 1))
+        return merge(found, batch, count)
+
+
+def merge(found: Solution, batch: int, count: int) -> Solution:
+    """Average the solutions of `count` consecutive starts per image."""
+    means = [mean.unflatten(0, (batch, count)) for mean in found.means]
+    variances = [variance.unflatten(0, (batch, count)) for variance in found.variances]
+    status, residual = found.status.view(batch, count), found.residual.view(batch, count)
+    usable = (status != Status.DIVERGED) & torch.isfinite(found.log_partition.view(batch, count))
+    log_weight = found.log_partition.view(batch, count).masked_fill(~usable | repeated(means[0]), -torch.inf)
+    # Where every start diverged the first stands for the image, so that its status and its NaN are seen.
+    hopeless = ~usable.any(1)
+    log_weight[hopeless, 0] = 0.0
+    weight = torch.softmax(log_weight, 1)
+    says = weight >= COUNTS
+
+    def average(values: Tensor) -> Tensor:
+        share = weight.to(values.dtype)[:, :, None]
+        return torch.where(share > 0, share * values, 0.0).sum(1)
+
+    mixed = [average(mean) for mean in means]
+    # Law of total variance: within the solutions, and between them.
+    spread = [
+        average(variance) + average((mean - centre[:, None]) ** 2)
+        for variance, mean, centre in zip(variances, means, mixed, strict=True)
+    ]
+    return Solution(
+        tuple(mixed),
+        tuple(spread),
+        torch.logsumexp(log_weight, 1).masked_fill(hopeless, torch.nan),
+        found.iterations.view(batch, count).amax(1),
+        residual.masked_fill(~says, -torch.inf).amax(1),
+        status.masked_fill(~says, int(Status.CONVERGED)).amax(1),
+    )
+
+
+def repeated(means: Tensor) -> Tensor:
+    """Which solutions (batch, starts, D) an earlier start of the same image has found already; (batch, starts)."""
+    same = torch.cdist(means, means, p=torch.inf) <= SAME
+    return torch.tril(same, diagonal=-1).any(-1)
+
+
+def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
+    """The modes under which the evidence is most likely, as starts.
+
+    Args:
+        evidence: linear fields on the image, shape (batch, D).
+        modes: binary images, shape (modes, D). The log-likelihood of a binary mode is its inner product with the
+            evidence up to a constant, so one matrix product ranks them all.
+        count: how many per image.
+
+    Returns:
+        Shape (batch, min(count, modes), D).
+    """
+    ranked = (evidence @ modes.T).topk(min(count, len(modes)), dim=1).indices
+    return modes[ranked]

@@ -1,0 +1,67 @@
+"""Binary units with values 0 and 1 (TAP machine, appendix C.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from restore.fields import Fields
+
+
+@dataclass(frozen=True)
+class Bernoulli:
+    """Units with weight exp(bias * x), x in {0, 1}.
+
+    Attributes:
+        bias: log-odds of x = 1, shape (n,) or (batch, n).
+    """
+
+    bias: Tensor
+
+    @property
+    def size(self) -> int:
+        return self.bias.shape[-1]
+
+    @property
+    def parameters(self) -> Mapping[str, Tensor]:
+        return {"bias": self.bias}
+
+    def with_parameters(self, parameters: Mapping[str, Tensor]) -> Bernoulli:
+        return Bernoulli(parameters["bias"])
+
+    def tilt(self, fields: Fields) -> Bernoulli:
+        return Bernoulli(self.log_odds(fields))
+
+    def rows(self, index: Tensor) -> Bernoulli:
+        return self if self.bias.dim() == 1 else Bernoulli(self.bias[index])
+
+    def log_odds(self, fields: Fields) -> Tensor:
+        """Log-odds of x = 1 under extra fields; x**2 = x lets the quadratic field join the linear one."""
+        return self.bias + fields.linear - fields.quadratic / 2
+
+    def log_partition(self, fields: Fields) -> Tensor:
+        return softplus(self.log_odds(fields))
+
+    def moments(self, fields: Fields) -> tuple[Tensor, Tensor]:
+        mean = torch.sigmoid(self.log_odds(fields))
+        return mean, mean * (1 - mean)
+
+    def mode(self, fields: Fields) -> Tensor:
+        log_odds = self.log_odds(fields)
+        return (log_odds > 0).to(log_odds.dtype)
+
+    def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
+        return torch.bernoulli(torch.sigmoid(self.log_odds(fields)), generator=generator)
+
+    def log_weight(self, values: Tensor) -> Tensor:
+        return self.bias * values
+
+    def statistics(self, values: Tensor) -> Mapping[str, Tensor]:
+        return {"bias": values}
+
+    def expected_statistics(self, fields: Fields) -> Mapping[str, Tensor]:
+        return {"bias": self.moments(fields)[0]}

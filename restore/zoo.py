@@ -1,0 +1,197 @@
+"""Priors on disk: find, describe, load and save them.
+
+Published priors lie in the repository's models/ folder, which a wheel carries inside the package; priors trained by the
+user lie in the user data folder. Each is a folder of its name with `weights.safetensors` and `card.md`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from restore.description import Description
+from restore.errors import ModelError, OutputError, RestoreError
+from restore.files import write_atomically
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from restore.priors import RBM
+
+WEIGHTS = "weights.safetensors"
+CARD = "card.md"
+
+
+@dataclass(frozen=True)
+class TrainedPrior:
+    """A prior with all that restoring with it takes.
+
+    Attributes:
+        description: its header.
+        machine: the binary RBM.
+        pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
+        modes: some of the prior's own modes, binary, (modes, D).
+    """
+
+    description: Description
+    machine: RBM
+    pixel_means: Tensor
+    modes: Tensor
+
+
+def published_folder() -> Path:
+    """Where the published priors are: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).parent
+    inside = package / "models"
+    return inside if inside.is_dir() else package.parent / "models"
+
+
+def user_folder() -> Path:
+    """Where priors trained by this user are kept."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("restore")) / "models"
+
+
+def folders() -> Iterator[Path]:
+    """The folders of all priors that can be named, published ones first; a name is listed once."""
+    seen: set[str] = set()
+    for parent in (published_folder(), user_folder()):
+        for weights in sorted(parent.glob(f"*/{WEIGHTS}")):
+            if weights.parent.name not in seen:
+                seen.add(weights.parent.name)
+                yield weights.parent
+
+
+def find(name_or_path: str) -> Path:
+    """The folder of a prior given its name, its folder, or its weights file.
+
+    Raises:
+        ModelError: if there is none; the message has the names that come near.
+    """
+    known = {folder.name: folder for folder in folders()}
+    if name_or_path in known:
+        return known[name_or_path]
+    path = Path(name_or_path)
+    if path.name == WEIGHTS and path.is_file():
+        return path.parent
+    if (path / WEIGHTS).is_file():
+        return path
+    near = difflib.get_close_matches(name_or_path, known, 3, 0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`restore models` lists them"
+    raise ModelError(f"{name_or_path}: there is no such model; {hint}")
+
+
+def describe(folder: Path) -> Description:
+    """What a prior says about itself; reads the header only.
+
+    Raises:
+        ModelError: if the file is damaged or no prior of ours.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / WEIGHTS
+    try:
+        with safe_open(path, framework="numpy") as stored:
+            return Description.from_header(stored.metadata(), str(path))
+    except (OSError, SafetensorError) as fault:
+        raise ModelError(f"{path}: damaged or not a safetensors file ({fault}); get the file again") from fault
+
+
+def load(folder: Path) -> TrainedPrior:
+    """Load a prior.
+
+    Raises:
+        ModelError: if the file is damaged, holds other tensors than its header promises, or holds NaN.
+    """
+    import numpy as np
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    from restore.priors import RBM
+
+    description = describe(folder)
+    path = folder / WEIGHTS
+    try:
+        stored = load_file(path)
+    except (OSError, SafetensorError) as fault:
+        raise ModelError(f"{path}: damaged or not a safetensors file ({fault}); get the file again") from fault
+    pixels, hidden = description.pixels, description.hidden
+    shapes = {
+        "weights.0": (pixels, hidden),
+        "units.0.bias": (pixels,),
+        "units.1.bias": (hidden,),
+        "pixel_means": (pixels,),
+        "modes": (description.inference.modes, (pixels + 7) // 8),
+    }
+    found = {name: tuple(value.shape) for name, value in stored.items()}
+    if found != shapes:
+        wrong = sorted(name for name in found.keys() | shapes.keys() if found.get(name) != shapes.get(name))
+        raise ModelError(f"{path}: tensors missing, extra or of wrong shape: {', '.join(wrong)}; get the file again")
+    packed = stored.pop("modes")
+    values = {name: value.float() for name, value in stored.items()}
+    for name, value in values.items():
+        if not bool(torch.isfinite(value).all()):
+            raise ModelError(f"{path}: {name} holds NaN or infinite values; get the file again or train again")
+    if packed.dtype != torch.uint8:
+        raise ModelError(f"{path}: modes are not packed bits; get the file again")
+    bits = np.unpackbits(packed.numpy(), axis=1, count=pixels)
+    return TrainedPrior(
+        description,
+        RBM.binary(values["weights.0"], values["units.0.bias"], values["units.1.bias"]),
+        values["pixel_means"],
+        torch.from_numpy(bits).float(),
+    )
+
+
+def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError] = OutputError) -> None:
+    """Write a prior into a folder, which is made if it is missing; weights that float16 holds exactly take half the room.
+
+    Raises:
+        error: if the folder or its files cannot be written.
+    """
+    import numpy as np
+    import torch
+    from safetensors.torch import save_file
+
+    weights = prior.machine.weights.cpu()
+    half = weights.half()
+    bits = np.packbits(prior.modes.cpu().numpy().astype(bool), axis=1)
+    tensors = {
+        "weights.0": (half if torch.equal(half.float(), weights) else weights).contiguous(),
+        "units.0.bias": prior.machine.visible.parameters["bias"].cpu().contiguous(),
+        "units.1.bias": prior.machine.hidden.parameters["bias"].cpu().contiguous(),
+        "pixel_means": prior.pixel_means.cpu().contiguous(),
+        "modes": torch.from_numpy(bits),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise error(f"{folder}: cannot be made ({fault.strerror}); choose another place") from fault
+    header = prior.description.to_header()
+    write_atomically(folder / WEIGHTS, lambda temporary: save_file(tensors, temporary, header), error)
+    write_atomically(folder / CARD, card.encode(), error)
+
+
+# The published prior that `auto` takes where several know the image's size.
+PREFERRED = "tap-mnist"
+
+
+def auto(image_shape: tuple[int, ...]) -> str:
+    """The name of the prior to use for images of a size: the preferred one if it fits, else the only one that does.
+
+    Raises:
+        ModelError: if no prior, or more than one, knows images of this size.
+    """
+    fitting = [folder.name for folder in folders() if describe(folder).image_shape == image_shape]
+    if PREFERRED in fitting:
+        return PREFERRED
+    if len(fitting) == 1:
+        return fitting[0]
+    size = "x".join(str(length) for length in reversed(image_shape))
+    hint = f"choose one with --model: {', '.join(fitting)}" if fitting else f"give --model {PREFERRED} --fit resize"
+    raise ModelError(f"{'several priors know' if fitting else 'no prior knows'} images of {size} pixels; {hint}")

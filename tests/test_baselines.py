@@ -1,0 +1,176 @@
+"""Baselines against brute force, and against the published order of magnitude on MNIST."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from mnist_data import mnist, needs_mnist
+
+from restore.channels import BitFlip, Channel, Occlusion
+from restore.data import binarise
+from restore.errors import UsageError
+from restore.evaluation.baselines import BASELINES, Median, NearestNeighbours, PointwiseEstimate, baseline
+from restore.evaluation.evaluate import evaluate
+from restore.evaluation.tasks import parse_task
+
+SHAPE = (5, 7)
+SIZE = SHAPE[0] * SHAPE[1]
+
+
+def binary(n: int, seed: int, p: float = 0.4) -> torch.Tensor:
+    return (torch.rand(n, SIZE, generator=torch.Generator().manual_seed(seed)) < p).float()
+
+
+TRAIN, CLEAN = binary(200, 0), binary(23, 1)
+NOISY = BitFlip(0.2).corrupt(CLEAN, torch.Generator().manual_seed(2))
+HIDDEN = torch.zeros(SHAPE, dtype=torch.bool)
+HIDDEN[1:4, 2:6] = True
+HOLE = Occlusion(HIDDEN.flatten().expand(len(CLEAN), -1))
+UNEVEN = BitFlip(torch.linspace(0.05, 0.45, SIZE))
+
+
+@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize(
+    "channel",
+    [BitFlip(0.0), BitFlip(0.2), BitFlip(0.5), BitFlip(1.0), UNEVEN, HOLE, BitFlip(0.1) + HOLE],
+    ids=["p0", "p.2", "p.5", "p1", "uneven", "hole", "noisy-hole"],
+)
+def test_every_baseline_gives_probabilities_on_every_channel(name: str, channel: Channel) -> None:
+    restored = baseline(name, TRAIN, SHAPE).restore(NOISY, channel)
+    assert restored.shape == NOISY.shape
+    assert restored.dtype == NOISY.dtype
+    assert bool(((restored >= 0) & (restored <= 1)).all())
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_what_is_known_exactly_is_returned(name: str) -> None:
+    model = baseline(name, TRAIN, SHAPE, neighbours=3)
+    assert torch.equal(model.restore(CLEAN, BitFlip(0.0)).round(), CLEAN)
+    assert torch.equal(model.restore(1 - CLEAN, BitFlip(1.0)).round(), CLEAN)
+    completed = model.restore(HOLE.corrupt(CLEAN), HOLE)
+    assert torch.equal(completed.round()[~HOLE.hidden], CLEAN[~HOLE.hidden])
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(UsageError, match="ope, nn, median"):
+        baseline("mean", TRAIN, SHAPE)
+
+
+# --- the pointwise estimate ---
+
+
+@pytest.mark.parametrize("p", [0.05, 0.3, 0.7])
+def test_ope_is_bayes_for_independent_pixels(p: float) -> None:
+    mean = (TRAIN.double().numpy().sum(axis=0) + 1) / (len(TRAIN) + 2)
+    seen = NOISY.double().numpy()
+    ink, paper = mean * np.where(seen == 1, 1 - p, p), (1 - mean) * np.where(seen == 0, 1 - p, p)
+    np.testing.assert_allclose(PointwiseEstimate.fit(TRAIN).restore(NOISY, BitFlip(p)), ink / (ink + paper), rtol=1e-5)
+
+
+def test_ope_of_a_hole_is_the_training_mean_and_never_certain() -> None:
+    images = TRAIN.clone()
+    images[:, 0], images[:, 1] = 0, 1
+    everything = Occlusion(torch.ones(1, SIZE, dtype=torch.bool))
+    restored = PointwiseEstimate.fit(images).restore(torch.zeros(1, SIZE), everything)
+    assert restored[0, 0] == pytest.approx(1 / 202, rel=1e-5)
+    assert restored[0, 1] == pytest.approx(201 / 202, rel=1e-5)
+    np.testing.assert_allclose(restored[0, 2:], images[:, 2:].mean(dim=0), atol=0.005)
+
+
+# --- nearest neighbours ---
+
+
+def nearest(scores: np.ndarray, k: int) -> np.ndarray:
+    """Indices of the k largest scores per row; the first of equals."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
+
+
+@pytest.mark.parametrize("p", [0.03, 0.4])
+def test_one_neighbour_under_flips_is_the_hamming_nearest(p: float) -> None:
+    distance = (NOISY.numpy()[:, None] != TRAIN.numpy()[None]).sum(axis=2)
+    expected = TRAIN.numpy()[distance.argmin(axis=1)]
+    np.testing.assert_array_equal(NearestNeighbours(TRAIN).restore(NOISY, BitFlip(p)), expected)
+    np.testing.assert_array_equal(NearestNeighbours(TRAIN).restore(1 - NOISY, BitFlip(1 - p)), expected)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_neighbours_are_ranked_by_likelihood(k: int) -> None:
+    likelihood = UNEVEN.log_likelihood(NOISY[:, None].double(), TRAIN[None].double()).sum(dim=2).numpy()
+    expected = TRAIN.numpy()[nearest(likelihood, k)].mean(axis=1)
+    np.testing.assert_allclose(NearestNeighbours(TRAIN, k).restore(NOISY, UNEVEN), expected, rtol=1e-6)
+
+
+def test_a_hole_is_filled_by_the_nearest_on_visible_pixels() -> None:
+    seen = ~HOLE.hidden[0].numpy()
+    observed = HOLE.corrupt(CLEAN)
+    distance = (observed.numpy()[:, None, seen] != TRAIN.numpy()[None][:, :, seen]).sum(axis=2)
+    exemplar = TRAIN.numpy()[distance.argmin(axis=1)]
+    expected = np.where(seen, CLEAN.numpy(), exemplar)
+    np.testing.assert_array_equal(NearestNeighbours(TRAIN).restore(observed, HOLE), expected)
+    unchanged = NearestNeighbours(TRAIN, keep_known=False).restore(observed, HOLE)
+    np.testing.assert_array_equal(unchanged, exemplar)
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_the_block_size_changes_nothing(k: int) -> None:
+    whole = NearestNeighbours(TRAIN, k).restore(NOISY, UNEVEN)
+    assert torch.equal(NearestNeighbours(TRAIN, k, block=4).restore(NOISY, UNEVEN), whole)
+
+
+@pytest.mark.parametrize("k", [0, 201])
+def test_impossible_numbers_of_neighbours(k: int) -> None:
+    with pytest.raises(UsageError, match="200 training images"):
+        NearestNeighbours(TRAIN, k)
+
+
+# --- the median ---
+
+
+def test_median_within_the_image_is_numpys() -> None:
+    restored = Median(SHAPE).restore(NOISY, BitFlip(0.2)).reshape(-1, *SHAPE)
+    windows = np.lib.stride_tricks.sliding_window_view(NOISY.reshape(-1, *SHAPE).numpy(), (3, 3), axis=(1, 2))
+    expected = np.median(windows, axis=(-2, -1))
+    np.testing.assert_array_equal((restored > 0.5).float()[:, 1:-1, 1:-1], expected)
+
+
+def votes(ink: np.ndarray, voting: np.ndarray, row: int, column: int) -> float | None:
+    window = (slice(max(row - 1, 0), row + 2), slice(max(column - 1, 0), column + 2))
+    return float(ink[window][voting[window]].mean()) if voting[window].any() else None
+
+
+def test_median_fills_a_hole_from_its_rim() -> None:
+    """Against the definition, pixel by pixel and ring by ring."""
+    restored = Median(SHAPE).restore(HOLE.corrupt(CLEAN), HOLE).reshape(-1, *SHAPE)
+    for clean, image in zip(CLEAN.reshape(-1, *SHAPE).numpy(), restored.numpy(), strict=True):
+        ink, voting, expected = clean > 0.5, ~HIDDEN.numpy(), clean.astype(float)
+        while not voting.all():
+            ring = {
+                place: share
+                for place in zip(*np.nonzero(~voting), strict=True)
+                if (share := votes(ink, voting, *place)) is not None
+            }
+            for place, share in ring.items():
+                expected[place], ink[place], voting[place] = share, share > 0.5, True
+        np.testing.assert_allclose(image, expected)
+
+
+def test_median_of_nothing_is_a_half() -> None:
+    restored = Median(SHAPE).restore(NOISY, Occlusion(torch.ones(1, SIZE, dtype=torch.bool)))
+    assert bool((restored == 0.5).all())
+
+
+# --- MNIST ---
+
+
+@needs_mnist
+@pytest.mark.parametrize(
+    ("name", "p", "expected"), [("ope", 0.1, 0.784), ("ope", 0.4, 0.316), ("nn", 0.1, 0.770), ("nn", 0.3, 0.660)]
+)
+def test_measured_elsewhere(name: str, p: float, expected: float) -> None:
+    """Mean Matthews correlation on test images, within what another noise draw and fewer images can change."""
+    train = torch.from_numpy(binarise(mnist("train").images))
+    truth = torch.from_numpy(binarise(mnist("test").images[:1000]))
+    model = baseline(name, train, (28, 28))
+    report = evaluate(model.restore, truth, parse_task(f"flip:{p}"), (28, 28), torch.Generator().manual_seed(0))
+    assert report.mcc.mean == pytest.approx(expected, abs=4 * report.mcc.standard_error)

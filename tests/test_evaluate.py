@@ -1,0 +1,106 @@
+"""The evaluation as a whole, with restorers whose scores are known."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from skimage.metrics import structural_similarity
+from torch import Tensor
+
+from restore.channels import BitFlip, Channel
+from restore.errors import ModelError, UsageError
+from restore.evaluation.evaluate import Report, Restorer, evaluate
+from restore.evaluation.tasks import parse_task
+
+SHAPE = (8, 9)
+TRUTH = (torch.rand(40, 72, generator=torch.Generator().manual_seed(0)) < 0.3).float()
+
+
+def run(restorer: Restorer, task: str, *, truth: Tensor = TRUTH, grey: bool = False) -> Report:
+    return evaluate(restorer, truth, parse_task(task), SHAPE, torch.Generator().manual_seed(1), grey=grey)
+
+
+def test_a_perfect_restorer() -> None:
+    report = run(lambda observed, channel: TRUTH, "flip:0.3")
+    assert (report.n, report.error_all.mean, report.error_changed.mean) == (40, 0, 0)
+    assert report.mcc.mean == pytest.approx(1)
+    assert not report.grey
+
+
+def test_doing_nothing() -> None:
+    seen: list[tuple[Tensor, Channel]] = []
+
+    def identity(observed: Tensor, channel: Channel) -> Tensor:
+        seen.append((observed, channel))
+        return observed
+
+    report = run(identity, "flip:0.3")
+    ((observed, channel),) = seen
+    assert channel == BitFlip(0.3)
+    assert report.error_changed.mean == 1
+    assert report.error_all.mean == pytest.approx(float((observed != TRUTH).double().mean()))
+
+
+def test_the_share_of_changed_pixels_is_pooled() -> None:
+    report = run(lambda observed, channel: torch.zeros_like(observed), "flip:0.1")
+    changed = parse_task("flip:0.1").damage(TRUTH, SHAPE, torch.Generator().manual_seed(1)).observed != TRUTH
+    pooled = float((changed & (TRUTH == 1)).sum() / changed.sum())
+    shares = (changed & (TRUTH == 1)).sum(dim=1) / changed.sum(dim=1)
+    assert report.error_changed.mean == pytest.approx(pooled, rel=1e-6)
+    assert abs(pooled - float(shares.nanmean())) > 1e-3  # so the test can tell the two apart
+
+
+def test_changed_pixels_of_patches() -> None:
+    """Black everywhere: a patch painted 0 changes ink only, and all of that stays wrong; one painted 1, none of it."""
+    for task, expected in (("patch:3", 1.0), ("patch:3:1", 0.0)):
+        report = run(lambda observed, channel: torch.zeros_like(observed), task)
+        assert report.error_changed.mean == expected
+    nothing = run(lambda observed, channel: observed, "flip:0")
+    assert math.isnan(nothing.error_changed.mean)
+    assert json.loads(nothing.as_json())["error_changed"] == {"mean": None, "standard_error": None, "n": 0}
+
+
+def test_grey_reports_have_psnr_and_ssim() -> None:
+    truth = torch.rand(5, 72, generator=torch.Generator().manual_seed(3))
+    report = run(lambda observed, channel: truth * 0.9, "patch:3", truth=truth, grey=True)
+    assert report.grey
+    assert report.psnr is not None
+    assert report.ssim is not None
+    decibels = -10 * np.log10(((0.1 * truth.double().numpy()) ** 2).mean(axis=1))
+    assert report.psnr.mean == pytest.approx(decibels.mean(), rel=1e-6)
+    pairs = [(image.reshape(SHAPE), (image * 0.9).reshape(SHAPE)) for image in truth.double().numpy()]
+    expected = np.mean([structural_similarity(a, b, data_range=1) for a, b in pairs])
+    assert report.ssim.mean == pytest.approx(expected, abs=1e-6)
+    perfect = run(lambda observed, channel: truth, "patch:3", truth=truth, grey=True)
+    assert json.loads(perfect.as_json())["psnr"]["mean"] is None
+
+
+def test_the_forms_of_a_report() -> None:
+    report = run(lambda observed, channel: observed, "patch:4:1")
+    plain = json.loads(report.as_json())
+    assert list(plain) == ["task", "mask", "n", "error_all", "error_changed", "mcc", "seconds"]
+    assert (plain["task"], plain["mask"], plain["n"]) == ("patch:4:1", "known", 40)
+    assert plain["mcc"] == {"mean": report.mcc.mean, "standard_error": report.mcc.standard_error, "n": 40}
+    assert plain["error_all"]["mean"] == report.error_all.mean
+    text = report.as_text()
+    assert text.startswith("patch:4:1, mask known: 40 images in ")
+    assert f"{100 * report.error_all.mean:.3f} ± " in text
+    assert "PSNR" not in text
+
+
+def test_the_seed_fixes_the_report() -> None:
+    first, again = (run(lambda observed, channel: observed, "flip:0.2") for _ in range(2))
+    assert (first.error_all, first.mcc) == (again.error_all, again.mcc)
+
+
+def test_restorers_that_fail() -> None:
+    with pytest.raises(ModelError, match=r"shape \(40, 71\)"):
+        run(lambda observed, channel: observed[:, 1:], "flip:0.1")
+    with pytest.raises(ModelError, match="NaN for 40 of 40"):
+        run(lambda observed, channel: observed * math.nan, "flip:0.1")
+    with pytest.raises(UsageError, match="does not fit"):
+        run(lambda observed, channel: observed, "patch:9")

@@ -1,0 +1,116 @@
+"""Which files are read and where results go: every row of the table of bad outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bad_images
+import pytest
+from bad_images import images
+
+from restore.errors import InputError, OutputError, UsageError
+from restore.images import shown
+from restore.outputs import expand, plan
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("case", bad_images.OUTPUTS, ids=lambda case: case.row)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_output(case, overwrite, tmp_path):
+    if not case.possible:
+        pytest.skip("the system does not let this fault happen")
+    inputs, output = case.arrange(tmp_path)
+    before = snapshot(tmp_path)
+    if overwrite and case.row == "row52-existing":
+        assert plan(inputs, output, overwrite=True, skip_existing=False)
+        return
+    with pytest.raises(case.error) as caught:
+        plan(inputs, output, overwrite=overwrite, skip_existing=False)
+    assert type(caught.value) is case.error
+    assert str(caught.value).isprintable()
+    assert str(caught.value).startswith(shown(tmp_path))
+    assert case.says in str(caught.value)
+    assert snapshot(tmp_path) == before
+
+
+def test_row52_read_only_folder_without_permissions(tmp_path, monkeypatch):
+    inputs = images(tmp_path, "x.png")
+    monkeypatch.setattr("restore.outputs.os.access", lambda *_: False)
+    with pytest.raises(OutputError, match="may not be written to"):
+        plan(inputs, None, overwrite=False, skip_existing=False)
+
+
+def test_default_is_beside_the_input(tmp_path):
+    inputs = images(tmp_path, "a/x.png", "b/x.jpg", "y.tar.tif")
+    outputs = [target for _, target in plan(inputs, None, overwrite=False, skip_existing=False)]
+    assert outputs == [tmp_path / "a/x.restored.png", tmp_path / "b/x.restored.png", tmp_path / "y.tar.restored.png"]
+
+
+def test_one_file(tmp_path):
+    inputs = images(tmp_path, "x.png")
+    target = tmp_path / "y.tif"
+    assert plan(inputs, target, overwrite=False, skip_existing=False) == [(inputs[0], target)]
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_folder(existing, tmp_path):
+    inputs = images(tmp_path, "x.png", "y.png")
+    out = tmp_path / "out"
+    if existing:
+        out.mkdir()
+    pairs = plan(inputs, f"{out}/", suffix="corrupted", overwrite=False, skip_existing=False)
+    assert pairs == [(inputs[0], out / "x.corrupted.png"), (inputs[1], out / "y.corrupted.png")]
+    assert out.is_dir()
+
+
+def test_skip_existing_drops_what_is_done(tmp_path):
+    inputs = images(tmp_path, "x.png", "y.png")
+    images(tmp_path, "x.restored.png")
+    assert plan(inputs, None, overwrite=False, skip_existing=True) == [(inputs[1], tmp_path / "y.restored.png")]
+    with pytest.raises(UsageError):
+        plan(inputs, None, overwrite=True, skip_existing=True)
+
+
+def test_protected_files_are_not_replaced(tmp_path):
+    inputs = images(tmp_path, "x.png")
+    mask = images(tmp_path, "mask.png")
+    with pytest.raises(OutputError, match=r"is the input .*mask\.png"):
+        plan(inputs, mask[0], overwrite=True, skip_existing=False, protected=mask)
+
+
+def test_missing_inputs_are_left_to_the_reader(tmp_path):
+    path = tmp_path / "missing.png"
+    assert plan(expand([path]), None, overwrite=False, skip_existing=False)[0][0] == path
+
+
+def test_row51_outputs_are_not_read_again(tmp_path):
+    inputs = images(tmp_path, "b.PNG", "a.jpg")
+    images(tmp_path, "a.restored.png", "a.corrupted.png", ".hidden.png", "out/a.png", "notes.txt")
+    assert expand([tmp_path], suffix="corrupted") == sorted(inputs)
+    assert expand([tmp_path]) == [tmp_path / "a.corrupted.png", inputs[1], inputs[0]]
+    assert expand([str(tmp_path / "notes.txt"), tmp_path / "out"]) == [tmp_path / "notes.txt", tmp_path / "out/a.png"]
+
+
+def test_expand_keeps_broken_links(tmp_path):
+    (tmp_path / "x.png").symlink_to("nowhere")
+    assert expand([tmp_path]) == [tmp_path / "x.png"]
+
+
+def test_expand_empty_folder(tmp_path):
+    images(tmp_path, "a.restored.png")
+    with pytest.raises(InputError, match="holds no images"):
+        expand([tmp_path])
+
+
+@pytest.mark.parametrize("row", [row for row in bad_images.ODD_NAMES if "255" not in row])
+def test_row56_names(row, tmp_path):
+    inputs = images(tmp_path, bad_images.ODD_NAMES[row])
+    ((_, target),) = plan(expand(inputs), None, overwrite=False, skip_existing=False)
+    target.write_bytes(b"")
+    assert target.name.endswith(".restored.png")
+    with pytest.raises(OutputError) as caught:
+        plan(inputs, None, overwrite=False, skip_existing=False)
+    assert str(caught.value).isprintable()
