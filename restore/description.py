@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from restore.errors import ModelError, UsageError
 
@@ -93,14 +94,35 @@ class Description:
         try:
             version = int(header["format_version"])
             if version > FORMAT:
-                raise ModelError(f"{where}: written in format {version}, this version reads {FORMAT}; update the package")
+                raise ModelError(
+                    f"{where}: written in format {version}, this version reads {FORMAT}; update the package"
+                )
             texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
-            facts = {key: value if key in texts else json.loads(value) for key, value in header.items()}
+            facts: dict[str, Any] = {key: value if key in texts else json.loads(value) for key, value in header.items()}
             del facts["format_version"]
-            shape = tuple(int(length) for length in facts.pop("image_shape"))
-            inference = Inference(**facts.pop("inference"))
-            if len(shape) != 2 or min(shape) < 1 or facts["family"] != "rbm":
-                raise ValueError(f"{facts['family']} of shape {shape}")
-            return cls(image_shape=(shape[0], shape[1]), inference=inference, **facts)
-        except (ValueError, TypeError, KeyError, AttributeError) as fault:
+            shape = facts.pop("image_shape")
+            inference = facts.pop("inference")
+            about = cls(
+                image_shape=(int(shape[0]), int(shape[1])),
+                inference=Inference(**_of_declared_types(Inference, inference)),
+                **_of_declared_types(cls, facts),
+            )
+            if list(about.image_shape) != shape or min(*shape, about.hidden) < 1 or not 0 <= about.threshold < 255:
+                raise ValueError(f"{about.hidden} hidden units, images of shape {shape}, threshold {about.threshold}")
+            if (about.family, about.visible, about.hidden_type) != ("rbm", "bernoulli", "bernoulli"):
+                raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
+            return about
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:
             raise ModelError(f"{where}: its description is damaged ({fault}); get the file again") from fault
+
+
+def _of_declared_types(kind: type, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The facts as they are, if each has the type that its field declares; raises TypeError otherwise."""
+    hints = typing.get_type_hints(kind)
+    for name, value in facts.items():
+        hint = hints.get(name)
+        choices = typing.get_args(hint)
+        fits = value in choices if choices else type(value) in ((float, int) if hint is float else (hint,))
+        if not fits:
+            raise TypeError(f"{name} is {value!r}")
+    return facts

@@ -1,7 +1,7 @@
 """The engine: evidence in, marginals out, for as many images as there are.
 
-A `Restorer` holds a prior on a device with its solver. It works on flat tensors; `restore.api` and the command line bring
-images to that form and back.
+A `Engine` holds a prior on a device with its solver. It works on flat tensors; `restore.api` and the command
+line bring images to that form and back.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROWS = {"cpu": 2048, "cuda": 32768}
 
 
 @dataclass(frozen=True)
-class Restorer:
+class Engine:
     """A prior with its solver, ready to restore.
 
     Attributes:
@@ -41,13 +41,13 @@ class Restorer:
     device: torch.device
 
     @classmethod
-    def load(cls, model: str, device: str = "auto") -> Restorer:
+    def load(cls, model: str, device: str = "auto") -> Engine:
         """A published or user-trained prior by name or path; see `restore.zoo.find` for the errors."""
         where = pick_device(device)
         return cls.of(load(find(model)), where)
 
     @classmethod
-    def of(cls, trained: TrainedPrior, device: torch.device) -> Restorer:
+    def of(cls, trained: TrainedPrior, device: torch.device) -> Engine:
         """A prior moved to a device."""
         moved = replace(
             trained,
@@ -63,7 +63,9 @@ class Restorer:
         fixed_point = FIXED_POINTS[settings.solver]
         return SeveralStarts(fixed_point(max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping))
 
-    def restore(self, observed: Tensor, channel: Channel, advance: Callable[[int], None] = lambda done: None) -> Solution:
+    def restore(
+        self, observed: Tensor, channel: Channel, advance: Callable[[int], None] = lambda done: None
+    ) -> Solution:
         """Posterior marginals of images seen through a channel.
 
         Args:
@@ -90,7 +92,9 @@ class Restorer:
                     done.append(self._solve(_rows(evidence, first, first + size)))
                 except torch.cuda.OutOfMemoryError:
                     if size == 1:
-                        raise InputError(f"{self.device}: out of memory with a single image; use --device cpu") from None
+                        raise InputError(
+                            f"{self.device}: out of memory with a single image; use --device cpu"
+                        ) from None
                     torch.cuda.empty_cache()
                     size //= 2
                     continue
@@ -99,7 +103,8 @@ class Restorer:
         return concatenate(done)
 
     def _solve(self, evidence: Fields) -> Solution:
-        evidence = Fields(evidence.linear.to(self.device), evidence.quadratic.to(self.device))
+        like = self.trained.machine.weights
+        evidence = Fields(evidence.linear.to(like), evidence.quadratic.to(like))
         machine = self.trained.machine.tilt(evidence)
         return self.solver.solve(machine, self.starts(evidence))
 

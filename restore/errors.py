@@ -5,6 +5,8 @@ Every message is one line that names the file or the argument at fault and says 
 
 from __future__ import annotations
 
+import os
+
 
 class RestoreError(Exception):
     """Base of every error this package raises on purpose."""
@@ -46,3 +48,12 @@ class TrainingError(RestoreError):
     """A data set, a run folder or a checkpoint cannot be used for training (exit code 7)."""
 
     exit_code = 7
+
+
+def shown(name: str | os.PathLike[str]) -> str:
+    r"""Write a file name on one printable line.
+
+    Newlines, control characters, undecodable bytes and invisible characters become escapes such as `\n` or `\udcff`,
+    so the result can be put into a message and encoded as UTF-8 whatever the name holds.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))

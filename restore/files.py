@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from restore.errors import OutputError, RestoreError
+from restore.errors import OutputError, RestoreError, shown
 
 
 def write_atomically(
@@ -40,7 +40,10 @@ def write_atomically(
         temporary = None
         _flush(target.parent)
     except OSError as fault:
-        raise error(f"{target}: cannot be written ({fault.strerror or fault}); free some space or choose another place") from fault
+        reason = fault.strerror or fault
+        raise error(
+            f"{shown(target)}: cannot be written ({reason}); free some space or choose another place"
+        ) from fault
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from restore.errors import InputError, OutputError, UsageError
-from restore.images import format_of, shown
+from restore.errors import InputError, OutputError, UsageError, shown
+from restore.images import format_of
 
 # Endings under which a folder is searched for images. Files named one by one may have any.
 IMAGE_SUFFIXES = frozenset(

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, Occlusion
-from restore.engine import Restorer
+from restore.engine import Engine
 from restore.errors import ModelError, UsageError
 from restore.images import enlarge, shrink, to_binary
 from restore.solvers import Solution, Status
@@ -49,7 +49,7 @@ class Restored:
 
 
 def restore_pictures(
-    restorer: Restorer,
+    engine: Engine,
     pixels: Sequence[np.ndarray],
     *,
     p: float | np.ndarray | None = None,
@@ -61,7 +61,7 @@ def restore_pictures(
     """Restore pictures with a known flip probability, a known mask, or both.
 
     Args:
-        restorer: the prior.
+        engine: the prior.
         pixels: grey values in [0, 1], each (H, W).
         p: flip probability in [0, 1], for all pixels or per pixel (H, W); None if pixels are exact.
         hidden: per picture the pixels to fill, boolean (H, W); None if there are none.
@@ -76,7 +76,7 @@ def restore_pictures(
         UsageError: if p is no probability, or is given per pixel for another size than the prior's.
         ModelError: if a picture does not have the prior's size and `fit` is "error".
     """
-    about = restorer.trained.description
+    about = engine.trained.description
     shape = about.image_shape
     if isinstance(p, np.ndarray) and p.shape != shape:
         raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel of the prior: {shape}")
@@ -90,8 +90,8 @@ def restore_pictures(
     observed = torch.from_numpy(np.stack([ink for ink, _ in small])).flatten(1).float()
     masks = torch.from_numpy(np.stack([mask for _, mask in small])).flatten(1)
     channel = channel_of(p, masks if hidden is not None else None)
-    solution = restorer.restore(observed, channel, advance)
-    upside_down = polarity_gain(observed, masks, restorer.trained.pixel_means.cpu()) > INVERTED
+    solution = engine.restore(observed, channel, advance)
+    upside_down = polarity_gain(observed, masks, engine.trained.pixel_means.cpu()) > INVERTED
     restored = []
     for index, values in enumerate(pixels):
         means = solution.means[0][index].reshape(shape).cpu().double().numpy()
@@ -102,7 +102,7 @@ def restore_pictures(
         if values.shape != shape:
             means, deviations, ink = (enlarge(part, values.shape) for part in (means, deviations, ink))
         status = Status(int(solution.status[index]))
-        notes = () if status is Status.CONVERGED else (status.sentence,)
+        notes: tuple[str, ...] = () if status is Status.CONVERGED else (status.sentence,)
         if upside_down[index]:
             notes += (f"looks inverted: {about.name} expects light strokes on dark; try --invert",)
         replaced = hidden[index] if hidden is not None and p is None else None
@@ -124,7 +124,9 @@ def restore_pictures(
 def size_mismatch(shape: tuple[int, ...], wanted: tuple[int, int], model: str) -> str:
     """The sentence for an image of another size than the prior's."""
     given = "x".join(str(length) for length in reversed(shape))
-    return f"the image has {given} pixels and {model} restores {wanted[1]}x{wanted[0]}; give --fit resize or another model"
+    return (
+        f"the image has {given} pixels and {model} restores {wanted[1]}x{wanted[0]}; give --fit resize or another model"
+    )
 
 
 def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:

@@ -6,6 +6,7 @@ user lie in the user data folder. Each is a folder of its name with `weights.saf
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from restore.description import Description
-from restore.errors import ModelError, OutputError, RestoreError
+from restore.errors import ModelError, OutputError, RestoreError, shown
 from restore.files import write_atomically
 
 if TYPE_CHECKING:
@@ -76,13 +77,15 @@ def find(name_or_path: str) -> Path:
     if name_or_path in known:
         return known[name_or_path]
     path = Path(name_or_path)
-    if path.name == WEIGHTS and path.is_file():
-        return path.parent
-    if (path / WEIGHTS).is_file():
-        return path
+    # A name too long for the file system, or a folder without permission, is no model either.
+    with contextlib.suppress(OSError, ValueError):
+        if path.name == WEIGHTS and path.is_file():
+            return path.parent
+        if (path / WEIGHTS).is_file():
+            return path
     near = difflib.get_close_matches(name_or_path, known, 3, 0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else "`restore models` lists them"
-    raise ModelError(f"{name_or_path}: there is no such model; {hint}")
+    raise ModelError(f"{shown(name_or_path)}: there is no such model; {hint}")
 
 
 def describe(folder: Path) -> Description:
@@ -96,9 +99,9 @@ def describe(folder: Path) -> Description:
     path = folder / WEIGHTS
     try:
         with safe_open(path, framework="numpy") as stored:
-            return Description.from_header(stored.metadata(), str(path))
+            return Description.from_header(stored.metadata(), shown(path))
     except (OSError, SafetensorError) as fault:
-        raise ModelError(f"{path}: damaged or not a safetensors file ({fault}); get the file again") from fault
+        raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
 
 
 def load(folder: Path) -> TrainedPrior:
@@ -119,7 +122,7 @@ def load(folder: Path) -> TrainedPrior:
     try:
         stored = load_file(path)
     except (OSError, SafetensorError) as fault:
-        raise ModelError(f"{path}: damaged or not a safetensors file ({fault}); get the file again") from fault
+        raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
     pixels, hidden = description.pixels, description.hidden
     shapes = {
         "weights.0": (pixels, hidden),
@@ -131,14 +134,18 @@ def load(folder: Path) -> TrainedPrior:
     found = {name: tuple(value.shape) for name, value in stored.items()}
     if found != shapes:
         wrong = sorted(name for name in found.keys() | shapes.keys() if found.get(name) != shapes.get(name))
-        raise ModelError(f"{path}: tensors missing, extra or of wrong shape: {', '.join(wrong)}; get the file again")
+        raise ModelError(
+            f"{shown(path)}: tensors missing, extra or of wrong shape: {', '.join(wrong)}; get the file again"
+        )
     packed = stored.pop("modes")
     values = {name: value.float() for name, value in stored.items()}
     for name, value in values.items():
         if not bool(torch.isfinite(value).all()):
-            raise ModelError(f"{path}: {name} holds NaN or infinite values; get the file again or train again")
+            raise ModelError(f"{shown(path)}: {name} holds NaN or infinite values; get the file again or train again")
+    if not bool(((values["pixel_means"] > 0) & (values["pixel_means"] < 1)).all()):
+        raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
     if packed.dtype != torch.uint8:
-        raise ModelError(f"{path}: modes are not packed bits; get the file again")
+        raise ModelError(f"{shown(path)}: modes are not packed bits; get the file again")
     bits = np.unpackbits(packed.numpy(), axis=1, count=pixels)
     return TrainedPrior(
         description,
@@ -149,14 +156,14 @@ def load(folder: Path) -> TrainedPrior:
 
 
 def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError] = OutputError) -> None:
-    """Write a prior into a folder, which is made if it is missing; weights that float16 holds exactly take half the room.
+    """Write a prior into a folder, made if it is missing; weights that float16 holds exactly take half the room.
 
     Raises:
         error: if the folder or its files cannot be written.
     """
     import numpy as np
     import torch
-    from safetensors.torch import save_file
+    from safetensors.torch import save as to_bytes
 
     weights = prior.machine.weights.cpu()
     half = weights.half()
@@ -171,9 +178,10 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
-        raise error(f"{folder}: cannot be made ({fault.strerror}); choose another place") from fault
+        raise error(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another place") from fault
     header = prior.description.to_header()
-    write_atomically(folder / WEIGHTS, lambda temporary: save_file(tensors, temporary, header), error)
+    # Written by us rather than by safetensors, whose error on a full disk is no OSError.
+    write_atomically(folder / WEIGHTS, to_bytes(tensors, header), error)
     write_atomically(folder / CARD, card.encode(), error)
 
 

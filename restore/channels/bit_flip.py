@@ -57,6 +57,8 @@ class BitFlip:
         return torch.where(y == x, torch.log1p(-p), torch.log(p))
 
     def evidence(self, y: Tensor) -> Fields:
+        # An image of whole numbers would cut the log-odds down to whole numbers.
+        y = y if y.is_floating_point() else y.to(torch.get_default_dtype())
         return Fields((2 * y - 1) * self.log_odds(y))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -11,6 +11,8 @@ from restore.channels.bit_flip import BitFlip
 from restore.channels.contract import Channel
 from restore.errors import UsageError
 from restore.fields import Fields
+
+EXACT = BitFlip(0.0)
 
 
 @dataclass(frozen=True)
@@ -28,15 +30,18 @@ class Occlusion:
 
     hidden: Tensor
     fill: float = 0.0
-    noise: Channel = field(default_factory=lambda: BitFlip(0.0))
+    noise: Channel = EXACT
 
     def __post_init__(self) -> None:
         if self.hidden.dtype != torch.bool:
-            raise UsageError(f"a mask must be boolean (True = to fill), not {self.hidden.dtype}; compare it with 0 first")
+            raise UsageError(
+                f"a mask must be boolean (True = to fill), not {self.hidden.dtype}; compare it with 0 first"
+            )
 
     def __radd__(self, noise: Channel) -> Occlusion:
-        """`noise + occlusion`: the image was noisy before it was painted over."""
-        return replace(self, noise=noise)
+        """`noise + occlusion`: the image was noisy before all that this channel did to it."""
+        before = noise if self.noise is EXACT else noise + self.noise  # type: ignore[operator]
+        return replace(self, noise=before)
 
     def corrupt(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         return torch.where(self.hidden, torch.full_like(x, self.fill), self.noise.corrupt(x, generator))

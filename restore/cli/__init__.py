@@ -15,7 +15,6 @@ from restore.errors import RestoreError, UsageError
 app = typer.Typer(
     name="restore",
     help="Repair damaged images with trained priors and a deterministic fixed-point solver.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -42,8 +41,14 @@ def main() -> None:
     """Run the command line and leave with the exit code that fits: see `restore.errors` for those of faults."""
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        code = app(standalone_mode=False) or 0
+        # Not `app()`, which answers a closed stdout with an exit code of its own.
+        command = typer.main.get_command(app)
+        with command.make_context("restore", sys.argv[1:] or ["--help"]) as context:
+            command.invoke(context)
         sys.stdout.flush()
+        code = 0
+    except typer.Exit as done:
+        code = done.exit_code
     except RestoreError as fault:
         code = _say(str(fault), fault.exit_code)
     except KeyboardInterrupt as stop:

@@ -14,25 +14,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from restore.errors import ModelError, PartialFailure, RestoreError, UsageError
+from restore.errors import ModelError, PartialFailure, RestoreError, UsageError, shown
 from restore.files import write_atomically
-from restore.images import DEFAULT_MAX_PIXELS, Mask, Picture, check_format, encode, format_of, read_mask, read_picture, shown
+from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.outputs import expand, plan
 from restore.progress import progress
 
 if TYPE_CHECKING:
+    from restore.engine import Engine
     from restore.restoration import Fit, Restored
 
 Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
 Model = Annotated[str, typer.Option(help="Name or folder of a prior; auto picks one by the size of the image.")]
 Output = Annotated[
-    str | None, typer.Option("-o", "--output", help="File, folder (ending with /), or - for stdout [NAME.restored.png].")
+    str | None,
+    typer.Option("-o", "--output", help="File, folder (ending with /), or - for stdout [NAME.restored.png]."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.")]
 SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave out inputs whose output exists.")]
 FitOption = Annotated[Literal["error", "resize"], typer.Option(help="Images of another size than the prior's.")]
 Invert = Annotated[bool, typer.Option("--invert", help="Dark strokes on light: invert for the prior, and back.")]
-Soft = Annotated[bool, typer.Option("--soft", help="Write posterior probabilities as grey levels, not black and white.")]
+Soft = Annotated[
+    bool, typer.Option("--soft", help="Write posterior probabilities as grey levels, not black and white.")
+]
 Uncertainty = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Write the posterior standard deviation: black is 0, white is 0.5, its maximum."),
@@ -119,10 +123,13 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
     jobs = _jobs(inputs, settings, masks)
     failures = Failures(settings, many=len(jobs) > 1)
     # torch loads here, after everything that can be refused without it has been.
-    from restore.engine import Restorer
+    from restore.engine import Engine
     from restore.zoo import auto
 
-    restorers: dict[str, Restorer] = {}
+    engines: dict[str, Engine] = {}
+    if settings.model != "auto":
+        # A model that cannot be had fails the whole command, before an image is read.
+        engines[settings.model] = Engine.load(settings.model, settings.device)
     with progress("restored", len(jobs), quiet=settings.quiet or len(jobs) == 1) as meter:
         for first in range(0, len(jobs), CHUNK):
             loaded = []
@@ -133,12 +140,12 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
             for item in loaded:
                 with failures.of(item.job):
                     name = auto(item.picture.levels.shape) if settings.model == "auto" else settings.model
-                    if name not in restorers:
-                        restorers[name] = Restorer.load(name, settings.device)
-                    _check_size(item, restorers[name], settings)
+                    if name not in engines:
+                        engines[name] = Engine.load(name, settings.device)
+                    _check_size(item, engines[name], settings)
                     by_model.setdefault(name, []).append(item)
             for name, items in by_model.items():
-                _restore(items, restorers[name], settings, p, failures)
+                _restore(items, engines[name], settings, p, failures)
             meter(min(first + CHUNK, len(jobs)))
     if failures.found:
         raise PartialFailure(f"{failures.found} of {len(jobs)} images failed; the messages above say why")
@@ -173,7 +180,9 @@ def _jobs(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[
         )
         clash = {target for _, target in pairs} & set(maps.values())
         if clash:
-            raise UsageError(f"{shown(min(clash))}: is the output and the uncertainty map; choose another --uncertainty")
+            raise UsageError(
+                f"{shown(min(clash))}: is the output and the uncertainty map; choose another --uncertainty"
+            )
     return [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in pairs]
 
 
@@ -213,23 +222,21 @@ def _read(job: Job, settings: Settings) -> Loaded:
     return Loaded(job, picture, mask)
 
 
-def _check_size(item: Loaded, restorer: Restorer, settings: Settings) -> None:
+def _check_size(item: Loaded, engine: Engine, settings: Settings) -> None:
     from restore.restoration import size_mismatch
 
-    about = restorer.trained.description
+    about = engine.trained.description
     shape = item.picture.levels.shape
     if settings.fit == "error" and shape != about.image_shape:
         raise ModelError(f"{shown(item.job.source)}: {size_mismatch(shape, about.image_shape, about.name)}")
 
 
-def _restore(
-    items: Sequence[Loaded], restorer: Restorer, settings: Settings, p: float | None, failures: Failures
-) -> None:
+def _restore(items: Sequence[Loaded], engine: Engine, settings: Settings, p: float | None, failures: Failures) -> None:
     from restore.restoration import restore_pictures
 
     started = time.perf_counter()
     restored, _ = restore_pictures(
-        restorer,
+        engine,
         [item.picture.pixels for item in items],
         p=p,
         hidden=None if items[0].mask is None else [item.mask.hidden for item in items if item.mask is not None],
@@ -240,7 +247,7 @@ def _restore(
     for item, result in zip(items, restored, strict=True):
         with failures.of(item.job):
             _write(item, result, settings)
-            _report(item, result, restorer, settings, p, seconds)
+            _report(item, result, engine, settings, p, seconds)
 
 
 def _write(item: Loaded, result: Restored, settings: Settings) -> None:
@@ -260,7 +267,7 @@ def _write(item: Loaded, result: Restored, settings: Settings) -> None:
 
 
 def _report(
-    item: Loaded, result: Restored, restorer: Restorer, settings: Settings, p: float | None, seconds: float
+    item: Loaded, result: Restored, engine: Engine, settings: Settings, p: float | None, seconds: float
 ) -> None:
     notes = (*item.picture.notes, *(item.mask.notes if item.mask else ()), *result.notes)
     if not settings.quiet:
@@ -271,7 +278,7 @@ def _report(
             {
                 "input": shown(item.job.source),
                 "output": shown(item.job.target),
-                "model": restorer.trained.description.name,
+                "model": engine.trained.description.name,
                 "channel": {"p": p, "mask": None if item.job.mask is None else shown(str(item.job.mask))},
                 "iterations": result.iterations,
                 "converged": result.status == 0,

@@ -68,7 +68,8 @@ def corrupt(
             hidden = channel.hidden.reshape(shape).numpy()
             black = Picture(np.zeros(shape, np.uint8))
             write_atomically(
-                masks[source], encode(black, hidden.astype(float), format=format_of(masks[source]), name=str(masks[source]))
+                masks[source],
+                encode(black, hidden.astype(float), format=format_of(masks[source]), name=str(masks[source])),
             )
         write_atomically(target, content)
         if json:

@@ -1,4 +1,4 @@
-"""`restore evaluate`: how well a prior, or a simple restorer, repairs images whose truth is known."""
+"""`restore evaluate`: how well a prior, or a simple engine, repairs images whose truth is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def evaluate(
     data: Annotated[str, typer.Option(help="Data set by name, or a folder of images, an idx file or .npy.")],
     task: Annotated[str, typer.Option(help="flip:P, or patch:SIZE[:FILL] at a random place.")],
     mask: Annotated[
-        Literal["known", "unknown"] | None, typer.Option(help="Patches: whether the restorer sees the mask [known].")
+        Literal["known", "unknown"] | None, typer.Option(help="Patches: whether the engine sees the mask [known].")
     ] = None,
     n: Annotated[int | None, typer.Option("--n", help="Use the first N images of the split [all].")] = None,
     split: Annotated[Literal["train", "test"], typer.Option(help="Part of the data to restore.")] = "test",
@@ -43,12 +43,12 @@ def evaluate(
     import torch
 
     from restore.data import binarise, load
-    from restore.engine import Restorer
+    from restore.engine import Engine
     from restore.evaluation.evaluate import evaluate as score
 
-    restorer = None if model in BASELINES else Restorer.load(model, device)
+    engine = None if model in BASELINES else Engine.load(model, device)
     if threshold is None:
-        threshold = 127 if restorer is None else restorer.trained.description.threshold
+        threshold = 127 if engine is None else engine.trained.description.threshold
     dataset = load(data, split=split, root=data_root)
     if not quiet:
         for note in dataset.notes:
@@ -56,13 +56,15 @@ def evaluate(
     shape = (dataset.images.shape[1], dataset.images.shape[2])
     truth = torch.from_numpy(binarise(dataset.images[:n], threshold))
     generator = torch.Generator().manual_seed(seed)
-    if restorer is None:
+    if engine is None:
         training = torch.from_numpy(binarise(load(data, split="train", root=data_root).images, threshold))
         simple = baseline(model, training, shape, neighbours)
         report = score(simple.restore, truth, damage, shape, generator)
     else:
-        about = restorer.trained.description
+        about = engine.trained.description
         if about.image_shape != shape:
-            raise ModelError(f"{data}: images of shape {shape} do not fit {about.name}, which knows {about.image_shape}")
-        report = score(lambda y, channel: restorer.restore(y, channel).means[0], truth, damage, shape, generator)
+            raise ModelError(
+                f"{data}: images of shape {shape} do not fit {about.name}, which knows {about.image_shape}"
+            )
+        report = score(lambda y, channel: engine.restore(y, channel).means[0], truth, damage, shape, generator)
     print(report.as_json() if json else report.as_text())

@@ -24,7 +24,8 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
             facts = {"name": folder.name, "origin": origin, "width": width, "height": height, "hidden": about.hidden}
             print(json_module.dumps(facts | {"data": about.data, "method": about.method, "folder": str(folder)}))
         else:
-            print(f"{folder.name:24} {origin:10} {width}x{height:<5} {about.hidden:>5} hidden units  {about.method} on {about.data}")
+            size = f"{width}x{height}"
+            print(f"{folder.name:24} {origin:10} {size:>9} {about.hidden:>5} hidden  {about.method} on {about.data}")
 
 
 def info(

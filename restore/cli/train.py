@@ -25,7 +25,9 @@ def train(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest checkpoint.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a prior of the same name.")] = False,
-    threads: Annotated[int, typer.Option(help="CPU threads; 0 takes torch's default. Part of what fixes the bits.")] = 0,
+    threads: Annotated[
+        int, typer.Option(help="CPU threads; 0 takes torch's default. Part of what fixes the bits.")
+    ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.errors import InputError, TrainingError, UsageError
-from restore.images import check_unit_range, shown
+from restore.errors import InputError, TrainingError, UsageError, shown
+from restore.images import check_unit_range
 
 Split: TypeAlias = Literal["train", "test"]
 Images: TypeAlias = NDArray[np.uint8]

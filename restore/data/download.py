@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from restore.errors import InputError, OutputError
+from restore.errors import InputError, OutputError, shown
 from restore.files import write_atomically
-from restore.images import shown
 
 _SECONDS_WITHOUT_DATA = 30
 

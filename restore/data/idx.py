@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from restore.data.dataset import Images
-from restore.errors import InputError
-from restore.images import shown
+from restore.errors import InputError, shown
 
 GZIP = b"\x1f\x8b"
 UINT8 = b"\0\0\x08"

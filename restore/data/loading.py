@@ -13,8 +13,7 @@ from restore.data.dataset import Dataset, Images, Split, as_grey, checked
 from restore.data.idx import GZIP, UINT8, read_idx
 from restore.data.mnist import MNIST
 from restore.data.named import NamedSet, read_named
-from restore.errors import InputError, RestoreError, TrainingError, UsageError
-from restore.images import shown
+from restore.errors import InputError, RestoreError, TrainingError, UsageError, shown
 
 # A new data set is one file like mnist.py and one entry here.
 NAMED: dict[str, NamedSet] = {known.name: known for known in (MNIST,)}

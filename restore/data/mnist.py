@@ -8,8 +8,7 @@ from restore.data.dataset import Images, Split
 from restore.data.download import RemoteFile
 from restore.data.idx import read_idx
 from restore.data.named import NamedSet
-from restore.errors import InputError
-from restore.images import shown
+from restore.errors import InputError, shown
 
 _MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",

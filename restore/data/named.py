@@ -9,8 +9,7 @@ from pathlib import Path
 
 from restore.data.dataset import Images, Split
 from restore.data.download import RemoteFile, fetch
-from restore.errors import InputError
-from restore.images import shown
+from restore.errors import InputError, shown
 
 VARIABLE = "RESTORE_DATA"
 

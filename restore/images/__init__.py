@@ -1,6 +1,6 @@
 """Reading and writing images and masks, and fitting them to the size of a prior."""
 
-from restore.images.picture import Mask, Picture, check_unit_range, shown, to_binary
+from restore.images.picture import Mask, Picture, check_unit_range, to_binary
 from restore.images.reading import DEFAULT_MAX_PIXELS, read_mask, read_picture
 from restore.images.resizing import enlarge, shrink
 from restore.images.writing import check_format, encode, format_of, to_levels
@@ -16,7 +16,6 @@ __all__ = [
     "format_of",
     "read_mask",
     "read_picture",
-    "shown",
     "shrink",
     "to_binary",
     "to_levels",

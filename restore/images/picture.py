@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
-from restore.errors import InputError, UsageError
+from restore.errors import InputError, UsageError, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +45,6 @@ class Mask:
 
     hidden: np.ndarray
     notes: tuple[str, ...] = ()
-
-
-def shown(name: str | os.PathLike[str]) -> str:
-    r"""Write a file name on one printable line.
-
-    Newlines, control characters, undecodable bytes and invisible characters become escapes such as `\n` or `\udcff`,
-    so the result can be put into a message and encoded as UTF-8 whatever the name holds.
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))
 
 
 def to_binary(pixels: np.ndarray, threshold: float) -> np.ndarray:

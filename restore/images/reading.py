@@ -18,8 +18,8 @@ from typing import BinaryIO
 import numpy as np
 from PIL import ExifTags, Image, ImageFile, ImageOps, TiffImagePlugin, UnidentifiedImageError
 
-from restore.errors import InputError, ModelError, RestoreError
-from restore.images.picture import Mask, Picture, check_unit_range, shown
+from restore.errors import InputError, ModelError, RestoreError, shown
+from restore.images.picture import Mask, Picture, check_unit_range
 
 DEFAULT_MAX_PIXELS = 50_000_000
 

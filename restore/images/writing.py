@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from restore.errors import OutputError, UsageError
-from restore.images.picture import Picture, shown
+from restore.errors import OutputError, UsageError, shown
+from restore.images.picture import Picture
 
 # Only formats from which every level can be read back. PPM is written as a grey map (.pgm).
 _FORMAT_OF_SUFFIX = {

@@ -19,7 +19,9 @@ def machine_facts() -> str:
     processor = platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        models = {line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")}
+        models = {
+            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        }
         processor = ", ".join(sorted(models)) or processor
     return f"{processor}, {torch.get_num_threads()} thread(s), torch {torch.__version__}"
 
@@ -39,9 +41,10 @@ def write_card(prior: TrainedPrior, recipe: Recipe, recipe_text: str, images: in
     height, width = about.image_shape
     return f"""# {about.name}
 
-A binary restricted Boltzmann machine with {about.pixels} visible units ({height} x {width} pixels) and {about.hidden} hidden
-units, trained on {images} images of `{about.data}` (ink = grey level above {about.threshold}). It restores with the
-`{about.inference.solver}` solver from {about.inference.starts} starts per image. Licence: {about.licence}.
+A binary restricted Boltzmann machine with {about.pixels} visible units ({height} x {width} pixels) and
+{about.hidden} hidden units, trained on {images} images of `{about.data}` (ink = grey level above {about.threshold}).
+It restores with the `{about.inference.solver}` solver from {about.inference.starts} starts per image.
+Licence: {about.licence}.
 
 ## Training
 

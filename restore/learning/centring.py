@@ -1,9 +1,9 @@
 """Centring: the gradient taken in the gauge where every unit's mean is subtracted.
 
-exp(vᵀWh + bᵀv + cᵀh) can be written as exp((v - μ)ᵀW(h - λ) + b'ᵀv + c'ᵀh) for any offsets μ, λ: the same distribution in
-other parameters. Ascent in the second set of parameters, read back in the first, takes better conditioned steps (Melchior,
-Fischer & Wiskott, "How to center deep Boltzmann machines", JMLR 2016). Offsets never leave this file's two functions:
-the prior itself is always written in the plain form.
+exp(vᵀWh + bᵀv + cᵀh) can be written as exp((v - μ)ᵀW(h - λ) + b'ᵀv + c'ᵀh) for any offsets μ, λ: the same
+distribution in other parameters. Ascent in the second set of parameters, read back in the first, takes better
+conditioned steps (Melchior, Fischer & Wiskott, "How to center deep Boltzmann machines", JMLR 2016). Offsets never leave
+this file's two functions: the prior itself is always written in the plain form.
 """
 
 from __future__ import annotations

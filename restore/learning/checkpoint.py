@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from restore.errors import TrainingError
+from restore.errors import TrainingError, shown
 from restore.files import write_atomically
 
 FORMAT = 1
@@ -45,9 +46,11 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
     stem = f"checkpoint-{checkpoint.step:09d}"
     tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
     weights = folder / f"{stem}.safetensors"
-    write_atomically(weights, lambda temporary: save_file(tensors, temporary), TrainingError)
-    facts = {"format": FORMAT, "step": checkpoint.step, "sha256": _sha256(weights), "facts": checkpoint.facts}
-    write_atomically(folder / f"{stem}.json", json.dumps(facts).encode(), TrainingError)
+    # Written by us rather than by safetensors, whose error on a full disk is no OSError.
+    write_atomically(weights, to_bytes(tensors), TrainingError)
+    record = {"format": FORMAT, "step": checkpoint.step, "sha256": _sha256(weights), "facts": checkpoint.facts}
+    record["check"] = _digest(record)
+    write_atomically(folder / f"{stem}.json", json.dumps(record).encode(), TrainingError)
     for old in _listed(folder)[KEPT:]:
         old.unlink()
         old.with_suffix(".safetensors").unlink(missing_ok=True)
@@ -63,10 +66,10 @@ def newest(folder: Path) -> Checkpoint | None:
     for path in listed:
         try:
             return _read(path)
-        except (OSError, ValueError, KeyError, SafetensorError) as fault:
-            warnings.warn(f"{path}: damaged checkpoint passed over ({fault})", stacklevel=2)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, SafetensorError) as fault:
+            warnings.warn(f"{shown(path)}: damaged checkpoint passed over ({fault})", stacklevel=2)
     if listed:
-        raise TrainingError(f"{folder}: every checkpoint is damaged; remove the folder and train again")
+        raise TrainingError(f"{shown(folder)}: every checkpoint is damaged; remove the folder and train again")
     return None
 
 
@@ -74,6 +77,9 @@ def _read(path: Path) -> Checkpoint:
     record = json.loads(path.read_text())
     if record["format"] != FORMAT:
         raise ValueError(f"format {record['format']}, this version reads {FORMAT}")
+    # The first checkpoints of this format had no checksum of the record itself.
+    if record.pop("check", None) not in (None, _digest(record)):
+        raise ValueError("its record does not match its checksum")
     weights = path.with_suffix(".safetensors")
     if _sha256(weights) != record["sha256"]:
         raise ValueError("its tensors do not match their checksum")
@@ -82,6 +88,10 @@ def _read(path: Path) -> Checkpoint:
 
 def _listed(folder: Path) -> list[Path]:
     return sorted(folder.glob("checkpoint-*.json"), reverse=True)
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def _sha256(path: Path) -> str:
@@ -100,12 +110,16 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         handle = (folder / "lock").open("w")
     except OSError as fault:
-        raise TrainingError(f"{folder}: cannot be used as a run folder ({fault.strerror}); choose another --run") from fault
+        raise TrainingError(
+            f"{shown(folder)}: cannot be used as a run folder ({fault.strerror}); choose another --run"
+        ) from fault
     with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise TrainingError(f"{folder}: another training run works in this folder; choose another --run") from None
+            raise TrainingError(
+                f"{shown(folder)}: another training run works in this folder; choose another --run"
+            ) from None
         yield
 
 

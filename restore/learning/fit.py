@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from restore.errors import TrainingError
+from restore.errors import TrainingError, shown
 from restore.files import write_atomically
 from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
@@ -94,7 +94,9 @@ def fit(
     with checkpoints.locked(folder), _stop_requests() as stop_requests, torch.inference_mode():
         found = checkpoints.newest(folder)
         if found is not None and not resume:
-            raise TrainingError(f"{folder}: holds a run already; give --resume to go on with it, or another --run")
+            raise TrainingError(
+                f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run"
+            )
         run = _begin(recipe, images)
         if found is not None:
             _restore(run, found, identity, folder)
@@ -108,7 +110,7 @@ def fit(
                 run.sums = {}
             rate = scheduled_rate(recipe.optimizer, run.step / total)
             batch = images[run.order[position * recipe.training.batch : (position + 1) * recipe.training.batch]]
-            _advance(run, recipe.learner, batch, rate)
+            _advance(run, recipe.learner, batch, rate, folder)
             run.seconds = time.monotonic() - started
             if position + 1 == batches:
                 averages = {name: value / batches for name, value in _numbers(run.sums).items()}
@@ -118,6 +120,7 @@ def fit(
                 if (epoch + 1) % recipe.training.checkpoint_every == 0 or run.step == total:
                     checkpoints.save(folder, _snapshot(run, identity))
             if stop_requests and run.step < total:
+                _check_finite(run, folder)
                 checkpoints.save(folder, _snapshot(run, identity))
                 raise Stopped(stop_requests[0])
         return run.prior
@@ -137,7 +140,7 @@ def _begin(recipe: Recipe, images: Tensor) -> Run:
 
 def _optimizer(settings: Optimizer, prior: RBM) -> torch.optim.Optimizer:
     named = prior.parameters
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": [value for name, value in named.items() if name.startswith("weights")]},
         {"params": [value for name, value in named.items() if name.startswith("units")], "weight_decay": 0.0},
     ]
@@ -150,11 +153,17 @@ def _optimizer(settings: Optimizer, prior: RBM) -> torch.optim.Optimizer:
     )
 
 
-def _advance(run: Run, learner: Learner, batch: Tensor, rate: float) -> None:
+def _advance(run: Run, learner: Learner, batch: Tensor, rate: float, folder: Path) -> None:
     """One step: the optimizer changes the prior's tensors in place."""
     # A prior of its own for each step, so that nothing derived from the weights outlives them.
     prior = run.prior.with_parameters(run.prior.parameters)
-    step = learner.step(prior, batch, run.learner_state, run.generator)
+    try:
+        step = learner.step(prior, batch, run.learner_state, run.generator)
+    except RuntimeError as fault:
+        # Sampling refuses probabilities that are NaN, so that is where weights without bounds may show first.
+        if bool(torch.isfinite(prior.free_energy(batch)).all()):
+            raise
+        raise _diverged(run, folder, "the free energy") from fault
     for name, parameter in prior.parameters.items():
         parameter.grad = -step.gradient[name]
     for group in run.optimizer.param_groups:
@@ -173,9 +182,13 @@ def _numbers(sums: Mapping[str, Tensor | float]) -> dict[str, float]:
 def _check_finite(run: Run, folder: Path) -> None:
     for name, value in run.prior.parameters.items():
         if not bool(torch.isfinite(value).all()):
-            raise TrainingError(
-                f"{folder}: training diverged ({name} is no longer finite at step {run.step}); lower the rate"
-            )
+            raise _diverged(run, folder, name)
+
+
+def _diverged(run: Run, folder: Path, what: str) -> TrainingError:
+    return TrainingError(
+        f"{shown(folder)}: training diverged ({what} is no longer finite at step {run.step}); lower the rate"
+    )
 
 
 def _log(folder: Path, record: dict[str, Any]) -> None:
@@ -183,7 +196,9 @@ def _log(folder: Path, record: dict[str, Any]) -> None:
         with (folder / "log.jsonl").open("a") as stream:
             stream.write(json.dumps(record) + "\n")
     except OSError as fault:
-        raise TrainingError(f"{folder / 'log.jsonl'}: cannot be written ({fault.strerror}); free some space") from fault
+        raise TrainingError(
+            f"{shown(folder)}/log.jsonl: cannot be written ({fault.strerror}); free some space"
+        ) from fault
 
 
 def last_record(folder: Path) -> dict[str, Any]:
@@ -195,8 +210,8 @@ def last_record(folder: Path) -> dict[str, Any]:
 def _cut_log(path: Path, epochs: int) -> None:
     """Drop what was logged after the checkpoint that a run goes on from: it will be logged again."""
     if path.exists():
-        lines = path.read_text().splitlines(keepends=True)[:epochs]
-        write_atomically(path, "".join(lines).encode(), TrainingError)
+        lines = path.read_bytes().splitlines(keepends=True)[:epochs]
+        write_atomically(path, b"".join(lines), TrainingError)
 
 
 def _snapshot(run: Run, identity: Mapping[str, Any]) -> Checkpoint:
@@ -212,7 +227,11 @@ def _snapshot(run: Run, identity: Mapping[str, Any]) -> Checkpoint:
 def _restore(run: Run, found: Checkpoint, identity: Mapping[str, Any], folder: Path) -> None:
     changed = checkpoints.differences(found.facts["identity"], identity)
     if changed:
-        raise TrainingError(f"{folder}: cannot resume: {'; '.join(changed)}; undo the change or choose another --run")
+        raise TrainingError(
+            f"{shown(folder)}: cannot resume: {'; '.join(changed)}; undo the change or choose another --run"
+        )
+    if found.tensors["generator"].shape != run.generator.get_state().shape:
+        raise TrainingError(f"{shown(folder)}: was trained on another kind of device; choose that one or another --run")
     for name, value in run.prior.parameters.items():
         value.copy_(found.tensors[f"prior.{name}"])
     device = run.prior.weights.device

@@ -8,6 +8,8 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
+import re
 import tomllib
 import types
 import typing
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from restore.description import Inference
-from restore.errors import UsageError
+from restore.errors import UsageError, shown
 from restore.learning.contract import Learner
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.tap_likelihood import TAPLikelihood
@@ -52,7 +54,7 @@ class PriorShape:
 
     def __post_init__(self) -> None:
         _require(self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
-        _require(self.weight_scale > 0, f"weight_scale must be positive, not {self.weight_scale}")
+        _require(0 < self.weight_scale < math.inf, f"weight_scale must be positive, not {self.weight_scale}")
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,9 @@ class Optimizer:
     schedule: Literal["constant", "linear"] = "linear"
 
     def __post_init__(self) -> None:
-        _require(self.rate > 0, f"rate must be positive, not {self.rate}")
+        _require(0 < self.rate < math.inf, f"rate must be positive, not {self.rate}")
         _require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
-        _require(self.weight_decay >= 0, f"weight_decay must not be negative, not {self.weight_decay}")
+        _require(0 <= self.weight_decay < math.inf, f"weight_decay must be 0 or positive, not {self.weight_decay}")
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,15 @@ class Recipe:
     seed: int = 0
     storage: Literal["float16", "float32"] = "float16"
 
+    def __post_init__(self) -> None:
+        _require(
+            bool(re.fullmatch(r"\w[\w.+-]{0,59}", self.name)),
+            f"name becomes a folder: at most 60 letters, digits and . _ + -, the first no sign, not {self.name!r}",
+        )
+        _require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
+
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)  # type: ignore[call-overload]
+        return asdict(self)
 
     @property
     def training_facts(self) -> dict[str, Any]:
@@ -129,23 +138,29 @@ def read_recipe(path: Path) -> Recipe:
         text = path.read_bytes().decode()
         table = tomllib.loads(text)
     except OSError as fault:
-        raise UsageError(f"{path}: cannot be read ({fault.strerror}); give the path of a recipe") from fault
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-        raise UsageError(f"{path}: not a TOML file ({fault}); see training/ for examples") from fault
+        raise UsageError(f"{shown(path)}: cannot be read ({fault.strerror}); give the path of a recipe") from fault
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise UsageError(f"{shown(path)}: not a TOML file ({fault}); see training/ for examples") from fault
     try:
         return parse(table)
     except UsageError as fault:
-        raise UsageError(f"{path}: {fault}") from fault
+        raise UsageError(f"{shown(path)}: {fault}") from fault
 
 
 def parse(table: dict[str, Any]) -> Recipe:
     """A recipe from the tables of its TOML file."""
     table = dict(table)
-    learner_table = dict(_expect(table.pop("learner", None), dict, "[learner]"))
+    if "learner" not in table:
+        raise UsageError("[learner] is missing; add it")
+    if "method" in table:
+        raise UsageError("method is not a known key here; it belongs into [learner]")
+    learner_table = dict(_expect(table.pop("learner"), dict, "[learner]"))
     method = learner_table.pop("method", None)
-    if method not in LEARNERS:
+    if not isinstance(method, str) or method not in LEARNERS:
         raise UsageError(f"[learner] method must be one of {', '.join(LEARNERS)}, not {method!r}")
-    return _make(Recipe, table | {"method": method, "learner": _make(LEARNERS[method], learner_table, "[learner] ")}, "")
+    return _make(
+        Recipe, table | {"method": method, "learner": _make(LEARNERS[method], learner_table, "[learner] ")}, ""
+    )
 
 
 def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
@@ -156,7 +171,7 @@ def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-            raise UsageError(f"{where}{key} is not a known key; {hint}")
+            raise UsageError(f"{where}{shown(key)} is not a known key; {hint}")
     required = {entry.name for entry in known.values() if entry.default is entry.default_factory is MISSING}
     for missing in sorted(required - table.keys()):
         raise UsageError(f"{where}{missing} is missing; add it")
@@ -181,7 +196,7 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
 
 
 def _expect(value: Any, kind: type, where: str) -> Any:
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) < 2**63:
         return float(value)
     if type(value) is not kind:
         raise UsageError(f"{where} must be {_NAMES[kind]}, not {value!r}")

@@ -49,13 +49,13 @@ class TAPLikelihood:
     centring: bool = True
 
     def __post_init__(self) -> None:
-        if self.solutions < 1:
-            raise UsageError(f"solutions must be at least 1, not {self.solutions}")
+        if self.solutions < 1 or self.iterations < 1:
+            raise UsageError(f"solutions and iterations must be at least 1, not {self.solutions} and {self.iterations}")
         if not 0 <= self.noise <= 0.5:
             raise UsageError(f"noise must lie in [0, 0.5], not {self.noise}")
         if (self.noise > 0) != (self.starts == "noisy"):
             raise UsageError('noise is the flip rate of starts = "noisy": give both or neither')
-        self.solver  # noqa: B018 - checks iterations, tol and damping
+        self.solver  # noqa: B018 - checks tol and damping
 
     @property
     def solver(self) -> TAP:
@@ -98,9 +98,7 @@ class TAPLikelihood:
         # How far from a fixed point the solutions were left.
         return Step(gradient, after, {"solution_change": (means[0] - start[0]).abs().mean()})
 
-    def _start(
-        self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator
-    ) -> tuple[Tensor, ...]:
+    def _start(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> tuple[Tensor, ...]:
         if self.starts == "data":
             return self.solver.init(prior, batch)
         if self.starts == "noisy":

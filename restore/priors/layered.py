@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Self
 
 import torch
@@ -29,7 +30,7 @@ class LayeredPrior:
     def __post_init__(self) -> None:
         sizes = [layer.size for layer in self.layers]
         shapes = [tuple(coupling.shape) for coupling in self.couplings]
-        if len(sizes) < 2 or shapes != list(zip(sizes, sizes[1:], strict=False)):
+        if len(sizes) < 2 or shapes != list(pairwise(sizes)):
             raise ValueError(f"layers of sizes {sizes} cannot be joined by couplings of shapes {shapes}")
 
     @cached_property
@@ -59,7 +60,7 @@ class LayeredPrior:
         return self.with_parameters({name: value.to(target) for name, value in self.parameters.items()})
 
     def tilt(self, *fields: Fields | None) -> Self:
-        """The machine under evidence: fields per layer, starting with the image; None or nothing leaves a layer alone."""
+        """The machine under evidence: fields per layer, the image first; None or nothing leaves a layer alone."""
         padded = (*fields, *[None] * (len(self.layers) - len(fields)))
         layers = tuple(
             layer if extra is None else layer.tilt(extra) for layer, extra in zip(self.layers, padded, strict=True)
@@ -75,7 +76,7 @@ class LayeredPrior:
         return self.neighbour_sum(self.couplings, layer, states)
 
     def neighbour_sum(self, couplings: Sequence[Tensor], layer: int, states: Sequence[Tensor]) -> Tensor:
-        """Sum over the neighbouring layers of states times the couplings given (the machine's own, or their squares)."""
+        """Sum over neighbouring layers of states times the couplings given (the machine's, or their squares)."""
         terms = []
         if layer > 0:
             terms.append(states[layer - 1] @ couplings[layer - 1])

@@ -53,7 +53,8 @@ def merge(found: Solution, batch: int, count: int) -> Solution:
     variances = [variance.unflatten(0, (batch, count)) for variance in found.variances]
     status, residual = found.status.view(batch, count), found.residual.view(batch, count)
     usable = (status != Status.DIVERGED) & torch.isfinite(found.log_partition.view(batch, count))
-    log_weight = found.log_partition.view(batch, count).masked_fill(~usable | repeated(means[0]), -torch.inf)
+    ignored = ~usable | repeated(means[0], usable)
+    log_weight = found.log_partition.view(batch, count).masked_fill(ignored, -torch.inf)
     # Where every start diverged the first stands for the image, so that its status and its NaN are seen.
     hopeless = ~usable.any(1)
     log_weight[hopeless, 0] = 0.0
@@ -80,9 +81,10 @@ def merge(found: Solution, batch: int, count: int) -> Solution:
     )
 
 
-def repeated(means: Tensor) -> Tensor:
-    """Which solutions (batch, starts, D) an earlier start of the same image has found already; (batch, starts)."""
-    same = torch.cdist(means, means, p=torch.inf) <= SAME
+def repeated(means: Tensor, usable: Tensor) -> Tensor:
+    """Which solutions (batch, starts, D) a usable earlier start of an image has found already; (batch, starts)."""
+    # The maximum norm of torch passes over NaN, so a diverged start would be the same as any other.
+    same = (torch.cdist(means, means, p=torch.inf) <= SAME) & usable[:, None, :]
     return torch.tril(same, diagonal=-1).any(-1)
 
 

@@ -24,7 +24,7 @@ def cavity_fields(machine: LayeredPrior, layer: int, means: list[Tensor], varian
 
 @dataclass(frozen=True)
 class TAP(LayeredMap):
-    """Second-order TAP: accurate to third order in the weights, where naive mean field is to second."""
+    """Second-order TAP: its log Z is wrong at third order in the weights, that of naive mean field at second."""
 
     def update(self, machine: LayeredPrior, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
         return machine.layers[layer].moments(cavity_fields(machine, layer, means, variances))

@@ -1,0 +1,101 @@
+"""Draws the example images in this folder: `python assets/draw.py` (numpy and Pillow only).
+
+A digit is written with a round pen along Bézier curves and prepared as those of MNIST are: white on black, 28x28 pixels,
+inside a box of 20x20, its centre of mass in the middle. Noise comes from numpy with a fixed seed.
+
+    digit.png                               the digit, black and white
+    digit-noisy.png, digit-very-noisy.png   with 10 % and 30 % of its pixels inverted
+    digit-torn.png, digit-hole.png          with a patch of 10x10 painted black, and that patch in white
+    digit-large.png                         the digit at 112x112, in grey levels
+    digit-large-torn.png, digit-large-hole.png
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+HERE = Path(__file__).parent
+SIDE = 28
+ENLARGED = 4
+
+# Points drawn per pixel of the finest picture, in each direction; averaging over them gives smooth edges.
+FINE = 16
+
+# Cubic Bézier curves, four (x, y) points each, in pixels of the small picture: a three, from its upper left end.
+STROKES = (
+    ((9.0, 8.6), (10.2, 5.2), (18.6, 3.4), (18.6, 8.4)),
+    ((18.6, 8.4), (18.4, 11.4), (15.4, 13.0), (12.2, 13.4)),
+    ((12.2, 13.4), (17.0, 12.8), (19.6, 14.8), (18.8, 18.2)),
+    ((18.8, 18.2), (17.6, 23.4), (9.6, 24.2), (7.6, 20.2)),
+)
+PEN = 1.25  # radius
+
+# Upper left corner (row, column) and side of the patch.
+PATCH = (8, 12)
+PATCH_SIDE = 10
+
+
+def curve(points: tuple[tuple[float, float], ...], count: int = 400) -> np.ndarray:
+    """Points along a cubic Bézier curve, shape (count, 2)."""
+    t = np.linspace(0, 1, count)[:, None]
+    a, b, c, d = np.asarray(points)
+    return (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
+
+
+def written(side: int, shift: np.ndarray) -> np.ndarray:
+    """The digit as grey values in [0, 1], shape (side, side), every stroke moved by `shift` (x, y)."""
+    canvas = Image.new("L", (side * FINE, side * FINE))
+    pen = ImageDraw.Draw(canvas)
+    scale = side * FINE / SIDE
+    for stroke in STROKES:
+        for x, y in (curve(stroke) + shift) * scale:
+            # A hand presses harder on the way down the page.
+            radius = scale * PEN * (0.92 + 0.16 * y / (side * FINE))
+            pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=255)
+    return np.asarray(canvas).reshape(side, FINE, side, FINE).mean((1, 3)) / 255
+
+
+def centring() -> np.ndarray:
+    """The shift (x, y) that brings the digit's centre of mass into the middle."""
+    grey = written(SIDE, np.zeros(2))
+    middle = np.arange(SIDE) + 0.5
+    return SIDE / 2 - np.array([grey.sum(0) @ middle, grey.sum(1) @ middle]) / grey.sum()
+
+
+def flipped(image: np.ndarray, p: float, seed: int) -> np.ndarray:
+    """A black and white image with each pixel inverted with probability p."""
+    return image ^ (np.random.default_rng(seed).random(image.shape) < p)
+
+
+def hole(enlarged: int = 1) -> np.ndarray:
+    """The patch: True where pixels are hidden."""
+    hidden = np.zeros((SIDE, SIDE), bool)
+    row, column = PATCH
+    hidden[row : row + PATCH_SIDE, column : column + PATCH_SIDE] = True
+    return hidden.repeat(enlarged, 0).repeat(enlarged, 1)
+
+
+def save(name: str, values: np.ndarray) -> None:
+    """Write values in [0, 1] as an 8-bit grey PNG."""
+    Image.fromarray(np.rint(255 * values.astype(float)).astype(np.uint8)).save(HERE / name, optimize=True)
+
+
+def main() -> None:
+    shift = centring()
+    digit = written(SIDE, shift) > 0.5
+    large = written(SIDE * ENLARGED, shift)
+    save("digit.png", digit)
+    save("digit-noisy.png", flipped(digit, 0.1, seed=2))
+    save("digit-very-noisy.png", flipped(digit, 0.3, seed=2))
+    save("digit-torn.png", digit & ~hole())
+    save("digit-hole.png", hole())
+    save("digit-large.png", large)
+    save("digit-large-torn.png", np.where(hole(ENLARGED), 0, large))
+    save("digit-large-hole.png", hole(ENLARGED))
+
+
+if __name__ == "__main__":
+    main()

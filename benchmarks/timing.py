@@ -1,0 +1,42 @@
+"""Timing against a peer: both run in turns in one process, so that whatever else the machine does hits both alike."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+
+import torch
+
+from restore.learning.card import machine_facts
+
+Work = Callable[[], object]
+
+
+def parser(description: str, repeats: int) -> argparse.ArgumentParser:
+    """The options every benchmark has."""
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("--repeats", type=int, default=repeats, help="turns of each candidate [%(default)s]")
+    options.add_argument("--threads", type=int, default=torch.get_num_threads(), help="[%(default)s]")
+    return options
+
+
+def medians(candidates: Mapping[str, Work], repeats: int) -> dict[str, float]:
+    """Median seconds of each candidate over `repeats` rounds in which each has its turn, after one round to warm up."""
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    for turn in range(repeats + 1):
+        for name, work in candidates.items():
+            start = time.perf_counter()
+            work()
+            if turn:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: median(values) for name, values in seconds.items()}
+
+
+def report(seconds: Mapping[str, float], peer: str) -> None:
+    """Print each candidate's time and its ratio to the peer's, and what machine this was."""
+    for name, value in seconds.items():
+        print(f"{name:<48} {1000 * value:12.3f} ms   {value / seconds[peer]:7.3f} x")
+    print(f"({os.cpu_count()} cores; {machine_facts()})")

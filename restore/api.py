@@ -1,0 +1,271 @@
+"""The Python interface: denoise, complete, load, train and list_models."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from restore import zoo
+from restore.engine import Engine
+from restore.errors import UsageError
+from restore.kinds import Collection, unpack, unpack_masks
+from restore.learning.recipe import Recipe, parse
+from restore.restoration import Fit, restore_pictures
+from restore.solvers import Solution
+
+
+@dataclass(frozen=True)
+class Restorer:
+    """A loaded prior; `restore.load` makes it once, so that many calls need not load it again."""
+
+    engine: Engine
+
+    @property
+    def description(self) -> zoo.Description:
+        """Name, image shape, number of hidden units, and how it restores."""
+        return self.engine.trained.description
+
+    def denoise(
+        self,
+        image: Any,
+        p: float | np.ndarray,
+        *,
+        fit: Fit = "error",
+        invert: bool = False,
+        soft: bool = False,
+        channel_axis: int | None = None,
+        return_solution: bool = False,
+    ) -> Any:
+        """As `restore.denoise`, with this prior."""
+        collection = unpack(image, channel_axis)
+        return self._restored(collection, p, None, fit, invert, soft, return_solution)
+
+    def complete(
+        self,
+        image: Any,
+        mask: Any,
+        p: float | np.ndarray | None = None,
+        *,
+        fit: Fit = "error",
+        invert: bool = False,
+        soft: bool = False,
+        channel_axis: int | None = None,
+        return_solution: bool = False,
+    ) -> Any:
+        """As `restore.complete`, with this prior."""
+        collection = unpack(image, channel_axis)
+        masks = unpack_masks(mask, [(item.pixels.shape[0], item.pixels.shape[1]) for item in collection.items])
+        return self._restored(collection, p, masks, fit, invert, soft, return_solution)
+
+    def _restored(
+        self,
+        collection: Collection,
+        p: float | np.ndarray | None,
+        hidden: list[np.ndarray] | None,
+        fit: Fit,
+        invert: bool,
+        soft: bool,
+        return_solution: bool,
+    ) -> Any:
+        pixels = [item.pixels for item in collection.items]
+        restored, solution = restore_pictures(self.engine, pixels, p=p, hidden=hidden, fit=fit, invert=invert)
+        found = [
+            item.back(part.means if soft else part.estimate, part.replaced)
+            for item, part in zip(collection.items, restored, strict=True)
+        ]
+        together = collection.together(found)
+        return (together, solution) if return_solution else together
+
+
+def load(model: str | Path, device: str = "auto") -> Restorer:
+    """Load a prior by its name or the path of its folder.
+
+    Args:
+        model: see `list_models` for the names.
+        device: "auto", "cpu" or "cuda[:N]".
+
+    Raises:
+        ModelError: if there is no such model, or its file is damaged.
+        UsageError: if there is no such device.
+    """
+    return Restorer(Engine.load(str(model), device))
+
+
+def list_models() -> list[str]:
+    """Names of the published priors and of those trained by this user."""
+    return [folder.name for folder in zoo.folders()]
+
+
+def denoise(
+    image: Any,
+    model: str | Restorer = "auto",
+    p: float | np.ndarray | None = None,
+    *,
+    fit: Fit = "error",
+    invert: bool = False,
+    soft: bool = False,
+    channel_axis: int | None = None,
+    return_solution: bool = False,
+    device: str = "auto",
+) -> Any:
+    """Remove flipped pixels from a binary image.
+
+    Args:
+        image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), an (N, H, W)
+            batch, or a list of them. A pixel counts as white above the prior's threshold (half of white for MNIST).
+        model: name or path of a prior, a loaded `Restorer`, or "auto" for the one that knows images of this size.
+        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape.
+        fit: "resize" brings images of another size to the prior's and back; "error" refuses them.
+        invert: dark strokes on a light ground.
+        soft: return posterior probabilities as grey values instead of black and white.
+        channel_axis: axis of colour channels, which must be equal.
+        return_solution: return (image, `Solution`): marginals, iterations and more, at the prior's size.
+        device: "auto", "cpu" or "cuda[:N]"; for a model given by name.
+
+    Returns:
+        What came in: the same kind, type and shape. A path gives a PIL image.
+
+    Raises:
+        RestoreError: see `restore.errors`; all messages name the fault and the remedy.
+
+    Source: TAP machine, sec. VII.D.
+    """
+    if p is None:
+        raise UsageError("p is missing; give the probability that a pixel is inverted, such as p=0.1")
+    chosen = _chosen(model, image, channel_axis, device)
+    return chosen.denoise(
+        image,
+        p,
+        fit=fit,
+        invert=invert,
+        soft=soft,
+        channel_axis=channel_axis,
+        return_solution=return_solution,
+    )
+
+
+def complete(
+    image: Any,
+    mask: Any,
+    model: str | Restorer = "auto",
+    p: float | np.ndarray | None = None,
+    *,
+    fit: Fit = "error",
+    invert: bool = False,
+    soft: bool = False,
+    channel_axis: int | None = None,
+    return_solution: bool = False,
+    device: str = "auto",
+) -> Any:
+    """Fill the pixels under a mask.
+
+    Args:
+        image: as in `denoise`.
+        mask: True or white = to fill; of the image's size, one for each image or one for all, of any kind of image.
+        model: as in `denoise`.
+        p: probability that a *visible* pixel was inverted. Without it visible pixels are returned bit for bit.
+        fit, invert, soft, channel_axis, return_solution, device: as in `denoise`.
+
+    Returns:
+        What came in: the same kind, type and shape. A path gives a PIL image.
+
+    Raises:
+        RestoreError: see `restore.errors`.
+    """
+    chosen = _chosen(model, image, channel_axis, device)
+    return chosen.complete(
+        image,
+        mask,
+        p,
+        fit=fit,
+        invert=invert,
+        soft=soft,
+        channel_axis=channel_axis,
+        return_solution=return_solution,
+    )
+
+
+def train(
+    images: Any,
+    *,
+    name: str = "untitled",
+    hidden: int = 500,
+    epochs: int = 30,
+    threshold: int = 127,
+    seed: int = 0,
+    run: str | Path | None = None,
+    resume: bool = False,
+    device: str = "auto",
+    **tables: dict[str, Any],
+) -> Restorer:
+    """Train a binary RBM on images by TAP maximum likelihood.
+
+    Args:
+        images: images of one size, of any kind `denoise` takes.
+        name: what to call the prior.
+        hidden: number of hidden units.
+        epochs: passes over the images.
+        threshold: grey level, 0 to 255, above which a pixel is 1.
+        seed: of everything random.
+        run: folder for checkpoints and log; by default a temporary one, so that nothing can be resumed.
+        resume: go on from the newest checkpoint in `run`.
+        device: "auto", "cpu" or "cuda[:N]".
+        tables: more tables of a recipe (`learner`, `optimizer`, `training`, `inference`), as in training/*.toml.
+
+    Returns:
+        The prior, ready to restore; `restore.zoo.save` keeps it.
+
+    Raises:
+        UsageError: for settings out of range.
+        TrainingError: if the images have different sizes, or training fails.
+
+    Source: TAP machine, Alg. 2.
+    """
+    from restore.data import Dataset, binarise
+    from restore.data.dataset import checked
+    from restore.devices import pick_device
+    from restore.errors import TrainingError
+    from restore.learning.pipeline import train as train_prior
+
+    recipe = _recipe(name, hidden, epochs, threshold, seed, tables)
+    pixels = [item.pixels for item in unpack(images).items]
+    if len({values.shape for values in pixels}) > 1:
+        raise TrainingError("the images have different sizes; bring them to one size first")
+    grey = np.rint(np.stack(pixels) * 255).astype(np.uint8)
+    dataset: Dataset = checked(grey, name, "train")
+    import torch
+
+    data = torch.from_numpy(binarise(dataset.images, threshold)).to(pick_device(device))
+    shape = (grey.shape[1], grey.shape[2])
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary if run is None else run)
+        prior = train_prior(recipe, data, shape, folder, fingerprint=dataset.fingerprint, resume=resume)
+    return Restorer(Engine.of(prior, pick_device(device)))
+
+
+def _recipe(
+    name: str, hidden: int, epochs: int, threshold: int, seed: int, tables: dict[str, dict[str, Any]]
+) -> Recipe:
+    defaults: dict[str, Any] = {
+        "learner": {"method": "tap", "starts": "redrawn"},
+        "training": {"epochs": epochs},
+    }
+    merged = {key: defaults.get(key, {}) | tables.get(key, {}) for key in defaults.keys() | tables.keys()}
+    data = {"source": name, "threshold": threshold}
+    return parse({"name": name, "seed": seed, "data": data, "prior": {"hidden": hidden}} | merged)
+
+
+def _chosen(model: str | Restorer, image: Any, channel_axis: int | None, device: str) -> Restorer:
+    if isinstance(model, Restorer):
+        return model
+    if model != "auto":
+        return load(model, device)
+    first = unpack(image, channel_axis).items[0]
+    return load(zoo.auto(first.pixels.shape), device)
+
+
+__all__ = ["Restorer", "Solution", "complete", "denoise", "list_models", "load", "train"]

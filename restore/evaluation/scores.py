@@ -1,0 +1,52 @@
+"""The scores of a prior on its card: the tasks every published prior is measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from restore.engine import Engine
+from restore.evaluation.evaluate import Report, evaluate
+from restore.evaluation.tasks import parse_task
+
+# Flips on the first images, as in the denoising study; completion, which is quick, on all.
+FLIPS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4")
+PATCHES = ("patch:8", "patch:12")
+
+
+def measure(engine: Engine, truth: Tensor, n: int, seed: int) -> list[Report]:
+    """Reports of a prior on all tasks.
+
+    Args:
+        engine: the prior.
+        truth: binary test images (N, D).
+        n: how many of them the flip tasks use.
+        seed: of the damage.
+    """
+    shape = engine.trained.description.image_shape
+    reports = []
+    for text in (*FLIPS, *PATCHES):
+        images = truth[:n] if text in FLIPS else truth
+        generator = torch.Generator().manual_seed(seed)
+        reports.append(evaluate(lambda y, c: engine.restore(y, c).means[0], images, parse_task(text), shape, generator))
+    return reports
+
+
+def as_section(reports: Sequence[Report], command: str) -> str:
+    """Markdown for a card: the command and a row per task."""
+    lines = [
+        f"Measured by `{command}` (± is the standard error):",
+        "",
+        "| task | images | wrong pixels, % of all | wrong, % of the changed | MCC |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for report in reports:
+        everywhere, changed = report.error_all, report.error_changed
+        lines.append(
+            f"| {report.task} | {report.n} | {100 * everywhere.mean:.3f} ± {100 * everywhere.standard_error:.3f} "
+            f"| {100 * changed.mean:.2f} ± {100 * changed.standard_error:.2f} "
+            f"| {report.mcc.mean:.4f} ± {report.mcc.standard_error:.4f} |"
+        )
+    return "\n".join(lines)

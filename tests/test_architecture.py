@@ -1,0 +1,134 @@
+"""Imports point one way, and what needs no torch does not load it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+import restore
+from restore import zoo
+from restore.description import Description, Inference
+from restore.priors import RBM
+
+PACKAGE = Path(restore.__file__).parent
+
+# Every room of the package and the rooms it may import, each of them listed further up: so no circle can form.
+ROOMS: dict[str, str] = {
+    "errors": "",
+    "files": "errors",
+    "progress": "",
+    "devices": "errors",
+    "description": "errors",
+    "fields": "",
+    "units": "errors fields",
+    "priors": "errors fields units",
+    "solvers": "errors fields units priors",
+    "channels": "errors fields",
+    "zoo": "errors files description priors",
+    "learning": "errors files progress description fields units priors solvers channels zoo",
+    "images": "errors",
+    "kinds": "errors images",
+    "outputs": "errors images",
+    "data": "errors files images outputs",
+    "evaluation": "errors channels",
+    "engine": "errors devices fields units solvers channels zoo",
+    "restoration": "errors solvers channels images engine",
+    "api": "errors devices solvers channels zoo learning images kinds data engine restoration",
+    "__init__": "errors api",
+    "cli": "errors files progress devices channels zoo learning images outputs data evaluation engine restoration",
+}
+
+# What is no part of the package: data it produces and consumes, and what is written about it.
+OUTSIDE = {"training", "models", "tests", "benchmarks", "assets"}
+
+# Libraries too slow to load for a command that computes nothing.
+HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib"}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Full names of the modules a file imports anywhere in it, in functions and for type checkers too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute here"
+            # `from restore import zoo` imports restore.zoo.
+            yield from (f"restore.{alias.name}" for alias in node.names) if node.module == "restore" else [node.module]
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def test_the_table_names_every_room_and_has_no_circles() -> None:
+    assert {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in files()} == set(ROOMS)
+    above: set[str] = set()
+    for room, allowed in ROOMS.items():
+        assert set(allowed.split()) <= above, f"{room} may import only rooms listed above it"
+        above.add(room)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_imports_point_one_way(path: Path) -> None:
+    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    modules = set(imported(path))
+    rooms = {room_of(module) for module in modules if module.startswith("restore.")} - {room}
+    assert rooms <= set(ROOMS[room].split()), f"{room} may import {ROOMS[room] or 'no other room'}"
+    assert not {module.split(".")[0] for module in modules} & OUTSIDE
+
+
+def test_the_loop_knows_no_physics() -> None:
+    modules = {module for module in imported(PACKAGE / "solvers" / "loop.py") if module.startswith("restore")}
+    assert modules == {"restore.solvers.solution"}
+    assert not [module for module in imported(PACKAGE / "solvers" / "solution.py") if module.startswith("restore")]
+
+
+@pytest.fixture(scope="module")
+def prior(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a prior of 2x2 pixels in it."""
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    about = Description("tiny", (2, 2), 1, 127, "nothing", "none", inference=Inference(modes=0, starts=1))
+    machine = RBM.binary(torch.zeros(4, 1), torch.zeros(4), torch.zeros(1))
+    zoo.save(folder, zoo.TrainedPrior(about, machine, torch.full((4,), 0.5), torch.zeros(0, 4)), "# tiny\n")
+    return folder
+
+
+def heavy_after(code: str, *arguments: str) -> set[str]:
+    """The heavy libraries a fresh interpreter has loaded after some code, which must end with exit code 0."""
+    report = f"import atexit, sys; atexit.register(lambda: print(*sorted({HEAVY} & set(sys.modules)), file=sys.stderr))"
+    command = [sys.executable, "-c", f"{report}; {code}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return HEAVY & set(done.stderr.split())
+
+
+def test_importing_the_package_loads_no_torch() -> None:
+    assert not heavy_after("import restore")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["denoise", "--help"], ["train", "--help"], ["models"], ["models", "--json"]],
+    ids=" ".join,
+)
+def test_commands_that_compute_nothing_load_no_torch(arguments: list[str]) -> None:
+    assert not heavy_after("from restore.cli import main; main()", *arguments)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["card", "header"])
+def test_info_loads_no_torch(prior: Path, options: list[str]) -> None:
+    assert not heavy_after("from restore.cli import main; main()", "info", str(prior), *options)
+
+
+def test_the_check_sees_torch_where_it_is_loaded() -> None:
+    assert "torch" in heavy_after("import restore.fields")

@@ -1,0 +1,211 @@
+"""Channels: what they do to images, what they say about them, and that the two are the same."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import seeded
+from torch import Tensor
+
+from restore.channels import BitFlip, Channel, Occlusion
+from restore.channels.bit_flip import CERTAIN
+from restore.errors import UsageError
+
+PIXELS = 4
+IMAGES = torch.tensor(list(itertools.product((0.0, 1.0), repeat=PIXELS)), dtype=torch.float64)
+MASK = torch.tensor([True, False, False, True])
+PER_PIXEL = torch.tensor([0.05, 0.3, 0.5, 0.92], dtype=torch.float64)
+
+CHANNELS: dict[str, Channel] = {
+    "flip": BitFlip(0.1),
+    "flip-more-than-half": BitFlip(0.9),
+    "flip-half": BitFlip(0.5),
+    "flip-per-pixel": BitFlip(PER_PIXEL),
+    "flip-twice": BitFlip(0.1) + BitFlip(PER_PIXEL),
+    "occlusion-and-flips": BitFlip(0.2) + Occlusion(MASK),
+    "occlusion-and-flips-per-pixel": BitFlip(PER_PIXEL) + Occlusion(MASK, fill=1.0),
+    "occlusion-of-everything": BitFlip(0.2) + Occlusion(torch.ones(PIXELS, dtype=torch.bool)),
+    "occlusion-of-nothing": BitFlip(0.2) + Occlusion(torch.zeros(PIXELS, dtype=torch.bool)),
+}
+
+
+def evidence_of(channel: Channel, y: Tensor, x: Tensor) -> Tensor:
+    """evidence(y)·x - quadratic·x²/2, summed over pixels."""
+    fields = channel.evidence(y)
+    return (fields.linear * x - fields.quadratic * x * x / 2).sum(-1)
+
+
+def assert_law(channel: Channel, images: Tensor = IMAGES) -> None:
+    for y in IMAGES:
+        seen = y.expand_as(images)
+        constant = evidence_of(channel, seen, images) - channel.log_likelihood(seen, images).sum(-1)
+        torch.testing.assert_close(constant, constant[:1].expand_as(constant), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+def test_evidence_is_the_log_likelihood_up_to_a_constant(channel: Channel) -> None:
+    assert_law(channel)
+
+
+probabilities = st.floats(1e-6, 1 - 1e-6)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(probabilities, min_size=PIXELS, max_size=PIXELS),
+    probabilities,
+    st.lists(st.booleans(), min_size=PIXELS, max_size=PIXELS),
+)
+def test_law_for_any_mixture_of_flips_and_mask(first: list[float], second: float, mask: list[bool]) -> None:
+    flips = BitFlip(torch.tensor(first, dtype=torch.float64))
+    assert_law(flips)
+    assert_law((flips + BitFlip(second)) + Occlusion(torch.tensor(mask)))
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_certainty_is_finite_evidence_that_outweighs_anything(p: float) -> None:
+    channel = BitFlip(p)
+    for y in IMAGES:
+        truth = y if p == 0 else 1 - y
+        fields = channel.evidence(y)
+        assert fields.linear.abs().unique().tolist() == [CERTAIN]
+        gap = evidence_of(channel, y, truth) - evidence_of(channel, y, IMAGES)
+        torch.testing.assert_close(gap, CERTAIN * (truth != IMAGES).sum(-1).double())
+        likelihood = channel.log_likelihood(y.expand_as(IMAGES), IMAGES).sum(-1)
+        assert torch.equal(likelihood, torch.where((truth == IMAGES).all(-1), 0.0, -math.inf).double())
+
+
+def test_an_occluded_pixel_and_one_flipped_half_of_the_time_say_nothing() -> None:
+    assert BitFlip(0.5).evidence(IMAGES).linear.abs().max() == 0
+    fields = Occlusion(MASK).evidence(IMAGES)
+    assert fields.linear[:, MASK].abs().max() == 0
+    assert torch.equal(fields.linear[:, ~MASK], CERTAIN * (2 * IMAGES - 1)[:, ~MASK])
+
+
+def test_extreme_probabilities_in_single_precision() -> None:
+    p = torch.tensor([0.0, 1e-45, 1e-12, 1 - 2**-24, 1.0])
+    field = BitFlip(p).evidence(torch.ones(1, 5)).linear[0]
+    assert field.dtype == torch.float32
+    wanted = [CERTAIN, -math.log(1.401298464324817e-45), 12 * math.log(10), -24 * math.log(2), -CERTAIN]
+    torch.testing.assert_close(field, torch.tensor(wanted), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float64])
+def test_images_of_any_number_type_give_the_same_evidence(dtype: torch.dtype) -> None:
+    wanted = BitFlip(0.1).evidence(IMAGES.float()).linear
+    for channel in (BitFlip(0.1), BitFlip(0.1) + Occlusion(torch.zeros(PIXELS, dtype=torch.bool))):
+        torch.testing.assert_close(channel.evidence(IMAGES.to(dtype)).linear.float(), wanted)
+
+
+@pytest.mark.parametrize("channel", [BitFlip(0.1), BitFlip(PER_PIXEL)], ids=["one", "per-pixel"])
+def test_likelihood_of_flips_is_normalised(channel: BitFlip) -> None:
+    for x in IMAGES:
+        likelihood = channel.log_likelihood(IMAGES, x.expand_as(IMAGES)).sum(-1)
+        assert float(likelihood.exp().sum()) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["flip", "flip-more-than-half", "flip-per-pixel", "occlusion-and-flips-per-pixel"])
+def test_corruption_has_the_distribution_that_is_scored(name: str) -> None:
+    channel, count = CHANNELS[name], 40_000
+    hidden = MASK if name.startswith("occlusion") else torch.zeros(PIXELS, dtype=torch.bool)
+    for x in (torch.zeros(PIXELS, dtype=torch.float64), torch.tensor([1.0, 0.0, 1.0, 1.0], dtype=torch.float64)):
+        y = channel.corrupt(x.expand(count, PIXELS), seeded(3))
+        assert set(y.unique().tolist()) <= {0.0, 1.0}
+        # Probability that a visible pixel shows 1, from the likelihood.
+        ink = channel.log_likelihood(torch.ones(1, PIXELS, dtype=torch.float64), x[None]).exp()[0]
+        wanted = torch.where(hidden, 1.0, ink)
+        error = (y.mean(0) - wanted).abs()
+        assert bool((error <= 5 * (wanted * (1 - wanted) / count).sqrt()).all())
+        # Pixels are hit independently.
+        residue = y - y.mean(0)
+        covariance = residue.T @ residue / count
+        assert float((covariance - covariance.diag().diag()).abs().max()) <= 5 * 0.25 / math.sqrt(count)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_boundary_probabilities_corrupt_without_exception(dtype: torch.dtype) -> None:
+    x = torch.bernoulli(torch.full((500, 40), 0.5, dtype=dtype), generator=seeded(1))
+    assert torch.equal(BitFlip(0.0).corrupt(x, seeded(2)), x)
+    assert torch.equal(BitFlip(1.0).corrupt(x, seeded(2)), 1 - x)
+    mixed = torch.tensor([0.0, 1.0], dtype=dtype).repeat(20)
+    assert torch.equal(BitFlip(mixed).corrupt(x, seeded(2)), torch.where(mixed == 0, x, 1 - x))
+
+
+def test_occlusion_paints_hidden_pixels_and_leaves_the_others() -> None:
+    for fill in (0.0, 0.25, 1.0):
+        y = Occlusion(MASK, fill).corrupt(IMAGES)
+        assert y[:, MASK].unique().tolist() == [fill]
+        assert torch.equal(y[:, ~MASK], IMAGES[:, ~MASK])
+
+
+def test_a_mask_per_image() -> None:
+    masks = IMAGES.bool()
+    fields = (BitFlip(0.1) + Occlusion(masks)).evidence(IMAGES)
+    assert torch.equal(fields.linear == 0, masks)
+
+
+def test_corruption_uses_the_generator_given() -> None:
+    x = torch.zeros(50, PIXELS)
+    before = torch.random.get_rng_state()
+    assert torch.equal(BitFlip(0.5).corrupt(x, seeded(1)), BitFlip(0.5).corrupt(x, seeded(1)))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def likelihood_matrix(channel: Channel) -> Tensor:
+    """p(y | x) of all pairs of images, (x, y)."""
+    return torch.stack([channel.log_likelihood(IMAGES, x.expand_as(IMAGES)).sum(-1).exp() for x in IMAGES])
+
+
+def test_the_sum_of_two_flips_is_one_after_the_other() -> None:
+    first, second = BitFlip(0.2), BitFlip(PER_PIXEL)
+    torch.testing.assert_close(
+        likelihood_matrix(first) @ likelihood_matrix(second), likelihood_matrix(first + second), rtol=0, atol=1e-12
+    )
+
+
+def test_sums_associate() -> None:
+    a, b, c = BitFlip(0.2), BitFlip(PER_PIXEL), BitFlip(0.7)
+    torch.testing.assert_close(
+        torch.as_tensor(((a + b) + c).probability), torch.as_tensor((a + (b + c)).probability), rtol=0, atol=1e-12
+    )
+    occlusion = Occlusion(MASK)
+    for left, right in (
+        ((a + b) + occlusion, a + (b + occlusion)),
+        ((a + b + c) + occlusion, a + (b + (c + occlusion))),
+        (BitFlip(0.0) + (a + occlusion), a + occlusion),
+        (a + (BitFlip(0.0) + occlusion), a + occlusion),
+    ):
+        torch.testing.assert_close(left.evidence(IMAGES).linear, right.evidence(IMAGES).linear, rtol=1e-9, atol=1e-12)
+
+
+def test_flips_of_an_exactly_inverted_image_cancel() -> None:
+    assert (BitFlip(1.0) + BitFlip(1.0)).probability == 0
+    assert (BitFlip(1.0) + BitFlip(0.3)).probability == pytest.approx(0.7)
+    assert (BitFlip(0.5) + BitFlip(0.1)).probability == pytest.approx(0.5)
+
+
+def test_sums_that_are_not_modelled_are_refused_not_guessed() -> None:
+    with pytest.raises(TypeError):
+        BitFlip(0.1) + 0.1  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        Occlusion(MASK) + BitFlip(0.1)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "p", [-0.1, 1.1, math.nan, math.inf, -math.inf, torch.tensor([0.2, math.nan]), torch.tensor(2)]
+)
+def test_no_probability(p: float | Tensor) -> None:
+    with pytest.raises(UsageError, match=r"\[0, 1\], not (-?\d|nan|inf|-inf)") as caught:
+        BitFlip(p)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mask", [torch.zeros(3), torch.zeros(3, dtype=torch.uint8), torch.full((3,), math.nan)])
+def test_a_mask_that_is_not_boolean(mask: Tensor) -> None:
+    with pytest.raises(UsageError, match="boolean"):
+        Occlusion(mask)

@@ -1,0 +1,288 @@
+"""Layered priors, the bipartite machine, and the enumeration oracle against plain numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import brute_force, numerical_gradients, random_deep, random_rbm, seeded
+from torch import Tensor
+
+from restore.errors import UsageError
+from restore.fields import Fields
+from restore.priors import RBM, LayeredPrior
+from restore.priors.exact import (
+    MAX_ENUMERATED,
+    binary_states,
+    exact_moments,
+    log_likelihood,
+    log_likelihood_gradient,
+    transposed,
+)
+from restore.units import Bernoulli
+
+
+def joint_states(prior: LayeredPrior) -> tuple[np.ndarray, list[Tensor]]:
+    truth = brute_force(prior)
+    parts = torch.from_numpy(truth.states).split([layer.size for layer in prior.layers], dim=1)
+    return truth.probabilities, list(parts)
+
+
+def assert_same(exact, truth, row: int | None = None) -> None:
+    def pick(value: Tensor) -> np.ndarray:
+        return (value if row is None else value[row]).numpy()
+
+    assert pick(exact.log_partition) == pytest.approx(truth.log_partition, abs=1e-11)
+    np.testing.assert_allclose(pick(exact.visible), truth.means[0], atol=1e-12)
+    np.testing.assert_allclose(pick(exact.hidden), truth.means[1], atol=1e-12)
+    np.testing.assert_allclose(pick(exact.pairs), truth.pairs[0], atol=1e-12)
+
+
+# --- layered machines ---
+
+
+@pytest.mark.parametrize(
+    "prior", [random_rbm(4, 3), random_deep(3, 4, 2), random_deep(2, 3, 3, 2)], ids=["two", "three", "four"]
+)
+def test_energy_gives_the_boltzmann_distribution(prior: LayeredPrior) -> None:
+    probabilities, states = joint_states(prior)
+    log_weight = -prior.energy(states)
+    np.testing.assert_allclose(torch.softmax(log_weight, 0).numpy(), probabilities, atol=1e-14)
+
+
+@pytest.mark.parametrize("prior", [random_rbm(4, 3), random_deep(3, 4, 2)], ids=["rbm", "deep"])
+def test_inputs_are_the_change_of_energy_with_a_unit(prior: LayeredPrior) -> None:
+    states = [torch.bernoulli(torch.full((6, layer.size), 0.5).double(), generator=seeded(1)) for layer in prior.layers]
+    for index, layer in enumerate(prior.layers):
+        field = prior.inputs(index, states) + layer.parameters["bias"]
+        for unit in range(layer.size):
+            on, off = ([state.clone() for state in states] for _ in range(2))
+            on[index][:, unit], off[index][:, unit] = 1, 0
+            torch.testing.assert_close(prior.energy(off) - prior.energy(on), field[:, unit])
+
+
+def test_tilting_adds_evidence_to_the_energy() -> None:
+    prior = random_deep(3, 4, 2)
+    _, states = joint_states(prior)
+    batch = len(states[0])
+    linear = torch.randn(batch, 3, generator=seeded(2), dtype=torch.float64)
+    quadratic = torch.rand(batch, 3, generator=seeded(3), dtype=torch.float64)
+    top = torch.randn(2, generator=seeded(4), dtype=torch.float64)
+    tilted = prior.tilt(Fields(linear, quadratic), None, Fields(top))
+    assert type(tilted) is type(prior)
+    shift = (linear * states[0] - quadratic * states[0] ** 2 / 2).sum(-1) + states[2] @ top
+    torch.testing.assert_close(prior.energy(states) - tilted.energy(states), shift)
+    rows = torch.tensor([5, 0, 5])
+    some = [state[rows] for state in states]
+    torch.testing.assert_close(tilted.rows(rows).energy(some), tilted.energy(states)[rows])
+    with pytest.raises(ValueError):
+        prior.tilt(None, None, None, Fields(top))
+
+
+def test_evidence_in_parts_is_evidence_as_a_whole() -> None:
+    machine = random_rbm(4, 3)
+    first, second = (Fields(torch.randn(5, 4, generator=seeded(s), dtype=torch.float64)) for s in (1, 2))
+    whole = exact_moments(machine.tilt(first + second))
+    parts = exact_moments(machine.tilt(first).tilt(second))
+    torch.testing.assert_close(whole.visible, parts.visible)
+
+
+def test_parameters_round_trip_and_change_of_precision() -> None:
+    prior = random_deep(3, 4, 2)
+    assert list(prior.parameters) == ["weights.0", "weights.1", "units.0.bias", "units.1.bias", "units.2.bias"]
+    again = prior.with_parameters(prior.parameters)
+    assert all(torch.equal(value, prior.parameters[name]) for name, value in again.parameters.items())
+    single = random_rbm(3, 2).to(torch.float32)
+    assert isinstance(single, RBM)
+    assert {value.dtype for value in single.parameters.values()} == {torch.float32}
+
+
+def test_squared_couplings_follow_the_couplings() -> None:
+    prior = random_rbm(3, 2)
+    assert torch.equal(prior.squared_couplings[0], prior.weights**2)
+    other = prior.with_parameters(prior.parameters | {"weights.0": 2 * prior.weights})
+    assert torch.equal(other.squared_couplings[0], 4 * prior.weights**2)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shapes"),
+    [([3, 2], [(2, 3)]), ([3, 2], []), ([3], []), ([3, 2, 2], [(3, 2)]), ([3, 2], [(3, 2), (2, 2)])],
+)
+def test_layers_that_do_not_fit_are_refused(sizes: list[int], shapes: list[tuple[int, int]]) -> None:
+    with pytest.raises(ValueError, match="cannot be joined"):
+        LayeredPrior(tuple(Bernoulli(torch.zeros(n)) for n in sizes), tuple(torch.zeros(s) for s in shapes))
+
+
+# --- the bipartite machine ---
+
+
+def test_a_deep_machine_is_no_rbm() -> None:
+    deep = random_deep(3, 2, 2)
+    with pytest.raises(ValueError, match="one visible and one hidden"):
+        RBM(deep.layers, deep.couplings)
+
+
+def test_free_energy_sums_the_hidden_units_out() -> None:
+    machine = random_rbm(4, 3, scale=2)
+    truth = brute_force(machine)
+    for image in binary_states(4, machine.weights):
+        match = (truth.states[:, :4] == image.numpy()).all(1)
+        mass = np.log(truth.probabilities[match].sum()) + truth.log_partition
+        assert float(-machine.free_energy(image[None])) == pytest.approx(mass, abs=1e-12)
+
+
+@pytest.mark.parametrize("side", ["hidden", "visible"])
+def test_conditional_samples_have_the_conditional_distribution(side: str) -> None:
+    machine, count = random_rbm(3, 2), 40_000
+    truth = brute_force(machine)
+    given, drawn = (slice(0, 3), slice(3, 5)) if side == "hidden" else (slice(3, 5), slice(0, 3))
+    state = np.ones(given.stop - given.start)
+    match = (truth.states[:, given] == state).all(1)
+    weights = truth.probabilities[match] / truth.probabilities[match].sum()
+    repeated = torch.from_numpy(state).expand(count, -1)
+    sample = machine.sample_hidden if side == "hidden" else machine.sample_visible
+    values = sample(repeated, seeded(1)).numpy()
+    wanted = weights @ truth.states[match][:, drawn]
+    assert (np.abs(values.mean(0) - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / count)).all()
+    wanted = weights @ truth.states[match][:, drawn].prod(1)
+    assert abs(values.prod(1).mean() - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / count)
+
+
+# --- the oracle ---
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 5), st.integers(1, 5), st.sampled_from([0.0, 0.3, 1.0, 5.0]), st.integers(0, 10_000))
+def test_oracle_against_every_joint_state(visible: int, hidden: int, scale: float, seed: int) -> None:
+    machine = random_rbm(visible, hidden, scale=scale, seed=seed)
+    assert_same(exact_moments(machine), brute_force(machine))
+
+
+@pytest.mark.parametrize(("visible", "hidden"), [(4, 3), (3, 4)])
+@pytest.mark.parametrize("tilted_layers", [(0,), (1,), (0, 1)], ids=str)
+def test_oracle_of_a_batch_of_tilted_machines(visible: int, hidden: int, tilted_layers: tuple[int, ...]) -> None:
+    sizes = (visible, hidden)
+    fields = [
+        Fields(3 * torch.randn(6, sizes[layer], generator=seeded(layer), dtype=torch.float64), torch.tensor(0.5))
+        if layer in tilted_layers
+        else None
+        for layer in (0, 1)
+    ]
+    machine = random_rbm(visible, hidden).tilt(*fields)
+    exact = exact_moments(machine)
+    assert exact.log_partition.shape == (6,)
+    for row in range(6):
+        moments = exact
+        if 0 not in tilted_layers or 1 not in tilted_layers:
+            # The layer without evidence of its own still answers to that of the other.
+            assert moments.visible.shape == (6, visible)
+            assert moments.hidden.shape == (6, hidden)
+        assert_same(moments, brute_force(machine, row), row)
+
+
+def test_oracle_with_certain_evidence() -> None:
+    machine = random_rbm(4, 3)
+    images = binary_states(4, machine.weights)
+    exact = exact_moments(machine.tilt(Fields(1000 * (2 * images - 1))))
+    torch.testing.assert_close(exact.visible, images)
+    conditional, _ = machine.hidden.moments(machine.hidden_fields(images))
+    torch.testing.assert_close(exact.hidden, conditional)
+
+
+def test_exact_likelihoods_sum_to_one() -> None:
+    for machine in (random_rbm(4, 3, scale=2), random_rbm(3, 5)):
+        images = binary_states(machine.visible.size, machine.weights)
+        assert float(log_likelihood(machine, images).exp().sum()) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize(("visible", "hidden"), [(4, 3), (3, 5)])
+def test_exact_gradient_against_finite_differences(visible: int, hidden: int) -> None:
+    machine = random_rbm(visible, hidden)
+    images = torch.bernoulli(torch.full((7, visible), 0.4, dtype=torch.float64), generator=seeded(5))
+    gradient = log_likelihood_gradient(machine, images)
+    numerical = numerical_gradients(lambda moved: log_likelihood(moved, images).mean(), machine)
+    assert gradient.keys() == machine.parameters.keys()
+    for name, value in numerical.items():
+        torch.testing.assert_close(gradient[name], value, rtol=0, atol=1e-9)
+
+
+def test_moments_are_derivatives_of_log_partition() -> None:
+    machine = random_rbm(4, 3)
+    exact = exact_moments(machine)
+    numerical = numerical_gradients(lambda moved: exact_moments(moved).log_partition, machine)
+    torch.testing.assert_close(numerical["weights.0"], exact.pairs, rtol=0, atol=1e-9)
+    torch.testing.assert_close(numerical["units.0.bias"], exact.visible, rtol=0, atol=1e-9)
+    torch.testing.assert_close(numerical["units.1.bias"], exact.hidden, rtol=0, atol=1e-9)
+
+
+def all_likelihoods(machine: RBM) -> Tensor:
+    return log_likelihood(machine, binary_states(machine.visible.size, machine.weights))
+
+
+def test_flipping_a_hidden_unit_leaves_the_distribution() -> None:
+    machine = random_rbm(4, 3, scale=2)
+    # h_0 -> 1 - h_0: its weights and bias change sign and the visible units inherit its weights.
+    weights, hidden_bias = machine.weights.clone(), machine.hidden.parameters["bias"].clone()
+    visible_bias = machine.visible.parameters["bias"] + weights[:, 0]
+    weights[:, 0], hidden_bias[0] = -weights[:, 0], -hidden_bias[0]
+    flipped = RBM.binary(weights, visible_bias, hidden_bias)
+    torch.testing.assert_close(all_likelihoods(flipped), all_likelihoods(machine))
+    assert float(exact_moments(flipped).hidden[0]) == pytest.approx(1 - float(exact_moments(machine).hidden[0]))
+
+
+def test_centred_parameters_describe_the_same_distribution() -> None:
+    machine = random_rbm(4, 3, scale=2)
+    mu, lam = torch.rand(4, generator=seeded(1)).double(), torch.rand(3, generator=seeded(2)).double()
+    # exp((v - mu)' W (h - lam) + b'v + c'h), every state weighed by hand.
+    truth = brute_force(machine)
+    visible, hidden = torch.from_numpy(truth.states).split([4, 3], dim=1)
+    centred_visible_bias = machine.visible.parameters["bias"] + machine.weights @ lam
+    centred_hidden_bias = machine.hidden.parameters["bias"] + mu @ machine.weights
+    score = ((visible - mu) @ machine.weights * (hidden - lam)).sum(-1)
+    score = score + visible @ centred_visible_bias + hidden @ centred_hidden_bias
+    np.testing.assert_allclose(torch.softmax(score, 0).numpy(), truth.probabilities, atol=1e-14)
+
+
+def test_renaming_units_renames_the_moments() -> None:
+    machine = random_rbm(5, 4)
+    rows, columns = torch.tensor([3, 0, 4, 1, 2]), torch.tensor([2, 0, 3, 1])
+    renamed = RBM.binary(
+        machine.weights[rows][:, columns],
+        machine.visible.parameters["bias"][rows],
+        machine.hidden.parameters["bias"][columns],
+    )
+    before, after = exact_moments(machine), exact_moments(renamed)
+    torch.testing.assert_close(after.log_partition, before.log_partition)
+    torch.testing.assert_close(after.visible, before.visible[rows])
+    torch.testing.assert_close(after.hidden, before.hidden[columns])
+    torch.testing.assert_close(after.pairs, before.pairs[rows][:, columns])
+
+
+def test_exchanging_the_layers_exchanges_the_moments() -> None:
+    machine = random_rbm(4, 4)
+    before, after = exact_moments(machine), exact_moments(transposed(machine))
+    torch.testing.assert_close(after.visible, before.hidden)
+    torch.testing.assert_close(after.pairs, before.pairs.mT)
+
+
+@pytest.mark.parametrize(("visible", "hidden"), [(21, 21), (30, 21), (21, 30)])
+def test_enumeration_of_more_than_twenty_units_is_refused(visible: int, hidden: int) -> None:
+    machine = random_rbm(visible, hidden)
+    with pytest.raises(UsageError, match=rf"at most {MAX_ENUMERATED} units in the smaller layer, not 21"):
+        exact_moments(machine)
+    with pytest.raises(UsageError):
+        log_likelihood(machine, torch.zeros(1, visible).double())
+
+
+def test_only_the_smaller_layer_counts() -> None:
+    machine = random_rbm(60, 3)
+    assert exact_moments(machine).visible.shape == (60,)
+    assert exact_moments(transposed(machine)).pairs.shape == (3, 60)
+
+
+def test_states_are_all_different() -> None:
+    states = binary_states(5, torch.zeros(1))
+    assert len({tuple(state.tolist()) for state in states}) == 32
+    assert states.unique().tolist() == [0, 1]
