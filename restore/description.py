@@ -29,8 +29,8 @@ class Inference:
 
     solver: Literal["tap", "mean_field"] = "tap"
     max_iter: int = 200
-    tol: float = 1e-4
-    damping: float = 0.5
+    tol: float = 1e-3
+    damping: float = 0.0
     modes: int = 2000
     starts: int = 11
 

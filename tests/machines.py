@@ -58,16 +58,18 @@ def with_weights(prior: LayeredPrior, factor: float) -> LayeredPrior:
     )
 
 
-def two_patterns(size: int = 12, strength: float = 4.0, tilt: float = 0.25) -> tuple[RBM, Tensor]:
+def two_patterns(size: int = 12, strength: float = 0.6, tilt: float = -0.2) -> tuple[RBM, Tensor]:
     """A machine with two opposite modes, as in a Hopfield network of one pattern, and the patterns (2, size).
 
-    One hidden unit decides which pattern is shown; `tilt` is the log-odds between them.
+    Many weak couplings make its modes, which is what mean-field methods are for; `tilt` is half the difference that
+    each pixel's bias makes between the patterns.
     """
-    pattern = torch.arange(size) % 2
-    sign = (2.0 * pattern - 1).double()
-    weights = (strength * sign)[:, None]
-    machine = RBM.binary(weights, -strength / 2 * sign, torch.tensor([tilt], dtype=torch.float64))
-    return machine, torch.stack([pattern, 1 - pattern]).double()
+    visible = torch.where(torch.arange(size) % 2 == 1, 1.0, -1.0).double()
+    hidden = torch.where(torch.arange(size) % 3 == 0, 1.0, -1.0).double()
+    weights = strength * torch.outer(visible, hidden)
+    # These biases make both patterns, and both answers of the hidden units to them, equally probable.
+    machine = RBM.binary(weights, tilt * visible - weights.sum(1) / 2, -weights.sum(0) / 2)
+    return machine, torch.stack([(1 + visible) / 2, (1 - visible) / 2])
 
 
 @dataclass(frozen=True)

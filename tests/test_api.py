@@ -1,0 +1,165 @@
+"""The Python interface: every kind of image comes back as what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE
+from PIL import Image
+from priors import saved_prior
+
+import restore
+from restore.solvers import Solution
+
+HIDDEN = HOLE > 0
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> restore.Restorer:
+    return restore.load(saved_prior(tmp_path_factory.mktemp("model"), SHAPE), device="cpu")
+
+
+ARRAYS = {
+    "uint8": GREY,
+    "uint16": GREY16,
+    "bool": GREY > 127,
+    "float32": (GREY / 255).astype(np.float32),
+    "float64": GREY / 255,
+    "fortran-order": np.asfortranarray(GREY),
+    "strided": np.repeat(GREY, 2, axis=0)[::2],
+}
+
+
+@pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS.keys())
+def test_arrays_keep_type_shape_and_visible_pixels(array: np.ndarray, model: restore.Restorer) -> None:
+    before = array.copy()
+    clean = restore.denoise(array, model, p=0.1)
+    whole = restore.complete(array, HIDDEN, model)
+    for result in (clean, whole):
+        assert isinstance(result, np.ndarray)
+        assert result.dtype == array.dtype and result.shape == array.shape
+    white = np.iinfo(array.dtype).max if array.dtype.kind == "u" else 1
+    assert set(np.unique(clean).tolist()) <= {0, white}
+    assert (whole[~HIDDEN] == array[~HIDDEN]).all()
+    assert set(np.unique(whole[HIDDEN]).tolist()) <= {0, white}
+    assert (array == before).all()
+
+
+def test_a_batch_is_its_images(model: restore.Restorer) -> None:
+    batch = np.stack([GREY, GREY[::-1], 255 - GREY])
+    together = model.denoise(batch, 0.2, soft=True)
+    alone = np.stack([model.denoise(image, 0.2, soft=True) for image in batch])
+    assert together.shape == batch.shape
+    assert (together == alone).all()
+    assert (np.stack(model.denoise(list(batch), 0.2, soft=True)) == alone).all()
+
+
+def test_tensors_come_back_as_tensors(model: restore.Restorer) -> None:
+    tensor = torch.from_numpy(GREY.astype(np.float32) / 255)
+    result = model.complete(tensor, torch.from_numpy(HIDDEN))
+    assert isinstance(result, torch.Tensor) and result.dtype == tensor.dtype
+    assert torch.equal(result[~torch.from_numpy(HIDDEN)], tensor[~torch.from_numpy(HIDDEN)])
+
+
+def test_pil_images_and_paths_come_back_as_pil_images(model: restore.Restorer, tmp_path: Path) -> None:
+    image = Image.fromarray(GREY)
+    image.save(tmp_path / "image.png")
+    expected = model.denoise(GREY, 0.1)
+    for source in (image, tmp_path / "image.png", str(tmp_path / "image.png"), image.convert("RGB")):
+        result = model.denoise(source, 0.1)
+        assert isinstance(result, Image.Image)
+        assert (np.asarray(result) == expected).all()
+
+
+def test_alpha_is_kept(model: restore.Restorer) -> None:
+    image = Image.fromarray(np.dstack([GREY, HOLE]))
+    assert (np.asarray(model.denoise(image, 0.1))[..., 1] == HOLE).all()
+
+
+def test_equal_channels_are_grey_and_others_are_refused(model: restore.Restorer) -> None:
+    for axis in (0, -1):
+        stacked = np.stack([GREY] * 3, axis=axis)
+        result = model.denoise(stacked, 0.1, channel_axis=axis)
+        assert result.shape == stacked.shape
+        assert (result.take(0, axis=axis) == model.denoise(GREY, 0.1)).all()
+    with pytest.raises(restore.ModelError, match="colour"):
+        model.denoise(COLOUR, 0.1, channel_axis=-1)
+
+
+def test_the_solution_is_returned_on_request(model: restore.Restorer) -> None:
+    result, solution = model.denoise(GREY, 0.1, return_solution=True)
+    assert isinstance(solution, Solution)
+    assert ((solution.means[0].reshape(SHAPE).numpy() > 0.5) == (result > 0)).all()
+
+
+def test_p_per_pixel(model: restore.Restorer) -> None:
+    certain_left = np.full(SHAPE, 0.3)
+    certain_left[:, :6] = 0.0
+    result = model.denoise(GREY, certain_left)
+    assert ((result > 0)[:, :6] == (GREY > 127)[:, :6]).all()
+
+
+def test_resizing_fits_any_size(model: restore.Restorer) -> None:
+    big = np.kron(GREY, np.ones((5, 5), np.uint8))
+    mask = np.kron(HIDDEN, np.ones((5, 5), bool))
+    whole = model.complete(big, mask, fit="resize")
+    assert whole.shape == big.shape and (whole[~mask] == big[~mask]).all()
+
+
+FAULTS = {
+    "row24-float-out-of-range": (lambda m: m.denoise(GREY.astype(float), 0.1), restore.InputError, r"\[0, 1\]"),
+    "row23-nan": (lambda m: m.denoise(np.full(SHAPE, np.nan), 0.1), restore.InputError, "NaN"),
+    "row13-empty": (lambda m: m.denoise(np.zeros((0, 5)), 0.1), restore.InputError, "no images"),
+    "row36-empty-batch": (lambda m: m.denoise([], 0.1), restore.InputError, "empty"),
+    "row27-size": (lambda m: m.denoise(np.zeros((9, 9)), 0.1), restore.ModelError, "fit"),
+    "row24-integers-without-range": (lambda m: m.denoise(GREY.astype(int), 0.1), restore.UsageError, "int64"),
+    "row36-no-image": (lambda m: m.denoise({"a": 1}, 0.1), restore.UsageError, "dict"),
+    "row35-p-nan": (lambda m: m.denoise(GREY, float("nan")), restore.UsageError, "nan"),
+    "row35-p-two": (lambda m: m.denoise(GREY, 2.0), restore.UsageError, "2.0"),
+    "row35-p-missing": (lambda m: restore.denoise(GREY, m), restore.UsageError, "p is missing"),
+    "row30-mask-size": (lambda m: m.complete(GREY, np.ones((3, 3), bool)), restore.InputError, "size"),
+    "row31-mask-covers-all": (lambda m: m.complete(GREY, np.ones(SHAPE, bool)), restore.InputError, "whole"),
+    "row34-two-masks-for-three": (
+        lambda m: m.complete([GREY] * 3, [HIDDEN] * 2),
+        restore.InputError,
+        "2 masks for 3 images",
+    ),
+    "row01-missing-path": (lambda m: m.denoise("no-such.png", 0.1), restore.InputError, "no-such.png"),
+    "row38-unknown-model": (lambda m: restore.denoise(GREY, "nonsense", p=0.1), restore.ModelError, "nonsense"),
+    "row37-device": (lambda m: restore.load("tap-mnist-25", device="warp"), restore.UsageError, "warp"),
+}
+
+
+@pytest.mark.parametrize(("call", "error", "says"), FAULTS.values(), ids=FAULTS.keys())
+def test_faults_are_named(call, error, says, model: restore.Restorer) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error, match=says) as fault:
+        call(model)
+    assert isinstance(fault.value, restore.RestoreError) and "\n" not in str(fault.value)
+
+
+def test_train_makes_a_prior_that_knows_its_images() -> None:
+    bars = np.zeros((60, 6, 6), np.uint8)
+    for index in range(60):
+        bars[index, :, index % 6] = 255
+    tables = {"training": {"batch": 20}, "optimizer": {"rate": 0.2}, "inference": {"modes": 30}}
+    learned = restore.train(bars, hidden=12, epochs=150, seed=1, **tables)
+    torn = bars[0].copy()
+    torn[:3] = 0
+    hole = np.zeros((6, 6), bool)
+    hole[:3] = True
+    assert (learned.complete(torn, hole) == bars[0]).all()
+    again = restore.train(bars, hidden=12, epochs=150, seed=1, **tables)
+    first, second = (model.engine.trained.machine.weights for model in (learned, again))
+    assert torch.equal(first, second)
+    with pytest.raises(restore.UsageError, match="epochs"):
+        restore.train(bars, epochs=0)
+    with pytest.raises(restore.TrainingError, match="sizes"):
+        restore.train([bars[0], np.zeros((5, 5))])
+
+
+def test_names_are_listed() -> None:
+    assert set(restore.__all__) <= set(dir(restore))
+    assert isinstance(restore.list_models(), list)
