@@ -389,6 +389,28 @@ def test_row54_a_closed_stdout_ends_quietly(tmp_path: Path, monkeypatch: pytest.
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_row57_a_batch_stopped_by_a_signal_leaves_whole_files_and_goes_on(model: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    target.mkdir()
+    for index in range(300):
+        image(source, f"{index:03}.png")
+    words = ("denoise", source, "--model", model, "--p", 0.3, "-o", target, "--quiet", "--skip-existing")
+    process = subprocess.Popen(command(*words), stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not any(target.glob("*.restored.png")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and b"Traceback" not in said
+    done = sorted(path.name for path in target.iterdir())
+    assert 0 < len(done) < 300 and all(name.endswith(".restored.png") for name in done)
+    for name in done:
+        assert levels(target / name).shape == bad_images.SHAPE
+    subprocess.run(command(*words), check=True)
+    assert len(list(target.iterdir())) == 300
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["row58-int", "row58-term"]
 )

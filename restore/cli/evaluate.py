@@ -25,6 +25,9 @@ def evaluate(
     neighbours: Annotated[int, typer.Option(help="k of the pseudo-model nn.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the damage.")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="Where named data sets lie [RESTORE_DATA].")] = None,
+    soft: Annotated[
+        bool, typer.Option("--soft", help="Score the probabilities as grey values too: PSNR and SSIM.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notes.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
@@ -59,12 +62,14 @@ def evaluate(
     if engine is None:
         training = torch.from_numpy(binarise(load(data, split="train", root=data_root).images, threshold))
         simple = baseline(model, training, shape, neighbours)
-        report = score(simple.restore, truth, damage, shape, generator)
+        report = score(simple.restore, truth, damage, shape, generator, grey=soft)
     else:
         about = engine.trained.description
         if about.image_shape != shape:
             raise ModelError(
                 f"{data}: images of shape {shape} do not fit {about.name}, which knows {about.image_shape}"
             )
-        report = score(lambda y, channel: engine.restore(y, channel).means[0], truth, damage, shape, generator)
+        report = score(
+            lambda y, channel: engine.restore(y, channel).means[0], truth, damage, shape, generator, grey=soft
+        )
     print(report.as_json() if json else report.as_text())

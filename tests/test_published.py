@@ -1,0 +1,101 @@
+"""The published priors: complete, described by their cards, and as good as those say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from mnist_data import mnist, needs_mnist
+
+import restore
+from restore import zoo
+from restore.channels import BitFlip
+from restore.data import Split, binarise
+from restore.engine import Engine
+from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
+from restore.evaluation.evaluate import evaluate
+from restore.evaluation.metrics import matthews
+from restore.evaluation.tasks import parse_task
+from restore.learning.recipe import read_recipe
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = sorted(path.parent for path in (ROOT / "models").glob(f"*/{zoo.WEIGHTS}"))
+NAMES = [folder.name for folder in FOLDERS]
+ROW = re.compile(
+    r"^\| (?P<task>\S+) \| (?P<n>\d+) \| (?P<error>[\d.]+) ± [\d.]+ .*\| (?P<mcc>[\d.]+) ± [\d.]+ \|$", re.M
+)
+
+
+def test_the_promised_priors_are_published() -> None:
+    assert {"tap-mnist", "tap-mnist-25", "tap-mnist-50", "tap-mnist-100", "tap-mnist-500"} <= set(NAMES)
+    assert set(NAMES) <= set(restore.list_models())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None:
+    about, recipe = zoo.describe(folder), read_recipe(ROOT / "training" / f"{folder.name}.toml")
+    assert (about.name, about.hidden, about.recipe) == (folder.name, recipe.prior.hidden, recipe.digest)
+    assert about.inference == recipe.inference
+    card = (folder / zoo.CARD).read_text()
+    for fact in (about.name, about.recipe[:16], "- time: ", "- machine: ", f"- seed: {recipe.seed}"):
+        assert fact in card
+    assert (ROOT / "training" / f"{folder.name}.toml").read_text().strip() in card
+    tasks = [row["task"] for row in ROW.finditer(card)]
+    assert tasks == ["flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8:0", "patch:12:0"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+def test_what_is_certain_stays(folder: Path) -> None:
+    model = restore.load(folder, device="cpu")
+    images = np.random.default_rng(0).random((3, 28, 28)) < 0.3
+    assert (model.denoise(images, 0.0) == images).all()
+    assert (model.denoise(images, 1.0) == ~images).all()
+
+
+def _ink(split: Split) -> torch.Tensor:
+    return torch.from_numpy(binarise(mnist(split).images))
+
+
+def _recomputed(folder: Path, task: str, n: int) -> tuple[float, float]:
+    engine = Engine.of(zoo.load(folder), torch.device("cpu"))
+    truth = _ink("test")[:n]
+    generator = torch.Generator().manual_seed(0)
+    report = evaluate(lambda y, c: engine.restore(y, c).means[0], truth, parse_task(task), (28, 28), generator)
+    return 100 * report.error_all.mean, report.mcc.mean
+
+
+def _card_row(folder: Path, task: str) -> re.Match[str]:
+    return next(row for row in ROW.finditer((folder / zoo.CARD).read_text()) if row["task"] == task)
+
+
+@needs_mnist
+def test_scores_on_a_card_are_what_the_prior_achieves() -> None:
+    folder = ROOT / "models" / "tap-mnist-25"
+    row = _card_row(folder, "flip:0.1")
+    found = _recomputed(folder, row["task"], int(row["n"]))
+    assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=2e-3)
+
+
+@pytest.mark.slow
+@needs_mnist
+@pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+def test_all_scores_on_all_cards(folder: Path) -> None:
+    for row in ROW.finditer((folder / zoo.CARD).read_text()):
+        found = _recomputed(folder, row["task"], int(row["n"]))
+        assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=5e-3)
+
+
+@needs_mnist
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.4])
+def test_the_best_prior_beats_pointwise_estimate_and_nearest_neighbour(p: float) -> None:
+    truth = _ink("test")[:60]
+    training = _ink("train")
+    channel = BitFlip(p)
+    observed = channel.corrupt(truth, torch.Generator().manual_seed(0))
+    engine = Engine.of(zoo.load(zoo.find("tap-mnist")), torch.device("cpu"))
+    ours = matthews(truth, engine.restore(observed, channel).means[0]).mean()
+    for simple in (PointwiseEstimate.fit(training), NearestNeighbours(training, keep_known=False)):
+        assert ours > matthews(truth, simple.restore(observed, channel)).mean()
