@@ -1,7 +1,7 @@
 """Draws the example images in this folder: `python assets/draw.py` (numpy and Pillow only).
 
-A digit is written with a round pen along Bézier curves and prepared as those of MNIST are: white on black, 28x28 pixels,
-inside a box of 20x20, its centre of mass in the middle. Noise comes from numpy with a fixed seed.
+A digit is written with a round pen along Bézier curves and prepared as those of MNIST are: white on black, 28x28
+pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes from numpy with a fixed seed.
 
     digit.png                               the digit, black and white
     digit-noisy.png, digit-very-noisy.png   with 10 % and 30 % of its pixels inverted

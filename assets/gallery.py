@@ -1,7 +1,7 @@
 """Makes the README's before-after pictures: `python assets/gallery.py [--model NAME_OR_FOLDER]`.
 
-Runs the very commands the README shows and sets what went in and what came out side by side, enlarged so that every pixel
-is seen. Pixels to fill are shown in grey.
+Runs the very commands the README shows and sets what went in and what came out side by side, enlarged so that every
+pixel is seen. Pixels to fill are shown in grey.
 """
 
 from __future__ import annotations

@@ -23,16 +23,15 @@ def parser(description: str, repeats: int) -> argparse.ArgumentParser:
     return options
 
 
-def medians(candidates: Mapping[str, Work], repeats: int) -> dict[str, float]:
-    """Median seconds of each candidate over `repeats` rounds in which each has its turn, after one round to warm up."""
+def medians(candidates: Mapping[str, Work], repeats: int, warm_up: int = 1) -> dict[str, float]:
+    """Median seconds of each candidate over rounds in which each has its turn, the first `warm_up` rounds left out."""
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
-    for turn in range(repeats + 1):
+    for _ in range(warm_up + repeats):
         for name, work in candidates.items():
             start = time.perf_counter()
             work()
-            if turn:
-                seconds[name].append(time.perf_counter() - start)
-    return {name: median(values) for name, values in seconds.items()}
+            seconds[name].append(time.perf_counter() - start)
+    return {name: median(values[warm_up:]) for name, values in seconds.items()}
 
 
 def report(seconds: Mapping[str, float], peer: str) -> None:

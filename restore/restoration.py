@@ -131,7 +131,10 @@ def size_mismatch(shape: tuple[int, ...], wanted: tuple[int, int], model: str) -
 
 def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
     """The channel of binary images with flip probability p (None: exact) and hidden pixels (None: none)."""
-    noise = BitFlip(torch.from_numpy(p).flatten() if isinstance(p, np.ndarray) else 0.0 if p is None else float(p))
+    if isinstance(p, np.ndarray):
+        noise = BitFlip(torch.from_numpy(np.ascontiguousarray(p, dtype=np.float64)).flatten())
+    else:
+        noise = BitFlip(0.0 if p is None else float(p))
     return noise if hidden is None else noise + Occlusion(hidden)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import bars_and_stripes, numerical_gradients, random_rbm, seeded
+from machines import bars_and_stripes, numerical_gradients, random_rbm, seeded, two_patterns
 from torch import Tensor
 
 from restore.errors import UsageError
@@ -147,17 +147,13 @@ def test_gradient_is_that_of_the_tap_likelihood(starts: str) -> None:
 
 
 def test_gradient_of_several_solutions_is_averaged_over_them() -> None:
-    # Strong couplings: images in different basins give different solutions.
-    machine, images = random_rbm(8, 8, scale=1.5, bias=0.1, seed=2), some_images(12, 8)
-    solution = TAP(max_iter=5000, tol=1e-13).solve(machine, images)
-    converged = images[solution.status == 0]
-    spread = solution.means[0][solution.status == 0].std(0).max()
-    assert len(converged) >= 4
-    assert float(spread) > 0.1
+    machine, patterns = two_patterns(size=8, strength=0.9, tilt=-0.1)
+    images = torch.cat([patterns, patterns[:1]])
+    solution = TAP(max_iter=5000, tol=1e-14, damping=0.5).solve(machine, images)
+    assert float((solution.means[0][0] - solution.means[0][1]).abs().max()) > 0.9
     learner = TAPLikelihood(centring=False, **EXACTLY)
-    step = learner.step(machine, converged, learner.init(machine, converged, seeded()), seeded())
-    wanted = numerical_gradients(lambda moved: tap_likelihood(moved, converged), machine)
-    assert_close(step.gradient, wanted, 1e-6)
+    step = learner.step(machine, images, learner.init(machine, images, seeded()), seeded())
+    assert_close(step.gradient, numerical_gradients(lambda moved: tap_likelihood(moved, images), machine), 1e-8)
 
 
 @pytest.mark.parametrize(
@@ -353,21 +349,24 @@ def learn(learner: Learner, images: Tensor, hidden: int, steps: int, rate: float
     return first, sum(last) / len(last)
 
 
+# TAP is not tested to the end: weights that tell so few pixels apart as well as these need are beyond its expansion,
+# and on the way there its likelihood parts from the exact one.
 @pytest.mark.parametrize(
-    ("learner", "size", "hidden", "gap"),
+    ("learner", "size", "hidden", "steps", "gap"),
     [
-        (ContrastiveDivergence(starts="persistent", chains=200, steps=2), 2, 6, 0.1),
-        (ContrastiveDivergence(starts="persistent", chains=200, steps=2), 3, 12, 0.25),
-        (TAPLikelihood(starts="redrawn", solutions=200, iterations=3), 2, 6, 0.4),
-        (TAPLikelihood(starts="redrawn", solutions=200, iterations=3), 3, 12, 0.8),
-        (TAPLikelihood(starts="data", iterations=10), 2, 6, 0.4),
+        (ContrastiveDivergence(starts="persistent", chains=200, steps=2), 2, 6, 2500, 0.2),
+        (ContrastiveDivergence(starts="persistent", chains=200, steps=2), 3, 12, 1500, 0.3),
+        (ContrastiveDivergence(starts="data"), 3, 12, 1500, 0.4),
+        (TAPLikelihood(starts="redrawn", solutions=200, iterations=3), 3, 12, 1500, 0.4),
+        (TAPLikelihood(starts="noisy", noise=0.3, iterations=3), 3, 12, 1500, 0.4),
+        (TAPLikelihood(starts="data", iterations=3), 3, 12, 1500, 0.4),
     ],
-    ids=["pcd-2x2", "pcd-3x3", "tap-redrawn-2x2", "tap-redrawn-3x3", "tap-data-2x2"],
+    ids=["pcd-2x2", "pcd-3x3", "cd-3x3", "tap-redrawn-3x3", "tap-noisy-3x3", "tap-data-3x3"],
 )
-def test_bars_and_stripes_are_learnt(learner: Learner, size: int, hidden: int, gap: float) -> None:
+def test_bars_and_stripes_are_learnt(learner: Learner, size: int, hidden: int, steps: int, gap: float) -> None:
     images = bars_and_stripes(size)
     assert len(images) == round(math.exp(-BEST[size]))
-    first, last = learn(learner, images, hidden, 3000, 0.3)
+    first, last = learn(learner, images, hidden, steps, 0.3)
     assert last <= BEST[size] + 1e-6
     assert last > BEST[size] - gap, (first, last)
 

@@ -26,10 +26,13 @@ def shrink(pixels: np.ndarray, hidden: np.ndarray | None, shape: tuple[int, int]
     """
     observed = np.ones(pixels.shape, dtype=bool) if hidden is None else ~hidden
     values = np.where(observed, pixels, 0.0)
+    typical = values.sum() / observed.sum() if observed.any() else 0.5
+    if pixels.shape == tuple(shape):
+        # Rounding would push pixels that lie at the threshold of black and white over it.
+        return np.where(observed, np.clip(values, 0.0, 1.0), typical), ~observed
     cell = (pixels.shape[0] / shape[0]) * (pixels.shape[1] / shape[1])
     seen = _integrals(observed.astype(np.float64), shape) / cell
     light = _integrals(values, shape) / cell
-    typical = values.sum() / observed.sum() if observed.any() else 0.5
     small = np.full(shape, typical)
     np.divide(light, seen, out=small, where=seen > _ROUNDING)
     return np.clip(small, 0.0, 1.0), seen < 0.5 - _ROUNDING

@@ -48,7 +48,7 @@ Licence: {about.licence}.
 
 ## Training
 
-    restore train training/{about.name}.toml
+    restore train training/{about.name}.toml --threads {torch.get_num_threads()}
 
 - time: {seconds / 60:.1f} minutes
 - machine: {where}, {machine_facts()}

@@ -40,28 +40,35 @@ class Gibbs:
     def solve(self, machine: RBM, start: Tensor, generator: torch.Generator | None = None) -> Solution:
         """Run one chain per image from visible states (batch, D). A chain gives no log Z: `log_partition` is NaN."""
         visible = gibbs_steps(machine, start, self.burn_in, generator)
-        halves = []
-        for length in (self.samples // 2, self.samples - self.samples // 2):
-            sums: list[Tensor] = [torch.zeros(()), torch.zeros(()), torch.zeros(()), torch.zeros(())]
-            for _ in range(length):
-                hidden_moments = machine.hidden.moments(machine.hidden_fields(visible))
-                hidden = machine.sample_hidden(visible, generator)
-                visible_moments = machine.visible.moments(machine.visible_fields(hidden))
-                visible = machine.sample_visible(hidden, generator)
-                for slot, (mean, variance) in enumerate((visible_moments, hidden_moments)):
-                    sums[slot] = sums[slot].to(mean) + mean
-                    sums[2 + slot] = sums[2 + slot].to(mean) + variance + mean * mean
-            halves.append([total / length for total in sums])
-        share = (self.samples // 2) / self.samples
-        first, second = halves
-        mean_v, mean_h, square_v, square_h = (share * a + (1 - share) * b for a, b in zip(first, second, strict=True))
+        half = self.samples // 2
+        visible, first = _averages(machine, visible, half, generator)
+        _, second = _averages(machine, visible, self.samples - half, generator)
+        share = half / self.samples
+        mean_v, mean_h, square_v, square_h = (
+            share * early + (1 - share) * late for early, late in zip(first, second, strict=True)
+        )
         residual = (first[0] - second[0]).abs().amax(-1)
-        converged = torch.where(residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
+        status = torch.where(residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
         return Solution(
             (mean_v, mean_h),
             (square_v - mean_v**2, square_h - mean_h**2),
             torch.full_like(residual, torch.nan),
-            torch.full_like(converged, self.burn_in + self.samples),
+            torch.full_like(status, self.burn_in + self.samples),
             residual,
-            converged,
+            status,
         )
+
+
+def _averages(
+    machine: RBM, visible: Tensor, sweeps: int, generator: torch.Generator | None
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Where the chains end, and averages along them of E[v], E[h], E[v²], E[h²] given the other layer."""
+    totals: tuple[Tensor, ...] = ()
+    for _ in range(sweeps):
+        hidden_mean, hidden_variance = machine.hidden.moments(machine.hidden_fields(visible))
+        hidden = machine.sample_hidden(visible, generator)
+        mean, variance = machine.visible.moments(machine.visible_fields(hidden))
+        visible = machine.sample_visible(hidden, generator)
+        found = (mean, hidden_mean, variance + mean**2, hidden_variance + hidden_mean**2)
+        totals = tuple(map(torch.add, totals, found)) if totals else found
+    return visible, tuple(total / sweeps for total in totals)

@@ -32,7 +32,7 @@ class LayeredMap(ABC):
 
     max_iter: int = 200
     tol: float = 1e-5
-    damping: float = 0.5
+    damping: float = 0.0
 
     def __post_init__(self) -> None:
         if self.max_iter < 1:

@@ -1,0 +1,632 @@
+"""Training runs: the same bits every time, whatever stopped them in between; checkpoints, log, lock, divergence."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from machines import bars_and_stripes, seeded
+from torch import Tensor
+
+from restore.errors import TrainingError
+from restore.learning import checkpoint as checkpoints
+from restore.learning.checkpoint import Checkpoint, differences, locked, newest
+from restore.learning.contract import LearnerState, Step
+from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.fit import Stopped, fit, initial_prior, last_record, pixel_means, scheduled_rate
+from restore.learning.pipeline import train
+from restore.learning.recipe import Data, Optimizer, PriorShape, Recipe, Training
+from restore.learning.tap_likelihood import TAPLikelihood
+from restore.priors import RBM
+
+IMAGES = bars_and_stripes(3)
+EPOCHS, BATCHES = 4, 4
+
+LEARNERS: dict[str, Any] = {
+    "tap-data": TAPLikelihood(),
+    "tap-noisy": TAPLikelihood(starts="noisy", noise=0.2),
+    "tap-persistent": TAPLikelihood(starts="persistent", solutions=5),
+    "tap-redrawn": TAPLikelihood(starts="redrawn", solutions=5, damping=0.2),
+    "cd": ContrastiveDivergence(steps=2),
+    "pcd": ContrastiveDivergence(starts="persistent", chains=5, centring=False),
+}
+OPTIMIZERS = {
+    "sgd": Optimizer(rate=0.2),
+    "sgd-plain": Optimizer(rate=0.2, momentum=0.0, weight_decay=0.0, schedule="constant"),
+    "adam": Optimizer(name="adam", rate=0.05, momentum=0.9, weight_decay=0.1),
+}
+every_learner = pytest.mark.parametrize("learner", LEARNERS)
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting for the disk: nothing here pulls the plug."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def recipe_of(learner: Any = "pcd", optimizer: str | Optimizer = "sgd", **changed: Any) -> Recipe:
+    return Recipe(
+        name="test",
+        data=Data("bars-and-stripes"),
+        prior=PriorShape(hidden=3, weight_scale=0.1),
+        method="tap",
+        learner=LEARNERS.get(learner, learner) if isinstance(learner, str) else learner,
+        # 14 images in batches of 4: the last one is smaller.
+        training=changed.pop("training", Training(epochs=EPOCHS, batch=4, checkpoint_every=2)),
+        optimizer=OPTIMIZERS[optimizer] if isinstance(optimizer, str) else optimizer,
+        **changed,
+    )
+
+
+def run(recipe: Recipe, folder: Path, resume: bool = False, images: Tensor = IMAGES, **options: Any) -> RBM:
+    return fit(recipe, images, folder, fingerprint=options.pop("fingerprint", "data"), resume=resume, **options)
+
+
+def bits(prior: RBM) -> dict[str, bytes]:
+    return {name: value.numpy().tobytes() for name, value in prior.parameters.items()}
+
+
+def log_of(folder: Path) -> list[dict[str, Any]]:
+    records = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in record.items() if key != "seconds"} for record in records]
+
+
+def after_step(monkeypatch: pytest.MonkeyPatch, learner: Any, act: Callable[[int], None]) -> None:
+    """Call `act` with the number of steps taken since now, just before each step's gradient is returned."""
+    kind, taken = type(learner), 0
+    original = kind.step
+
+    def step(self: Any, *arguments: Any) -> Step:
+        nonlocal taken
+        taken += 1
+        result = original(self, *arguments)
+        act(taken)
+        return result
+
+    monkeypatch.setattr(kind, "step", step)
+
+
+# --- determinism ---
+
+
+@every_learner
+def test_the_same_seed_gives_the_same_bits(learner: str, tmp_path: Path) -> None:
+    before = torch.random.get_rng_state()
+    first, again = (run(recipe_of(learner), tmp_path / name) for name in ("a", "b"))
+    other = run(recipe_of(learner, seed=1), tmp_path / "c")
+    assert bits(first) == bits(again)
+    assert log_of(tmp_path / "a") == log_of(tmp_path / "b")
+    assert bits(first) != bits(other)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert all(bool(torch.isfinite(value).all()) for value in first.parameters.values())
+
+
+def test_the_order_of_the_data_is_drawn_anew_each_epoch(tmp_path: Path) -> None:
+    seen: list[Tensor] = []
+
+    @dataclass(frozen=True)
+    class Watching(Still):
+        def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> Step:
+            seen.append(batch.clone())
+            return super().step(prior, batch, state, generator)
+
+    run(recipe_of(Watching()), tmp_path)
+    assert [len(batch) for batch in seen] == [4, 4, 4, 2] * EPOCHS
+    epochs = [torch.cat(seen[first : first + BATCHES]) for first in range(0, len(seen), BATCHES)]
+    for epoch in epochs:
+        assert sorted(map(tuple, epoch.tolist())) == sorted(map(tuple, IMAGES.tolist()))
+    assert len({tuple(epoch.flatten().tolist()) for epoch in epochs}) == EPOCHS
+
+
+# --- stopping and resuming ---
+
+
+@pytest.mark.parametrize(
+    ("learner", "optimizer"),
+    [*((learner, "sgd") for learner in LEARNERS), ("tap-redrawn", "adam"), ("pcd", "adam"), ("pcd", "sgd-plain")],
+)
+def test_stopped_by_a_signal_at_every_step_and_resumed(
+    learner: str, optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_of(learner, optimizer)
+    whole = run(recipe, tmp_path / "whole")
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    numbers = [signal.SIGINT, signal.SIGTERM] * (EPOCHS * BATCHES // 2)
+    after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), numbers[taken - 1]))
+    for number in numbers[:-1]:
+        with pytest.raises(Stopped) as caught:
+            run(recipe, tmp_path / "stopped", resume=True)
+        assert caught.value.signal_number == number
+        assert isinstance(caught.value, KeyboardInterrupt)
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
+    resumed = run(recipe, tmp_path / "stopped", resume=True)
+    assert bits(resumed) == bits(whole)
+    assert log_of(tmp_path / "stopped") == log_of(tmp_path / "whole")
+
+
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(LEARNERS)), st.lists(st.integers(1, 9), max_size=4))
+def test_stopped_anywhere_any_number_of_times(
+    tmp_path_factory: pytest.TempPathFactory, learner: str, stops: list[int]
+) -> None:
+    folder, recipe = tmp_path_factory.mktemp("runs"), recipe_of(learner)
+    whole = run(recipe, folder / "whole")
+    for stop in stops:
+        with pytest.MonkeyPatch.context() as patch:
+            after_step(
+                patch, recipe.learner, lambda taken, stop=stop: taken == stop and os.kill(os.getpid(), signal.SIGINT)
+            )
+            try:
+                run(recipe, folder / "stopped", resume=True)
+            except Stopped:
+                continue
+    assert bits(run(recipe, folder / "stopped", resume=True)) == bits(whole)
+    assert log_of(folder / "stopped") == log_of(folder / "whole")
+
+
+@every_learner
+def test_killed_at_any_moment_and_resumed(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of(learner)
+    after_step(
+        # What a run that is killed at this moment leaves behind.
+        monkeypatch,
+        recipe.learner,
+        lambda taken: shutil.copytree(tmp_path / "whole", tmp_path / f"killed-{taken}"),
+    )
+    whole = run(recipe, tmp_path / "whole")
+    monkeypatch.undo()
+    for taken in range(1, EPOCHS * BATCHES + 1):
+        folder = tmp_path / f"killed-{taken}"
+        assert bits(run(recipe, folder, resume=True)) == bits(whole)
+        assert log_of(folder) == log_of(tmp_path / "whole")
+
+
+def test_killed_between_log_and_checkpoint_or_within_either(tmp_path: Path) -> None:
+    recipe = recipe_of()
+    moments = iter(range(EPOCHS))
+    # The meter is told after the log and before the checkpoint of an epoch.
+    copy = lambda done, note="": shutil.copytree(tmp_path / "whole", tmp_path / f"killed-{next(moments)}")  # noqa: E731
+    whole = run(recipe, tmp_path / "whole", meter=copy)
+    for moment in range(EPOCHS):
+        folder = tmp_path / f"killed-{moment}"
+        with (folder / "log.jsonl").open("a") as stream:
+            stream.write('{"epoch": 99, "st')
+        (folder / ".restore-tmp").write_bytes(b"half a checkpoint")
+        (folder / "checkpoint-000000012.safetensors").write_bytes(b"tensors without a record")
+        assert bits(run(recipe, folder, resume=True)) == bits(whole)
+        assert log_of(folder) == log_of(tmp_path / "whole")
+
+
+def test_a_finished_run_is_finished(tmp_path: Path) -> None:
+    recipe = recipe_of()
+    whole = run(recipe, tmp_path)
+    records = (tmp_path / "log.jsonl").read_bytes()
+    assert bits(run(recipe, tmp_path, resume=True)) == bits(whole)
+    assert (tmp_path / "log.jsonl").read_bytes() == records
+
+
+def test_resume_in_an_empty_folder_begins(tmp_path: Path) -> None:
+    assert bits(run(recipe_of(), tmp_path / "a", resume=True)) == bits(run(recipe_of(), tmp_path / "b"))
+
+
+def test_a_signal_in_the_last_step_lets_the_run_finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of()
+    after_step(
+        monkeypatch, recipe.learner, lambda taken: taken == EPOCHS * BATCHES and os.kill(os.getpid(), signal.SIGTERM)
+    )
+    run(recipe, tmp_path)
+    assert newest(tmp_path).step == EPOCHS * BATCHES
+
+
+def test_training_in_a_thread(tmp_path: Path) -> None:
+    # Signal handlers belong to the main thread.
+    results: list[RBM] = []
+    thread = threading.Thread(target=lambda: results.append(run(recipe_of(), tmp_path / "thread")))
+    thread.start()
+    thread.join()
+    assert bits(results[0]) == bits(run(recipe_of(), tmp_path / "main"))
+
+
+# --- what may not change ---
+
+
+def stopped_run(folder: Path, recipe: Recipe) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        after_step(patch, recipe.learner, lambda taken: taken == 6 and os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(Stopped):
+            run(recipe, folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"seed": 5}, "recipe.seed was 0 and is 5"),
+        ({"optimizer": "adam"}, "recipe.optimizer.name was 'sgd' and is 'adam'"),
+        ({"learner": "cd"}, "recipe.learner.starts was 'persistent' and is 'data'"),
+        ({"training": Training(epochs=5, batch=4, checkpoint_every=2)}, "recipe.training.epochs was 4 and is 5"),
+    ],
+    ids=["seed", "optimizer", "learner", "epochs"],
+)
+def test_another_recipe_is_refused(change: dict[str, Any], says: str, tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    with pytest.raises(TrainingError, match="cannot resume") as caught:
+        run(recipe_of(**change), tmp_path, resume=True)
+    assert says in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    # The refusal has changed nothing.
+    run(recipe_of(), tmp_path, resume=True)
+
+
+def test_other_data_or_threads_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped_run(tmp_path, recipe_of())
+    with pytest.raises(TrainingError, match="data was 'data' and is 'other'"):
+        run(recipe_of(), tmp_path, resume=True, fingerprint="other")
+    threads = torch.get_num_threads()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads + 1)
+    with pytest.raises(TrainingError, match=f"threads was {threads} and is {threads + 1}"):
+        run(recipe_of(), tmp_path, resume=True)
+
+
+def test_name_storage_and_inference_may_change(tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    recipe = recipe_of()
+    changed = replace(recipe, name="other", storage="float32", inference=replace(recipe.inference, starts=3))
+    assert bits(run(changed, tmp_path, resume=True)) == bits(run(recipe, tmp_path / "whole"))
+
+
+def test_a_run_is_not_begun_over_another(tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(TrainingError, match="--resume"):
+        run(recipe_of(), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_another_kind_of_device_is_refused(tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    found = newest(tmp_path)
+    # The state of a CUDA generator has 16 bytes.
+    checkpoints.save(
+        tmp_path, replace(found, tensors=found.tensors | {"generator": torch.zeros(16, dtype=torch.uint8)})
+    )
+    with pytest.raises(TrainingError, match="another kind of device"):
+        run(recipe_of(), tmp_path, resume=True)
+
+
+def test_differences_of_nested_facts() -> None:
+    old = {"a": 1, "b": {"c": [1, 2], "d": None}, "gone": True}
+    new = {"a": 1, "b": {"c": [1, 3], "d": None}, "new": 0.5}
+    assert differences(old, new) == [
+        "b.c was [1, 2] and is [1, 3]",
+        "gone was True and is None",
+        "new was None and is 0.5",
+    ]
+    assert differences(old, old) == []
+
+
+# --- checkpoints ---
+
+
+def test_the_last_two_checkpoints_are_kept(tmp_path: Path) -> None:
+    run(recipe_of(training=Training(epochs=5, batch=4)), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *(f"checkpoint-{step:09d}.{end}" for step in (16, 20) for end in ("json", "safetensors")),
+        "lock",
+        "log.jsonl",
+    ]
+
+
+def spoil(path: Path, how: str) -> None:
+    data = path.read_bytes()
+    if how == "empty":
+        path.write_bytes(b"")
+    elif how == "truncated":
+        path.write_bytes(data[: len(data) // 2])
+    elif how == "padded":
+        path.write_bytes(data + b"\0")
+    elif how == "missing":
+        path.unlink()
+    elif how == "flipped":
+        path.write_bytes(data[:-20] + bytes([data[-20] ^ 1]) + data[-19:])
+    elif how == "no-object":
+        path.write_bytes(b"[1, 2]")
+    elif how == "nested":
+        path.write_bytes(b"[" * 100_000)
+    elif how == "other-number":
+        record = json.loads(data)
+        record["step"] += 1
+        path.write_text(json.dumps(record))
+    elif how == "newer":
+        path.write_text(json.dumps(json.loads(data) | {"format": checkpoints.FORMAT + 1}))
+
+
+DAMAGES = [
+    *(("json", how) for how in ("empty", "truncated", "padded", "no-object", "nested", "other-number", "newer")),
+    *(("safetensors", how) for how in ("empty", "truncated", "padded", "flipped", "missing")),
+]
+
+
+@pytest.mark.parametrize(("part", "how"), DAMAGES)
+def test_a_damaged_newest_checkpoint_is_passed_over(part: str, how: str, tmp_path: Path) -> None:
+    recipe = recipe_of(training=Training(epochs=EPOCHS, batch=4))
+    whole = run(recipe, tmp_path)
+    names = log_of(tmp_path)
+    spoil(tmp_path / f"checkpoint-{EPOCHS * BATCHES:09d}.{part}", how)
+    with pytest.warns(UserWarning, match=rf"{EPOCHS * BATCHES:09d}.json: damaged checkpoint passed over") as warned:
+        resumed = run(recipe, tmp_path, resume=True)
+    assert len(warned) == 1
+    assert "\n" not in str(warned[0].message)
+    assert bits(resumed) == bits(whole)
+    assert log_of(tmp_path) == names
+    # It has been written again.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert newest(tmp_path).step == EPOCHS * BATCHES
+
+
+@pytest.mark.parametrize(("part", "how"), [("json", "truncated"), ("safetensors", "flipped")])
+def test_when_all_checkpoints_are_damaged(part: str, how: str, tmp_path: Path) -> None:
+    run(recipe_of(), tmp_path)
+    for path in tmp_path.glob(f"*.{part}"):
+        spoil(path, how)
+    with pytest.warns(UserWarning), pytest.raises(TrainingError, match="every checkpoint is damaged"):
+        run(recipe_of(), tmp_path, resume=True)
+
+
+def test_checkpoints_written_before_records_had_a_checksum(tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    (path,) = tmp_path.glob("*.json")
+    record = json.loads(path.read_text())
+    del record["check"]
+    path.write_text(json.dumps(record))
+    assert bits(run(recipe_of(), tmp_path, resume=True)) == bits(run(recipe_of(), tmp_path / "whole"))
+
+
+def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
+    tensors = {
+        "a": torch.randn(3, 2, generator=seeded(1)).T,
+        "empty": torch.empty(0, dtype=torch.int64),
+        "bytes": seeded(2).get_state(),
+        "number": torch.tensor(3.0),
+    }
+    facts = {"x": 0.1 + 0.2, "nested": {"nan": math.nan, "big": 2**60}, "text": "ü\n"}
+    checkpoints.save(tmp_path, Checkpoint(7, tensors, facts))
+    found = newest(tmp_path)
+    assert found.step == 7
+    assert found.tensors.keys() == tensors.keys()
+    assert all(torch.equal(found.tensors[name], value) for name, value in tensors.items())
+    assert repr(found.facts) == repr(facts)
+    assert newest(tmp_path / "nowhere") is None
+
+
+@pytest.mark.parametrize("call", [1, 2, 3, 4])
+def test_a_full_disk_leaves_the_older_checkpoints(call: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of(training=Training(epochs=EPOCHS, batch=4))
+    stopped_run(tmp_path, recipe)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("checkpoint-*")}
+    real, calls = os.fsync, 0
+
+    def full(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        # The log is cut first, which takes two calls; then come tensors and record.
+        if calls >= 2 + call:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TrainingError, match="No space left on device") as caught:
+        run(recipe, tmp_path, resume=True)
+    monkeypatch.undo()
+    assert "checkpoint-" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    after = {path.name: path.read_bytes() for path in tmp_path.glob("checkpoint-*")}
+    assert before.items() <= after.items()
+    assert not list(tmp_path.glob(".restore-*"))
+    assert bits(run(recipe, tmp_path, resume=True)) == bits(run(recipe, tmp_path / "whole"))
+
+
+def test_a_disk_that_takes_no_more_bytes(tmp_path: Path) -> None:
+    # The file system itself refuses, half way through the tensors.
+    code = f"""
+import resource, signal, sys, pathlib, torch
+from restore.errors import TrainingError
+from restore.learning.checkpoint import Checkpoint, newest, save
+folder = pathlib.Path({str(tmp_path)!r})
+save(folder, Checkpoint(1, {{"a": torch.zeros(10)}}, {{}}))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+try:
+    save(folder, Checkpoint(2, {{"a": torch.zeros(10000)}}, {{}}))
+except TrainingError as fault:
+    print(fault)
+assert newest(folder).step == 1
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
+    )
+    assert "cannot be written (File too large)" in done.stdout
+    assert len(done.stdout.splitlines()) == 1
+
+
+# --- folder, lock, log ---
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(TrainingError, match="another training run works in this folder"):
+        run(recipe_of(), tmp_path)
+    run(recipe_of(), tmp_path)
+
+
+def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(TrainingError, match="cannot be used as a run folder"):
+            run(recipe_of(), folder)
+
+
+def test_a_log_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of()
+    after_step(monkeypatch, recipe.learner, lambda taken: (tmp_path / "log.jsonl").mkdir(exist_ok=True))
+    with pytest.raises(TrainingError, match=r"log\.jsonl: cannot be written"):
+        run(recipe, tmp_path)
+
+
+@every_learner
+def test_the_log_has_one_line_per_epoch(learner: str, tmp_path: Path) -> None:
+    told: list[tuple[int, str]] = []
+    run(recipe_of(learner), tmp_path, meter=lambda done, note="": told.append((done, note)))
+    records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [record["epoch"] for record in records] == [1, 2, 3, 4]
+    assert [record["step"] for record in records] == [4, 8, 12, 16]
+    assert [record["rate"] for record in records] == pytest.approx([0.2 * (1 - step / 16) for step in (3, 7, 11, 15)])
+    seconds = [record["seconds"] for record in records]
+    assert seconds == sorted(seconds)
+    assert seconds[0] > 0
+    (monitor,) = records[0].keys() - {"epoch", "step", "rate", "seconds"}
+    assert all(record[monitor] > 0 for record in records)
+    assert [done for done, _ in told] == [1, 2, 3, 4]
+    assert told[0][1] == f"{monitor} {records[0][monitor]:.4g}"
+    assert last_record(tmp_path) == records[-1]
+
+
+def test_seconds_go_on_after_a_stop(tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    spent = newest(tmp_path).facts["seconds"]
+    assert spent > 0
+    run(recipe_of(), tmp_path, resume=True)
+    assert last_record(tmp_path)["seconds"] > spent
+
+
+# --- optimizer ---
+
+
+@dataclass(frozen=True)
+class Still:
+    """A learner whose gradient is the same number everywhere."""
+
+    slope: float = 0.0
+
+    def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
+        return {}
+
+    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> Step:
+        return Step({name: torch.full_like(value, self.slope) for name, value in prior.parameters.items()}, state, {})
+
+
+def start_of(recipe: Recipe) -> RBM:
+    generator = seeded(recipe.seed)
+    return initial_prior(IMAGES, recipe.prior.hidden, recipe.prior.weight_scale, generator)
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_weight_decay_acts_on_weights_only(name: Any, tmp_path: Path) -> None:
+    optimizer = Optimizer(name=name, rate=0.1, momentum=0.0, weight_decay=0.05, schedule="constant")
+    recipe = recipe_of(Still(), optimizer)
+    before, after = start_of(recipe), run(recipe, tmp_path)
+    factor = (1 - 0.1 * 0.05) ** (EPOCHS * BATCHES)
+    torch.testing.assert_close(after.weights, factor * before.weights)
+    for layer, wanted in zip(after.layers, before.layers, strict=True):
+        assert torch.equal(layer.parameters["bias"], wanted.parameters["bias"])
+
+
+def test_steps_climb_with_rate_momentum_and_schedule(tmp_path: Path) -> None:
+    recipe = recipe_of(Still(slope=0.3), Optimizer(rate=0.1, momentum=0.5, weight_decay=0.0, schedule="linear"))
+    before, after = start_of(recipe), run(recipe, tmp_path)
+    total, velocity, moved = EPOCHS * BATCHES, 0.0, 0.0
+    for step in range(total):
+        velocity = 0.5 * velocity + 0.3
+        moved += 0.1 * (1 - step / total) * velocity
+    for name, value in after.parameters.items():
+        torch.testing.assert_close(value, before.parameters[name] + moved)
+
+
+def test_schedules() -> None:
+    linear, constant = (Optimizer(rate=2.0, schedule=schedule) for schedule in ("linear", "constant"))
+    assert [scheduled_rate(linear, share) for share in (0, 0.25, 1)] == [2, 1.5, 0]
+    assert [scheduled_rate(constant, share) for share in (0, 0.25, 1)] == [2, 2, 2]
+
+
+def test_the_first_prior_has_the_pixel_means_and_no_correlations() -> None:
+    images = torch.tensor([[0.0, 1.0, 1.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    means = pixel_means(images)
+    torch.testing.assert_close(means, torch.tensor([0.125, 0.875, 0.625]))
+    prior = initial_prior(images, 500, 0.01, seeded(1))
+    torch.testing.assert_close(torch.sigmoid(prior.visible.parameters["bias"]), means)
+    assert prior.hidden.parameters["bias"].abs().max() == 0
+    assert float(prior.weights.std()) == pytest.approx(0.01, rel=0.1)
+
+
+# --- divergence ---
+
+
+@every_learner
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_divergence_is_reported(learner: str, optimizer: Any, tmp_path: Path) -> None:
+    recipe = recipe_of(learner, Optimizer(name=optimizer, rate=1e38, schedule="constant"))
+    with pytest.raises(TrainingError, match=r"training diverged .* lower the rate") as caught:
+        run(recipe, tmp_path)
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert newest(tmp_path) is None
+
+
+def test_weights_that_are_not_finite_are_never_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of(Still(slope=math.nan))
+    after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(TrainingError, match="diverged"):
+        run(recipe, tmp_path)
+    assert not list(tmp_path.glob("checkpoint-*"))
+
+
+def test_a_fault_of_another_kind_is_not_called_divergence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of()
+
+    def fail(taken: int) -> None:
+        raise RuntimeError("something else")
+
+    after_step(monkeypatch, recipe.learner, fail)
+    with pytest.raises(RuntimeError, match="something else"):
+        run(recipe, tmp_path)
+
+
+# --- from recipe to prior ---
+
+
+@pytest.mark.parametrize("storage", ["float16", "float32"])
+def test_a_trained_prior_does_not_depend_on_interruptions(
+    storage: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_of("tap-redrawn", storage=storage)
+    recipe = replace(recipe, inference=replace(recipe.inference, modes=6, starts=3, damping=0.3))
+    whole = train(recipe, IMAGES, (3, 3), tmp_path / "whole", fingerprint="data")
+    with pytest.MonkeyPatch.context() as patch:
+        after_step(patch, recipe.learner, lambda taken: taken == 7 and os.kill(os.getpid(), signal.SIGTERM))
+        with pytest.raises(Stopped):
+            train(recipe, IMAGES, (3, 3), tmp_path / "stopped", fingerprint="data")
+    resumed = train(recipe, IMAGES, (3, 3), tmp_path / "stopped", fingerprint="data", resume=True)
+    assert bits(resumed.machine) == bits(whole.machine)
+    assert torch.equal(resumed.modes, whole.modes)
+    about = whole.description
+    assert (about.image_shape, about.hidden, about.inference.modes, about.recipe) == ((3, 3), 3, 6, recipe.digest)
+    assert whole.modes.shape == (6, 9)
+    torch.testing.assert_close(whole.pixel_means, pixel_means(IMAGES))
+    rounded = torch.equal(whole.machine.weights.half().float(), whole.machine.weights)
+    assert rounded == (storage == "float16")

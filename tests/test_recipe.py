@@ -1,0 +1,262 @@
+"""Recipes: what they say, and what bad ones get (row 36 of the table of bad inputs)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from restore.errors import UsageError
+from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.recipe import read_recipe
+from restore.learning.tap_likelihood import TAPLikelihood
+
+TRAINING = sorted((Path(__file__).parents[1] / "training").glob("*.toml"))
+
+GOOD = """
+name = "digits"
+
+[data]
+source = "mnist"
+
+[prior]
+hidden = 5
+
+[learner]
+method = "tap"
+
+[training]
+epochs = 2
+"""
+
+
+def write(folder: Path, text: str | bytes, name: str = "recipe.toml") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def with_line(table: str, line: str) -> str:
+    """The good recipe with one more line in a table; "" is the top of the file."""
+    head = f"[{table}]\n" if table else "\n"
+    if head in GOOD:
+        return GOOD.replace(head, f"{head}{line}\n", 1)
+    return f"{GOOD}{head}{line}\n"
+
+
+@pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
+def test_published_recipes_are_sound_and_named_as_their_file(path: Path) -> None:
+    recipe = read_recipe(path)
+    assert recipe.name == path.stem
+    assert recipe.data.source == "mnist"
+    assert recipe.data.threshold == 127
+
+
+def test_there_are_published_recipes() -> None:
+    assert {"tap-mnist", "tap-mnist-25", "tap-mnist-50", "tap-mnist-100", "tap-mnist-500"} <= {p.stem for p in TRAINING}
+
+
+def test_a_recipe_says_everything(tmp_path: Path) -> None:
+    recipe = read_recipe(
+        write(
+            tmp_path,
+            """
+            name = "my.digits-2"
+            seed = 7
+            storage = "float32"
+            data = { source = "some/folder", threshold = 100 }
+            prior = { family = "rbm", hidden = 12, weight_scale = 1 }
+            [learner]
+            method = "contrastive"
+            starts = "persistent"
+            chains = 20
+            steps = 3
+            centring = false
+            [optimizer]
+            name = "adam"
+            rate = 1e-3
+            momentum = 0.9
+            weight_decay = 0
+            schedule = "constant"
+            [training]
+            epochs = 3
+            batch = 50
+            checkpoint_every = 2
+            [inference]
+            solver = "mean_field"
+            max_iter = 10
+            tol = 0.001
+            damping = 0.1
+            modes = 0
+            starts = 1
+            """,
+        )
+    )
+    assert (recipe.name, recipe.seed, recipe.storage, recipe.method) == ("my.digits-2", 7, "float32", "contrastive")
+    assert (recipe.data.source, recipe.data.threshold) == ("some/folder", 100)
+    # Whole numbers are numbers.
+    assert (recipe.prior.hidden, recipe.prior.weight_scale) == (12, 1.0)
+    assert isinstance(recipe.prior.weight_scale, float)
+    assert recipe.learner == ContrastiveDivergence("persistent", 20, 3, False)
+    assert (recipe.optimizer.name, recipe.optimizer.rate, recipe.optimizer.schedule) == ("adam", 1e-3, "constant")
+    assert (recipe.training.epochs, recipe.training.batch, recipe.training.checkpoint_every) == (3, 50, 2)
+    assert (recipe.inference.solver, recipe.inference.max_iter, recipe.inference.starts) == ("mean_field", 10, 1)
+
+
+def test_defaults(tmp_path: Path) -> None:
+    recipe = read_recipe(write(tmp_path, GOOD))
+    assert recipe.learner == TAPLikelihood()
+    assert recipe.seed == 0
+    assert recipe.storage == "float16"
+
+
+def test_digest_and_facts_depend_on_content_not_on_layout(tmp_path: Path) -> None:
+    first = read_recipe(write(tmp_path, GOOD))
+    same = read_recipe(write(tmp_path, "# a comment\n" + GOOD.replace("hidden = 5", "hidden   =   0x5")))
+    explicit = read_recipe(write(tmp_path, with_line("", "seed = 0")))
+    other = read_recipe(write(tmp_path, GOOD.replace("hidden = 5", "hidden = 6")))
+    renamed = read_recipe(write(tmp_path, GOOD.replace("digits", "numbers")))
+    assert first.digest == same.digest == explicit.digest
+    assert len({first.digest, other.digest, renamed.digest}) == 3
+    assert first.training_facts == renamed.training_facts != other.training_facts
+
+
+UNKNOWN = {
+    "top": ("", "sead = 3", "sead is not a known key; did you mean seed?"),
+    "table": ("", "[optimiser]", "optimiser is not a known key; did you mean optimizer?"),
+    "data": ("data", "treshold = 3", "[data] treshold is not a known key; did you mean threshold?"),
+    "learner": ("learner", "iteration = 3", "[learner] iteration is not a known key; did you mean iterations?"),
+    "other-learner": ("learner", "chains = 3", "[learner] chains is not a known key; known: "),
+    "training": ("training", "batch_size = 3", "[training] batch_size is not a known key; did you mean batch?"),
+    "inference": ("inference", "zzz = 1", "[inference] zzz is not a known key; known: solver, max_iter"),
+    "method-at-top": ("", 'method = "tap"', "method is not a known key here; it belongs into [learner]"),
+    "newline": ("", '"a\\nb" = 1', r"a\nb is not a known key"),
+}
+
+WRONG = {
+    "text-for-number": ("", 'seed = "0"', "seed must be a whole number, not '0'"),
+    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be one of rbm, not 3"),
+    "true-for-number": ("data", "threshold = true", "[data] threshold must be a whole number, not True"),
+    "float-for-whole": ("training", "batch = 10.0", "[training] batch must be a whole number, not 10.0"),
+    "number-for-flag": ("learner", "centring = 1", "[learner] centring must be true or false, not 1"),
+    "list-for-number": ("optimizer", "rate = [1]", "[optimizer] rate must be a number, not [1]"),
+    "choice": ("optimizer", 'schedule = "cosine"', "schedule must be one of constant, linear, not 'cosine'"),
+    "value-for-table": ("", "optimizer = 3", "[optimizer] must be a table, not 3"),
+    "storage": ("", 'storage = "float8"', "storage must be one of float16, float32, not 'float8'"),
+    "number-of-any-size": ("optimizer", f"rate = 1{'0' * 400}", "[optimizer] rate must be a number, not 1000"),
+}
+
+RANGE = {
+    "threshold": ("data", "threshold = 255", "[data] threshold must lie in 0 ... 254, not 255"),
+    "threshold-negative": ("data", "threshold = -1", "not -1"),
+    "weight-scale": ("prior", "weight_scale = 0.0", "[prior] weight_scale must be positive"),
+    "weight-scale-inf": ("prior", "weight_scale = inf", "[prior] weight_scale must be positive, not inf"),
+    "rate": ("optimizer", "rate = -0.1", "[optimizer] rate must be positive, not -0.1"),
+    "rate-nan": ("optimizer", "rate = nan", "[optimizer] rate must be positive, not nan"),
+    "rate-inf": ("optimizer", "rate = inf", "[optimizer] rate must be positive, not inf"),
+    "momentum": ("optimizer", "momentum = 1.0", "[optimizer] momentum must lie in [0, 1), not 1.0"),
+    "decay": ("optimizer", "weight_decay = -1", "[optimizer] weight_decay"),
+    "decay-inf": ("optimizer", "weight_decay = inf", "[optimizer] weight_decay"),
+    "batch": ("training", "batch = 0", "[training] batch must be at least 1, not 0"),
+    "checkpoint": ("training", "checkpoint_every = -5", "[training] checkpoint_every must be at least 1, not -5"),
+    "noise": ("learner", "noise = 0.7", "[learner] noise must lie in [0, 0.5], not 0.7"),
+    "noise-alone": ("learner", "noise = 0.2", "[learner] noise is the flip rate"),
+    "iterations": ("learner", "iterations = 0", "[learner] solutions and iterations must be at least 1, not 100 and 0"),
+    "tol": ("learner", "tol = -1e-3", "[learner] tol must not be negative"),
+    "damping": ("learner", "damping = 1", "[learner] damping must lie in [0, 1), not 1.0"),
+    "starts": ("inference", "starts = 0", "[inference] max_iter and starts must be at least 1"),
+    "modes": ("inference", "modes = -1", "[inference] modes must not be negative"),
+    "inference-damping": ("inference", "damping = nan", "[inference] tol must be >= 0 and damping in [0, 1)"),
+    "seed": ("", "seed = -1", "seed must lie in 0 ... 2^63 - 1, not -1"),
+    "seed-large": ("", f"seed = {2**64}", "seed must lie in"),
+}
+
+
+def assert_refused(path: Path, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_recipe(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path}: ")
+    assert says in text
+    assert "\n" not in text
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "says"),
+    [
+        pytest.param(*case, id=f"36-{kind}-{name}")
+        for kind, cases in (("unknown", UNKNOWN), ("wrong", WRONG), ("range", RANGE))
+        for name, case in cases.items()
+    ],
+)
+def test_bad_entries(table: str, line: str, says: str, tmp_path: Path) -> None:
+    assert_refused(write(tmp_path, with_line(table, line)), says)
+
+
+@pytest.mark.parametrize(
+    ("gone", "says"),
+    [
+        ('name = "digits"', "name is missing; add it"),
+        ('[data]\nsource = "mnist"', "data is missing; add it"),
+        ('source = "mnist"', "[data] source is missing; add it"),
+        ("hidden = 5", "[prior] hidden is missing; add it"),
+        ('[learner]\nmethod = "tap"', "[learner] is missing; add it"),
+        ('method = "tap"', "[learner] method must be one of tap, contrastive, not None"),
+        ("epochs = 2", "[training] epochs is missing; add it"),
+    ],
+)
+def test_missing_entries(gone: str, says: str, tmp_path: Path) -> None:
+    assert gone in GOOD
+    assert_refused(write(tmp_path, GOOD.replace(gone, "")), says)
+
+
+@pytest.mark.parametrize("method", ['"TAP"', "3", "[1]", "{ a = 1 }"])
+def test_unknown_methods(method: str, tmp_path: Path) -> None:
+    text = GOOD.replace('method = "tap"', f"method = {method}")
+    assert_refused(write(tmp_path, text), "[learner] method must be one of tap, contrastive, not ")
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../up", "a/b", "/root", ".hidden", "-o", "a b", "a\\nb", "x" * 61, "a\\u0000"]
+)
+def test_names_that_are_no_folder_names(name: str, tmp_path: Path) -> None:
+    assert_refused(write(tmp_path, GOOD.replace("digits", name)), "name becomes a folder")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"hidden = ", "not a TOML file"),
+        (b"[data\n", "not a TOML file"),
+        (b"a = 1\na = 2\n", "not a TOML file"),
+        (b"\xff\xfe", "not a TOML file"),
+        (b"\x89PNG\r\n\x1a\n\0", "not a TOML file"),
+        (b'{"name": "x"}', "not a TOML file"),
+        (b"a = " + b"[" * 50_000, "not a TOML file"),
+        (b"", "[learner] is missing"),
+        (b"learner = 3", "[learner] must be a table, not 3"),
+    ],
+    ids=["cut", "open", "twice", "not-utf8", "png", "json", "nested", "empty", "number"],
+)
+def test_files_that_are_no_recipe(content: bytes, says: str, tmp_path: Path) -> None:
+    assert_refused(write(tmp_path, content), says)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    assert_refused(tmp_path / "missing.toml", "cannot be read (No such file or directory)")
+    assert_refused(tmp_path, "cannot be read (Is a directory)")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert_refused(tmp_path / "loop", "cannot be read")
+    if os.geteuid() != 0:
+        path = write(tmp_path, GOOD)
+        path.chmod(0)
+        assert_refused(path, "cannot be read (Permission denied)")
+
+
+def test_the_name_of_the_file_fits_on_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_recipe(write(tmp_path, "x", "a\nb[red].toml"))
+    assert r"a\nb[red].toml: not a TOML file" in str(caught.value)
+    assert "\n" not in str(caught.value)

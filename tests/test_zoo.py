@@ -1,0 +1,433 @@
+"""Priors on disk: round trips, names, and what damaged files get (rows 38 and 41-44 of the table of bad inputs)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from machines import random_rbm, seeded
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from restore import zoo
+from restore.description import FORMAT, Description, Inference
+from restore.errors import ModelError, OutputError, TrainingError
+from restore.zoo import CARD, PREFERRED, WEIGHTS, TrainedPrior, auto, describe, find, folders, load, save
+
+
+def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int = 4, modes: int = 6) -> TrainedPrior:
+    pixels = shape[0] * shape[1]
+    return TrainedPrior(
+        Description(name, shape, hidden, 127, "made up", "tap", "0123", Inference(modes=modes, starts=3, tol=1e-5)),
+        random_rbm(pixels, hidden, dtype=torch.float32),
+        torch.rand(pixels, generator=seeded(1)) * 0.8 + 0.1,
+        torch.bernoulli(torch.full((modes, pixels), 0.5), generator=seeded(2)),
+    )
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting for the disk: nothing here pulls the plug."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save(tmp_path / "small", prior_of(), "# small\n")
+    return tmp_path / "small"
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Empty folders for published and for user-trained priors."""
+    monkeypatch.setattr(zoo, "published_folder", lambda: tmp_path / "published")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    return tmp_path / "published", tmp_path / "home" / "restore" / "models"
+
+
+def same(first: TrainedPrior, second: TrainedPrior) -> bool:
+    tensors = [
+        {**prior.machine.parameters, "pixel_means": prior.pixel_means, "modes": prior.modes}
+        for prior in (first, second)
+    ]
+    return first.description == second.description and all(
+        torch.equal(value, tensors[1][name]) and value.dtype == tensors[1][name].dtype
+        for name, value in tensors[0].items()
+    )
+
+
+# --- round trips ---
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(0, 9))
+def test_round_trip(tmp_path: Path, height: int, width: int, hidden: int, modes: int) -> None:
+    prior = prior_of(shape=(height, width), hidden=hidden, modes=modes)
+    save(tmp_path / "again", prior, "card")
+    assert same(load(tmp_path / "again"), prior)
+    assert describe(tmp_path / "again") == prior.description
+    assert (tmp_path / "again" / CARD).read_text() == "card"
+
+
+def test_weights_that_half_precision_holds_take_half_the_room_and_stay_exact(tmp_path: Path) -> None:
+    full = prior_of()
+    rounded = replace(
+        full,
+        machine=full.machine.with_parameters(
+            full.machine.parameters | {"weights.0": full.machine.weights.half().float()}
+        ),
+    )
+    for name, prior, kind in (("full", full, torch.float32), ("rounded", rounded, torch.float16)):
+        save(tmp_path / name, prior, "")
+        assert load_file(tmp_path / name / WEIGHTS)["weights.0"].dtype == kind
+        assert same(load(tmp_path / name), prior)
+    # A weight beyond the range of half precision is not rounded to infinity.
+    large = replace(
+        full,
+        machine=full.machine.with_parameters(
+            full.machine.parameters | {"weights.0": torch.full_like(full.machine.weights, 2.0**17)}
+        ),
+    )
+    save(tmp_path / "large", large, "")
+    assert same(load(tmp_path / "large"), large)
+
+
+def test_the_header_is_readable_without_the_weights(folder: Path) -> None:
+    with safe_open(folder / WEIGHTS, framework="numpy") as stored:
+        header = stored.metadata()
+    assert header["format_version"] == str(FORMAT)
+    assert header["family"] == "rbm"
+    assert json.loads(header["image_shape"]) == [3, 5]
+    assert all(isinstance(value, str) for value in header.values())
+
+
+def test_saving_again_replaces(folder: Path) -> None:
+    other = replace(prior_of(), description=replace(prior_of().description, threshold=99))
+    save(folder, other, "new")
+    assert load(folder).description.threshold == 99
+    assert sorted(path.name for path in folder.iterdir()) == [CARD, WEIGHTS]
+
+
+@pytest.mark.parametrize("error", [OutputError, TrainingError])
+def test_places_that_cannot_be_written(error: type[Exception], folder: Path) -> None:
+    before = (folder / WEIGHTS).read_bytes()
+    with pytest.raises(error, match="cannot be made"):
+        save(folder / CARD / "below", prior_of(), "", error)
+    (folder / "taken" / WEIGHTS).mkdir(parents=True)
+    with pytest.raises(error, match="cannot be written"):
+        save(folder / "taken", prior_of(), "", error)
+    assert (folder / WEIGHTS).read_bytes() == before
+
+
+def test_a_full_disk_leaves_the_old_prior(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        save(folder, prior_of(hidden=2), "new")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+# --- names ---
+
+
+def test_priors_are_found_by_name_folder_or_file(places: tuple[Path, Path], tmp_path: Path) -> None:
+    published, own = places
+    save(published / "one", prior_of("one"), "")
+    save(published / "both", prior_of("both"), "")
+    save(own / "both", prior_of("both"), "")
+    save(own / "two", prior_of("two"), "")
+    save(tmp_path / "elsewhere", prior_of("elsewhere"), "")
+    (published / "no-prior").mkdir()
+    assert [path.name for path in folders()] == ["both", "one", "two"]
+    assert find("one") == published / "one"
+    assert find("both") == published / "both"
+    assert find("two") == own / "two"
+    assert find(str(tmp_path / "elsewhere")) == tmp_path / "elsewhere"
+    assert find(str(tmp_path / "elsewhere" / WEIGHTS)) == tmp_path / "elsewhere"
+
+
+def test_no_folder_at_all(places: tuple[Path, Path]) -> None:
+    assert list(folders()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("tap-mnst", "tap-mnst: there is no such model; did you mean tap-mnist"),
+        ("zzz", "zzz: there is no such model; `restore models` lists them"),
+        ("", "there is no such model"),
+        ("no/such/folder", "no/such/folder: there is no such model"),
+        ("a\nb", r"a\nb: there is no such model"),
+        ("x" * 300, "there is no such model"),
+        ("nul\0byte", "there is no such model"),
+    ],
+    ids=["38-near", "38-far", "38-empty", "38-path", "38-newline", "38-long", "38-nul"],
+)
+def test_unknown_models(name: str, says: str, places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    save(places[0] / "tap-mnist", prior_of("tap-mnist"), "")
+    monkeypatch.chdir(places[0])
+    with pytest.raises(ModelError) as caught:
+        find(name)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> None:
+    published, own = places
+    with pytest.raises(
+        ModelError, match=rf"no prior knows images of 5x3 pixels; give --model {PREFERRED} --fit resize"
+    ):
+        auto((3, 5))
+    save(own / "mine", prior_of("mine"), "")
+    save(published / "square", prior_of("square", (4, 4)), "")
+    assert auto((3, 5)) == "mine"
+    assert auto((4, 4)) == "square"
+    with pytest.raises(ModelError, match="no prior knows images of 3x5 pixels"):
+        auto((5, 3))
+    save(published / "second", prior_of("second"), "")
+    with pytest.raises(ModelError, match=r"several priors know images of 5x3 pixels; .*: second, mine"):
+        auto((3, 5))
+    save(published / PREFERRED, prior_of(PREFERRED), "")
+    assert auto((3, 5)) == PREFERRED
+
+
+def test_published_priors_can_be_described() -> None:
+    for path in zoo.published_folder().glob(f"*/{WEIGHTS}"):
+        assert describe(path.parent).name == path.parent.name
+
+
+# --- damage ---
+
+
+def refused(folder: Path, says: str = "") -> None:
+    """Neither describing nor loading does anything but raise an error of one line that names the file."""
+    with pytest.raises(ModelError) as caught:
+        load(folder)
+    text = str(caught.value)
+    assert text.startswith(f"{folder / WEIGHTS}: ")
+    assert says in text
+    assert "\n" not in text
+    assert caught.value.exit_code == 4
+
+
+class Trap:
+    """Unpickling this makes a file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return open, (self.path, "w")
+
+
+def changed_bytes(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(change(path.read_bytes())) and None
+
+
+def oversized_header(data: bytes) -> bytes:
+    return struct.pack("<Q", 2**63) + data[8:]
+
+
+def large_header(data: bytes) -> bytes:
+    return struct.pack("<Q", 90_000_000) + data[8:]
+
+
+BYTES: dict[str, Callable[[bytes], bytes]] = {
+    "41-empty": lambda data: b"",
+    "41-truncated-in-size": lambda data: data[:5],
+    "41-truncated-in-header": lambda data: data[:100],
+    "41-truncated-in-tensors": lambda data: data[:-1],
+    "41-padded": lambda data: data + bytes(100),
+    "41-oversized-header": oversized_header,
+    "41-header-beyond-the-file": large_header,
+    "41-header-of-no-size": lambda data: bytes(8) + data[8:],
+    "41-header-not-json": lambda data: data[:8] + b"}" + data[9:],
+    "41-text": lambda data: b"these are no weights, whatever the name says\n",
+    "41-zip": lambda data: b"PK\x03\x04" + data[4:],
+}
+
+
+@pytest.mark.parametrize("change", BYTES.values(), ids=BYTES)
+def test_damaged_files(change: Callable[[bytes], bytes], folder: Path) -> None:
+    path = folder / WEIGHTS
+    path.write_bytes(change(path.read_bytes()))
+    refused(folder)
+    with pytest.raises(ModelError):
+        describe(folder)
+
+
+@pytest.mark.parametrize("how", ["pickle", "torch"])
+def test_42_pickles_are_not_opened(how: str, folder: Path) -> None:
+    trap = folder / "sprung"
+    if how == "pickle":
+        (folder / WEIGHTS).write_bytes(pickle.dumps(Trap(str(trap))))
+    else:
+        torch.save({"weights.0": Trap(str(trap))}, folder / WEIGHTS)
+    refused(folder)
+    assert not trap.exists()
+
+
+def test_41_not_a_file(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    refused(folder)
+    (folder / WEIGHTS).mkdir()
+    refused(folder)
+    (folder / WEIGHTS).rmdir()
+    (folder / WEIGHTS).symlink_to(folder / WEIGHTS)
+    refused(folder)
+
+
+Tensors = dict[str, Tensor]
+
+
+def rewritten(folder: Path, tensors: Callable[[Tensors], Tensors] = lambda t: t, **header: str | None) -> None:
+    """Write the prior's file again with other tensors, or other header fields (None removes one)."""
+    path = folder / WEIGHTS
+    with safe_open(path, framework="numpy") as stored:
+        old = stored.metadata()
+    new = {key: value for key, value in (old | header).items() if value is not None}
+    save_file({name: value.clone() for name, value in tensors(load_file(path)).items()}, path, new)
+
+
+def without(name: str) -> Callable[[Tensors], Tensors]:
+    return lambda tensors: {key: value for key, value in tensors.items() if key != name}
+
+
+def replaced(name: str, change: Callable[[Tensor], Tensor]) -> Callable[[Tensors], Tensors]:
+    return lambda tensors: tensors | {name: change(tensors[name])}
+
+
+def filled(value: float) -> Callable[[Tensor], Tensor]:
+    def change(tensor: Tensor) -> Tensor:
+        tensor = tensor.clone()
+        tensor.view(-1)[1] = value
+        return tensor
+
+    return change
+
+
+TENSORS: dict[str, tuple[Callable[[Tensors], Tensors], str]] = {
+    "43-missing-weights": (without("weights.0"), "weights.0"),
+    "43-missing-modes": (without("modes"), "modes"),
+    "43-missing-means": (without("pixel_means"), "pixel_means"),
+    "43-extra": (lambda tensors: tensors | {"extra": torch.zeros(2)}, "extra"),
+    "43-none": (lambda tensors: {}, "tensors missing"),
+    "43-transposed": (replaced("weights.0", lambda t: t.T.contiguous()), "weights.0"),
+    "43-short-bias": (replaced("units.1.bias", lambda t: t[:-1]), "units.1.bias"),
+    "43-flat": (replaced("weights.0", torch.flatten), "weights.0"),
+    "43-fewer-modes": (replaced("modes", lambda t: t[:-1]), "modes"),
+    "43-modes-as-numbers": (replaced("modes", lambda t: t.float()), "modes are not packed bits"),
+    "44-nan-weight": (replaced("weights.0", filled(float("nan"))), "weights.0 holds NaN"),
+    "44-infinite-bias": (replaced("units.0.bias", filled(float("inf"))), "units.0.bias holds NaN or infinite"),
+    "44-nan-mean": (replaced("pixel_means", filled(float("nan"))), "pixel_means holds NaN"),
+    "44-mean-of-one": (replaced("pixel_means", filled(1.0)), "pixel_means holds values outside (0, 1)"),
+    "44-negative-mean": (replaced("pixel_means", filled(-0.1)), "pixel_means holds values outside (0, 1)"),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), TENSORS.values(), ids=TENSORS)
+def test_wrong_tensors(change: Callable[[Tensors], Tensors], says: str, folder: Path) -> None:
+    rewritten(folder, change)
+    refused(folder, says)
+
+
+HEADERS: dict[str, dict[str, str | None]] = {
+    "no-version": {"format_version": None},
+    "version-not-a-number": {"format_version": "one"},
+    "no-name": {"name": None},
+    "no-shape": {"image_shape": None},
+    "no-inference": {"inference": None},
+    "no-hidden": {"hidden": None},
+    "unknown-field": {"colour": "true"},
+    "shape-not-json": {"image_shape": "[3, 5"},
+    "shape-a-number": {"image_shape": "15"},
+    "shape-text": {"image_shape": '"35"'},
+    "shape-of-texts": {"image_shape": '["3", "5"]'},
+    "shape-of-three": {"image_shape": "[3, 5, 1]"},
+    "shape-of-none": {"image_shape": "[]"},
+    "shape-negative": {"image_shape": "[-3, -5]"},
+    "shape-fraction": {"image_shape": "[3.7, 5]"},
+    "shape-infinite": {"image_shape": "[Infinity, 5]"},
+    "shape-nan": {"image_shape": "[NaN, 5]"},
+    "shape-nested": {"image_shape": "[" * 50_000},
+    "hidden-text": {"hidden": '"4"'},
+    "hidden-true": {"hidden": "true"},
+    "hidden-zero": {"hidden": "0"},
+    "threshold-null": {"threshold": "null"},
+    "threshold-text": {"threshold": '"127"'},
+    "threshold-out-of-range": {"threshold": "300"},
+    "other-family": {"family": "crbm"},
+    "other-visible-units": {"visible": "gaussian"},
+    "other-hidden-units": {"hidden_type": "potts"},
+    "inference-a-list": {"inference": "[]"},
+    "inference-null": {"inference": "null"},
+    "inference-unknown-field": {"inference": '{"speed": 3}'},
+    "inference-unknown-solver": {"inference": '{"solver": "magic"}'},
+    "inference-solver-a-list": {"inference": '{"solver": ["tap"]}'},
+    "inference-out-of-range": {"inference": '{"damping": 1.5}'},
+    "inference-nan": {"inference": '{"tol": NaN}'},
+    "inference-fraction": {"inference": '{"max_iter": 2.5}'},
+    "inference-text": {"inference": '{"starts": "3"}'},
+}
+
+
+@pytest.mark.parametrize("header", HEADERS.values(), ids=[f"44-{name}" for name in HEADERS])
+def test_damaged_headers(header: dict[str, str | None], folder: Path) -> None:
+    rewritten(folder, **header)
+    refused(folder)
+    with pytest.raises(ModelError):
+        describe(folder)
+
+
+def test_44_a_newer_format(folder: Path) -> None:
+    rewritten(folder, format_version=str(FORMAT + 1), invented="later")
+    refused(folder, f"written in format {FORMAT + 1}, this version reads {FORMAT}; update the package")
+
+
+def test_41_a_safetensors_file_of_someone_else(folder: Path) -> None:
+    save_file({"weight": torch.zeros(3)}, folder / WEIGHTS)
+    refused(folder, "holds no prior of this package")
+    save_file({"weight": torch.zeros(3)}, folder / WEIGHTS, {"format": "pt"})
+    refused(folder, "holds no prior of this package")
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10_000), st.integers(0, 7))
+def test_any_flipped_bit_is_refused_or_harmless(tmp_path: Path, place: int, bit: int) -> None:
+    folder = tmp_path / "fuzzed"
+    save(folder, prior_of(), "")
+    content = bytearray((folder / WEIGHTS).read_bytes())
+    header = struct.unpack("<Q", content[:8])[0] + 8
+    content[place % header] ^= 1 << bit
+    (folder / WEIGHTS).write_bytes(content)
+    try:
+        load(folder)
+    except ModelError as fault:
+        assert "\n" not in str(fault)
+
+
+def test_messages_about_odd_places_fit_on_one_line(tmp_path: Path) -> None:
+    odd = tmp_path / "a\nb[red]"
+    save(odd, prior_of(), "")
+    assert same(load(odd), prior_of())
+    (odd / WEIGHTS).write_bytes(b"x")
+    for read in (load, describe):
+        with pytest.raises(ModelError) as caught:
+            read(odd)
+        assert "\n" not in str(caught.value)
+        assert r"a\nb[red]" in str(caught.value)
