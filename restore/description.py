@@ -28,9 +28,9 @@ class Inference:
     """
 
     solver: Literal["tap", "mean_field"] = "tap"
-    max_iter: int = 200
+    max_iter: int = 1000
     tol: float = 1e-3
-    damping: float = 0.0
+    damping: float = 0.1
     modes: int = 2000
     starts: int = 11
 

@@ -136,6 +136,14 @@ def test_boundary_probabilities_corrupt_without_exception(dtype: torch.dtype) ->
     assert torch.equal(BitFlip(mixed).corrupt(x, seeded(2)), torch.where(mixed == 0, x, 1 - x))
 
 
+@pytest.mark.parametrize("drawn", [0.0, 1 - 2**-24])
+def test_the_extreme_random_numbers_are_no_exception(drawn: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "rand", lambda shape, **options: torch.full(shape, drawn))
+    x = IMAGES.float()
+    assert torch.equal(BitFlip(0.0).corrupt(x), x)
+    assert torch.equal(BitFlip(1.0).corrupt(x), 1 - x)
+
+
 def test_occlusion_paints_hidden_pixels_and_leaves_the_others() -> None:
     for fill in (0.0, 0.25, 1.0):
         y = Occlusion(MASK, fill).corrupt(IMAGES)

@@ -531,16 +531,19 @@ class Still:
         return Step({name: torch.full_like(value, self.slope) for name, value in prior.parameters.items()}, state, {})
 
 
-def start_of(recipe: Recipe) -> RBM:
-    generator = seeded(recipe.seed)
-    return initial_prior(IMAGES, recipe.prior.hidden, recipe.prior.weight_scale, generator)
+def start_of(recipe: Recipe, images: Tensor = IMAGES) -> RBM:
+    return initial_prior(images, recipe.prior.hidden, recipe.prior.weight_scale, seeded(recipe.seed))
 
 
 @pytest.mark.parametrize("name", ["sgd", "adam"])
 def test_weight_decay_acts_on_weights_only(name: Any, tmp_path: Path) -> None:
     optimizer = Optimizer(name=name, rate=0.1, momentum=0.0, weight_decay=0.05, schedule="constant")
     recipe = recipe_of(Still(), optimizer)
-    before, after = start_of(recipe), run(recipe, tmp_path)
+    # Pixels of different means, so that there are biases to decay.
+    images = IMAGES[IMAGES[:, 0] == 1]
+    recipe = replace(recipe, training=Training(epochs=EPOCHS * BATCHES, batch=len(images)))
+    before, after = start_of(recipe, images), run(recipe, tmp_path, images=images)
+    assert float(before.visible.parameters["bias"].abs().max()) > 1
     factor = (1 - 0.1 * 0.05) ** (EPOCHS * BATCHES)
     torch.testing.assert_close(after.weights, factor * before.weights)
     for layer, wanted in zip(after.layers, before.layers, strict=True):

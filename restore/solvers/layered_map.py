@@ -30,9 +30,9 @@ class LayeredMap(ABC):
         damping: share of the old value kept at each update, in [0, 1).
     """
 
-    max_iter: int = 200
+    max_iter: int = 1000
     tol: float = 1e-5
-    damping: float = 0.0
+    damping: float = 0.1
 
     def __post_init__(self) -> None:
         if self.max_iter < 1:
