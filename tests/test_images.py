@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageFile
 
-from restore.errors import InputError, ModelError, OutputError, RestoreError, UsageError
+from restore.errors import InputError, ModelError, OutputError, RestoreError, UsageError, shown
 from restore.images import (
     Mask,
     Picture,
@@ -25,7 +25,6 @@ from restore.images import (
     format_of,
     read_mask,
     read_picture,
-    shown,
     shrink,
     to_binary,
     to_levels,

@@ -273,11 +273,12 @@ def test_persistent_chains_at_the_distribution_give_the_exact_gradient(steps: in
     states = binary_states(5, machine.weights)
     drawn = torch.multinomial(log_likelihood(machine, states).exp(), count, replacement=True, generator=seeded(1))
     learner = ContrastiveDivergence(starts="persistent", chains=count, steps=steps, centring=False)
-    state = learner.init(machine, images, seeded()) | {"chains": states[drawn]}
-    step = learner.step(machine, images, state, seeded(2))
+    # A chain rests in its hidden state.
+    chains = machine.sample_hidden(states[drawn], seeded(3))
+    step = learner.step(machine, images, learner.init(machine, images, seeded()) | {"chains": chains}, seeded(2))
     # Every statistic lies in [0, 1], so its standard deviation is at most 1/2.
     assert_close(step.gradient, log_likelihood_gradient(machine, images), 5 * 0.5 / math.sqrt(count))
-    assert not torch.equal(step.state["chains"], states[drawn])
+    assert not torch.equal(step.state["chains"], chains)
 
 
 def test_a_wrong_temperature_would_be_noticed() -> None:
@@ -286,7 +287,7 @@ def test_a_wrong_temperature_would_be_noticed() -> None:
     drawn = torch.multinomial(log_likelihood(machine, states).exp(), count, replacement=True, generator=seeded(1))
     wrong = machine.with_parameters({name: 0.95 * value for name, value in machine.parameters.items()})
     learner = ContrastiveDivergence(starts="persistent", chains=count, centring=False)
-    state = learner.init(machine, images, seeded()) | {"chains": states[drawn]}
+    state = learner.init(machine, images, seeded()) | {"chains": machine.sample_hidden(states[drawn], seeded(3))}
     got = learner.step(wrong, images, state, seeded(2)).gradient
     wanted = log_likelihood_gradient(machine, images)
     assert max(float((got[name] - wanted[name]).abs().max()) for name in got) > 5 * 0.5 / math.sqrt(count)
@@ -316,9 +317,12 @@ def test_chains_restart_from_the_data_or_go_on() -> None:
     assert "chains" not in restarting.step(machine, images, restarting.init(machine, images, seeded()), seeded()).state
     going_on = ContrastiveDivergence(starts="persistent", chains=6)
     state = going_on.init(machine, images, seeded())
-    assert state["chains"].shape == (6, 5)
+    hidden = machine.hidden.size
+    assert state["chains"].shape == (6, hidden)
+    # Hidden units this sure show which image a chain came from.
+    copying = RBM.binary(200 * torch.eye(5), torch.full((5,), -100.0), torch.full((5,), -100.0))
     seen = {tuple(image.tolist()) for image in images}
-    assert all(tuple(chain.tolist()) in seen for chain in state["chains"])
+    assert all(tuple(chain.tolist()) in seen for chain in going_on.init(copying, images.float(), seeded())["chains"])
 
 
 @pytest.mark.parametrize("settings", [{"chains": 0}, {"steps": 0}], ids=str)

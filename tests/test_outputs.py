@@ -8,8 +8,7 @@ import bad_images
 import pytest
 from bad_images import images
 
-from restore.errors import InputError, OutputError, UsageError
-from restore.images import shown
+from restore.errors import InputError, OutputError, UsageError, shown
 from restore.outputs import expand, plan
 
 

@@ -41,18 +41,22 @@ class ContrastiveDivergence:
         state = {"visible_offset": images.mean(0), "hidden_offset": torch.full_like(prior.weights[0], 0.5)}
         if self.starts == "persistent":
             chosen = torch.randint(len(images), (self.chains,), generator=generator, device=images.device)
-            state["chains"] = images[chosen]
+            state["chains"] = prior.sample_hidden(images[chosen], generator)
         return state
 
     def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> Step:
-        chains = gibbs_steps(prior, state.get("chains", batch), self.steps, generator)
-        data = clamped(prior, batch)
-        gradient = difference(data, clamped(prior, chains))
+        batch_fields = prior.hidden_fields(batch)
+        # Chains rest in their hidden states, so that a sweep ends with the fields its statistics need.
+        hidden = state["chains"] if "chains" in state else prior.hidden.sample(batch_fields, generator)
+        visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)
+        fields = prior.hidden_fields(visible)
+        data = clamped(prior, batch, batch_fields)
+        gradient = difference(data, clamped(prior, visible, fields))
+        gap = gradient["units.0.bias"].square().mean().sqrt()
         hidden_offset = follow(state["hidden_offset"], data["units.1.bias"])
         if self.centring:
             gradient = centred(gradient, state["visible_offset"], hidden_offset)
         after = state | {"hidden_offset": hidden_offset}
         if self.starts == "persistent":
-            after["chains"] = chains
-        gap = (batch.mean(0) - chains.mean(0)).square().mean().sqrt()
+            after["chains"] = prior.hidden.sample(fields, generator)
         return Step(gradient, after, {"pixel_mean_gap": gap})

@@ -9,14 +9,20 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from restore.fields import Fields
 from restore.learning.contract import Gradient
 from restore.priors import RBM, LayeredPrior
 from restore.solvers.tap import cavity_fields
 
 
-def clamped(prior: RBM, visible: Tensor) -> Gradient:
-    """Mean statistics over visible states (N, D) with the hidden units at their exact conditional expectation."""
-    fields = prior.hidden_fields(visible)
+def clamped(prior: RBM, visible: Tensor, fields: Fields | None = None) -> Gradient:
+    """Mean statistics over visible states (N, D) with the hidden units at their exact conditional expectation.
+
+    Args:
+        visible: the states.
+        fields: `prior.hidden_fields(visible)`, where it is known already.
+    """
+    fields = fields or prior.hidden_fields(visible)
     hidden, _ = prior.hidden.moments(fields)
     return {
         "weights.0": visible.T @ hidden / len(visible),

@@ -55,7 +55,10 @@ class Bernoulli:
         return (log_odds > 0).to(log_odds.dtype)
 
     def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
-        return torch.bernoulli(torch.sigmoid(self.log_odds(fields)), generator=generator)
+        # A comparison with uniform numbers takes a quarter of the time of torch.bernoulli on a CPU.
+        mean = torch.sigmoid(self.log_odds(fields))
+        uniform = torch.rand(mean.shape, dtype=mean.dtype, device=mean.device, generator=generator)
+        return (uniform < mean).to(mean.dtype)
 
     def log_weight(self, values: Tensor) -> Tensor:
         return self.bias * values
