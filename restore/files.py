@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from restore.errors import OutputError, RestoreError, shown
 
 
-def write_atomically(
-    path: str | os.PathLike[str], data: bytes | Callable[[str], object], error: type[RestoreError] = OutputError
-) -> None:
+def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[RestoreError] = OutputError) -> None:
     """Replace `path` by new content, or leave it exactly as it was.
 
     The content goes to a temporary name in the same folder, is flushed to disk, and is renamed over `path`; then the
@@ -21,7 +18,7 @@ def write_atomically(
 
     Args:
         path: the file to write.
-        data: the content, or a function that writes it to the path it is given.
+        content: what it is to hold.
         error: what to raise when the file system refuses (no space, no permission, no such folder).
     """
     target = Path(path)
@@ -30,15 +27,13 @@ def write_atomically(
         # A short name of its own, so that a target name of 255 bytes still has a temporary one.
         handle, temporary = tempfile.mkstemp(prefix=".restore-", dir=target.parent)
         with os.fdopen(handle, "wb") as stream:
-            if not callable(data):
-                stream.write(data)
-        if callable(data):
-            data(temporary)
-        _flush(temporary)
+            stream.write(content)
+            stream.flush()
+            os.fsync(handle)
         Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(target)
         temporary = None
-        _flush(target.parent)
+        _flush_folder(target.parent)
     except OSError as fault:
         reason = fault.strerror or fault
         raise error(
@@ -50,7 +45,7 @@ def write_atomically(
                 Path(temporary).unlink()
 
 
-def _flush(path: str | Path) -> None:
+def _flush_folder(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

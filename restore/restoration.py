@@ -78,6 +78,8 @@ def restore_pictures(
     """
     about = engine.trained.description
     shape = about.image_shape
+    if hasattr(p, "__array__"):
+        p = np.asarray(p, dtype=np.float64)
     if isinstance(p, np.ndarray) and p.shape != shape:
         raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel of the prior: {shape}")
     small = []

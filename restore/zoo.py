@@ -195,7 +195,7 @@ def auto(image_shape: tuple[int, ...]) -> str:
     Raises:
         ModelError: if no prior, or more than one, knows images of this size.
     """
-    fitting = [folder.name for folder in folders() if describe(folder).image_shape == image_shape]
+    fitting = [folder.name for folder in folders() if _knows(folder, image_shape)]
     if PREFERRED in fitting:
         return PREFERRED
     if len(fitting) == 1:
@@ -203,3 +203,11 @@ def auto(image_shape: tuple[int, ...]) -> str:
     size = "x".join(str(length) for length in reversed(image_shape))
     hint = f"choose one with --model: {', '.join(fitting)}" if fitting else f"give --model {PREFERRED} --fit resize"
     raise ModelError(f"{'several priors know' if fitting else 'no prior knows'} images of {size} pixels; {hint}")
+
+
+def _knows(folder: Path, image_shape: tuple[int, ...]) -> bool:
+    """Whether a prior is for images of a size; a damaged one is for none."""
+    try:
+        return describe(folder).image_shape == image_shape
+    except ModelError:
+        return False

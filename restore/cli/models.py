@@ -13,11 +13,18 @@ INFO_EXAMPLE = "Example:  restore info tap-mnist"
 
 def models(json: Annotated[bool, typer.Option("--json", help="One JSON object per prior.")] = False) -> None:
     """List the published priors and those trained here."""
+    import sys
+
     from restore import zoo
+    from restore.errors import ModelError
 
     published = zoo.published_folder()
     for folder in zoo.folders():
-        about = zoo.describe(folder)
+        try:
+            about = zoo.describe(folder)
+        except ModelError as fault:
+            print(f"restore: {fault}", file=sys.stderr)
+            continue
         origin = "published" if folder.parent == published else "yours"
         height, width = about.image_shape
         if json:

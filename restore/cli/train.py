@@ -51,7 +51,7 @@ def train(
     from restore.data import binarise, load
     from restore.devices import pick_device
     from restore.learning.card import write_card
-    from restore.learning.fit import last_record
+    from restore.learning.fit import seconds_spent
     from restore.learning.pipeline import train as train_prior
     from restore.progress import progress
 
@@ -76,7 +76,7 @@ def train(
             resume=resume,
             meter=meter,
         )
-    seconds = last_record(folder)["seconds"]
+    seconds = seconds_spent(folder)
     card = write_card(prior, settings, recipe.read_text(), len(images), seconds, str(where))
     zoo.save(target, prior, card, TrainingError)
     if not quiet:

@@ -201,10 +201,16 @@ def _log(folder: Path, record: dict[str, Any]) -> None:
         ) from fault
 
 
-def last_record(folder: Path) -> dict[str, Any]:
-    """The newest line of a run's log: epoch, step, rate, seconds of training so far, and the learner's monitors."""
-    record: dict[str, Any] = json.loads((folder / "log.jsonl").read_text().splitlines()[-1])
-    return record
+def seconds_spent(folder: Path) -> float:
+    """Training time of the run in a folder up to its newest checkpoint, over all its sittings.
+
+    Raises:
+        TrainingError: if there is no sound checkpoint.
+    """
+    found = checkpoints.newest(folder)
+    if found is None:
+        raise TrainingError(f"{shown(folder)}: holds no checkpoint; train first")
+    return float(found.facts["seconds"])
 
 
 def _cut_log(path: Path, epochs: int) -> None:

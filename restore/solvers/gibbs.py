@@ -49,6 +49,7 @@ class Gibbs:
         )
         residual = (first[0] - second[0]).abs().amax(-1)
         status = torch.where(residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
+        status = status.masked_fill(~torch.isfinite(residual), int(Status.DIVERGED))
         return Solution(
             (mean_v, mean_h),
             (square_v - mean_v**2, square_h - mean_h**2),
