@@ -37,7 +37,7 @@ ROOMS: dict[str, str] = {
     "outputs": "errors images",
     "data": "errors files images outputs",
     "engine": "errors devices fields units solvers channels zoo",
-    "evaluation": "errors channels engine",
+    "evaluation": "errors channels solvers engine",
     "restoration": "errors solvers channels images engine",
     "api": "errors devices solvers channels zoo learning images kinds data engine restoration",
     "__init__": "errors api",

@@ -80,14 +80,8 @@ def _denoising(output: Path, engines: dict[str, Engine], training: Tensor, truth
     shape = next(iter(engines.values())).trained.description.image_shape
     curves = denoising.study(engines, training, truth, shape, seed, lambda line: print(line, file=sys.stderr))
     tables = [denoising.as_table(curves)]
-    explained = [denoising.depths(name, engine, truth, shape, seed) for name, engine in engines.items()]
-    tables += [denoising.depth_table(found) for found in explained]
-    record = {
-        "n": len(truth),
-        "seed": seed,
-        "curves": [asdict(curve) for curve in curves],
-        "depths": [asdict(found) for found in explained],
-    }
+    tables += [denoising.depth_table(curves, name) for name in engines]
+    record = {"n": len(truth), "seed": seed, "curves": [asdict(curve) for curve in curves]}
     write_atomically(output / "denoising.json", json.dumps(record, indent=1).encode())
     denoising.as_figure(curves, output / "denoising.png")
     text = "\n\n".join(tables)

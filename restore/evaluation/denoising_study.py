@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,36 +20,29 @@ from restore.engine import Engine
 from restore.evaluation import metrics
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.tasks import Flip
+from restore.solvers import Solution
 
 PROBABILITIES = tuple(round(0.05 * step, 2) for step in range(11))
 
-Restorer = Callable[[Tensor, BitFlip], Tensor]
+# What distinguishes the curves of a prior: a single start, or one that no user has.
+ONE, CLEAN = ", one start", ", from the clean image"
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One method: mean MCC and share of wrong pixels (in per cent) per flip probability, each with a standard error."""
+    """One method, over the flip probability.
+
+    Attributes:
+        name: of the method.
+        mcc: mean Matthews correlation and its standard error.
+        error: the same for the share of wrong pixels, in per cent.
+        log_partition: mean log Z of the solutions found; None for methods that have none.
+    """
 
     name: str
     mcc: tuple[metrics.Score, ...]
     error: tuple[metrics.Score, ...]
-
-
-@dataclass(frozen=True)
-class Depth:
-    """Mean log Z, per flip probability, of the solutions found from one start, several, and from the clean image."""
-
-    name: str
-    one: tuple[float, ...]
-    several: tuple[float, ...]
-    clean: tuple[float, ...]
-
-
-def one_start(engine: Engine) -> Engine:
-    """The same prior, started from the pointwise estimate alone, as in the paper."""
-    about = engine.trained.description
-    alone = replace(about, inference=replace(about.inference, starts=1))
-    return Engine(replace(engine.trained, description=alone), engine.device)
+    log_partition: tuple[float, ...] | None = None
 
 
 def study(
@@ -59,7 +53,7 @@ def study(
     seed: int,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Curve]:
-    """Curves of the baselines, and of every prior from one start and from several.
+    """Curves of the baselines, and of every prior from one start, from several, and from the clean image.
 
     Args:
         engines: priors by name.
@@ -70,52 +64,60 @@ def study(
         say: told when a curve is done.
     """
     pointwise, nearest = PointwiseEstimate.fit(training), NearestNeighbours(training, keep_known=False)
-    methods: dict[str, Restorer] = {"OPE": pointwise.restore, "1-NN": nearest.restore}
+    methods: dict[str, Callable[[Tensor, BitFlip], Tensor | Solution]] = {
+        "OPE": pointwise.restore,
+        "1-NN": nearest.restore,
+    }
     for name, engine in engines.items():
-        methods[f"{name}, one start"] = _means(one_start(engine))
-        methods[name] = _means(engine)
+        methods[name + ONE] = one_start(engine).restore
+        methods[name] = engine.restore
+        methods[name + CLEAN] = partial(_from, engine, truth)
     curves = []
-    for name, restorer in methods.items():
-        curves.append(_curve(name, restorer, truth, image_shape, seed))
+    for name, method in methods.items():
+        curves.append(_curve(name, method, truth, image_shape, seed))
         say(f"{name}: " + " ".join(f"{score.mean:.3f}" for score in curves[-1].mcc))
     return curves
 
 
-def depths(name: str, engine: Engine, truth: Tensor, image_shape: tuple[int, int], seed: int) -> Depth:
-    """How deep the solutions are that the starts lead to."""
-    one, several, clean = [], [], []
+def one_start(engine: Engine) -> Engine:
+    """The same prior, started from the pointwise estimate alone, as in the paper."""
+    about = engine.trained.description
+    alone = replace(about, inference=replace(about.inference, starts=1))
+    return Engine(replace(engine.trained, description=alone), engine.device)
+
+
+def _from(engine: Engine, start: Tensor, observed: Tensor, channel: BitFlip) -> Solution:
+    """The solutions that starts of one's own lead to."""
+    with torch.inference_mode():
+        machine = engine.trained.machine.tilt(channel.evidence(observed.to(engine.device)))
+        return engine.solver.solve(machine, start[:, None].to(engine.device))
+
+
+def _curve(
+    name: str,
+    method: Callable[[Tensor, BitFlip], Tensor | Solution],
+    truth: Tensor,
+    image_shape: tuple[int, int],
+    seed: int,
+) -> Curve:
+    correlations, errors, depths = [], [], []
     for p in PROBABILITIES:
-        observed, channel = _flipped(truth, p, image_shape, seed)
-        one.append(float(one_start(engine).restore(observed, channel).log_partition.mean()))
-        several.append(float(engine.restore(observed, channel).log_partition.mean()))
-        with torch.inference_mode():
-            machine = engine.trained.machine.tilt(channel.evidence(observed.to(engine.device)))
-            found = engine.solver.solve(machine, truth[:, None].to(engine.device))
-        clean.append(float(found.log_partition.mean()))
-    return Depth(name, tuple(one), tuple(several), tuple(clean))
-
-
-def _means(engine: Engine) -> Restorer:
-    return lambda observed, channel: engine.restore(observed, channel).means[0]
-
-
-def _flipped(truth: Tensor, p: float, image_shape: tuple[int, int], seed: int) -> tuple[Tensor, BitFlip]:
-    observed, _ = Flip(p).damage(truth, image_shape, torch.Generator().manual_seed(seed))
-    return observed, BitFlip(p)
-
-
-def _curve(name: str, restorer: Restorer, truth: Tensor, image_shape: tuple[int, int], seed: int) -> Curve:
-    correlations, errors = [], []
-    for p in PROBABILITIES:
-        observed, channel = _flipped(truth, p, image_shape, seed)
-        restored = restorer(observed, channel).cpu()
+        observed, _ = Flip(p).damage(truth, image_shape, torch.Generator().manual_seed(seed))
+        found = method(observed, BitFlip(p))
+        restored = (found.means[0] if isinstance(found, Solution) else found).cpu()
         correlations.append(metrics.summary(metrics.matthews(truth, restored)))
         errors.append(metrics.summary(100 * metrics.error_all(truth, restored)))
-    return Curve(name, tuple(correlations), tuple(errors))
+        if isinstance(found, Solution):
+            depths.append(float(found.log_partition.mean()))
+    return Curve(name, tuple(correlations), tuple(errors), tuple(depths) or None)
 
 
 def as_table(curves: Sequence[Curve]) -> str:
-    """Markdown: a row per method, a column per flip probability, the best of each column in bold."""
+    """Markdown: a row per method, a column per flip probability, the best of each column in bold.
+
+    Curves that start from the clean image are left out: no restorer has it.
+    """
+    curves = [curve for curve in curves if not curve.name.endswith(CLEAN)]
     best = [max(curve.mcc[column].mean for curve in curves) for column in range(len(PROBABILITIES))]
     rows = [["MCC at p ="] + [f"{p:g}" for p in PROBABILITIES], ["---"] + ["---:"] * len(PROBABILITIES)]
     for curve in curves:
@@ -127,18 +129,19 @@ def as_table(curves: Sequence[Curve]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def depth_table(found: Depth) -> str:
-    """Markdown: mean log Z of the three kinds of starts per flip probability."""
-    rows = [[f"log Z of {found.name}"] + [f"{p:g}" for p in PROBABILITIES[1:]]]
-    rows.append(["---"] + ["---:"] * (len(PROBABILITIES) - 1))
-    named = (("one start", found.one), ("several starts", found.several), ("from the clean image", found.clean))
-    for name, values in named:
-        rows.append([name, *(f"{value:.1f}" for value in values[1:])])
+def depth_table(curves: Sequence[Curve], name: str) -> str:
+    """Markdown: log Z of the solutions of a prior by where they started, per flip probability above zero."""
+    rows = [[f"log Z of {name}"] + [f"{p:g}" for p in PROBABILITIES[1:]], ["---"] + ["---:"] * (len(PROBABILITIES) - 1)]
+    labels = {name + ONE: "one start", name: "several starts", name + CLEAN: "from the clean image"}
+    for curve in curves:
+        if curve.name in labels and curve.log_partition is not None:
+            rows.append([labels[curve.name], *(f"{value:.1f}" for value in curve.log_partition[1:])])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def as_figure(curves: Sequence[Curve], path: Path) -> None:
     """Draw MCC over p: baselines black, each prior in its colour, one start dashed."""
+    curves = [curve for curve in curves if not curve.name.endswith(CLEAN)]
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5), layout="constrained")

@@ -1,0 +1,97 @@
+"""The studies: their tables say what was measured, and go where the documents have room for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from priors import random_prior
+
+from restore.cli.study import _section
+from restore.engine import Engine
+from restore.errors import ModelError
+from restore.evaluation import denoising_study as denoising
+from restore.evaluation import scores
+from restore.evaluation.metrics import matthews
+from restore.learning.card import with_scores
+
+SHAPE = (12, 12)
+
+
+@pytest.fixture(scope="module")
+def truth() -> torch.Tensor:
+    return (torch.rand(6, 144, generator=torch.Generator().manual_seed(3)) < 0.4).float()
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine.of(random_prior(SHAPE), torch.device("cpu"))
+
+
+@pytest.fixture(scope="module")
+def curves(engine: Engine, truth: torch.Tensor) -> list[denoising.Curve]:
+    return denoising.study({"mine": engine}, truth, truth, SHAPE, seed=4)
+
+
+def test_every_method_has_a_curve(curves: list[denoising.Curve]) -> None:
+    assert [curve.name for curve in curves] == [
+        "OPE",
+        "1-NN",
+        "mine, one start",
+        "mine",
+        "mine, from the clean image",
+    ]
+    for curve in curves:
+        assert len(curve.mcc) == len(denoising.PROBABILITIES) == 11
+        assert (curve.log_partition is None) == (curve.name in ("OPE", "1-NN"))
+    # The training images hold the truth, which the nearest neighbour finds; without noise the prior keeps all pixels.
+    assert curves[1].mcc[1].mean == 1
+    assert curves[3].mcc[0].mean == 1
+
+
+def test_one_start_is_the_pointwise_estimate_alone(engine: Engine, truth: torch.Tensor) -> None:
+    alone = denoising.one_start(engine)
+    evidence = denoising.BitFlip(0.2).evidence(truth)
+    assert alone.starts(evidence).shape == (6, 1, 144)
+    assert torch.equal(alone.starts(evidence)[:, 0], engine.starts(evidence)[:, 0])
+
+
+def test_the_table_has_the_means_and_marks_the_best(curves: list[denoising.Curve]) -> None:
+    lines = denoising.as_table(curves).splitlines()
+    assert len(lines) == 2 + 4
+    cells = [cell.strip() for cell in lines[3].strip("|").split("|")]
+    assert cells[0] == "1-NN" and cells[2] == "**1.000**"
+    depth = denoising.depth_table(curves, "mine").splitlines()
+    assert len(depth) == 2 + 3
+    several = curves[3].log_partition
+    assert several is not None and f"{several[1]:.1f}" in depth[3]
+
+
+def test_the_figure_is_drawn(curves: list[denoising.Curve], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    denoising.as_figure(curves, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 5000
+
+
+def test_scores_are_those_of_the_prior(engine: Engine, truth: torch.Tensor) -> None:
+    reports = scores.measure(engine, truth, n=4, seed=0)
+    assert [(str(report.task), report.n) for report in reports] == [
+        *[(f"flip:{p}", 4) for p in (0.05, 0.1, 0.2, 0.3, 0.4)],
+        ("patch:8:0", 6),
+        ("patch:12:0", 6),
+    ]
+    observed, channel = reports[1].task.damage(truth[:4], SHAPE, torch.Generator().manual_seed(0))
+    expected = float(matthews(truth[:4], engine.restore(observed, channel).means[0]).mean())
+    assert reports[1].mcc.mean == pytest.approx(expected)
+    section = scores.as_section(reports, "the command")
+    assert "`the command`" in section and f"{expected:.4f}" in section
+
+
+def test_documents_keep_everything_but_the_section() -> None:
+    document = "before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n"
+    assert _section(document, "x", "new") == "before\n<!-- x: begin -->\nnew\n<!-- x: end -->\nafter\n"
+    assert _section("no marks", "x", "new") == "no marks"
+    assert with_scores("# card\n\n## Scores\n\nold\n", "new", "card.md") == "# card\n\n## Scores\n\nnew\n"
+    with pytest.raises(ModelError, match=r"card\.md"):
+        with_scores("# card\n", "new", "card.md")
