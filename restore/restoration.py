@@ -105,6 +105,8 @@ def restore_pictures(
             means, deviations, ink = (enlarge(part, values.shape) for part in (means, deviations, ink))
         status = Status(int(solution.status[index]))
         notes: tuple[str, ...] = () if status is Status.CONVERGED else (status.sentence,)
+        if hidden is None and not np.isin(values, (0, 1)).all():
+            notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
         if upside_down[index]:
             notes += (f"looks inverted: {about.name} expects light strokes on dark; try --invert",)
         replaced = hidden[index] if hidden is not None and p is None else None

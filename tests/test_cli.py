@@ -78,6 +78,7 @@ def test_json_tells_how_it_went(run: Run, model: str, tmp_path: Path, capsys: py
     record = json.loads(capsys.readouterr().out)
     assert record["output"] == str(tmp_path / "image.restored.png")
     assert record["converged"] and record["iterations"] >= 1 and record["channel"] == {"p": 0.1, "mask": None}
+    assert any("cut to black and white" in note for note in record["notes"])
     assert levels(tmp_path / "sd.png").max() > 0
 
 
