@@ -30,7 +30,7 @@ class Inference:
     solver: Literal["tap", "mean_field"] = "tap"
     max_iter: int = 1000
     tol: float = 1e-3
-    damping: float = 0.1
+    damping: float = 0.3
     modes: int = 2000
     starts: int = 11
 

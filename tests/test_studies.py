@@ -75,11 +75,11 @@ def test_the_figure_is_drawn(curves: list[denoising.Curve], tmp_path: Path) -> N
 
 
 def test_scores_are_those_of_the_prior(engine: Engine, truth: torch.Tensor) -> None:
-    reports = scores.measure(engine, truth, n=4, seed=0)
+    reports = scores.measure(engine, truth[:4], seed=0)
     assert [(str(report.task), report.n) for report in reports] == [
         *[(f"flip:{p}", 4) for p in (0.05, 0.1, 0.2, 0.3, 0.4)],
-        ("patch:8:0", 6),
-        ("patch:12:0", 6),
+        ("patch:8:0", 4),
+        ("patch:12:0", 4),
     ]
     observed, channel = reports[1].task.damage(truth[:4], SHAPE, torch.Generator().manual_seed(0))
     expected = float(matthews(truth[:4], engine.restore(observed, channel).means[0]).mean())

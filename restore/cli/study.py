@@ -27,7 +27,7 @@ def study(
         "training"
     ),
     models: Annotated[list[str] | None, typer.Option("--model", help="Priors [all published ones].")] = None,
-    n: Annotated[int, typer.Option("--n", help="Number of test images (completion always takes all).")] = 1000,
+    n: Annotated[int, typer.Option("--n", help="Number of test images.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the damage.")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="Where MNIST lies [RESTORE_DATA].")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
@@ -63,7 +63,7 @@ def _score(folder: Path, engine: Engine, truth: Tensor, n: int, seed: int) -> No
     from restore.zoo import CARD
 
     command = f"restore study scores --model {folder.name} --n {n} --seed {seed}"
-    section = as_section(measure(engine, truth, n, seed), command)
+    section = as_section(measure(engine, truth[:n], seed), command)
     card = folder / CARD
     write_atomically(card, with_scores(card.read_text(), section, str(card)).encode())
     print(f"{folder.name}\n{section}\n")

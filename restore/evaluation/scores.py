@@ -11,27 +11,28 @@ from restore.engine import Engine
 from restore.evaluation.evaluate import Report, evaluate
 from restore.evaluation.tasks import parse_task
 
-# Flips on the first images, as in the denoising study; completion, which is quick, on all.
-FLIPS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4")
-PATCHES = ("patch:8", "patch:12")
+TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")
 
 
-def measure(engine: Engine, truth: Tensor, n: int, seed: int) -> list[Report]:
+def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
     """Reports of a prior on all tasks.
 
     Args:
         engine: the prior.
         truth: binary test images (N, D).
-        n: how many of them the flip tasks use.
         seed: of the damage.
     """
     shape = engine.trained.description.image_shape
-    reports = []
-    for text in (*FLIPS, *PATCHES):
-        images = truth[:n] if text in FLIPS else truth
-        generator = torch.Generator().manual_seed(seed)
-        reports.append(evaluate(lambda y, c: engine.restore(y, c).means[0], images, parse_task(text), shape, generator))
-    return reports
+    return [
+        evaluate(
+            lambda observed, channel: engine.restore(observed, channel).means[0],
+            truth,
+            parse_task(task),
+            shape,
+            torch.Generator().manual_seed(seed),
+        )
+        for task in TASKS
+    ]
 
 
 def as_section(reports: Sequence[Report], command: str) -> str:

@@ -32,7 +32,7 @@ class LayeredMap(ABC):
 
     max_iter: int = 1000
     tol: float = 1e-5
-    damping: float = 0.1
+    damping: float = 0.3
 
     def __post_init__(self) -> None:
         if self.max_iter < 1:
