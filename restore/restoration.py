@@ -30,7 +30,7 @@ class Restored:
     """One restored picture, at the size it came in.
 
     Attributes:
-        estimate: the restored grey values, (H, W) in [0, 1]: 0 or 1, unless they were enlarged.
+        estimate: the restored image, (H, W), 0 or 1.
         means: posterior probability of white, (H, W).
         deviations: posterior standard deviation, (H, W) in [0, 0.5].
         replaced: boolean (H, W): the pixels the estimate is for; None where it is for all of them.
@@ -98,11 +98,11 @@ def restore_pictures(
     for index, values in enumerate(pixels):
         means = solution.means[0][index].reshape(shape).cpu().double().numpy()
         deviations = solution.variances[0][index].clamp_min(0).sqrt().reshape(shape).cpu().double().numpy()
-        ink = (means > 0.5).astype(np.float64)
         if invert:
-            means, ink = 1 - means, 1 - ink
+            means = 1 - means
         if values.shape != shape:
-            means, deviations, ink = (enlarge(part, values.shape) for part in (means, deviations, ink))
+            # Cut to black and white after enlarging, so that contours are smooth.
+            means, deviations = enlarge(means, values.shape), enlarge(deviations, values.shape)
         status = Status(int(solution.status[index]))
         notes: tuple[str, ...] = () if status is Status.CONVERGED else (status.sentence,)
         if hidden is None and not np.isin(values, (0, 1)).all():
@@ -112,7 +112,7 @@ def restore_pictures(
         replaced = hidden[index] if hidden is not None and p is None else None
         restored.append(
             Restored(
-                ink,
+                (means > 0.5).astype(np.float64),
                 means,
                 deviations,
                 replaced,
