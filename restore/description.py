@@ -25,18 +25,24 @@ class Inference:
         damping: share of the old value kept at each update, in [0, 1).
         modes: how many of its own modes the prior carries as possible starts.
         starts: starts per image: the pointwise estimate, and the modes nearest to the evidence.
+        trust: mean strength of the evidence, in log-odds per pixel, from which on log Z decides in full between
+            solutions. Under weaker evidence their weight is exp(log Z) to a power in proportion: what tells solutions
+            apart then is mostly the prior's own log Z, whose error is of the order of the differences.
     """
 
     solver: Literal["tap", "mean_field"] = "tap"
     max_iter: int = 1000
-    tol: float = 1e-3
+    tol: float = 1e-2
     damping: float = 0.3
     modes: int = 2000
     starts: int = 11
+    trust: float = 1.5
 
     def __post_init__(self) -> None:
         if self.max_iter < 1 or self.starts < 1:
             raise UsageError(f"max_iter and starts must be at least 1, not {self.max_iter} and {self.starts}")
+        if not self.trust > 0:
+            raise UsageError(f"trust must be positive, not {self.trust}")
         if self.modes < 0:
             raise UsageError(f"modes must not be negative, not {self.modes}")
         if not self.tol >= 0 or not 0 <= self.damping < 1:

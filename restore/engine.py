@@ -106,7 +106,9 @@ class Engine:
         like = self.trained.machine.weights
         evidence = Fields(evidence.linear.to(like), evidence.quadratic.to(like))
         machine = self.trained.machine.tilt(evidence)
-        return self.solver.solve(machine, self.starts(evidence))
+        strength = evidence.linear.abs().mean(-1)
+        power = (strength / self.trained.description.inference.trust).clamp(max=1)
+        return self.solver.solve(machine, self.starts(evidence), power)
 
     def starts(self, evidence: Fields) -> Tensor:
         """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence.

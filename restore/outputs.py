@@ -24,7 +24,10 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
 
     Raises:
         InputError: a folder holds no such file, or may not be read.
+        UsageError: an input is the empty text.
     """
+    if any(not os.fspath(given) for given in inputs):
+        raise UsageError("an input is the empty text; name an image or a folder")
     return [path for given in inputs for path in _images_in(Path(given), suffix)]
 
 

@@ -80,6 +80,7 @@ def restore_pictures(
     shape = about.image_shape
     if hasattr(p, "__array__"):
         p = np.asarray(p, dtype=np.float64)
+        p = p.item() if p.ndim == 0 else p
     if isinstance(p, np.ndarray) and p.shape != shape:
         raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel of the prior: {shape}")
     small = []
@@ -108,7 +109,8 @@ def restore_pictures(
         if hidden is None and not np.isin(values, (0, 1)).all():
             notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
         if upside_down[index]:
-            notes += (f"looks inverted: {about.name} expects light strokes on dark; try --invert",)
+            remedy = "leave the inversion away" if invert else "try --invert"
+            notes += (f"looks inverted: {about.name} expects light strokes on dark; {remedy}",)
         replaced = hidden[index] if hidden is not None and p is None else None
         restored.append(
             Restored(

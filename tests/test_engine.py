@@ -211,7 +211,8 @@ def test_any_number_of_starts(settings: dict[str, int]) -> None:
 
 def test_modes_carried_along_rescue_an_image_that_the_pointwise_estimate_loses() -> None:
     machine, patterns = two_patterns()
-    inference = Inference(modes=2, starts=3, max_iter=2000, tol=1e-7)
+    # On a machine of two patterns log Z is accurate enough to be trusted in full.
+    inference = Inference(modes=2, starts=3, max_iter=2000, tol=1e-7, trust=1e-3)
     prior = TrainedPrior(
         Description("two", (3, 4), 12, 127, "made up", "tap", inference=inference),
         machine.to(torch.float32),
@@ -376,3 +377,17 @@ def test_62_an_image_that_did_not_converge_says_so() -> None:
     assert restored.iterations == 2
     assert Status.MAX_ITER.sentence in restored.notes
     assert restored.residual > 0
+
+
+def test_log_z_decides_in_proportion_to_the_evidence() -> None:
+    machine, patterns = two_patterns()
+    y = patterns[0].float()[None]
+    distance = []
+    for trust in (1e-3, 1.0, 1e6):
+        inference = Inference(modes=2, starts=3, max_iter=2000, tol=1e-7, trust=trust)
+        description = Description("two", (3, 4), 12, 127, "made up", "tap", inference=inference)
+        prior = TrainedPrior(description, machine.to(torch.float32), torch.full((12,), 0.5), patterns.float())
+        means = Engine.of(prior, torch.device("cpu")).restore(y, BitFlip(0.4)).means[0]
+        distance.append(float((means - y).abs().mean()))
+    # The better solution has all the weight it deserves, some of it, or no more than the other.
+    assert distance[0] < distance[1] < distance[2]

@@ -463,6 +463,14 @@ def test_distinct_solutions_are_weighted_by_their_partition_function() -> None:
     assert mixed.status.tolist() == [Status.CONVERGED]
 
 
+def test_a_power_flattens_the_weights_but_not_the_partition_function() -> None:
+    found = made_up([[0.9], [0.1]], [0.0, 2 * math.log(3)])
+    mixed = merge(found, 1, 2, torch.tensor([0.5]))
+    assert float(mixed.means[0]) == pytest.approx(0.25 * 0.9 + 0.75 * 0.1)
+    assert float(mixed.log_partition) == pytest.approx(math.log(10))
+    assert float(merge(found, 1, 2, torch.tensor([0.0])).means[0]) == pytest.approx(0.5)
+
+
 def test_weights_of_any_size() -> None:
     found = made_up([[0.9], [0.1]], [-5000.0, -5000.0 + math.log(3)])
     mixed = merge(found, 1, 2)

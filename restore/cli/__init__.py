@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
+import warnings
 from types import FrameType
+from typing import Annotated, TextIO
 
 import typer
 
+from restore import __version__
 from restore.cli import complete, corrupt, denoise, evaluate, models, study, train
-from restore.errors import RestoreError, UsageError
+from restore.errors import OutputError, RestoreError, UsageError
 
 app = typer.Typer(
     name="restore",
     help="Repair damaged images with trained priors and a deterministic fixed-point solver.",
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # brackets in help texts are brackets
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("denoise", epilog=denoise.EXAMPLE)(denoise.denoise)
@@ -27,6 +32,13 @@ app.command("evaluate", epilog=evaluate.EXAMPLE)(evaluate.evaluate)
 app.command("models", epilog=models.MODELS_EXAMPLE)(models.models)
 app.command("info", epilog=models.INFO_EXAMPLE)(models.info)
 app.command("study", epilog=study.EXAMPLE)(study.study)
+
+
+@app.callback(invoke_without_command=True)
+def version(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
+    if show:
+        print(f"restore {__version__}")
+        raise typer.Exit
 
 
 class Terminated(BaseException):
@@ -40,6 +52,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 def main() -> None:
     """Run the command line and leave with the exit code that fits: see `restore.errors` for those of faults."""
     signal.signal(signal.SIGTERM, _terminate)
+    warnings.showwarning = _warn
     try:
         # Not `app()`, which answers a closed stdout with an exit code of its own.
         command = typer.main.get_command(app)
@@ -57,17 +70,37 @@ def main() -> None:
     except Terminated:
         code = _say("terminated", 128 + signal.SIGTERM)
     except BrokenPipeError:
-        # Whoever read stdout has gone: nothing is wrong here, and flushing at exit must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read stdout has gone, and nothing is wrong here.
+        _drop_stdout()
         code = 0
     except Exception as fault:
         if hasattr(fault, "format_message"):  # the command-line parser's own errors
             code = _say(fault.format_message(), UsageError.exit_code)
+        elif isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EIO):
+            _drop_stdout()
+            code = _say(f"{fault.filename or 'stdout'}: cannot be written ({fault.strerror})", OutputError.exit_code)
         elif "RESTORE_DEBUG" in os.environ:
             raise
         else:
             code = _say(f"internal fault, {type(fault).__name__}: {fault}; RESTORE_DEBUG=1 shows where", 1)
     sys.exit(code)
+
+
+def _drop_stdout() -> None:
+    """Let what is still buffered go nowhere, so that flushing at exit does not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Warnings are one line too."""
+    _say(str(message), 0)
 
 
 def _say(message: str, code: int) -> int:

@@ -95,21 +95,26 @@ class Loaded:
 class Failures:
     """Faults of single images: one image's stops the command, one of many is reported and counted."""
 
-    settings: Settings
+    json: bool
     many: bool
     found: int = 0
 
     @contextmanager
-    def of(self, job: Job) -> Iterator[None]:
+    def of(self, source: str | Path) -> Iterator[None]:
         try:
             yield
         except RestoreError as fault:
-            if self.settings.json:
-                print_json({"input": shown(job.source), "error": str(fault)})
+            if self.json:
+                print_json({"input": shown(source), "error": str(fault)})
             if not self.many:
                 raise
             self.found += 1
             print(f"restore: {fault}", file=sys.stderr)
+
+    def verdict(self, total: int) -> None:
+        """Raise PartialFailure if any of the images failed."""
+        if self.found:
+            raise PartialFailure(f"{self.found} of {total} images failed; the messages above say why")
 
 
 def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str | None = None) -> None:
@@ -121,7 +126,7 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
     if settings.max_pixels < 1:
         raise UsageError(f"--max-pixels must be at least 1, not {settings.max_pixels}")
     jobs = _jobs(inputs, settings, masks)
-    failures = Failures(settings, many=len(jobs) > 1)
+    failures = Failures(settings.json, many=len(jobs) > 1)
     # torch loads here, after everything that can be refused without it has been.
     from restore.engine import Engine
     from restore.zoo import auto
@@ -134,11 +139,11 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
         for first in range(0, len(jobs), CHUNK):
             loaded = []
             for job in jobs[first : first + CHUNK]:
-                with failures.of(job):
+                with failures.of(job.source):
                     loaded.append(_read(job, settings))
             by_model: dict[str, list[Loaded]] = {}
             for item in loaded:
-                with failures.of(item.job):
+                with failures.of(item.job.source):
                     name = auto(item.picture.levels.shape) if settings.model == "auto" else settings.model
                     if name not in engines:
                         engines[name] = Engine.load(name, settings.device)
@@ -147,8 +152,7 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
             for name, items in by_model.items():
                 _restore(items, engines[name], settings, p, failures)
             meter(min(first + CHUNK, len(jobs)))
-    if failures.found:
-        raise PartialFailure(f"{failures.found} of {len(jobs)} images failed; the messages above say why")
+    failures.verdict(len(jobs))
 
 
 def _jobs(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[Job]:
@@ -245,7 +249,7 @@ def _restore(items: Sequence[Loaded], engine: Engine, settings: Settings, p: flo
     )
     seconds = (time.perf_counter() - started) / len(items)
     for item, result in zip(items, restored, strict=True):
-        with failures.of(item.job):
+        with failures.of(item.job.source):
             _write(item, result, settings)
             _report(item, result, engine, settings, p, seconds)
 

@@ -13,13 +13,15 @@ EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy
 
 
 def corrupt(
-    images: batch.Images,
+    images: Annotated[list[str], typer.Argument(help="Images or folders of images.", show_default=False)],
     task: Annotated[str, typer.Option(help="flip:P, or patch:SIZE[:FILL] at a random place.")],
-    seed: Annotated[int, typer.Option(help="Seed of the damage.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
     mask_output: Annotated[
         str | None, typer.Option("--mask-output", metavar="FILE", help="Write the mask of the patch: white = hidden.")
     ] = None,
-    output: batch.Output = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="File, or folder (ending with /) [NAME.corrupted.png].")
+    ] = None,
     overwrite: batch.Overwrite = False,
     skip_existing: batch.SkipExisting = False,
     frame: batch.Frame = None,
@@ -33,7 +35,7 @@ def corrupt(
     import torch
 
     from restore.channels import Occlusion
-    from restore.errors import UsageError
+    from restore.errors import UsageError, shown
     from restore.evaluation.tasks import parse_task
     from restore.files import write_atomically
     from restore.images import Picture, check_format, encode, format_of, read_picture
@@ -46,18 +48,15 @@ def corrupt(
     pairs = plan(sources, output, suffix="corrupted", overwrite=overwrite, skip_existing=skip_existing)
     masks: dict[Path, Path] = {}
     if mask_output is not None:
-        targets = [target for _, target in pairs]
-        planned = plan(
-            [source for source, _ in pairs],
-            mask_output,
-            suffix="mask",
-            overwrite=overwrite,
-            skip_existing=False,
-            protected=targets,
-        )
-        masks = dict(planned)
+        # Named as the images they belong to, so that `complete --mask FOLDER` finds them.
+        left = [source for source, _ in pairs]
+        masks = dict(plan(left, mask_output, suffix="corrupted", overwrite=overwrite, skip_existing=False))
+        if set(masks.values()) & {target for _, target in pairs}:
+            raise UsageError("the masks would replace the images; choose another --mask-output")
     generator = torch.Generator().manual_seed(seed)
-    for source, target in pairs:
+    failures = batch.Failures(json, many=len(pairs) > 1)
+
+    def damaged(source: Path, target: Path) -> None:
         picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
         check_format(picture, format_of(target), name=str(target))
         shape = picture.levels.shape
@@ -73,4 +72,9 @@ def corrupt(
             )
         write_atomically(target, content)
         if json:
-            batch.print_json({"input": str(source), "output": str(target), "task": str(damage), "seed": seed})
+            batch.print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})
+
+    for source, target in pairs:
+        with failures.of(source):
+            damaged(source, target)
+    failures.verdict(len(pairs))

@@ -23,7 +23,7 @@ def evaluate(
         int | None, typer.Option(help="Grey level above which a pixel is ink [the prior's; 127 for pseudo-models].")
     ] = None,
     neighbours: Annotated[int, typer.Option(help="k of the pseudo-model nn.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the damage.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="Where named data sets lie [RESTORE_DATA].")] = None,
     soft: Annotated[
         bool, typer.Option("--soft", help="Score the probabilities as grey values too: PSNR and SSIM.")

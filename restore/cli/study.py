@@ -28,11 +28,13 @@ def study(
     ),
     models: Annotated[list[str] | None, typer.Option("--model", help="Priors [all published ones].")] = None,
     n: Annotated[int, typer.Option("--n", help="Number of test images.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the damage.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="Where MNIST lies [RESTORE_DATA].")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
 ) -> None:
     """Repeat a study on MNIST and write its results where they are published."""
+    from importlib.util import find_spec
+
     import torch
 
     from restore import zoo
@@ -44,6 +46,8 @@ def study(
         raise UsageError(f"--n must be at least 2, not {n}")
     if name == "denoising" and not output.is_dir():
         raise OutputError(f"{output}: is no folder; make it or choose another -o")
+    if name == "denoising" and find_spec("matplotlib") is None:
+        raise UsageError("the figure of this study needs matplotlib; pip install matplotlib")
     published = zoo.published_folder()
     names = models or sorted(folder.name for folder in zoo.folders() if folder.parent == published)
     engines = {model: Engine.load(model, device) for model in names}

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = "Example:  restore train training/tap-mnist-100.toml --data path/to/data"
+EXAMPLE = "Example:  restore train training/tap-mnist-100.toml --data path/to/data -o my-prior"
 
 
 def train(
@@ -33,8 +33,11 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Train a prior as a recipe says; stop it at any time and go on with --resume."""
+    import shlex
+    from dataclasses import replace
+
     from restore import zoo
-    from restore.errors import OutputError, TrainingError, UsageError
+    from restore.errors import OutputError, TrainingError, UsageError, shown
     from restore.learning.recipe import read_recipe
 
     settings = read_recipe(recipe)
@@ -45,6 +48,11 @@ def train(
         raise OutputError(f"{target}: holds a prior already; give --overwrite or another -o")
     if output is None and (zoo.published_folder() / settings.name).exists():
         raise OutputError(f"{settings.name}: is the name of a published prior; choose another name, or give -o")
+
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise OutputError(f"{shown(target)}: cannot be made ({fault.strerror}); choose another -o") from fault
 
     import torch
 
@@ -60,6 +68,7 @@ def train(
     where = pick_device(device)
     root = Path(data) if data is not None and (Path(data) / settings.data.source).is_dir() else None
     source = settings.data.source if data is None or root is not None else data
+    settings = replace(settings, data=replace(settings.data, source=source))
     dataset = load(source, split="train", root=root, max_bad=max_bad)
     for note in dataset.notes:
         print(f"{source}: {note}", file=sys.stderr)
@@ -77,7 +86,10 @@ def train(
             meter=meter,
         )
     seconds = seconds_spent(folder)
-    card = write_card(prior, settings, recipe.read_text(), len(images), seconds, str(where))
+    words = ["restore", "train", str(recipe), "--threads", str(torch.get_num_threads())]
+    words += ["--data", data] if data is not None else []
+    words += ["-o", str(output)] if output is not None else []
+    card = write_card(prior, settings, recipe.read_text(), shlex.join(words), len(images), seconds, str(where))
     zoo.save(target, prior, card, TrainingError)
     if not quiet:
         print(f"{target}: trained in {seconds / 60:.1f} minutes", file=sys.stderr)

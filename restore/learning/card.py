@@ -26,13 +26,16 @@ def machine_facts() -> str:
     return f"{processor}, {torch.get_num_threads()} thread(s), torch {torch.__version__}"
 
 
-def write_card(prior: TrainedPrior, recipe: Recipe, recipe_text: str, images: int, seconds: float, where: str) -> str:
+def write_card(
+    prior: TrainedPrior, recipe: Recipe, recipe_text: str, command: str, images: int, seconds: float, where: str
+) -> str:
     """The card as Markdown.
 
     Args:
         prior: what was trained.
         recipe: how.
         recipe_text: the recipe as its author wrote it.
+        command: what was typed.
         images: number of training images.
         seconds: training time.
         where: the device trained on.
@@ -48,7 +51,7 @@ Licence: {about.licence}.
 
 ## Training
 
-    restore train training/{about.name}.toml --threads {torch.get_num_threads()}
+    {command}
 
 - time: {seconds / 60:.1f} minutes
 - machine: {where}, {machine_facts()}

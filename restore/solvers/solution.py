@@ -24,8 +24,8 @@ class Status(IntEnum):
 
 _SENTENCES = {
     Status.CONVERGED: "the solver converged",
-    Status.MAX_ITER: "the solver stopped at its iteration limit before it converged; raise max_iter or the damping",
-    Status.DIVERGED: "the solver diverged (a value became infinite or NaN); raise the damping",
+    Status.MAX_ITER: "the solver stopped at its iteration limit before it converged; compare with another model",
+    Status.DIVERGED: "the solver diverged (a value became infinite or NaN); choose another model",
 }
 
 

@@ -30,12 +30,14 @@ class SeveralStarts:
 
     solver: LayeredMap
 
-    def solve(self, machine: LayeredPrior, starts: Tensor) -> Solution:
+    def solve(self, machine: LayeredPrior, starts: Tensor, power: Tensor | None = None) -> Solution:
         """Marginals of a batch of machines from several starts each.
 
         Args:
             machine: the prior under evidence.
             starts: visible means, shape (batch, starts, D).
+            power: the weight of a solution is exp(power * log Z); shape (batch,), in [0, 1], by default 1. That is
+                right for an exact log Z; less keeps the error of an approximate one from deciding alone.
 
         Returns:
             A solution whose `iterations` is that of the longest start, whose `residual` and `status` are the worst
@@ -44,11 +46,11 @@ class SeveralStarts:
         batch, count, _ = starts.shape
         each = torch.arange(batch, device=starts.device).repeat_interleave(count)
         found = self.solver.solve(machine.rows(each), starts.flatten(0, 1))
-        return merge(found, batch, count)
+        return merge(found, batch, count, power)
 
 
-def merge(found: Solution, batch: int, count: int) -> Solution:
-    """Average the solutions of `count` consecutive starts per image."""
+def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) -> Solution:
+    """Average the solutions of `count` consecutive starts per image; see `SeveralStarts.solve` for the power."""
     means = [mean.unflatten(0, (batch, count)) for mean in found.means]
     variances = [variance.unflatten(0, (batch, count)) for variance in found.variances]
     status, residual = found.status.view(batch, count), found.residual.view(batch, count)
@@ -58,7 +60,8 @@ def merge(found: Solution, batch: int, count: int) -> Solution:
     # Where every start diverged the first stands for the image, so that its status and its NaN are seen.
     hopeless = ~usable.any(1)
     log_weight[hopeless, 0] = 0.0
-    weight = torch.softmax(log_weight, 1)
+    tempered = log_weight if power is None else power[:, None] * log_weight
+    weight = torch.softmax(tempered.masked_fill(log_weight == -torch.inf, -torch.inf), 1)
     says = weight >= COUNTS
 
     def average(values: Tensor) -> Tensor:
