@@ -163,3 +163,9 @@ def test_train_makes_a_prior_that_knows_its_images() -> None:
 def test_names_are_listed() -> None:
     assert set(restore.__all__) <= set(dir(restore))
     assert isinstance(restore.list_models(), list)
+
+
+def test_p_may_be_a_numpy_number_or_a_tensor(model: restore.Restorer) -> None:
+    expected = model.denoise(GREY, 0.1)
+    for p in (np.float64(0.1), np.array(0.1), torch.tensor(0.1, dtype=torch.float64), np.full(SHAPE, 0.1)):
+        assert (model.denoise(GREY, p) == expected).all()

@@ -141,6 +141,32 @@ def test_corrupt_is_fixed_by_its_seed_and_writes_the_mask(run: Run, tmp_path: Pa
     assert (torn[hidden] == 0).all() and (torn[~hidden] == bad_images.GREY[~hidden]).all()
 
 
+def test_a_disk_full_behind_stdout_is_an_output_fault(run: Run, model: str, tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    with Path("/dev/full").open("wb") as full:
+        words = command("denoise", image(tmp_path), "--model", model, "--p", 0.1, "-o", "-")
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 5 and done.stderr.count(b"\n") == 1
+
+
+def test_masks_of_a_damaged_batch_fit_its_images(run: Run, model: str, tmp_path: Path) -> None:
+    for name in ("a.png", "b.png"):
+        image(tmp_path, name)
+    torn, masks = f"{tmp_path}/torn/", f"{tmp_path}/masks/"
+    assert run("corrupt", tmp_path, "--task", "patch:4", "-o", torn, "--mask-output", masks) == 0
+    assert run("complete", torn, "--mask", masks, "--model", model, "-o", f"{tmp_path}/whole/") == 0
+    assert len(list((tmp_path / "whole").iterdir())) == 2
+
+
+def test_one_bad_image_does_not_stop_the_damage_of_others(run: Run, tmp_path: Path) -> None:
+    image(tmp_path, "a.png")
+    (tmp_path / "bad.png").write_text("no image")
+    image(tmp_path, "c.png")
+    assert run("corrupt", tmp_path, "--task", "flip:0.1", "-o", f"{tmp_path}/out/") == 6
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.corrupted.png", "c.corrupted.png"]
+
+
 def test_models_and_info(
     run: Run, model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -7,12 +7,12 @@ import os
 import signal
 import sys
 import warnings
+from importlib.metadata import version
 from types import FrameType
 from typing import Annotated, TextIO
 
 import typer
 
-from restore import __version__
 from restore.cli import complete, corrupt, denoise, evaluate, models, study, train
 from restore.errors import OutputError, RestoreError, UsageError
 
@@ -35,9 +35,9 @@ app.command("study", epilog=study.EXAMPLE)(study.study)
 
 
 @app.callback(invoke_without_command=True)
-def version(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
+def common(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
     if show:
-        print(f"restore {__version__}")
+        print(f"restore {version('restore-prior')}")
         raise typer.Exit
 
 
