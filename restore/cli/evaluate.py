@@ -45,7 +45,7 @@ def evaluate(
 
     import torch
 
-    from restore.data import binarise, load
+    from restore.data import binarise, load, overlap
     from restore.engine import Engine
     from restore.evaluation.evaluate import evaluate as score
 
@@ -60,7 +60,11 @@ def evaluate(
     truth = torch.from_numpy(binarise(dataset.images[:n], threshold))
     generator = torch.Generator().manual_seed(seed)
     if engine is None:
-        training = torch.from_numpy(binarise(load(data, split="train", root=data_root).images, threshold))
+        known = load(data, split="train", root=data_root)
+        shared = overlap(known, dataset)
+        if shared and not quiet:
+            print(f"{data}: {model} was fitted to {shared} of the images it restores", file=sys.stderr)
+        training = torch.from_numpy(binarise(known.images, threshold))
         simple = baseline(model, training, shape, neighbours)
         report = score(simple.restore, truth, damage, shape, generator, grey=soft)
     else:
