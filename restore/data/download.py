@@ -58,10 +58,33 @@ def fetch(file: RemoteFile, folder: Path) -> Path:
     return target
 
 
+def read_intact(path: Path, file: RemoteFile) -> bytes:
+    """The content of a copy of the published file, for readers that may be given nothing else.
+
+    Raises:
+        InputError: if the copy cannot be read or differs from what was published in any bit.
+    """
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(file.size + 1)
+    except OSError as fault:
+        raise InputError(f"{shown(path)}: cannot be read ({fault.strerror or fault})") from fault
+    if not _matches(content, file):
+        found = f"more than {file.size}" if len(content) > file.size else f"{len(content)} of {file.size}"
+        raise InputError(
+            f"{shown(path)}: checksum mismatch ({found} bytes); remove it, or get it again from "
+            f"{' or '.join(_addresses(file))}"
+        )
+    return content
+
+
+def _addresses(file: RemoteFile) -> list[str]:
+    return [mirror.rstrip("/") + "/" + file.name for mirror in file.mirrors]
+
+
 def _first_intact(file: RemoteFile) -> bytes:
     faults = []
-    for mirror in file.mirrors:
-        address = mirror.rstrip("/") + "/" + file.name
+    for address in _addresses(file):
         try:
             content = _get(address, file.size)
         except (OSError, HTTPException) as fault:

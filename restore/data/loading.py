@@ -9,6 +9,7 @@ from typing import get_args
 
 import numpy as np
 
+from restore.data.caltech101_silhouettes import CALTECH101_SILHOUETTES
 from restore.data.dataset import Dataset, Images, Split, as_grey, checked
 from restore.data.idx import GZIP, UINT8, read_idx
 from restore.data.mnist import MNIST
@@ -16,7 +17,7 @@ from restore.data.named import NamedSet, read_named
 from restore.errors import InputError, RestoreError, TrainingError, UsageError, shown
 
 # A new data set is one file like mnist.py and one entry here.
-NAMED: dict[str, NamedSet] = {known.name: known for known in (MNIST,)}
+NAMED: dict[str, NamedSet] = {known.name: known for known in (MNIST, CALTECH101_SILHOUETTES)}
 
 _NPY = b"\x93NUMPY"
 _NAMES_SHOWN = 5

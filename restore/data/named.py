@@ -19,7 +19,8 @@ class NamedSet:
     """A published data set.
 
     Attributes:
-        name: what users call it; also the name of its folder under RESTORE_DATA and in the cache.
+        name: what users call it; also the name of its folder under RESTORE_DATA, where "_" may stand for "-", and in
+            the cache.
         files: the files each split is read from; none for a set that is computed.
         read: from the paths of those files to images (N, H, W); raises InputError if they hold anything else.
     """
@@ -48,9 +49,10 @@ def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
     own = root or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if own is not None:
         # Copies of the user's own may be packed differently or not at all, so they are judged by their content only.
-        for candidate in (own / name / file.name, own / name / file.name.removesuffix(".gz")):
-            if candidate.is_file():
-                return candidate
+        for folder in (own / name, own / name.replace("-", "_")):
+            for candidate in (folder / file.name, folder / file.name.removesuffix(".gz")):
+                if candidate.is_file():
+                    return candidate
     try:
         return fetch(file, _cache() / name)
     except InputError as fault:
