@@ -40,6 +40,7 @@ class Solution:
         iterations: iterations spent per image (batch,), int64.
         residual: largest change of a mean in the last iteration, per image (batch,).
         status: a `Status` value per image (batch,), int64.
+        pairs: E[x_0 x_1^T] averaged over the batch, (units of layer 0, units of layer 1); None where it was not asked.
     """
 
     means: tuple[Tensor, ...]
@@ -48,6 +49,7 @@ class Solution:
     iterations: Tensor
     residual: Tensor
     status: Tensor
+    pairs: Tensor | None = None
 
 
 def concatenate(solutions: Sequence[Solution]) -> Solution:
@@ -59,4 +61,11 @@ def concatenate(solutions: Sequence[Solution]) -> Solution:
         torch.cat([solution.iterations for solution in solutions]),
         torch.cat([solution.residual for solution in solutions]),
         torch.cat([solution.status for solution in solutions]),
+        _average([(len(solution.status), solution.pairs) for solution in solutions]),
     )
+
+
+def _average(parts: Sequence[tuple[int, Tensor | None]]) -> Tensor | None:
+    """The average over a batch from those over its parts, given with their sizes."""
+    weighted = [size * pairs for size, pairs in parts if pairs is not None]
+    return torch.stack(weighted).sum(0) / sum(size for size, _ in parts) if weighted else None

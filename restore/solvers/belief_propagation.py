@@ -1,0 +1,247 @@
+"""Belief propagation on bipartite binary machines, as matrix operations on log-odds (CRBM-BP, sec. 5, Alg. 1).
+
+A message is the log-odds it adds to the belief of its receiver. With the weight w of the edge and the cavity k of the
+sender (its belief without what came over this edge) a message is
+
+    sum-product    log (1 + e^(w + k)) - log (1 + e^k)
+    max-product    max(0, w + k) - max(0, k)
+    mixed-product  from hidden to visible units as sum-product; from visible to hidden ones w where the visible belief
+                   is positive, else 0: visible units are maximised over, hidden units are summed over.
+
+An iteration sends all messages from hidden to visible units and then all back; the alternation is what makes it settle.
+All messages start at 0. At the end the visible beliefs are refreshed once more, so that they answer the last hidden
+ones: then every pairwise belief agrees with the visible belief, and log Z needs the messages of one direction only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from restore.errors import InputError, UsageError
+from restore.priors import RBM
+from restore.solvers import bp_kernel
+from restore.solvers.loop import State, iterate
+from restore.solvers.solution import Solution, Status, concatenate
+from restore.units import Bernoulli, Units
+
+Kind = Literal["sum", "max", "mixed"]
+
+# Arrays of messages that an image takes in the plain form while a step is under way.
+ARRAYS = 8
+
+
+def message(weights: Tensor, cavity: Tensor, kind: Kind) -> Tensor:
+    """The message over edges with these weights from senders with these cavity log-odds, "mixed" meaning "sum".
+
+    Written so that a large cavity costs no digits: the first term is max(0, w + k) - max(0, k).
+    """
+    largest = torch.maximum(weights + cavity.clamp(max=0), -cavity.clamp(min=0))
+    if kind == "max":
+        return largest
+    return largest + torch.log1p(torch.exp(-(weights + cavity).abs())) - torch.log1p(torch.exp(-cavity.abs()))
+
+
+def sweep(
+    weights: Tensor, visible_own: Tensor, hidden_own: Tensor, hidden: Tensor, old: Tensor, kind: Kind, damping: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One iteration: visible log-odds (batch, D), hidden log-odds (batch, H), messages to hidden units (batch, D, H).
+
+    Args:
+        weights: (D, H).
+        visible_own, hidden_own: log-odds of the units' own fields, broadcastable to (batch, units).
+        hidden: log-odds of the hidden units before, (batch, H).
+        old: messages from visible to hidden units before, (batch, D, H).
+        kind, damping: as in `BeliefPropagation`.
+    """
+    received = message(weights, hidden[:, None, :] - old, kind)
+    visible = visible_own + received.sum(-1)
+    if kind == "mixed":
+        sent = torch.where(visible[:, :, None] > 0, weights, 0.0)
+    else:
+        sent = message(weights, visible[:, :, None] - received, kind)
+    if damping:
+        sent = torch.lerp(sent, old, damping)
+    return visible, hidden_own + sent.sum(-2), sent
+
+
+@lru_cache(maxsize=1)
+def _compiled_sweep() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
+    return torch.compile(sweep, dynamic=True)
+
+
+def sweep_for(device: torch.device) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
+    """`sweep` itself, or on an accelerator that has a compiler for it, fused into one kernel per direction."""
+    fusible = device.type == "cuda" and find_spec("triton") is not None
+    return _compiled_sweep() if fusible else sweep
+
+
+@dataclass(frozen=True)
+class BeliefPropagation:
+    """Settings of belief propagation.
+
+    Attributes:
+        kind: "sum" for marginals; "max" for the jointly most probable state; "mixed" for the most probable visible
+            state with the hidden units summed out.
+        max_iter: iteration limit per image.
+        tol: an image has converged when no mean moves by more than this in one iteration.
+        damping: share of the old messages, as log-odds, kept by those from visible to hidden units, in [0, 1).
+        max_memory: bytes that messages may take; larger batches are solved in parts.
+    """
+
+    kind: Kind = "sum"
+    max_iter: int = 1000
+    tol: float = 1e-3
+    damping: float = 0.0
+    max_memory: int = 2**31
+
+    def __post_init__(self) -> None:
+        if self.max_iter < 1:
+            raise UsageError(f"max_iter must be at least 1, not {self.max_iter}")
+        if not self.tol >= 0:
+            raise UsageError(f"tol must not be negative, not {self.tol}")
+        if not 0 <= self.damping < 1:
+            raise UsageError(f"damping must lie in [0, 1), not {self.damping}")
+
+        if self.max_memory < 1:
+            raise UsageError(f"max_memory must be at least 1 byte, not {self.max_memory}")
+
+    def init(self, machine: RBM, batch: int) -> State:
+        """No messages yet: means and log-odds are those of the units' own fields."""
+        visible, hidden = (_own(layer).expand(batch, -1) for layer in machine.layers)
+        messages = visible.new_zeros(batch, machine.weights.numel())
+        return torch.sigmoid(visible), torch.sigmoid(hidden), hidden.clone(), messages
+
+    def step(self, machine: RBM, state: State) -> State:
+        """One iteration on means of both layers, hidden log-odds, and the messages from visible to hidden units."""
+        _, _, hidden, flat = state
+        visible, hidden, sent = sweep_for(machine.weights.device)(
+            machine.weights,
+            _own(machine.visible),
+            _own(machine.hidden),
+            hidden,
+            flat.unflatten(-1, machine.weights.shape),
+            self.kind,
+            self.damping,
+        )
+        return torch.sigmoid(visible), torch.sigmoid(hidden), hidden, sent.flatten(1)
+
+    def solve(self, machine: RBM, *, pairs: bool = False) -> Solution:
+        """Iterate until every image has converged.
+
+        Args:
+            machine: a binary machine under evidence; its fields may have a batch dimension.
+            pairs: whether to average P(v_i = 1, h_j = 1) over the batch as well; sum-product only.
+
+        Returns:
+            The solution. `log_partition` is the Bethe estimate of log Z for "sum"; for "max" and "mixed" it is the log
+            of the unnormalised probability of the state found, hidden units maximised or summed over.
+
+        Raises:
+            UsageError: if `pairs` is asked of another kind, or the batch is empty.
+            InputError: if a single image exceeds `max_memory`.
+        """
+        if pairs and self.kind != "sum":
+            raise UsageError(f"pairwise beliefs come from sum-product, not from {self.kind}-product")
+        batch = max((len(own) for own in map(_own, machine.layers) if own.dim() == 2), default=1)
+        if 0 in (batch, *(len(own) for own in map(_own, machine.layers) if own.dim() == 2)):
+            raise UsageError("a batch of 0 images; give at least one")
+        fused = not self.damping and bp_kernel.fits(machine.weights)
+        memory = (bp_kernel.memory if fused else _plain_memory)(machine.weights, pairs)
+        if memory > self.max_memory:
+            raise InputError(
+                f"belief propagation with {' x '.join(map(str, machine.weights.shape))} units takes "
+                f"{memory / 2**20:.1f} MiB for one image, more than the limit of {self.max_memory / 2**20:.1f} MiB; "
+                "raise the limit (--max-memory)"
+            )
+        at_once = int(self.max_memory // memory)
+        if fused:
+            return self._fused(machine, batch, min(at_once, torch.get_num_threads()), pairs)
+        rows = torch.arange(batch, device=machine.weights.device).split(at_once)
+        return concatenate([self._plain(machine.rows(part), len(part), pairs) for part in rows])
+
+    def _plain(self, machine: RBM, batch: int, pairs: bool) -> Solution:
+        outcome = iterate(
+            self.step, machine, self.init(machine, batch), max_iter=self.max_iter, tol=self.tol, watched=2
+        )
+        _, hidden_means, hidden, flat = outcome.state
+        sent = flat.unflatten(-1, machine.weights.shape)
+        cavity = hidden[:, None, :] - sent
+        visible = _own(machine.visible) + message(machine.weights, cavity, self.kind).sum(-1)
+        means = torch.sigmoid(visible)
+        both = None
+        if pairs:
+            both = torch.einsum("nd,ndh->dh", means, torch.sigmoid(machine.weights + cavity)) / batch
+        log_z = self._log_probability(machine, means, hidden_means)
+        if log_z is None:
+            # log (1 + e^k) - log (1 + e^B) per edge is the message over a weight -r from a sender with log-odds B.
+            edges = message(-sent, hidden[:, None, :], "sum").sum((1, 2), dtype=torch.float64)
+            log_z = softplus(visible.double()).sum(-1) + softplus(hidden.double()).sum(-1) + edges
+        return _solution(means, hidden_means, both, log_z, outcome.iterations, outcome.residual, outcome.status)
+
+    def _fused(self, machine: RBM, batch: int, threads: int, pairs: bool) -> Solution:
+        visible, hidden = (_own(layer).expand(batch, -1) for layer in machine.layers)
+        sound = torch.isfinite(visible).all(-1) & torch.isfinite(hidden).all(-1)
+        found = bp_kernel.run(
+            machine.weights,
+            torch.where(sound[:, None], visible, 0.0),
+            torch.where(sound[:, None], hidden, 0.0),
+            kind=self.kind,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            threads=threads,
+            pairs=pairs,
+        )
+        status = torch.where(found.residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
+        log_z = self._log_probability(machine, found.visible, found.hidden)
+        log_z = found.log_partition if log_z is None else log_z
+        both = None if found.pairs is None else found.pairs / batch
+        if not bool(sound.all()):
+            broken = ~sound
+            status[broken] = int(Status.DIVERGED)
+            for values in (found.visible, found.hidden, found.residual, log_z):
+                values[broken] = torch.nan
+            both = None if both is None else torch.full_like(both, torch.nan)
+        return _solution(found.visible, found.hidden, both, log_z, found.iterations, found.residual, status)
+
+    def _log_probability(self, machine: RBM, visible: Tensor, hidden: Tensor) -> Tensor | None:
+        """Unnormalised log-probability of the most probable state, for the kinds that look for one."""
+        if self.kind == "sum":
+            return None
+        machine = machine.to(torch.float64)
+        state = (visible > 0.5).double()
+        if self.kind == "mixed":
+            return -machine.free_energy(state)
+        return -machine.energy((state, (hidden > 0.5).double()))
+
+
+def _own(layer: Units) -> Tensor:
+    """Log-odds of binary units by themselves."""
+    if not isinstance(layer, Bernoulli):
+        raise UsageError(f"belief propagation is for binary units, not for {type(layer).__name__}")
+    return layer.bias
+
+
+def _plain_memory(weights: Tensor, pairs: bool) -> int:
+    return ARRAYS * max(1, weights.numel()) * weights.element_size()
+
+
+def _solution(
+    visible: Tensor,
+    hidden: Tensor,
+    pairs: Tensor | None,
+    log_partition: Tensor,
+    iterations: Tensor,
+    residual: Tensor,
+    status: Tensor,
+) -> Solution:
+    means = (visible, hidden)
+    variances = tuple(mean * (1 - mean) for mean in means)
+    return Solution(means, variances, log_partition, iterations, residual, status, pairs)

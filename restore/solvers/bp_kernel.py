@@ -1,0 +1,190 @@
+"""The fused kernel of belief propagation for processors: built on first use, where there is a C compiler.
+
+Where there is none, or the kernel does not fit the machine at hand, `BeliefPropagation` runs its plain form.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+SOURCE = Path(__file__).with_suffix(".c")
+KINDS = {"sum": 0, "max": 1, "mixed": 2}
+
+# Above this a weight's odds and a belief's cannot be multiplied in single precision; see the kernel.
+LARGEST_WEIGHT = 30.0
+
+# Floats in a vector of the kernel, and bytes to which its arrays are aligned.
+LANES, ALIGNMENT = 16, 64
+
+# The field of hidden units that only fill up a vector.
+OFF = -1000.0
+
+# Products of messages stay below this, in nats, before their exponents are moved.
+HEADROOM = 80.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the kernel returns: see `restore.solvers.Solution`; `pairs` is a sum over the batch."""
+
+    visible: Tensor
+    hidden: Tensor
+    pairs: Tensor | None
+    log_partition: Tensor
+    iterations: Tensor
+    residual: Tensor
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The kernel, built if need be; None where that is impossible."""
+    compilers = (shutil.which(name) for name in (os.environ.get("CC", "cc"), "cc", "gcc", "clang"))
+    compiler = next((found for found in compilers if found), None)
+    if compiler is None:
+        return None
+    for options in (["-O3", "-march=native"], ["-O3"]):
+        try:
+            return ctypes.CDLL(str(_built(compiler, options)))
+        except (OSError, subprocess.SubprocessError):
+            continue
+    return None
+
+
+def _built(compiler: str, options: list[str]) -> Path:
+    """The shared library in the user's cache, under a name that says what it was built from, by what and for what."""
+    import platformdirs
+
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=True, timeout=60).stdout
+    digest = hashlib.sha256(SOURCE.read_bytes() + version + " ".join([compiler, *options, _processor()]).encode())
+    folder = Path(platformdirs.user_cache_dir("restore")) / "kernels"
+    target = folder / f"{SOURCE.stem}-{digest.hexdigest()[:32]}.so"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            made = Path(place) / target.name
+            command = [compiler, *options, "-std=gnu11", "-shared", "-fPIC", "-o", str(made), str(SOURCE), "-lm"]
+            subprocess.run(command, capture_output=True, check=True, timeout=300)
+            made.replace(target)
+    return target
+
+
+def _processor() -> str:
+    """What `-march=native` depends on."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return f"{platform.machine()} {platform.processor()} {flags}"
+
+
+def fits(weights: Tensor) -> bool:
+    """Whether the kernel can be used for a machine with these weights."""
+    suits = weights.device.type == "cpu" and weights.dtype == torch.float32 and weights.numel() > 0
+    return suits and float(weights.abs().max()) <= LARGEST_WEIGHT and library() is not None
+
+
+def memory(weights: Tensor, pairs: bool) -> int:
+    """Bytes the kernel takes per thread, whatever the size of the batch."""
+    visible, hidden = weights.shape
+    return 4 * (_work(visible, _padded(hidden)) + pairs * visible * _padded(hidden))
+
+
+def run(
+    weights: Tensor,
+    visible_fields: Tensor,
+    hidden_fields: Tensor,
+    *,
+    kind: str,
+    max_iter: int,
+    tol: float,
+    threads: int,
+    pairs: bool,
+) -> Found:
+    """Solve a batch; images are divided among threads.
+
+    Args:
+        weights: (D, H), float32, for which `fits` holds.
+        visible_fields: (batch, D), finite.
+        hidden_fields: (batch, H), finite.
+        kind, max_iter, tol: as in `BeliefPropagation`.
+        threads: at most this many.
+        pairs: whether to sum P(v = h = 1) over the batch.
+    """
+    kernel = library()
+    assert kernel is not None
+    (visible, hidden), batch = weights.shape, len(visible_fields)
+    padded = _padded(hidden)
+    exponentials = _aligned(visible, padded)
+    torch.exp(pad(weights, (0, padded - hidden)), out=exponentials)
+    fields = visible_fields.contiguous(), pad(hidden_fields, (0, padded - hidden), value=OFF).contiguous()
+    means, answers = torch.empty(batch, visible), torch.empty(batch, padded)
+    residual, iterations = torch.empty(batch), torch.empty(batch, dtype=torch.int64)
+    log_z = torch.empty(batch, dtype=torch.float64)
+    every = max(1, min(16, int(HEADROOM / max(float(weights.abs().max()), 1e-3))))
+
+    def part(first: int, last: int) -> Tensor | None:
+        work = _aligned(1, _work(visible, padded))
+        found = _aligned(visible, padded).zero_() if pairs else None
+        kernel.bp_solve(
+            _at_row(exponentials, 0),
+            _at_row(fields[0], first),
+            _at_row(fields[1], first),
+            ctypes.c_int64(last - first),
+            ctypes.c_int64(visible),
+            ctypes.c_int64(padded // LANES),
+            ctypes.c_int(KINDS[kind]),
+            ctypes.c_int(max_iter),
+            ctypes.c_float(tol),
+            ctypes.c_int(every),
+            _at_row(work, 0),
+            _at_row(means, first),
+            _at_row(answers, first),
+            _at_row(found, 0),
+            _at_row(log_z, first),
+            _at_row(iterations, first),
+            _at_row(residual, first),
+        )
+        return found
+
+    shares = torch.arange(batch).tensor_split(max(1, min(threads, batch)))
+    bounds = [(int(share[0]), int(share[-1]) + 1) for share in shares]
+    if len(bounds) == 1:
+        sums = [part(*bounds[0])]
+    else:
+        with ThreadPoolExecutor(len(bounds)) as pool:
+            sums = list(pool.map(lambda pair: part(*pair), bounds))
+    both = torch.stack([value[:, :hidden] for value in sums if value is not None]).sum(0) if pairs else None
+    return Found(means, answers[:, :hidden], both, log_z, iterations, residual)
+
+
+def _work(visible: int, padded: int) -> int:
+    """Floats of working memory; see the kernel."""
+    return visible * padded + 2 * visible + 8 * padded
+
+
+def _padded(hidden: int) -> int:
+    return -(-hidden // LANES) * LANES
+
+
+def _aligned(rows: int, columns: int) -> Tensor:
+    """An uninitialised matrix whose memory starts where the kernel's vectors may."""
+    buffer = torch.empty(rows * columns + ALIGNMENT // 4)
+    offset = (-buffer.data_ptr() % ALIGNMENT) // 4
+    return buffer[offset : offset + rows * columns].view(rows, columns)
+
+
+def _at_row(values: Tensor | None, row: int) -> ctypes.c_void_p:
+    return ctypes.c_void_p(0 if values is None else values[row:].data_ptr())
