@@ -243,8 +243,8 @@ def train(
     shape = (grey.shape[1], grey.shape[2])
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary if run is None else run)
-        prior = train_prior(recipe, data, shape, folder, fingerprint=dataset.fingerprint, resume=resume)
-    return Restorer(Engine.of(prior, pick_device(device)))
+        trained = train_prior(recipe, data, shape, folder, fingerprint=dataset.fingerprint, resume=resume)
+    return Restorer(Engine.of(trained.prior, pick_device(device)))
 
 
 def _recipe(

@@ -13,6 +13,9 @@ from restore.errors import ModelError, UsageError
 
 FORMAT = 1
 
+# Kinds of machine: an RBM, and one whose fields follow from an observed image.
+FAMILIES = ("rbm", "crbm")
+
 
 @dataclass(frozen=True)
 class Inference:
@@ -24,13 +27,14 @@ class Inference:
         tol: a start has converged when no mean moves by more than this in one iteration.
         damping: share of the old value kept at each update, in [0, 1).
         modes: how many of its own modes the prior carries as possible starts.
-        starts: starts per image: the pointwise estimate, and the modes nearest to the evidence.
+        starts: starts per image: the pointwise estimate, and the modes nearest to the evidence. 0 leaves the start to
+            the solver; belief propagation has no other way.
         trust: mean strength of the evidence, in log-odds per pixel, from which on log Z decides in full between
             solutions. Under weaker evidence their weight is exp(log Z) to a power in proportion: what tells solutions
             apart then is mostly the prior's own log Z, whose error is of the order of the differences.
     """
 
-    solver: Literal["tap", "mean_field"] = "tap"
+    solver: Literal["tap", "mean_field", "sum_product", "max_product", "mixed_product"] = "tap"
     max_iter: int = 1000
     tol: float = 1e-2
     damping: float = 0.3
@@ -39,8 +43,12 @@ class Inference:
     trust: float = 1.5
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1 or self.starts < 1:
-            raise UsageError(f"max_iter and starts must be at least 1, not {self.max_iter} and {self.starts}")
+        if self.max_iter < 1:
+            raise UsageError(f"max_iter must be at least 1, not {self.max_iter}")
+        if self.starts < 0 or (self.starts == 0 and self.modes):
+            raise UsageError(f"starts must not be negative, and 0 only without modes, not {self.starts}")
+        if self.solver.endswith("_product") and self.starts:
+            raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
         if not self.trust > 0:
             raise UsageError(f"trust must be positive, not {self.trust}")
         if self.modes < 0:
@@ -63,6 +71,8 @@ class Description:
         recipe: SHA-256 of the recipe.
         inference: its solver.
         family, visible, hidden_type: kind of machine and of its units.
+        task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others, which are told how
+            an image was damaged.
         licence: under which its weights are given.
     """
 
@@ -78,10 +88,30 @@ class Description:
     visible: str = "bernoulli"
     hidden_type: str = "bernoulli"
     licence: str = "Apache-2.0"
+    task: str = ""
 
     @property
     def pixels(self) -> int:
         return self.image_shape[0] * self.image_shape[1]
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the prior answers to a damaged image alone, without being told of a channel."""
+        return self.family == "crbm"
+
+    def check_told(self, told: bool) -> None:
+        """Refuse to be told of the damage by a flip probability or a mask, or not to be, as the kind of prior is.
+
+        Raises:
+            UsageError: if a conditional prior is told, or another one is not.
+        """
+        if self.conditional and told:
+            raise UsageError(
+                f"{self.name} has learnt to undo {self.task} from the damaged image alone: `restore denoise` without "
+                "--p and without a mask; for other damage choose another model"
+            )
+        if not self.conditional and not told:
+            raise UsageError("p is missing; give the probability that a pixel is inverted, such as --p 0.1 (or p=0.1)")
 
     def to_header(self) -> dict[str, str]:
         """Metadata of a safetensors header: texts only."""
@@ -115,7 +145,7 @@ class Description:
             )
             if list(about.image_shape) != shape or min(*shape, about.hidden) < 1 or not 0 <= about.threshold < 255:
                 raise ValueError(f"{about.hidden} hidden units, images of shape {shape}, threshold {about.threshold}")
-            if (about.family, about.visible, about.hidden_type) != ("rbm", "bernoulli", "bernoulli"):
+            if about.family not in FAMILIES or (about.visible, about.hidden_type) != ("bernoulli", "bernoulli"):
                 raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
             return about
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:

@@ -6,7 +6,6 @@ line bring images to that form and back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +16,8 @@ from restore.channels import Channel
 from restore.devices import pick_device
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
-from restore.solvers import FIXED_POINTS, SeveralStarts, Solution
+from restore.priors import RBM, ConditionalRBM
+from restore.solvers import FIXED_POINTS, BeliefPropagation, LayeredMap, SeveralStarts, Solution
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes
 from restore.units import Bernoulli
@@ -35,19 +35,21 @@ class Engine:
     Attributes:
         trained: the prior and what it carries.
         device: where to compute.
+        max_memory: bytes that messages of belief propagation may take; None for the solver's own limit.
     """
 
     trained: TrainedPrior
     device: torch.device
+    max_memory: int | None = None
 
     @classmethod
-    def load(cls, model: str, device: str = "auto") -> Engine:
+    def load(cls, model: str, device: str = "auto", max_memory: int | None = None) -> Engine:
         """A published or user-trained prior by name or path; see `restore.zoo.find` for the errors."""
         where = pick_device(device)
-        return cls.of(load(find(model)), where)
+        return cls.of(load(find(model)), where, max_memory)
 
     @classmethod
-    def of(cls, trained: TrainedPrior, device: torch.device) -> Engine:
+    def of(cls, trained: TrainedPrior, device: torch.device, max_memory: int | None = None) -> Engine:
         """A prior moved to a device."""
         moved = replace(
             trained,
@@ -55,37 +57,46 @@ class Engine:
             pixel_means=trained.pixel_means.to(device),
             modes=trained.modes.to(device),
         )
-        return cls(moved, device)
+        return cls(moved, device, max_memory)
 
     @cached_property
-    def solver(self) -> SeveralStarts:
+    def solver(self) -> LayeredMap | BeliefPropagation:
+        """The fixed point that the prior restores with."""
         settings = self.trained.description.inference
-        fixed_point = FIXED_POINTS[settings.solver]
-        return SeveralStarts(fixed_point(max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping))
+        made = FIXED_POINTS[settings.solver](max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping)
+        if isinstance(made, BeliefPropagation) and self.max_memory is not None:
+            return replace(made, max_memory=self.max_memory)
+        return made
 
-    def restore(
-        self, observed: Tensor, channel: Channel, advance: Callable[[int], None] = lambda done: None
-    ) -> Solution:
-        """Posterior marginals of images seen through a channel.
+    @property
+    def several_starts(self) -> SeveralStarts:
+        """The solver, from starts of one's own; belief propagation has none."""
+        if isinstance(self.solver, BeliefPropagation):
+            raise UsageError(f"{self.trained.description.name}: belief propagation has one start only; give no other")
+        return SeveralStarts(self.solver)
+
+    def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
+        """Posterior marginals of damaged images.
 
         Args:
             observed: binary images (N, D), on any device; N at least 1.
-            channel: how they were damaged.
-            advance: told after each batch how many images are done.
+            channel: how they were damaged; None for a conditional prior, which has learnt that.
 
         Returns:
             The solution, on the engine's device; `means[0]` is the probability of ink of each pixel.
 
         Raises:
-            UsageError: if the images have another number of pixels than the prior, or there are none.
-            InputError: if one image alone does not fit into the device's memory.
+            UsageError: if the images have another number of pixels than the prior, or there are none; if a channel is
+                given to a conditional prior, or none to another one.
+            InputError: if one image alone does not fit into the device's memory, or `max_memory`.
         """
         if observed.dim() != 2 or observed.shape[1] != self.trained.description.pixels or not len(observed):
             expected = self.trained.description.pixels
             raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {expected})")
-        evidence = channel.evidence(observed)
+        self.trained.description.check_told(channel is not None)
+        evidence = Fields(observed) if channel is None else channel.evidence(observed)
         done: list[Solution] = []
-        first, size = 0, max(1, ROWS[self.device.type] // self.trained.description.inference.starts)
+        first, size = 0, max(1, ROWS[self.device.type] // max(1, self.trained.description.inference.starts))
         with torch.inference_mode():
             while first < len(observed):
                 try:
@@ -99,16 +110,23 @@ class Engine:
                     size //= 2
                     continue
                 first += size
-                advance(min(first, len(observed)))
         return concatenate(done)
 
+    def machine_under(self, evidence: Fields) -> RBM:
+        """The prior under evidence (batch, D); that of a conditional prior is the observed image as it is."""
+        prior = self.trained.machine
+        evidence = Fields(evidence.linear.to(prior.weights), evidence.quadratic.to(prior.weights))
+        return prior.given(evidence.linear) if isinstance(prior, ConditionalRBM) else prior.tilt(evidence)
+
     def _solve(self, evidence: Fields) -> Solution:
-        like = self.trained.machine.weights
-        evidence = Fields(evidence.linear.to(like), evidence.quadratic.to(like))
-        machine = self.trained.machine.tilt(evidence)
+        settings = self.trained.description.inference
+        machine = self.machine_under(evidence)
+        if not settings.starts:
+            return self.solver.solve(machine)
+        evidence = Fields(evidence.linear.to(machine.weights), evidence.quadratic.to(machine.weights))
         strength = evidence.linear.abs().mean(-1)
-        power = (strength / self.trained.description.inference.trust).clamp(max=1)
-        return self.solver.solve(machine, self.starts(evidence), power)
+        power = (strength / settings.trust).clamp(max=1)
+        return self.several_starts.solve(machine, self.starts(evidence), power)
 
     def starts(self, evidence: Fields) -> Tensor:
         """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence.

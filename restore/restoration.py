@@ -5,7 +5,7 @@ Shared by the Python interface and the command line, which differ only in how im
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,27 +56,27 @@ def restore_pictures(
     hidden: Sequence[np.ndarray] | None = None,
     fit: Fit = "error",
     invert: bool = False,
-    advance: Callable[[int], None] = lambda done: None,
 ) -> tuple[list[Restored], Solution]:
-    """Restore pictures with a known flip probability, a known mask, or both.
+    """Restore pictures with a known flip probability, a known mask, or both; or with a prior that has learnt which.
 
     Args:
         engine: the prior.
         pixels: grey values in [0, 1], each (H, W).
-        p: flip probability in [0, 1], for all pixels or per pixel (H, W); None if pixels are exact.
+        p: flip probability in [0, 1], for all pixels or per pixel (H, W); None if visible pixels are exact.
         hidden: per picture the pixels to fill, boolean (H, W); None if there are none.
         fit: what to do with pictures of another size than the prior's: refuse, or resize them and the result.
         invert: black on white pictures for a prior of white on black ones, or the other way round.
-        advance: told how many pictures are done.
 
     Returns:
         The restored pictures, and the solution for all of them at the prior's size.
 
     Raises:
-        UsageError: if p is no probability, or is given per pixel for another size than the prior's.
+        UsageError: if p is no probability, or is given per pixel for another size than the prior's; if a conditional
+            prior is given p or a mask, or another prior neither.
         ModelError: if a picture does not have the prior's size and `fit` is "error".
     """
     about = engine.trained.description
+    about.check_told(p is not None or hidden is not None)
     shape = about.image_shape
     if hasattr(p, "__array__"):
         p = np.asarray(p, dtype=np.float64)
@@ -92,8 +92,8 @@ def restore_pictures(
         small.append((to_binary(shrunk, about.threshold / 255), covered))
     observed = torch.from_numpy(np.stack([ink for ink, _ in small])).flatten(1).float()
     masks = torch.from_numpy(np.stack([mask for _, mask in small])).flatten(1)
-    channel = channel_of(p, masks if hidden is not None else None)
-    solution = engine.restore(observed, channel, advance)
+    channel = None if about.conditional else channel_of(p, masks if hidden is not None else None)
+    solution = engine.restore(observed, channel)
     upside_down = polarity_gain(observed, masks, engine.trained.pixel_means.cpu()) > INVERTED
     restored = []
     for index, values in enumerate(pixels):

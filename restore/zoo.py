@@ -20,7 +20,7 @@ from restore.files import write_atomically
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from restore.priors import RBM
+    from restore.priors import RBM, ConditionalRBM
 
 WEIGHTS = "weights.safetensors"
 CARD = "card.md"
@@ -32,13 +32,13 @@ class TrainedPrior:
 
     Attributes:
         description: its header.
-        machine: the binary RBM.
+        machine: the binary RBM, or conditional RBM.
         pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
         modes: some of the prior's own modes, binary, (modes, D).
     """
 
     description: Description
-    machine: RBM
+    machine: RBM | ConditionalRBM
     pixel_means: Tensor
     modes: Tensor
 
@@ -115,7 +115,7 @@ def load(folder: Path) -> TrainedPrior:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from restore.priors import RBM
+    from restore.priors import RBM, ConditionalRBM
 
     description = describe(folder)
     path = folder / WEIGHTS
@@ -131,6 +131,8 @@ def load(folder: Path) -> TrainedPrior:
         "pixel_means": (pixels,),
         "modes": (description.inference.modes, (pixels + 7) // 8),
     }
+    if description.conditional:
+        shapes |= {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
     found = {name: tuple(value.shape) for name, value in stored.items()}
     if found != shapes:
         wrong = sorted(name for name in found.keys() | shapes.keys() if found.get(name) != shapes.get(name))
@@ -147,12 +149,9 @@ def load(folder: Path) -> TrainedPrior:
     if packed.dtype != torch.uint8:
         raise ModelError(f"{shown(path)}: modes are not packed bits; get the file again")
     bits = np.unpackbits(packed.numpy(), axis=1, count=pixels)
-    return TrainedPrior(
-        description,
-        RBM.binary(values["weights.0"], values["units.0.bias"], values["units.1.bias"]),
-        values["pixel_means"],
-        torch.from_numpy(bits).float(),
-    )
+    rbm = RBM.binary(values["weights.0"], values["units.0.bias"], values["units.1.bias"])
+    machine = ConditionalRBM(rbm, values["inputs.0"], values["inputs.1"]) if description.conditional else rbm
+    return TrainedPrior(description, machine, values["pixel_means"], torch.from_numpy(bits).float())
 
 
 def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError] = OutputError) -> None:
@@ -165,16 +164,9 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
     import torch
     from safetensors.torch import save as to_bytes
 
-    weights = prior.machine.weights.cpu()
-    half = weights.half()
     bits = np.packbits(prior.modes.cpu().numpy().astype(bool), axis=1)
-    tensors = {
-        "weights.0": (half if torch.equal(half.float(), weights) else weights).contiguous(),
-        "units.0.bias": prior.machine.visible.parameters["bias"].cpu().contiguous(),
-        "units.1.bias": prior.machine.hidden.parameters["bias"].cpu().contiguous(),
-        "pixel_means": prior.pixel_means.cpu().contiguous(),
-        "modes": torch.from_numpy(bits),
-    }
+    tensors = {name: _compact(value.cpu()) for name, value in prior.machine.parameters.items()}
+    tensors |= {"pixel_means": prior.pixel_means.cpu().contiguous(), "modes": torch.from_numpy(bits)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
@@ -185,12 +177,21 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
     write_atomically(folder / CARD, card.encode(), error)
 
 
+def _compact(values: Tensor) -> Tensor:
+    """Matrices in float16 where that holds them exactly; everything else as it is."""
+    half = values.half()
+    fits = values.dim() == 2 and bool((half.float() == values).all())
+    return (half if fits else values).contiguous()
+
+
 # The published prior that `auto` takes where several know the image's size.
 PREFERRED = "tap-mnist"
 
 
 def auto(image_shape: tuple[int, ...]) -> str:
     """The name of the prior to use for images of a size: the preferred one if it fits, else the only one that does.
+
+    Conditional priors are not considered: each undoes one kind of damage, which nobody but the user knows.
 
     Raises:
         ModelError: if no prior, or more than one, knows images of this size.
@@ -206,8 +207,9 @@ def auto(image_shape: tuple[int, ...]) -> str:
 
 
 def _knows(folder: Path, image_shape: tuple[int, ...]) -> bool:
-    """Whether a prior is for images of a size; a damaged one is for none."""
+    """Whether a prior is for images of a size and any damage; one whose file is damaged is for none."""
     try:
-        return describe(folder).image_shape == image_shape
+        about = describe(folder)
+        return about.image_shape == image_shape and not about.conditional
     except ModelError:
         return False

@@ -30,18 +30,21 @@ ROOMS: dict[str, str] = {
     "priors": "errors fields units",
     "solvers": "errors fields units priors",
     "channels": "errors fields",
+    "tasks": "errors channels",
     "zoo": "errors files description priors",
-    "learning": "errors files progress description fields units priors solvers channels zoo",
+    "learning": "errors files progress description fields units priors solvers channels tasks zoo",
     "images": "errors",
     "kinds": "errors images",
     "outputs": "errors images",
     "data": "errors files images outputs",
-    "engine": "errors devices fields units solvers channels zoo",
-    "evaluation": "errors channels solvers engine",
+    "engine": "errors devices fields units priors solvers channels zoo",
+    "evaluation": "errors description channels solvers tasks engine",
     "restoration": "errors solvers channels images engine",
     "api": "errors devices solvers channels zoo learning images kinds data engine restoration",
     "__init__": "errors api",
-    "cli": "errors files progress devices channels zoo learning images outputs data evaluation engine restoration",
+    "cli": (
+        "errors files progress devices channels tasks zoo learning images outputs data evaluation engine restoration"
+    ),
 }
 
 # What is no part of the package: data it produces and consumes, and what is written about it.

@@ -12,7 +12,7 @@ from restore.data import binarise
 from restore.errors import UsageError
 from restore.evaluation.baselines import BASELINES, Median, NearestNeighbours, PointwiseEstimate, baseline
 from restore.evaluation.evaluate import evaluate
-from restore.evaluation.tasks import parse_task
+from restore.tasks import parse_task
 
 SHAPE = (5, 7)
 SIZE = SHAPE[0] * SHAPE[1]

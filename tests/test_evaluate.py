@@ -14,7 +14,7 @@ from torch import Tensor
 from restore.channels import BitFlip, Channel
 from restore.errors import ModelError, UsageError
 from restore.evaluation.evaluate import Report, Restorer, evaluate
-from restore.evaluation.tasks import parse_task
+from restore.tasks import parse_task
 
 SHAPE = (8, 9)
 TRUTH = (torch.rand(40, 72, generator=torch.Generator().manual_seed(0)) < 0.3).float()

@@ -29,7 +29,8 @@ from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint, differences, locked, newest
 from restore.learning.contract import LearnerState, Step
 from restore.learning.contrastive import ContrastiveDivergence
-from restore.learning.fit import Stopped, fit, initial_prior, pixel_means, scheduled_rate, seconds_spent
+from restore.learning.course import CleanImages, initial_prior, pixel_means
+from restore.learning.fit import Stopped, fit, scheduled_rate, seconds_spent
 from restore.learning.pipeline import train
 from restore.learning.recipe import Data, Optimizer, PriorShape, Recipe, Training
 from restore.learning.tap_likelihood import TAPLikelihood
@@ -75,7 +76,9 @@ def recipe_of(learner: Any = "pcd", optimizer: str | Optimizer = "sgd", **change
 
 
 def run(recipe: Recipe, folder: Path, resume: bool = False, images: Tensor = IMAGES, **options: Any) -> RBM:
-    return fit(recipe, images, folder, fingerprint=options.pop("fingerprint", "data"), resume=resume, **options)
+    return fit(
+        recipe, CleanImages(images), folder, fingerprint=options.pop("fingerprint", "data"), resume=resume, **options
+    ).prior
 
 
 def bits(prior: RBM) -> dict[str, bytes]:

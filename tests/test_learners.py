@@ -16,7 +16,7 @@ from restore.errors import UsageError
 from restore.learning.centring import FORGETTING, centred, follow
 from restore.learning.contract import Gradient, Learner
 from restore.learning.contrastive import ContrastiveDivergence
-from restore.learning.fit import initial_prior
+from restore.learning.course import initial_prior
 from restore.learning.modes import own_modes
 from restore.learning.statistics import clamped, difference
 from restore.learning.tap_likelihood import TAPLikelihood

@@ -18,8 +18,8 @@ from restore.engine import Engine
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate
 from restore.evaluation.metrics import matthews
-from restore.evaluation.tasks import parse_task
 from restore.learning.recipe import read_recipe
+from restore.tasks import parse_task
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = sorted(path.parent for path in (ROOT / "models").glob(f"*/{zoo.WEIGHTS}"))

@@ -10,7 +10,7 @@ import torch
 
 from restore.channels import BitFlip, Occlusion
 from restore.errors import UsageError
-from restore.evaluation.tasks import Flip, Patch, parse_task
+from restore.tasks import Flip, Patch, parse_task
 
 SHAPE = (6, 9)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.outputs import expand, plan
 from restore.progress import progress
+from restore.zoo import auto, describe, find
 
 if TYPE_CHECKING:
     from restore.engine import Engine
@@ -46,6 +48,10 @@ MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per image on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Memory for the messages of belief propagation, such as 500M or 4G [2G]."),
+]
 
 # Images read, restored and written together: what a stopped batch may have to do again.
 CHUNK = 64
@@ -70,6 +76,7 @@ class Settings:
     json: bool
     quiet: bool
     device: str
+    max_memory: str | None
 
 
 @dataclass(frozen=True)
@@ -125,16 +132,21 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
     """
     if settings.max_pixels < 1:
         raise UsageError(f"--max-pixels must be at least 1, not {settings.max_pixels}")
+    memory = memory_size(settings.max_memory)
+    if settings.model != "auto":
+        # The header alone says whether the prior wants to be told of the damage.
+        describe(find(settings.model)).check_told(p is not None or masks is not None)
+    elif p is None and masks is None:
+        raise UsageError("--p is missing; give the probability that a pixel is inverted, such as --p 0.1")
     jobs = _jobs(inputs, settings, masks)
     failures = Failures(settings.json, many=len(jobs) > 1)
     # torch loads here, after everything that can be refused without it has been.
     from restore.engine import Engine
-    from restore.zoo import auto
 
     engines: dict[str, Engine] = {}
     if settings.model != "auto":
         # A model that cannot be had fails the whole command, before an image is read.
-        engines[settings.model] = Engine.load(settings.model, settings.device)
+        engines[settings.model] = Engine.load(settings.model, settings.device, memory)
     with progress("restored", len(jobs), quiet=settings.quiet or len(jobs) == 1) as meter:
         for first in range(0, len(jobs), CHUNK):
             loaded = []
@@ -146,7 +158,7 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
                 with failures.of(item.job.source):
                     name = auto(item.picture.levels.shape) if settings.model == "auto" else settings.model
                     if name not in engines:
-                        engines[name] = Engine.load(name, settings.device)
+                        engines[name] = Engine.load(name, settings.device, memory)
                     _check_size(item, engines[name], settings)
                     by_model.setdefault(name, []).append(item)
             for name, items in by_model.items():
@@ -284,6 +296,7 @@ def _report(
                 "output": shown(item.job.target),
                 "model": engine.trained.description.name,
                 "channel": {"p": p, "mask": None if item.job.mask is None else shown(str(item.job.mask))},
+                "learnt": engine.trained.description.task or None,
                 "iterations": result.iterations,
                 "converged": result.status == 0,
                 "status": result.status.sentence,
@@ -296,6 +309,17 @@ def _report(
 
 def print_json(record: dict[str, Any]) -> None:
     print(json.dumps(record), flush=True)
+
+
+def memory_size(text: str | None) -> int | None:
+    """Bytes in a text such as 500M, 4G or 2GiB; None for None."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    size = int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else 0
+    if size < 1:
+        raise UsageError(f"--max-memory {shown(text)} is no size; give one such as 500M or 4G")
+    return size
 
 
 def check_probability(p: float) -> None:

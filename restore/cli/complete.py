@@ -35,11 +35,25 @@ def complete(
     json: batch.Json = False,
     quiet: batch.Quiet = False,
     device: batch.Device = "auto",
+    max_memory: batch.MaxMemory = None,
 ) -> None:
     """Fill the pixels under a mask."""
     if p is not None:
         batch.check_probability(p)
     settings = batch.Settings(
-        model, output, overwrite, skip_existing, fit, invert, soft, uncertainty, frame, max_pixels, json, quiet, device
+        model,
+        output,
+        overwrite,
+        skip_existing,
+        fit,
+        invert,
+        soft,
+        uncertainty,
+        frame,
+        max_pixels,
+        json,
+        quiet,
+        device,
+        max_memory,
     )
     batch.run(images, settings, p, mask)

@@ -36,10 +36,10 @@ def corrupt(
 
     from restore.channels import Occlusion
     from restore.errors import UsageError, shown
-    from restore.evaluation.tasks import parse_task
     from restore.files import write_atomically
     from restore.images import Picture, check_format, encode, format_of, read_picture
     from restore.outputs import expand, plan
+    from restore.tasks import parse_task
 
     damage = parse_task(task)
     if mask_output is not None and damage.mask is None:

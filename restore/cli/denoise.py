@@ -14,7 +14,12 @@ EXAMPLE = "Example:  restore denoise noisy.png --model tap-mnist --p 0.1"
 
 def denoise(
     images: batch.Images,
-    p: Annotated[float | None, typer.Option(help="Probability that a pixel is inverted, in [0, 1].")] = None,
+    p: Annotated[
+        float | None,
+        typer.Option(
+            help="Probability that a pixel is inverted, in [0, 1]; not for crbm models, which have learnt it."
+        ),
+    ] = None,
     model: batch.Model = "auto",
     output: batch.Output = None,
     overwrite: batch.Overwrite = False,
@@ -28,14 +33,25 @@ def denoise(
     json: batch.Json = False,
     quiet: batch.Quiet = False,
     device: batch.Device = "auto",
+    max_memory: batch.MaxMemory = None,
 ) -> None:
-    """Remove flipped pixels from images."""
-    from restore.errors import UsageError
-
-    if p is None:
-        raise UsageError("--p is missing; give the probability that a pixel is inverted, such as --p 0.1")
-    batch.check_probability(p)
+    """Remove flipped pixels from images, or with a crbm model the damage that it was trained on."""
+    if p is not None:
+        batch.check_probability(p)
     settings = batch.Settings(
-        model, output, overwrite, skip_existing, fit, invert, soft, uncertainty, frame, max_pixels, json, quiet, device
+        model,
+        output,
+        overwrite,
+        skip_existing,
+        fit,
+        invert,
+        soft,
+        uncertainty,
+        frame,
+        max_pixels,
+        json,
+        quiet,
+        device,
+        max_memory,
     )
     batch.run(images, settings, p)

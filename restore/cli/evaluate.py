@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from restore.cli import batch
+
 EXAMPLE = "Example:  restore evaluate tap-mnist --data mnist --task flip:0.1 --n 1000 --json"
 
 
@@ -31,13 +33,14 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notes.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
+    max_memory: batch.MaxMemory = None,
 ) -> None:
     """Damage images, restore them, and compare with the truth."""
     import sys
 
     from restore.errors import ModelError, UsageError
     from restore.evaluation.baselines import BASELINES, baseline
-    from restore.evaluation.tasks import parse_task
+    from restore.tasks import parse_task
 
     if n is not None and n < 1:
         raise UsageError(f"--n must be at least 1, not {n}")
@@ -48,8 +51,9 @@ def evaluate(
     from restore.data import binarise, load, overlap
     from restore.engine import Engine
     from restore.evaluation.evaluate import evaluate as score
+    from restore.evaluation.evaluate import restorer_of, task_of, unmasked
 
-    engine = None if model in BASELINES else Engine.load(model, device)
+    engine = None if model in BASELINES else Engine.load(model, device, batch.memory_size(max_memory))
     if threshold is None:
         threshold = 127 if engine is None else engine.trained.description.threshold
     dataset = load(data, split=split, root=data_root)
@@ -73,7 +77,11 @@ def evaluate(
             raise ModelError(
                 f"{data}: images of shape {shape} do not fit {about.name}, which knows {about.image_shape}"
             )
-        report = score(
-            lambda y, channel: engine.restore(y, channel).means[0], truth, damage, shape, generator, grey=soft
-        )
+        if about.conditional:
+            if mask == "known":
+                raise UsageError(f"{about.name} sees the damaged image alone; leave --mask known away")
+            damage = unmasked(damage)
+            if str(damage) != str(task_of(about)) and not quiet:
+                print(f"{model}: was trained to undo {about.task}, not {damage}", file=sys.stderr)
+        report = score(restorer_of(engine), truth, damage, shape, generator, grey=soft)
     print(report.as_json() if json else report.as_text())

@@ -50,12 +50,16 @@ def study(
         raise UsageError("the figure of this study needs matplotlib; pip install matplotlib")
     published = zoo.published_folder()
     names = models or sorted(folder.name for folder in zoo.folders() if folder.parent == published)
-    engines = {model: Engine.load(model, device) for model in names}
-    truth = torch.from_numpy(binarise(load("mnist", split="test", root=data_root).images))
     if name == "scores":
-        for model, engine in engines.items():
+        for model in names:
+            engine = Engine.load(model, device)
+            about = engine.trained.description
+            truth = torch.from_numpy(binarise(load(about.data, split="test", root=data_root).images, about.threshold))
             _score(zoo.find(model), engine, truth, n, seed)
         return
+    engines = {model: Engine.load(model, device) for model in names}
+    engines = {model: engine for model, engine in engines.items() if not engine.trained.description.conditional}
+    truth = torch.from_numpy(binarise(load("mnist", split="test", root=data_root).images))
     training = torch.from_numpy(binarise(load("mnist", split="train", root=data_root).images))
     _denoising(output, engines, training, truth[:n], seed)
 

@@ -76,7 +76,7 @@ def train(
     folder = run or Path("runs") / settings.name
     height, width = dataset.images.shape[1:]
     with progress(settings.name, settings.training.epochs, quiet=quiet) as meter:
-        prior = train_prior(
+        trained = train_prior(
             settings,
             images,
             (height, width),
@@ -89,7 +89,7 @@ def train(
     words = ["restore", "train", str(recipe), "--threads", str(torch.get_num_threads())]
     words += ["--data", data] if data is not None else []
     words += ["-o", str(output)] if output is not None else []
-    card = write_card(prior, settings, recipe.read_text(), shlex.join(words), len(images), seconds, str(where))
-    zoo.save(target, prior, card, TrainingError)
+    card = write_card(trained, settings, recipe.read_text(), shlex.join(words), len(images), seconds, str(where))
+    zoo.save(target, trained.prior, card, TrainingError)
     if not quiet:
         print(f"{target}: trained in {seconds / 60:.1f} minutes", file=sys.stderr)

@@ -19,8 +19,8 @@ from restore.channels import BitFlip
 from restore.engine import Engine
 from restore.evaluation import metrics
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
-from restore.evaluation.tasks import Flip
 from restore.solvers import Solution
+from restore.tasks import Flip
 
 PROBABILITIES = tuple(round(0.05 * step, 2) for step in range(11))
 
@@ -89,8 +89,8 @@ def one_start(engine: Engine) -> Engine:
 def _from(engine: Engine, start: Tensor, observed: Tensor, channel: BitFlip) -> Solution:
     """The solutions that starts of one's own lead to."""
     with torch.inference_mode():
-        machine = engine.trained.machine.tilt(channel.evidence(observed.to(engine.device)))
-        return engine.solver.solve(machine, start[:, None].to(engine.device))
+        machine = engine.machine_under(channel.evidence(observed.to(engine.device)))
+        return engine.several_starts.solve(machine, start[:, None].to(engine.device))
 
 
 def _curve(

@@ -6,20 +6,38 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from restore.channels import Channel
+from restore.description import Description
+from restore.engine import Engine
 from restore.errors import ModelError
 from restore.evaluation import metrics
 from restore.evaluation.metrics import Score, summary
-from restore.evaluation.tasks import Task
+from restore.tasks import Flip, Patch, Task, parse_task
 
 # From observed images (N, D) and the channel they came through to the probability of ink (or the value) of each pixel.
 Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
+
+
+def task_of(about: Description) -> Task:
+    """The task that a conditional prior has learnt; it sees no mask."""
+    return unmasked(parse_task(about.task))
+
+
+def unmasked(task: Flip | Patch) -> Task:
+    """The same damage, of which the restorer is not told where it is."""
+    return replace(task, mask="unknown") if isinstance(task, Patch) else task
+
+
+def restorer_of(engine: Engine) -> Restorer:
+    """A prior as a restorer: it is told of the channel, unless it has learnt the damage."""
+    conditional = engine.trained.description.conditional
+    return lambda observed, channel: engine.restore(observed, None if conditional else channel).means[0]
 
 
 @dataclass(frozen=True)
@@ -31,6 +49,7 @@ class Report:
         n: number of images.
         error_all: share of wrong pixels among all.
         error_changed: share of wrong pixels among those the corruption changed, pooled over images.
+        error_unchanged: share of wrong pixels among the others, pooled likewise.
         mcc: Matthews correlation, mean over images.
         psnr: in decibels; None unless values, not ink, were restored.
         ssim: None likewise.
@@ -41,6 +60,7 @@ class Report:
     n: int
     error_all: Score
     error_changed: Score
+    error_unchanged: Score
     mcc: Score
     psnr: Score | None
     ssim: Score | None
@@ -78,6 +98,7 @@ class Report:
 _SHOWN = {
     "error_all": ("wrong pixels", 100, " %", 3),
     "error_changed": ("wrong among changed pixels", 100, " %", 2),
+    "error_unchanged": ("wrong among unchanged pixels", 100, " %", 3),
     "mcc": ("Matthews correlation", 1, "", 4),
     "psnr": ("PSNR", 1, " dB", 2),
     "ssim": ("SSIM", 1, "", 4),
@@ -125,6 +146,9 @@ def evaluate(
         error_all=summary(metrics.error_all(truth, restored)),
         error_changed=summary(
             metrics.error_changed(truth, restored, observed), metrics.changed_pixels(truth, observed)
+        ),
+        error_unchanged=summary(
+            metrics.error_unchanged(truth, restored, observed), (truth == observed).sum(dim=1).double()
         ),
         mcc=summary(metrics.matthews(truth, restored)),
         psnr=summary(metrics.psnr(truth, restored)) if grey else None,

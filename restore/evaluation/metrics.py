@@ -46,6 +46,12 @@ def error_changed(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
     return (_wrong(truth, restored) & changed).sum(dim=1).double() / changed.sum(dim=1).double()
 
 
+def error_unchanged(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
+    """Share of wrong pixels among those the corruption left alone; shape (N,), in [0, 1]; NaN where it left none."""
+    kept = truth == observed
+    return (_wrong(truth, restored) & kept).sum(dim=1).double() / kept.sum(dim=1).double()
+
+
 def changed_pixels(truth: Tensor, observed: Tensor) -> Tensor:
     """Number of pixels the corruption changed; shape (N,). The weights that make a pooled share of `error_changed`."""
     return (truth != observed).sum(dim=1).double()

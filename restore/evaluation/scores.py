@@ -8,30 +8,26 @@ import torch
 from torch import Tensor
 
 from restore.engine import Engine
-from restore.evaluation.evaluate import Report, evaluate
-from restore.evaluation.tasks import parse_task
+from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
+from restore.tasks import parse_task
 
+# Tasks of priors that are told of the damage.
 TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")
 
 
 def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
-    """Reports of a prior on all tasks.
+    """Reports of a prior on all tasks; of a conditional one on the task it has learnt.
 
     Args:
         engine: the prior.
         truth: binary test images (N, D).
         seed: of the damage.
     """
-    shape = engine.trained.description.image_shape
+    about = engine.trained.description
+    tasks = [task_of(about)] if about.conditional else [parse_task(task) for task in TASKS]
     return [
-        evaluate(
-            lambda observed, channel: engine.restore(observed, channel).means[0],
-            truth,
-            parse_task(task),
-            shape,
-            torch.Generator().manual_seed(seed),
-        )
-        for task in TASKS
+        evaluate(restorer_of(engine), truth, task, about.image_shape, torch.Generator().manual_seed(seed))
+        for task in tasks
     ]
 
 
@@ -40,14 +36,15 @@ def as_section(reports: Sequence[Report], command: str) -> str:
     lines = [
         f"Measured by `{command}` (± is the standard error):",
         "",
-        "| task | images | wrong pixels, % of all | wrong, % of the changed | MCC |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        "| task | images | wrong pixels, % of all | wrong, % of the changed | wrong, % of the unchanged | MCC |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for report in reports:
-        everywhere, changed = report.error_all, report.error_changed
+        everywhere, changed, kept = report.error_all, report.error_changed, report.error_unchanged
         lines.append(
             f"| {report.task} | {report.n} | {100 * everywhere.mean:.3f} ± {100 * everywhere.standard_error:.3f} "
             f"| {100 * changed.mean:.2f} ± {100 * changed.standard_error:.2f} "
+            f"| {100 * kept.mean:.3f} ± {100 * kept.standard_error:.3f} "
             f"| {report.mcc.mean:.4f} ± {report.mcc.standard_error:.4f} |"
         )
     return "\n".join(lines)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import torch
 
+from restore.description import Description
 from restore.errors import ModelError
+from restore.learning.pipeline import Trained
 from restore.learning.recipe import Recipe
-from restore.zoo import TrainedPrior
 
 SCORES = "## Scores"
 
@@ -27,12 +28,12 @@ def machine_facts() -> str:
 
 
 def write_card(
-    prior: TrainedPrior, recipe: Recipe, recipe_text: str, command: str, images: int, seconds: float, where: str
+    trained: Trained, recipe: Recipe, recipe_text: str, command: str, images: int, seconds: float, where: str
 ) -> str:
     """The card as Markdown.
 
     Args:
-        prior: what was trained.
+        trained: what came out.
         recipe: how.
         recipe_text: the recipe as its author wrote it.
         command: what was typed.
@@ -40,20 +41,28 @@ def write_card(
         seconds: training time.
         where: the device trained on.
     """
-    about = prior.description
+    about = trained.prior.description
     height, width = about.image_shape
+    learnt_from = images - recipe.data.validation
+    seen = learnt_from * recipe.training.epochs
+    kind = "conditional restricted Boltzmann machine" if about.conditional else "restricted Boltzmann machine"
+    lines = [
+        f"A binary {kind} with {about.pixels} visible units ({height} x {width} pixels) and",
+        f"{about.hidden} hidden units, trained on {learnt_from} images of `{about.data}` "
+        f"(ink = grey level above {about.threshold}).",
+        *_use(about, trained),
+        f"Licence: {about.licence}.",
+    ]
+    about_lines = "\n".join(lines)
     return f"""# {about.name}
 
-A binary restricted Boltzmann machine with {about.pixels} visible units ({height} x {width} pixels) and
-{about.hidden} hidden units, trained on {images} images of `{about.data}` (ink = grey level above {about.threshold}).
-It restores with the `{about.inference.solver}` solver from {about.inference.starts} starts per image.
-Licence: {about.licence}.
+{about_lines}
 
 ## Training
 
     {command}
 
-- time: {seconds / 60:.1f} minutes
+- time: {seconds / 60:.1f} minutes, {seen / seconds:.0f} images per second
 - machine: {where}, {machine_facts()}
 - seed: {recipe.seed}
 - recipe (SHA-256 {about.recipe[:16]}):
@@ -66,6 +75,23 @@ Licence: {about.licence}.
 
 Not measured yet.
 """
+
+
+def _use(about: Description, trained: Trained) -> list[str]:
+    """How the prior restores, in words."""
+    settings = about.inference
+    if not about.conditional:
+        return [f"It restores with the `{settings.solver}` solver from {settings.starts} starts per image."]
+    lines = [
+        f"It undoes {about.task} from the damaged image alone, with the inference that it was trained with:",
+        f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}.",
+    ]
+    if trained.error is not None:
+        lines.append(
+            f"Its parameters are those after epoch {trained.epoch}, which had the lowest validation error: "
+            f"{100 * trained.error:.3f} % of all pixels."
+        )
+    return lines
 
 
 def with_scores(card: str, scores: str, where: str) -> str:

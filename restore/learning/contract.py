@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from restore.priors import RBM
+from restore.description import Inference
+from restore.priors import RBM, ConditionalRBM
 
 Gradient = dict[str, Tensor]
 LearnerState = dict[str, Tensor]
+
+
+class Pairs(NamedTuple):
+    """A mini-batch for conditional priors: damaged images (batch, D) and the clean ones (batch, D)."""
+
+    observed: Tensor
+    clean: Tensor
 
 
 @dataclass(frozen=True)
@@ -34,11 +42,22 @@ class Step:
     monitors: Mapping[str, Tensor]
 
 
-class Learner(Protocol):
+PriorT = TypeVar("PriorT", RBM, ConditionalRBM, contravariant=True)
+BatchT = TypeVar("BatchT", Tensor, Pairs, contravariant=True)
+
+
+class Learner(Protocol[PriorT, BatchT]):
     """Frozen settings of a learning rule."""
 
-    def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
+    def init(self, prior: PriorT, images: Tensor, generator: torch.Generator) -> LearnerState:
         """The state before the first step, given all training images (N, D)."""
 
-    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> Step:
-        """Gradient of one mini-batch (batch, D)."""
+    def step(self, prior: PriorT, batch: BatchT, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
+        """Gradient of one mini-batch; `epoch` counts the passes over the data so far, from 0."""
+
+
+class ConditionalLearner(Learner[ConditionalRBM, Pairs], Protocol):
+    """A learner of conditional priors; what it learns restores by the inference it was learnt with."""
+
+    def inference(self, epoch: int) -> Inference:
+        """How a prior restores that has been trained up to and including this epoch."""

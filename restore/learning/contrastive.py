@@ -44,7 +44,7 @@ class ContrastiveDivergence:
             state["chains"] = prior.sample_hidden(images[chosen], generator)
         return state
 
-    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> Step:
+    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
         batch_fields = prior.hidden_fields(batch)
         # Chains rest in their hidden states, so that a sweep ends with the fields its statistics need.
         hidden = state["chains"] if "chains" in state else prior.hidden.sample(batch_fields, generator)

@@ -10,12 +10,13 @@ import json
 import math
 import signal
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Generic
 
 import torch
 from torch import Tensor
@@ -24,13 +25,18 @@ from restore.errors import TrainingError, shown
 from restore.files import write_atomically
 from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
-from restore.learning.contract import Learner, LearnerState
+from restore.learning.contract import LearnerState
+from restore.learning.course import Course, PriorT
+from restore.learning.matched import CONVERGED
 from restore.learning.recipe import Optimizer, Recipe
-from restore.priors import RBM
+from restore.priors import RBM, ConditionalRBM
 from restore.progress import Meter
 
-# Pseudo-counts for a pixel's mean, so that a pixel that never changes still has finite log-odds.
-PSEUDO_COUNT = 1.0
+# Share of images for which the solver of a conditional prior should converge.
+MOSTLY = 0.5
+
+# Steps after which a moving average of parameters may have a memory of as many steps.
+WARM_UP = 10
 
 
 class Stopped(KeyboardInterrupt):
@@ -41,55 +47,73 @@ class Stopped(KeyboardInterrupt):
         self.signal_number = signal_number
 
 
-def pixel_means(images: Tensor) -> Tensor:
-    """Mean of each pixel over binary images (N, D), kept inside (0, 1) by a pseudo-count; shape (D,)."""
-    return (images.sum(0) + PSEUDO_COUNT / 2) / (len(images) + PSEUDO_COUNT)
+@dataclass(frozen=True)
+class Fitted(Generic[PriorT]):
+    """The outcome of a training run: the prior, the epoch, from 0, that it is from, and its validation error."""
 
-
-def initial_prior(images: Tensor, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:
-    """A binary RBM without correlations that has the images' pixel means: N(0, scale²) weights, zero hidden bias."""
-    weights = torch.randn(images.shape[1], hidden, generator=generator, device=images.device) * weight_scale
-    return RBM.binary(weights, torch.logit(pixel_means(images)), torch.zeros(hidden, device=images.device))
+    prior: PriorT
+    epoch: int
+    error: float | None = None
 
 
 @dataclass
-class Run:
-    """A training run in the middle of its work."""
+class Run(Generic[PriorT]):
+    """A training run in the middle of its work.
 
-    prior: RBM
+    Attributes:
+        average: moving average of the parameters, by name; empty where the recipe wants none.
+        best: parameters with the lowest validation error so far; empty before there is one.
+        best_error, best_epoch: that error, and the epoch it was reached in.
+        mostly_converged: whether the solver has converged for most images in an epoch already.
+    """
+
+    prior: PriorT
     optimizer: torch.optim.Optimizer
     learner_state: LearnerState
     generator: torch.Generator
     order: Tensor
+    average: dict[str, Tensor]
+    best: dict[str, Tensor] = field(default_factory=dict)
+    best_error: float = math.inf
+    best_epoch: int = 0
+    mostly_converged: bool = False
     step: int = 0
     seconds: float = 0.0
     sums: dict[str, Tensor | float] = field(default_factory=dict)
 
+    @property
+    def current(self) -> PriorT:
+        """The prior that training has come to: the average where there is one."""
+        return self.prior.with_parameters(self.average) if self.average else self.prior
+
 
 def fit(
     recipe: Recipe,
-    images: Tensor,
+    course: Course[PriorT, Any],
     folder: Path,
     *,
     fingerprint: str,
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
-) -> RBM:
+) -> Fitted[PriorT]:
     """Train a prior as a recipe says.
 
     Args:
-        recipe: what to train and how.
-        images: binary training images (N, D) in {0, 1}, on the device to train on.
+        recipe: how.
+        course: what to train, and on what.
         folder: run folder for checkpoints and `log.jsonl`; made if it is missing.
         fingerprint: names the data, so that a run is not resumed on other data.
         resume: go on from the newest checkpoint in the folder, if there is one.
         meter: told the epochs done.
 
+    Returns:
+        The prior after the last epoch, or where the course has validation images, the one with the lowest error.
+
     Raises:
         TrainingError: the folder is in use, holds another run, or cannot be written; or training diverged.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
-    batches = math.ceil(len(images) / recipe.training.batch)
+    batches = math.ceil(len(course.images) / recipe.training.batch)
     identity = {"recipe": recipe.training_facts, "data": fingerprint, "threads": torch.get_num_threads()}
     with checkpoints.locked(folder), _stop_requests() as stop_requests, torch.inference_mode():
         found = checkpoints.newest(folder)
@@ -97,33 +121,71 @@ def fit(
             raise TrainingError(
                 f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run"
             )
-        run = _begin(recipe, images)
+        run = _begin(recipe, course)
         if found is not None:
             _restore(run, found, identity, folder)
         _cut_log(folder / "log.jsonl", run.step // batches)
         started = time.monotonic() - run.seconds
         total = recipe.training.epochs * batches
-        while run.step < total:
+        while run.step < total and not _exhausted(run, recipe, batches):
             epoch, position = divmod(run.step, batches)
             if position == 0:
-                run.order = torch.randperm(len(images), generator=run.generator, device=images.device)
+                run.order = torch.randperm(len(course.images), generator=run.generator, device=course.images.device)
                 run.sums = {}
             rate = scheduled_rate(recipe.optimizer, run.step / total)
-            batch = images[run.order[position * recipe.training.batch : (position + 1) * recipe.training.batch]]
-            _advance(run, recipe.learner, batch, rate, folder)
+            index = run.order[position * recipe.training.batch : (position + 1) * recipe.training.batch]
+            _advance(run, recipe, course.batch(index, run.generator), rate, epoch, folder)
             run.seconds = time.monotonic() - started
             if position + 1 == batches:
                 averages = {name: value / batches for name, value in _numbers(run.sums).items()}
                 _check_finite(run, folder)
+                averages |= _judge(run, recipe, course, epoch)
+                run.seconds = time.monotonic() - started
+                _watch(run, averages, epoch, folder)
                 _log(folder, {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds} | averages)
                 meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
-                if (epoch + 1) % recipe.training.checkpoint_every == 0 or run.step == total:
+                done = run.step == total or _exhausted(run, recipe, batches)
+                if (epoch + 1) % recipe.training.checkpoint_every == 0 or done:
                     checkpoints.save(folder, _snapshot(run, identity))
             if stop_requests and run.step < total:
                 _check_finite(run, folder)
                 checkpoints.save(folder, _snapshot(run, identity))
                 raise Stopped(stop_requests[0])
-        return run.prior
+        if run.best:
+            return Fitted(run.prior.with_parameters(run.best), run.best_epoch, run.best_error)
+        return Fitted(run.current, recipe.training.epochs - 1)
+
+
+def _exhausted(run: Run[Any], recipe: Recipe, batches: int) -> bool:
+    """Whether the validation error has not fallen for as many epochs as the recipe has patience for."""
+    patience, epochs = recipe.training.patience, run.step // batches
+    return bool(run.best) and patience > 0 and epochs - 1 - run.best_epoch >= patience
+
+
+def _judge(run: Run[PriorT], recipe: Recipe, course: Course[PriorT, Any], epoch: int) -> dict[str, float]:
+    """The validation error after an epoch, where there is one; the best parameters so far are kept."""
+    inference = recipe.learner.inference(epoch) if recipe.conditional else recipe.inference
+    error = course.error(run.current, inference)
+    if error is None:
+        return {}
+    if error < run.best_error:
+        run.best = {name: value.clone() for name, value in run.current.parameters.items()}
+        run.best_error, run.best_epoch = error, epoch
+    return {"validation_error": error}
+
+
+def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int, folder: Path) -> None:
+    """Warn when the solver stops converging for most images: its gradient is then no longer one."""
+    share = averages.get(CONVERGED)
+    if share is None:
+        return
+    if run.mostly_converged and share < MOSTLY:
+        warnings.warn(
+            f"{shown(folder)}: the solver converged for only {share:.0%} of the images of epoch {epoch + 1}; lower the "
+            f"rate or raise weight_decay. The best prior so far is from epoch {run.best_epoch + 1}, and is kept",
+            stacklevel=2,
+        )
+    run.mostly_converged = share >= MOSTLY
 
 
 def scheduled_rate(settings: Optimizer, progress: float) -> float:
@@ -131,17 +193,19 @@ def scheduled_rate(settings: Optimizer, progress: float) -> float:
     return settings.rate * (1 - progress) if settings.schedule == "linear" else settings.rate
 
 
-def _begin(recipe: Recipe, images: Tensor) -> Run:
-    generator = torch.Generator(images.device).manual_seed(recipe.seed)
-    prior = initial_prior(images, recipe.prior.hidden, recipe.prior.weight_scale, generator)
-    state = recipe.learner.init(prior, images, generator)
-    return Run(prior, _optimizer(recipe.optimizer, prior), state, generator, torch.empty(0, dtype=torch.int64))
+def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
+    generator = torch.Generator(course.images.device).manual_seed(recipe.seed)
+    prior = course.initial(recipe.prior.hidden, recipe.prior.weight_scale, generator)
+    state = recipe.learner.init(prior, course.images, generator)
+    average = {name: value.clone() for name, value in prior.parameters.items()} if recipe.optimizer.average else {}
+    order = torch.empty(0, dtype=torch.int64)
+    return Run(prior, _optimizer(recipe.optimizer, prior), state, generator, order, average)
 
 
-def _optimizer(settings: Optimizer, prior: RBM) -> torch.optim.Optimizer:
+def _optimizer(settings: Optimizer, prior: RBM | ConditionalRBM) -> torch.optim.Optimizer:
     named = prior.parameters
     groups: list[dict[str, Any]] = [
-        {"params": [value for name, value in named.items() if name.startswith("weights")]},
+        {"params": [value for name, value in named.items() if not name.startswith("units")]},
         {"params": [value for name, value in named.items() if name.startswith("units")], "weight_decay": 0.0},
     ]
     if settings.name == "sgd":
@@ -153,17 +217,17 @@ def _optimizer(settings: Optimizer, prior: RBM) -> torch.optim.Optimizer:
     )
 
 
-def _advance(run: Run, learner: Learner, batch: Tensor, rate: float, folder: Path) -> None:
+def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int, folder: Path) -> None:
     """One step: the optimizer changes the prior's tensors in place."""
     # A prior of its own for each step, so that nothing derived from the weights outlives them.
     prior = run.prior.with_parameters(run.prior.parameters)
     try:
-        step = learner.step(prior, batch, run.learner_state, run.generator)
+        step = recipe.learner.step(prior, batch, run.learner_state, run.generator, epoch)
     except RuntimeError as fault:
         # Sampling refuses probabilities that are NaN, so that is where weights without bounds may show first.
-        if bool(torch.isfinite(prior.free_energy(batch)).all()):
+        if all(bool(torch.isfinite(value).all()) for value in prior.parameters.values()):
             raise
-        raise _diverged(run, folder, "the free energy") from fault
+        raise _diverged(run, folder, "a parameter") from fault
     for name, parameter in prior.parameters.items():
         parameter.grad = -step.gradient[name]
     for group in run.optimizer.param_groups:
@@ -173,19 +237,23 @@ def _advance(run: Run, learner: Learner, batch: Tensor, rate: float, folder: Pat
     for name, value in step.monitors.items():
         run.sums[name] = run.sums.get(name, 0.0) + value.double()
     run.step += 1
+    # The first steps come from nowhere near, so the average forgets them faster.
+    keep = min(recipe.optimizer.average, run.step / (run.step + WARM_UP))
+    for name, value in run.average.items():
+        value.lerp_(run.prior.parameters[name], 1 - keep)
 
 
 def _numbers(sums: Mapping[str, Tensor | float]) -> dict[str, float]:
     return {name: float(value) for name, value in sums.items()}
 
 
-def _check_finite(run: Run, folder: Path) -> None:
+def _check_finite(run: Run[Any], folder: Path) -> None:
     for name, value in run.prior.parameters.items():
         if not bool(torch.isfinite(value).all()):
             raise _diverged(run, folder, name)
 
 
-def _diverged(run: Run, folder: Path, what: str) -> TrainingError:
+def _diverged(run: Run[Any], folder: Path, what: str) -> TrainingError:
     return TrainingError(
         f"{shown(folder)}: training diverged ({what} is no longer finite at step {run.step}); lower the rate"
     )
@@ -220,17 +288,24 @@ def _cut_log(path: Path, epochs: int) -> None:
         write_atomically(path, b"".join(lines), TrainingError)
 
 
-def _snapshot(run: Run, identity: Mapping[str, Any]) -> Checkpoint:
+# Numbers of a run that go into a checkpoint as they are.
+_MEMORIES = ("best_error", "best_epoch", "mostly_converged")
+
+
+def _snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:
     tensors = {f"prior.{name}": value for name, value in run.prior.parameters.items()}
     tensors |= {f"learner.{name}": value for name, value in run.learner_state.items()}
+    tensors |= {f"average.{name}": value for name, value in run.average.items()}
+    tensors |= {f"best.{name}": value for name, value in run.best.items()}
     tensors |= {"order": run.order, "generator": run.generator.get_state()}
     for index, moments in run.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items() if value is not None}
     facts = {"identity": dict(identity), "seconds": run.seconds, "sums": _numbers(run.sums)}
+    facts |= {name: getattr(run, name) for name in _MEMORIES}
     return Checkpoint(run.step, tensors, facts)
 
 
-def _restore(run: Run, found: Checkpoint, identity: Mapping[str, Any], folder: Path) -> None:
+def _restore(run: Run[Any], found: Checkpoint, identity: Mapping[str, Any], folder: Path) -> None:
     changed = checkpoints.differences(found.facts["identity"], identity)
     if changed:
         raise TrainingError(
@@ -244,6 +319,10 @@ def _restore(run: Run, found: Checkpoint, identity: Mapping[str, Any], folder: P
     run.learner_state = {name: value.to(device) for name, value in _under(found.tensors, "learner.").items()}
     run.order = found.tensors["order"].to(device)
     run.generator.set_state(found.tensors["generator"])
+    run.average = {name: value.to(device) for name, value in _under(found.tensors, "average.").items()}
+    run.best = {name: value.to(device) for name, value in _under(found.tensors, "best.").items()}
+    for name in _MEMORIES:
+        setattr(run, name, found.facts[name])
     run.step, run.seconds, run.sums = found.step, found.facts["seconds"], dict(found.facts["sums"])
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in _under(found.tensors, "optimizer.").items():

@@ -13,17 +13,34 @@ import re
 import tomllib
 import types
 import typing
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from restore.description import Inference
 from restore.errors import UsageError, shown
-from restore.learning.contract import Learner
+from restore.learning.conditional_divergence import ConditionalDivergence
+from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
 from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.logistic import LogisticRegression
+from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
+from restore.learning.perceptron import PerceptronLoss
 from restore.learning.tap_likelihood import TAPLikelihood
+from restore.tasks import parse_task
 
-LEARNERS: dict[str, type] = {"tap": TAPLikelihood, "contrastive": ContrastiveDivergence}
+# By the kind of prior they train.
+LEARNERS: dict[str, dict[str, type]] = {
+    "rbm": {"tap": TAPLikelihood, "contrastive": ContrastiveDivergence},
+    "crbm": {
+        "belief_propagation": BeliefPropagationLikelihood,
+        "mean_field": MeanFieldLikelihood,
+        "contrastive": ConditionalDivergence,
+        "perceptron": PerceptronLoss,
+        "marginal_max_margin": MarginalMaxMargin,
+        "latent_max_margin": LatentMaxMargin,
+        "logistic": LogisticRegression,
+    },
+}
 
 Made = TypeVar("Made")
 
@@ -35,13 +52,22 @@ def _require(condition: bool, message: str) -> None:
 
 @dataclass(frozen=True)
 class Data:
-    """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold."""
+    """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold.
+
+    For conditional priors: `task` is the damage they learn to undo, such as "flip:0.1"; `validation` images, drawn by
+    the seed, are held out of the training images, and the prior that restores them best is kept.
+    """
 
     source: str
     threshold: int = 127
+    task: str = ""
+    validation: int = 0
 
     def __post_init__(self) -> None:
         _require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
+        _require(self.validation >= 0, f"validation must not be negative, not {self.validation}")
+        if self.task:
+            parse_task(self.task)
 
 
 @dataclass(frozen=True)
@@ -49,19 +75,20 @@ class PriorShape:
     """[prior]: what is trained, and the standard deviation of its first weights."""
 
     hidden: int
-    family: Literal["rbm"] = "rbm"
+    family: Literal["rbm", "crbm"] = "rbm"
     weight_scale: float = 0.01
 
     def __post_init__(self) -> None:
         _require(self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
-        _require(0 < self.weight_scale < math.inf, f"weight_scale must be positive, not {self.weight_scale}")
+        _require(0 <= self.weight_scale < math.inf, f"weight_scale must not be negative, not {self.weight_scale}")
 
 
 @dataclass(frozen=True)
 class Optimizer:
     """[optimizer]: a torch optimizer; weight decay acts on the weights, not on biases.
 
-    `schedule` is "constant", or "linear": down to zero over the whole run.
+    `schedule` is "constant", or "linear": down to zero over the whole run. `average` is the share that a moving average
+    of the parameters keeps at each step; 0 is no average, otherwise the average is what is validated and kept.
     """
 
     name: Literal["sgd", "adam"] = "sgd"
@@ -69,24 +96,31 @@ class Optimizer:
     momentum: float = 0.5
     weight_decay: float = 1e-4
     schedule: Literal["constant", "linear"] = "linear"
+    average: float = 0.0
 
     def __post_init__(self) -> None:
         _require(0 < self.rate < math.inf, f"rate must be positive, not {self.rate}")
         _require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
+        _require(0 <= self.average < 1, f"average must lie in [0, 1), not {self.average}")
         _require(0 <= self.weight_decay < math.inf, f"weight_decay must be 0 or positive, not {self.weight_decay}")
 
 
 @dataclass(frozen=True)
 class Training:
-    """[training]: passes over the data, mini-batch size, and how many epochs lie between two checkpoints."""
+    """[training]: passes over the data, mini-batch size, and how many epochs lie between two checkpoints.
+
+    With `patience`, training ends after as many epochs without a lower validation error; 0 is no such end.
+    """
 
     epochs: int
     batch: int = 100
     checkpoint_every: int = 1
+    patience: int = 0
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "checkpoint_every"):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
+        _require(self.patience >= 0, f"patience must not be negative, not {self.patience}")
 
 
 @dataclass(frozen=True)
@@ -100,7 +134,7 @@ class Recipe:
     data: Data
     prior: PriorShape
     method: str
-    learner: Learner
+    learner: Any
     training: Training
     optimizer: Optimizer = field(default_factory=Optimizer)
     inference: Inference = field(default_factory=Inference)
@@ -113,6 +147,23 @@ class Recipe:
             f"name becomes a folder: at most 60 letters, digits and . _ + -, the first no sign, not {self.name!r}",
         )
         _require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
+        if self.conditional:
+            _require(bool(self.data.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
+            silent = isinstance(self.learner, LogisticRegression)
+            _require(
+                silent == (self.prior.weight_scale == 0),
+                "[prior] weight_scale must be 0 for logistic regression, and for no other learner",
+            )
+        else:
+            _require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
+            _require(not self.data.validation, '[data] validation belongs to [prior] family = "crbm"; leave it away')
+            _require(self.prior.weight_scale > 0, "[prior] weight_scale must be positive")
+        _require(self.data.validation > 0 or not self.training.patience, "[training] patience needs [data] validation")
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the prior answers to a damaged image alone; its learner then knows how it restores."""
+        return self.prior.family == "crbm"
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -124,8 +175,23 @@ class Recipe:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the recipe's content, whatever its layout as text."""
-        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+        """SHA-256 of what the recipe says beyond defaults, whatever its layout as text.
+
+        Settings added in later versions leave the digests of older recipes as they are.
+        """
+        return hashlib.sha256(json.dumps(_departures(self), sort_keys=True).encode()).hexdigest()
+
+
+def _departures(settings: Any) -> dict[str, Any]:
+    """The values of a dataclass that differ from their defaults, nested ones likewise."""
+    told: dict[str, Any] = {}
+    for entry in fields(settings):
+        value = getattr(settings, entry.name)
+        if is_dataclass(value):
+            told[entry.name] = _departures(value)
+        elif value != entry.default:
+            told[entry.name] = value
+    return told
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -156,11 +222,15 @@ def parse(table: dict[str, Any]) -> Recipe:
         raise UsageError("method is not a known key here; it belongs into [learner]")
     learner_table = dict(_expect(table.pop("learner"), dict, "[learner]"))
     method = learner_table.pop("method", None)
-    if not isinstance(method, str) or method not in LEARNERS:
-        raise UsageError(f"[learner] method must be one of {', '.join(LEARNERS)}, not {method!r}")
-    return _make(
-        Recipe, table | {"method": method, "learner": _make(LEARNERS[method], learner_table, "[learner] ")}, ""
-    )
+    prior = table.get("prior")
+    family = prior.get("family", "rbm") if isinstance(prior, dict) else "rbm"
+    known = LEARNERS.get(family, {}) if isinstance(family, str) else {}
+    if known and (not isinstance(method, str) or method not in known):
+        raise UsageError(f"[learner] method of a {family} must be one of {', '.join(known)}, not {method!r}")
+    if family == "crbm" and "inference" in table:
+        raise UsageError("[inference] follows from the learner of a crbm; leave it away")
+    learner = _make(known[method], learner_table, "[learner] ") if known else None
+    return _make(Recipe, table | {"method": method, "learner": learner}, "")
 
 
 def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
@@ -188,7 +258,7 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
         if value not in choices:
             raise UsageError(f"{where} must be one of {', '.join(map(str, choices))}, not {value!r}")
         return value
-    if hint is Learner:
+    if hint is Any:
         return value
     if hint in (int, float, bool, str):
         return _expect(value, hint, where)

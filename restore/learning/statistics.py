@@ -60,6 +60,35 @@ def fixed_point(
     return statistics, means, variances
 
 
+def conditional(visible: Tensor, hidden: Tensor, observed: Tensor, pairs: Tensor | None = None) -> Gradient:
+    """Mean statistics of a conditional RBM over a batch (CRBM-BP, eq. 5 and appendix A).
+
+    Args:
+        visible: states or means (batch, D).
+        hidden: states or means (batch, H).
+        observed: the images x that they belong to, (batch, D).
+        pairs: mean of v hᵀ over the batch, (D, H); by default visible and hidden units are independent.
+    """
+    count = len(visible)
+    return {
+        "weights.0": visible.T @ hidden / count if pairs is None else pairs,
+        "units.0.bias": visible.mean(0),
+        "units.1.bias": hidden.mean(0),
+        "inputs.0": visible.T @ observed / count,
+        "inputs.1": hidden.T @ observed / count,
+    }
+
+
+def conditional_clamped(machine: RBM, visible: Tensor, observed: Tensor) -> Gradient:
+    """The same with the hidden units at their exact expectation given visible states.
+
+    Args:
+        machine: the machine of the observed images, `prior.given(observed)`.
+    """
+    hidden, _ = machine.hidden.moments(machine.hidden_fields(visible))
+    return conditional(visible, hidden, observed)
+
+
 def difference(data: Gradient, model: Gradient) -> Gradient:
     """Clamped minus free statistics."""
     return {name: value - model[name] for name, value in data.items()}

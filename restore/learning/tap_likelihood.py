@@ -77,7 +77,7 @@ class TAPLikelihood:
             state |= {f"solution.{index}": value for index, value in enumerate(parts)}
         return state
 
-    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> Step:
+    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
         start = self._start(prior, batch, state, generator)
         # The statistics below take the last of the iterations.
         if self.iterations > 1:

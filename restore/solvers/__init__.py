@@ -1,5 +1,8 @@
 """Solvers: deterministic fixed points and samplers that turn a machine into its marginals."""
 
+from collections.abc import Callable
+from functools import partial
+
 from restore.solvers.belief_propagation import BeliefPropagation
 from restore.solvers.gibbs import Gibbs
 from restore.solvers.layered_map import LayeredMap
@@ -20,5 +23,11 @@ __all__ = [
     "Status",
 ]
 
-# The fixed points a prior's description can name.
-FIXED_POINTS: dict[str, type[LayeredMap]] = {"tap": TAP, "mean_field": MeanField}
+# The fixed points a prior's description can name; each is made with max_iter, tol and damping.
+FIXED_POINTS: dict[str, Callable[..., LayeredMap | BeliefPropagation]] = {
+    "tap": TAP,
+    "mean_field": MeanField,
+    "sum_product": partial(BeliefPropagation, "sum"),
+    "max_product": partial(BeliefPropagation, "max"),
+    "mixed_product": partial(BeliefPropagation, "mixed"),
+}

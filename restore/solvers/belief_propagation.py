@@ -16,10 +16,10 @@ ones: then every pairwise belief agrees with the visible belief, and log Z needs
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -103,13 +103,14 @@ class BeliefPropagation:
     max_memory: int = 2**31
 
     def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise UsageError(f"kind must be one of {', '.join(get_args(Kind))}, not {self.kind}")
         if self.max_iter < 1:
             raise UsageError(f"max_iter must be at least 1, not {self.max_iter}")
         if not self.tol >= 0:
             raise UsageError(f"tol must not be negative, not {self.tol}")
         if not 0 <= self.damping < 1:
             raise UsageError(f"damping must lie in [0, 1), not {self.damping}")
-
         if self.max_memory < 1:
             raise UsageError(f"max_memory must be at least 1 byte, not {self.max_memory}")
 
@@ -142,7 +143,8 @@ class BeliefPropagation:
 
         Returns:
             The solution. `log_partition` is the Bethe estimate of log Z for "sum"; for "max" and "mixed" it is the log
-            of the unnormalised probability of the state found, hidden units maximised or summed over.
+            of the unnormalised probability of the state found, hidden units maximised or summed over. An image whose
+            fields are not finite has diverged, and all about it is NaN.
 
         Raises:
             UsageError: if `pairs` is asked of another kind, or the batch is empty.
@@ -150,9 +152,12 @@ class BeliefPropagation:
         """
         if pairs and self.kind != "sum":
             raise UsageError(f"pairwise beliefs come from sum-product, not from {self.kind}-product")
-        batch = max((len(own) for own in map(_own, machine.layers) if own.dim() == 2), default=1)
-        if 0 in (batch, *(len(own) for own in map(_own, machine.layers) if own.dim() == 2)):
+        sizes = [len(own) for own in map(_own, machine.layers) if own.dim() == 2]
+        if 0 in sizes:
             raise UsageError("a batch of 0 images; give at least one")
+        batch = max(sizes, default=1)
+        # Fields that all images share may come as a batch of one; parts of the batch are taken by row below.
+        machine = replace(machine, layers=tuple(Bernoulli(own.expand(batch, -1)) for own in map(_own, machine.layers)))
         fused = not self.damping and bp_kernel.fits(machine.weights)
         memory = (bp_kernel.memory if fused else _plain_memory)(machine.weights, pairs)
         if memory > self.max_memory:
@@ -184,15 +189,19 @@ class BeliefPropagation:
             # log (1 + e^k) - log (1 + e^B) per edge is the message over a weight -r from a sender with log-odds B.
             edges = message(-sent, hidden[:, None, :], "sum").sum((1, 2), dtype=torch.float64)
             log_z = softplus(visible.double()).sum(-1) + softplus(hidden.double()).sum(-1) + edges
-        return _solution(means, hidden_means, both, log_z, outcome.iterations, outcome.residual, outcome.status)
+        broken = (outcome.status == int(Status.DIVERGED)) | ~_finite(machine, batch)
+        return _solution(means, hidden_means, both, log_z, outcome.iterations, outcome.residual, outcome.status, broken)
 
     def _fused(self, machine: RBM, batch: int, threads: int, pairs: bool) -> Solution:
-        visible, hidden = (_own(layer).expand(batch, -1) for layer in machine.layers)
-        sound = torch.isfinite(visible).all(-1) & torch.isfinite(hidden).all(-1)
+        sound = _finite(machine, batch)
+        fields = [_own(layer).expand(batch, -1).to(machine.weights.dtype) for layer in machine.layers]
+        # Beyond this limit a unit is certain, and all that a larger field would add to is log Z.
+        limit = bp_kernel.LARGEST_FIELD
+        visible, hidden = (torch.where(sound[:, None], own, 0.0).clamp(-limit, limit) for own in fields)
         found = bp_kernel.run(
             machine.weights,
-            torch.where(sound[:, None], visible, 0.0),
-            torch.where(sound[:, None], hidden, 0.0),
+            visible,
+            hidden,
             kind=self.kind,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -201,15 +210,10 @@ class BeliefPropagation:
         )
         status = torch.where(found.residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
         log_z = self._log_probability(machine, found.visible, found.hidden)
-        log_z = found.log_partition if log_z is None else log_z
+        if log_z is None:
+            log_z = found.log_partition + sum((own.double() - limit).clamp(min=0).sum(-1) for own in fields)
         both = None if found.pairs is None else found.pairs / batch
-        if not bool(sound.all()):
-            broken = ~sound
-            status[broken] = int(Status.DIVERGED)
-            for values in (found.visible, found.hidden, found.residual, log_z):
-                values[broken] = torch.nan
-            both = None if both is None else torch.full_like(both, torch.nan)
-        return _solution(found.visible, found.hidden, both, log_z, found.iterations, found.residual, status)
+        return _solution(found.visible, found.hidden, both, log_z, found.iterations, found.residual, status, ~sound)
 
     def _log_probability(self, machine: RBM, visible: Tensor, hidden: Tensor) -> Tensor | None:
         """Unnormalised log-probability of the most probable state, for the kinds that look for one."""
@@ -229,6 +233,12 @@ def _own(layer: Units) -> Tensor:
     return layer.bias
 
 
+def _finite(machine: RBM, batch: int) -> Tensor:
+    """Which images have finite fields, (batch,)."""
+    visible, hidden = (torch.isfinite(_own(layer)).all(-1).expand(batch) for layer in machine.layers)
+    return visible & hidden
+
+
 def _plain_memory(weights: Tensor, pairs: bool) -> int:
     return ARRAYS * max(1, weights.numel()) * weights.element_size()
 
@@ -241,7 +251,14 @@ def _solution(
     iterations: Tensor,
     residual: Tensor,
     status: Tensor,
+    broken: Tensor,
 ) -> Solution:
+    """The solution, in which the answers for broken images, and averages over them, are NaN."""
+    if bool(broken.any()):
+        visible, hidden = (torch.where(broken[:, None], torch.nan, mean) for mean in (visible, hidden))
+        log_partition, residual = (torch.where(broken, torch.nan, value) for value in (log_partition, residual))
+        status = torch.where(broken, int(Status.DIVERGED), status)
+        pairs = None if pairs is None else torch.full_like(pairs, torch.nan)
     means = (visible, hidden)
     variances = tuple(mean * (1 - mean) for mean in means)
     return Solution(means, variances, log_partition, iterations, residual, status, pairs)

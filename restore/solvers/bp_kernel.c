@@ -7,7 +7,7 @@
  * there is. Products of odds keep their exponents in integers: beliefs have no range to overflow, and no logarithm is
  * taken inside an iteration.
  *
- * The caller sees to |w| <= 30. Belief odds are cut at 2^+-71, far above the odds of any message: a message then is
+ * The caller sees to |w| <= 30 and fields of at most 1e8. Belief odds are cut at 2^+-71, far above the odds of any message: a message then is
  * within e^-20 of what it would be without the cut.
  */
 #include <math.h>
@@ -132,8 +132,8 @@ static inline __attribute__((always_inline)) void solve(
         for (int64_t k = 0; k < visible * blocks; k++) messages[k] = all(1);
 
         int iteration = 0;
-        float moved = INFINITY;
-        while (iteration < max_iter && moved > tol) {
+        float moved;
+        do {
             iteration++;
             moved = 0;
             for (int64_t j = 0; j < blocks; j++) {
@@ -169,7 +169,7 @@ static inline __attribute__((always_inline)) void solve(
                 if (change > moved) moved = change;
                 answers[j] = mean;
             }
-        }
+        } while (iteration < max_iter && moved > tol);
         iterations[image] = iteration;
         residuals[image] = moved;
 

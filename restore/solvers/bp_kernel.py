@@ -15,6 +15,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -26,6 +27,9 @@ KINDS = {"sum": 0, "max": 1, "mixed": 2}
 
 # Above this a weight's odds and a belief's cannot be multiplied in single precision; see the kernel.
 LARGEST_WEIGHT = 30.0
+
+# Fields are cut here so that exponents, and sums of them, stay within 32 bits.
+LARGEST_FIELD = 1e8
 
 # Floats in a vector of the kernel, and bytes to which its arrays are aligned.
 LANES, ALIGNMENT = 16, 64
@@ -52,11 +56,9 @@ class Found:
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The kernel, built if need be; None where that is impossible."""
-    compilers = (shutil.which(name) for name in (os.environ.get("CC", "cc"), "cc", "gcc", "clang"))
-    compiler = next((found for found in compilers if found), None)
-    if compiler is None:
-        return None
-    for options in (["-O3", "-march=native"], ["-O3"]):
+    names = (os.environ.get("CC", "cc"), "cc", "gcc", "clang")
+    compilers = dict.fromkeys(found for found in map(shutil.which, names) if found)
+    for compiler, options in product(compilers, (["-O3", "-march=native"], ["-O3"])):
         try:
             return ctypes.CDLL(str(_built(compiler, options)))
         except (OSError, subprocess.SubprocessError):
@@ -117,8 +119,8 @@ def run(
 
     Args:
         weights: (D, H), float32, for which `fits` holds.
-        visible_fields: (batch, D), finite.
-        hidden_fields: (batch, H), finite.
+        visible_fields: (batch, D), float32, at most `LARGEST_FIELD` in size.
+        hidden_fields: (batch, H), likewise.
         kind, max_iter, tol: as in `BeliefPropagation`.
         threads: at most this many.
         pairs: whether to sum P(v = h = 1) over the batch.
@@ -146,7 +148,7 @@ def run(
             ctypes.c_int64(visible),
             ctypes.c_int64(padded // LANES),
             ctypes.c_int(KINDS[kind]),
-            ctypes.c_int(max_iter),
+            ctypes.c_int(min(max_iter, 2**31 - 1)),
             ctypes.c_float(tol),
             ctypes.c_int(every),
             _at_row(work, 0),

@@ -72,13 +72,15 @@ class LayeredMap(ABC):
             means[layer], variances[layer] = damped(self.update(machine, layer, means, variances), old, self.damping)
         return (*means, *variances)
 
-    def solve(self, machine: LayeredPrior, start: Tensor) -> Solution:
+    def solve(self, machine: LayeredPrior, start: Tensor | None = None) -> Solution:
         """Iterate from visible means (batch, D) until every image has converged.
 
         Args:
             machine: the prior under evidence; its fields may have a batch dimension, equal to that of `start`.
-            start: visible means to start from, in the range of the units.
+            start: visible means to start from, in the range of the units; by default their means without neighbours.
         """
+        if start is None:
+            start = machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0])))[0]
         depth = len(machine.layers)
         outcome = iterate(
             self.step, machine, self.init(machine, start), max_iter=self.max_iter, tol=self.tol, watched=depth

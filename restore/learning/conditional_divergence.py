@@ -1,0 +1,46 @@
+"""Contrastive divergence for conditional RBMs: the model's statistics from a short Gibbs chain per image.
+
+Chains cannot persist here: every observed image makes a machine of its own (CRBM-BP, sec. 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+
+from restore.errors import UsageError
+from restore.learning.contract import LearnerState, Pairs, Step
+from restore.learning.matched import Matched
+from restore.learning.statistics import conditional_clamped, difference
+from restore.priors import ConditionalRBM
+from restore.solvers.gibbs import gibbs_steps
+
+
+@dataclass(frozen=True)
+class ConditionalDivergence(Matched):
+    """CD-k: a chain of k steps from the clean image; what it learns restores by mean field, as in the paper.
+
+    Attributes:
+        steps: Gibbs sweeps per mini-batch (k).
+        iterations, growth, tol: of the mean field with which the prior will restore.
+    """
+
+    solver: ClassVar[Literal["mean_field"]] = "mean_field"
+
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps < 1:
+            raise UsageError(f"steps must be at least 1, not {self.steps}")
+
+    def step(
+        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
+    ) -> Step:
+        machine = prior.given(batch.observed)
+        negative = gibbs_steps(machine, batch.clean, self.steps, generator)
+        data = conditional_clamped(machine, batch.clean, batch.observed)
+        gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
+        return Step(gradient, {}, {"pixel_mean_gap": gradient["units.0.bias"].square().mean().sqrt()})

@@ -1,0 +1,120 @@
+"""What a prior is trained on: its first parameters, its mini-batches, and the error it is judged by.
+
+`fit` knows no kind of prior. A course knows what the images mean for one: an RBM sees clean images; a conditional RBM
+sees pairs of a damaged image and its clean original, damaged afresh each time, and is judged by restoring others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from restore.description import Inference
+from restore.learning.contract import Pairs
+from restore.priors import RBM, ConditionalRBM
+from restore.solvers import FIXED_POINTS
+from restore.tasks import Task
+
+# Pseudo-counts for a pixel's mean, so that a pixel that never changes still has finite log-odds.
+PSEUDO_COUNT = 1.0
+
+# Images restored side by side when a prior is judged.
+VALIDATION_BATCH = 1000
+
+PriorT = TypeVar("PriorT", RBM, ConditionalRBM)
+BatchT = TypeVar("BatchT", Tensor, Pairs, covariant=True)
+
+
+class Course(Protocol[PriorT, BatchT]):
+    """Training images and what is made of them."""
+
+    @property
+    def images(self) -> Tensor:
+        """Clean binary training images (N, D), on the device to train on."""
+
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> PriorT:
+        """The prior before the first step; weights are drawn from N(0, weight_scale²)."""
+
+    def batch(self, index: Tensor, generator: torch.Generator) -> BatchT:
+        """The mini-batch of the images with these indices."""
+
+    def error(self, prior: PriorT, inference: Inference) -> float | None:
+        """Share of wrong pixels after restoring validation images; None where there are none."""
+
+
+def pixel_means(images: Tensor) -> Tensor:
+    """Mean of each pixel over binary images (N, D), kept inside (0, 1) by a pseudo-count; shape (D,)."""
+    return (images.sum(0) + PSEUDO_COUNT / 2) / (len(images) + PSEUDO_COUNT)
+
+
+def initial_prior(images: Tensor, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:
+    """A binary RBM without correlations that has the images' pixel means: N(0, scale²) weights, zero hidden bias."""
+    weights = torch.randn(images.shape[1], hidden, generator=generator, device=images.device) * weight_scale
+    return RBM.binary(weights, torch.logit(pixel_means(images)), torch.zeros(hidden, device=images.device))
+
+
+@dataclass(frozen=True)
+class CleanImages:
+    """The course of an RBM."""
+
+    images: Tensor
+
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:
+        return initial_prior(self.images, hidden, weight_scale, generator)
+
+    def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
+        return self.images[index]
+
+    def error(self, prior: RBM, inference: Inference) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class DamagedImages:
+    """The course of a conditional RBM.
+
+    Attributes:
+        images: clean training images (N, D).
+        validation: clean images (M, D) to be judged by, none of them among the first; M may be 0.
+        image_shape: (H, W).
+        task: the damage.
+        seed: of the damage of the validation images, which is the same in every epoch.
+    """
+
+    images: Tensor
+    validation: Tensor
+    image_shape: tuple[int, int]
+    task: Task
+    seed: int = 0
+
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> ConditionalRBM:
+        machine = initial_prior(self.images, hidden, weight_scale, generator)
+        pixels = self.images.shape[1]
+        draw = torch.randn(hidden, pixels, generator=generator, device=self.images.device)
+        return ConditionalRBM(machine, self.images.new_zeros(pixels, pixels), draw * weight_scale)
+
+    def batch(self, index: Tensor, generator: torch.Generator) -> Pairs:
+        clean = self.images[index]
+        return Pairs(self.task.damage(clean, self.image_shape, generator).observed, clean)
+
+    @cached_property
+    def damaged(self) -> Tensor:
+        """The validation images as they are shown to the prior."""
+        generator = torch.Generator(self.validation.device).manual_seed(self.seed)
+        return self.task.damage(self.validation, self.image_shape, generator).observed
+
+    def error(self, prior: ConditionalRBM, inference: Inference) -> float | None:
+        if not len(self.validation):
+            return None
+        solver = FIXED_POINTS[inference.solver](
+            max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping
+        )
+        batches = zip(self.damaged.split(VALIDATION_BATCH), self.validation.split(VALIDATION_BATCH), strict=True)
+        wrong = [
+            ((solver.solve(prior.given(observed)).means[0] > 0.5) != (clean > 0.5)).sum() for observed, clean in batches
+        ]
+        return float(torch.stack(wrong).sum()) / self.validation.numel()

@@ -1,0 +1,35 @@
+"""Logistic regression of every clean pixel on the observed image: a conditional RBM without hidden units' say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+
+from restore.fields import Fields
+from restore.learning.contract import LearnerState, Pairs, Step
+from restore.learning.matched import Matched
+from restore.priors import ConditionalRBM
+
+
+@dataclass(frozen=True)
+class LogisticRegression(Matched):
+    """LR: only Wvx and b are learnt (CRBM-BP, sec. 6); with W = 0 one iteration of mean field is its exact answer."""
+
+    solver: ClassVar[Literal["mean_field"]] = "mean_field"
+
+    iterations: int = 1
+    growth: int = 0
+
+    def step(
+        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
+    ) -> Step:
+        machine = prior.given(batch.observed)
+        predicted, _ = machine.visible.moments(Fields(torch.zeros_like(batch.clean)))
+        error = batch.clean - predicted
+        gradient = {name: torch.zeros_like(value) for name, value in prior.parameters.items()}
+        gradient["units.0.bias"] = error.mean(0)
+        gradient["inputs.0"] = error.T @ batch.observed / len(error)
+        loss = -machine.visible.log_weight(batch.clean) + machine.visible.log_partition(Fields(torch.zeros_like(error)))
+        return Step(gradient, {}, {"loss": loss.sum(-1).double().mean()})

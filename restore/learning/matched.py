@@ -1,0 +1,71 @@
+"""What learners of conditional priors share: the inference of an epoch, in training and ever after.
+
+A prior whose gradient came from an approximate inference works best with just that inference: the same method and the
+same number of iterations (CRBM-BP, sec. 6, observation 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from restore.description import Inference
+from restore.errors import UsageError
+from restore.learning.contract import LearnerState
+from restore.priors import ConditionalRBM
+from restore.solvers import FIXED_POINTS, BeliefPropagation, LayeredMap, Solution, Status
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Settings of the inference that a conditional prior is learnt, and later used, with.
+
+    As learning goes on couplings grow and the inference needs more iterations, so the limit grows with the epochs
+    (CRBM-BP, sec. 6, observation 1).
+
+    Attributes:
+        iterations: iteration limit in the first epoch.
+        growth: how much it grows per epoch.
+        tol: an image has converged when no mean moves by more than this in one iteration.
+    """
+
+    solver: ClassVar[Literal["mean_field", "sum_product", "max_product", "mixed_product"]]
+
+    iterations: int = 7
+    growth: int = 1
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or self.growth < 0:
+            raise UsageError(
+                f"iterations must be at least 1 and growth not negative, not {self.iterations} and {self.growth}"
+            )
+        if not self.tol >= 0:
+            raise UsageError(f"tol must not be negative, not {self.tol}")
+
+    def inference(self, epoch: int) -> Inference:
+        """See `restore.learning.contract.ConditionalLearner`."""
+        limit = self.iterations + self.growth * epoch
+        return Inference(solver=self.solver, max_iter=limit, tol=self.tol, damping=0.0, modes=0, starts=0)
+
+    def fixed_point(self, epoch: int) -> LayeredMap | BeliefPropagation:
+        """The solver of an epoch."""
+        settings = self.inference(epoch)
+        return FIXED_POINTS[settings.solver](max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping)
+
+    def init(self, prior: ConditionalRBM, images: Tensor, generator: torch.Generator) -> LearnerState:
+        """Nothing is carried from one mini-batch to the next."""
+        return {}
+
+
+def verdict(found: Solution) -> dict[str, Tensor]:
+    """Monitors of an inference: the share of images that converged, and the mean number of iterations."""
+    converged = (found.status == Status.CONVERGED).double().mean()
+    return {CONVERGED: converged, "iterations": found.iterations.double().mean()}
+
+
+# The monitor that training watches for a solver that no longer converges.
+CONVERGED = "converged"

@@ -1,0 +1,51 @@
+"""CD-PercLoss: a random search for a state the model prefers to the truth (Mnih, Larochelle & Hinton, 2011)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from restore.fields import Fields
+from restore.learning.conditional_divergence import ConditionalDivergence
+from restore.learning.contract import LearnerState, Pairs, Step
+from restore.learning.statistics import conditional_clamped, difference
+from restore.priors import RBM, ConditionalRBM
+from restore.solvers.gibbs import gibbs_steps
+
+
+@dataclass(frozen=True)
+class PerceptronLoss(ConditionalDivergence):
+    """A Gibbs chain from the logistic regression's prediction; the state of lowest free energy is pushed down.
+
+    The perceptron loss F(truth) - min F is never negative: where no state visited beats the truth, nothing is learnt.
+
+    Attributes:
+        steps: length of the search.
+        iterations, growth, tol: of the mean field with which the prior will restore.
+    """
+
+    steps: int = 10
+
+    def step(
+        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
+    ) -> Step:
+        machine = prior.given(batch.observed)
+        negative = self._preferred(machine, batch.clean, generator)
+        data = conditional_clamped(machine, batch.clean, batch.observed)
+        gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
+        beaten = (negative != batch.clean).any(-1).double().mean()
+        return Step(gradient, {}, {"truth_beaten": beaten})
+
+    def _preferred(self, machine: RBM, clean: Tensor, generator: torch.Generator) -> Tensor:
+        """The visible state of lowest free energy among the truth and those a chain comes through; (batch, D)."""
+        best, lowest = clean, machine.free_energy(clean)
+        visible = machine.visible.mode(Fields(torch.zeros_like(clean)))
+        for _ in range(self.steps + 1):
+            energy = machine.free_energy(visible)
+            better = energy < lowest
+            best = torch.where(better[:, None], visible, best)
+            lowest = torch.where(better, energy, lowest)
+            visible = gibbs_steps(machine, visible, 1, generator)
+        return best
