@@ -246,9 +246,43 @@ def test_every_iteration_is_that_of_the_textbook(form: str, kind: str, shape: tu
         found = solve(machine, form, kind=kind, max_iter=count, tol=0.0, pairs=kind == "sum")
         agree(found.means[0], wanted.visible, CLOSE[form])
         agree(found.means[1], wanted.hidden, CLOSE[form])
+        if count >= 3:
+            # The last refresh of the visible beliefs is what the next iteration begins with.
+            last, middle, first = trace[count - 1], trace[count - 2], trace[count - 3]
+            moved = np.abs(middle.visible - first.visible).max(-1), np.abs(last.hidden - middle.hidden).max(-1)
+            agree(found.residual, np.maximum(*moved), CLOSE[form])
         if kind == "sum":
             agree(found.pairs, wanted.pairs.mean(0), CLOSE[form])
             agree(found.log_partition, wanted.log_partition, CLOSE_LOG_Z[form])
+
+
+@forms
+def test_convergence_waits_for_the_visible_units_too(form: str) -> None:
+    """A hidden unit that is certain does not move any more, while visible ones still answer it."""
+    machine = RBM.binary(torch.tensor([[3.0]]), torch.tensor([0.5]), torch.tensor([1000.0]))
+    found = solve(machine, form, tol=1e-3)
+    assert found.iterations.tolist() == [2]
+    once = solve(machine, form, max_iter=1)
+    assert float(once.residual[0]) == pytest.approx(
+        float(torch.tensor([3.5]).sigmoid() - torch.tensor([0.5]).sigmoid())
+    )
+
+
+def test_of_two_equal_values_mixed_product_sends_zero() -> None:
+    """A hidden unit that is off says nothing, so that a visible unit without a field is undecided."""
+    off = RBM.binary(torch.tensor([[20.0]]), torch.zeros(1), torch.tensor([-800.0]))
+    solver = BeliefPropagation("mixed", max_iter=1)
+    _, _, hidden, sent = solver.step(off, solver.init(off, 1))
+    assert float(sent) == 0
+    assert float(hidden) == -800
+
+
+@needs_kernel
+def test_of_two_equal_values_the_kernel_sends_zero() -> None:
+    off = RBM.binary(torch.tensor([[20.0]]), torch.zeros(1), torch.tensor([-40.0]))
+    found = BeliefPropagation("mixed", max_iter=1).solve(off)
+    assert float(found.means[0]) == 0.5
+    assert float(found.means[1]) == pytest.approx(math.exp(-40), rel=1e-5)
 
 
 @forms
@@ -594,6 +628,33 @@ def test_strong_couplings_and_fields_keep_to_the_textbook(
         if kind == "sum":
             agree(found.pairs, wanted.pairs.mean(0), 10 * CLOSE[form])
             np.testing.assert_allclose(found.log_partition, wanted.log_partition, rtol=1e-6, atol=CLOSE_LOG_Z[form])
+
+
+@forms
+@kinds
+@pytest.mark.parametrize("weight", [29.0, -29.0, 3.0])
+@pytest.mark.parametrize("shape", [(200, 3), (3, 200)], ids=str)
+def test_products_of_many_large_messages_keep_their_digits(
+    form: str, kind: str, weight: float, shape: tuple[int, int]
+) -> None:
+    """Units of the larger layer are certain; the others' fields all but cancel the sum of their messages."""
+    many, few = max(shape), min(shape)
+    certain = torch.full((many,), 1000.0 + few * 30).double()
+    undecided = torch.linspace(-2, 2, few).double() - many * weight
+    fields = (certain, undecided) if shape[0] == many else (undecided, certain)
+    machine = rounded(RBM.binary(torch.full(shape, weight).double(), *fields))
+    found = solve(machine, form, kind=kind, tol=1e-6, max_iter=20, pairs=kind == "sum")
+    assert found.status.tolist() == [Status.CONVERGED]
+    small = 1 if shape[0] == many else 0
+    agree(found.means[1 - small], np.ones((1, many)), 1e-7)
+    # Fields of 5800 are known to 2.4e-4, but these are multiples of that; products of 200 messages to 200 * 1e-7.
+    odds = machine.layers[small].parameters["bias"] + many * weight
+    agree(found.means[small][0], torch.sigmoid(odds), 1e-10 if form == "plain" else 1e-4)
+    if kind == "sum":
+        pairs = numpy_of(found.pairs)
+        agree(pairs if small else pairs.T, np.tile(torch.sigmoid(odds).numpy(), (many, 1)), 1e-4)
+        exact = float(machine.layers[1 - small].parameters["bias"].sum() + np.logaddexp(0, odds.numpy()).sum())
+        np.testing.assert_allclose(found.log_partition, [exact], rtol=1e-7 if form == "fused" else 1e-12)
 
 
 @kinds
