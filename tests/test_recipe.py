@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from restore.data.loading import NAMED
+from restore.description import Inference
 from restore.errors import UsageError
+from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.contrastive import ContrastiveDivergence
-from restore.learning.recipe import read_recipe
+from restore.learning.max_margin import MarginalMaxMargin
+from restore.learning.recipe import LEARNERS, read_recipe
 from restore.learning.tap_likelihood import TAPLikelihood
 
 TRAINING = sorted((Path(__file__).parents[1] / "training").glob("*.toml"))
@@ -45,11 +51,26 @@ def with_line(table: str, line: str) -> str:
     return f"{GOOD}{head}{line}\n"
 
 
+def conditional(*sections: str) -> str:
+    """A good recipe of a conditional prior, with more lines in (or other values of) its sections."""
+    table = tomllib.loads(GOOD)
+    table["data"]["task"] = "flip:0.1"
+    table["prior"]["family"] = "crbm"
+    table["learner"]["method"] = "mean_field"
+    for section in sections:
+        for name, entries in tomllib.loads(section).items():
+            table[name] = table.get(name, {}) | entries
+    lines = [f'name = "{table.pop("name")}"']
+    for name, entries in table.items():
+        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in entries.items())]
+    return "\n".join(lines)
+
+
 @pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
 def test_published_recipes_are_sound_and_named_as_their_file(path: Path) -> None:
     recipe = read_recipe(path)
     assert recipe.name == path.stem
-    assert recipe.data.source == "mnist"
+    assert recipe.data.source in NAMED
     assert recipe.data.threshold == 127
 
 
@@ -111,6 +132,50 @@ def test_defaults(tmp_path: Path) -> None:
     assert recipe.storage == "float16"
 
 
+def test_a_recipe_of_a_conditional_prior(tmp_path: Path) -> None:
+    recipe = read_recipe(
+        write(
+            tmp_path,
+            """
+            name = "undo"
+            data = { source = "mnist", task = "patch:8:1", validation = 10 }
+            prior = { family = "crbm", hidden = 12 }
+            learner = { method = "marginal_max_margin", iterations = 3, growth = 2, tol = 0.01 }
+            optimizer = { average = 0.99 }
+            training = { epochs = 3, patience = 2 }
+            """,
+        )
+    )
+    assert recipe.conditional
+    assert (recipe.data.task, recipe.data.validation, recipe.training.patience) == ("patch:8:1", 10, 2)
+    assert recipe.optimizer.average == 0.99
+    assert recipe.learner == MarginalMaxMargin(iterations=3, growth=2, tol=0.01)
+    # What restores is what the learner used in that epoch.
+    assert recipe.learner.inference(4) == Inference("mixed_product", 11, 0.01, 0.0, modes=0, starts=0)
+
+
+@pytest.mark.parametrize("method", LEARNERS["crbm"])
+def test_every_conditional_learner_has_a_recipe(method: str, tmp_path: Path) -> None:
+    # Logistic regression has no hidden units, and the only sign of that is that their weights stay at 0.
+    scale = "weight_scale = 0" if method == "logistic" else ""
+    recipe = read_recipe(write(tmp_path, conditional(f'[learner]\nmethod = "{method}"', f"[prior]\n{scale}")))
+    assert (recipe.method, recipe.learner) == (method, LEARNERS["crbm"][method]())
+    assert (recipe.data.validation, recipe.training.patience, recipe.optimizer.average) == (0, 0, 0)
+
+
+def test_families_do_not_share_learners_of_one_name(tmp_path: Path) -> None:
+    plain = read_recipe(write(tmp_path, GOOD.replace('"tap"', '"contrastive"')))
+    paired = read_recipe(write(tmp_path, conditional('[learner]\nmethod = "contrastive"')))
+    assert (type(plain.learner), type(paired.learner)) == (ContrastiveDivergence, ConditionalDivergence)
+    assert plain.digest != paired.digest
+
+
+def test_inference_that_starts_by_itself(tmp_path: Path) -> None:
+    for solver in ("sum_product", "max_product", "mixed_product", "mean_field"):
+        text = f'{GOOD}\n[inference]\nsolver = "{solver}"\nmodes = 0\nstarts = 0\n'
+        assert read_recipe(write(tmp_path, text)).inference.starts == 0
+
+
 def test_digest_and_facts_depend_on_content_not_on_layout(tmp_path: Path) -> None:
     first = read_recipe(write(tmp_path, GOOD))
     same = read_recipe(write(tmp_path, "# a comment\n" + GOOD.replace("hidden = 5", "hidden   =   0x5")))
@@ -119,6 +184,10 @@ def test_digest_and_facts_depend_on_content_not_on_layout(tmp_path: Path) -> Non
     renamed = read_recipe(write(tmp_path, GOOD.replace("digits", "numbers")))
     assert first.digest == same.digest == explicit.digest
     assert len({first.digest, other.digest, renamed.digest}) == 3
+    # Keys that older recipes do not know leave their digests as they are.
+    for table, line in (("optimizer", "average = 0.0"), ("training", "patience = 0"), ("prior", 'family = "rbm"')):
+        assert read_recipe(write(tmp_path, with_line(table, line))).digest == first.digest
+    assert read_recipe(write(tmp_path, with_line("optimizer", "average = 0.5"))).digest != first.digest
     assert first.training_facts == renamed.training_facts != other.training_facts
 
 
@@ -136,7 +205,7 @@ UNKNOWN = {
 
 WRONG = {
     "text-for-number": ("", 'seed = "0"', "seed must be a whole number, not '0'"),
-    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be one of rbm, not 3"),
+    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be one of rbm, crbm, not 3"),
     "true-for-number": ("data", "threshold = true", "[data] threshold must be a whole number, not True"),
     "float-for-whole": ("training", "batch = 10.0", "[training] batch must be a whole number, not 10.0"),
     "number-for-flag": ("learner", "centring = 1", "[learner] centring must be true or false, not 1"),
@@ -150,7 +219,9 @@ WRONG = {
 RANGE = {
     "threshold": ("data", "threshold = 255", "[data] threshold must lie in 0 ... 254, not 255"),
     "threshold-negative": ("data", "threshold = -1", "not -1"),
-    "weight-scale": ("prior", "weight_scale = 0.0", "[prior] weight_scale must be positive"),
+    "weight-scale": ("prior", "weight_scale = 0.0", "[prior] weight_scale must be positive, not 0.0"),
+    "weight-scale-negative": ("prior", "weight_scale = -1", "[prior] weight_scale must be positive, not -1.0"),
+    "weight-scale-nan": ("prior", "weight_scale = nan", "[prior] weight_scale must be positive, not nan"),
     "weight-scale-inf": ("prior", "weight_scale = inf", "[prior] weight_scale must be positive, not inf"),
     "rate": ("optimizer", "rate = -0.1", "[optimizer] rate must be positive, not -0.1"),
     "rate-nan": ("optimizer", "rate = nan", "[optimizer] rate must be positive, not nan"),
@@ -158,6 +229,13 @@ RANGE = {
     "momentum": ("optimizer", "momentum = 1.0", "[optimizer] momentum must lie in [0, 1), not 1.0"),
     "decay": ("optimizer", "weight_decay = -1", "[optimizer] weight_decay"),
     "decay-inf": ("optimizer", "weight_decay = inf", "[optimizer] weight_decay"),
+    "average": ("optimizer", "average = 1", "[optimizer] average must lie in [0, 1), not 1.0"),
+    "average-negative": ("optimizer", "average = -0.1", "[optimizer] average must lie in [0, 1), not -0.1"),
+    "average-nan": ("optimizer", "average = nan", "[optimizer] average must lie in [0, 1), not nan"),
+    "patience": ("training", "patience = -1", "[training] patience must not be negative, not -1"),
+    "patience-alone": ("training", "patience = 3", "[training] patience needs [data] validation"),
+    "task": ("data", 'task = "flip:0.1"', '[data] task belongs to [prior] family = "crbm"; leave it away'),
+    "validation": ("data", "validation = 5", '[data] validation belongs to [prior] family = "crbm"; leave it away'),
     "batch": ("training", "batch = 0", "[training] batch must be at least 1, not 0"),
     "checkpoint": ("training", "checkpoint_every = -5", "[training] checkpoint_every must be at least 1, not -5"),
     "noise": ("learner", "noise = 0.7", "[learner] noise must lie in [0, 0.5], not 0.7"),
@@ -165,7 +243,14 @@ RANGE = {
     "iterations": ("learner", "iterations = 0", "[learner] solutions and iterations must be at least 1, not 100 and 0"),
     "tol": ("learner", "tol = -1e-3", "[learner] tol must not be negative"),
     "damping": ("learner", "damping = 1", "[learner] damping must lie in [0, 1), not 1.0"),
-    "starts": ("inference", "starts = 0", "[inference] max_iter and starts must be at least 1"),
+    "max-iter": ("inference", "max_iter = 0", "[inference] max_iter must be at least 1, not 0"),
+    "starts": ("inference", "starts = 0", "[inference] starts must not be negative, and 0 only without modes, not 0"),
+    "starts-negative": ("inference", "starts = -1", "[inference] starts must not be negative"),
+    "starts-of-their-own": (
+        "inference",
+        'solver = "sum_product"',
+        "sum_product starts by itself: set modes and starts",
+    ),
     "modes": ("inference", "modes = -1", "[inference] modes must not be negative"),
     "inference-damping": ("inference", "damping = nan", "[inference] tol must be >= 0 and damping in [0, 1)"),
     "seed": ("", "seed = -1", "seed must lie in 0 ... 2^63 - 1, not -1"),
@@ -195,6 +280,50 @@ def test_bad_entries(table: str, line: str, says: str, tmp_path: Path) -> None:
     assert_refused(write(tmp_path, with_line(table, line)), says)
 
 
+CONDITIONAL = {
+    "no-task": ('[data]\ntask = ""', '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"'),
+    "task-unknown": ('[data]\ntask = "blur:3"', "[data] 'blur:3' is no task; give flip:P"),
+    "task-out-of-range": ('[data]\ntask = "flip:1.5"', "[data] flip:1.5: a flip probability must lie in [0, 1]"),
+    "task-no-text": ("[data]\ntask = 0.1", "[data] task must be a text, not 0.1"),
+    "validation-negative": ("[data]\nvalidation = -1", "[data] validation must not be negative, not -1"),
+    "validation-share": ("[data]\nvalidation = 0.1", "[data] validation must be a whole number, not 0.1"),
+    "patience-alone": ("[training]\npatience = 3", "[training] patience needs [data] validation"),
+    "learner-of-an-rbm": (
+        '[learner]\nmethod = "tap"',
+        "[learner] method for family crbm must be one of belief_propagation, mean_field, contrastive, perceptron, "
+        "marginal_max_margin, latent_max_margin, logistic, not 'tap'; that one is for [prior] family = \"rbm\"",
+    ),
+    "inference": ("[inference]\ndamping = 0.1", "[inference] follows from the learner of a crbm; leave it away"),
+    "inference-empty": ("[inference]", "[inference] follows from the learner of a crbm; leave it away"),
+    "iterations": (
+        "[learner]\niterations = 0",
+        "[learner] iterations must be at least 1 and growth not negative, not 0",
+    ),
+    "growth": (
+        "[learner]\ngrowth = -1",
+        "[learner] iterations must be at least 1 and growth not negative, not 7 and -1",
+    ),
+    "tol": ("[learner]\ntol = -1", "[learner] tol must not be negative, not -1.0"),
+    "steps": ('[learner]\nmethod = "contrastive"\nsteps = 0', "[learner] steps must be at least 1, not 0"),
+    "weight-scale": ("[prior]\nweight_scale = 0.0", "[prior] weight_scale must be positive, not 0.0"),
+    "weight-scale-of-logistic": (
+        '[learner]\nmethod = "logistic"',
+        "[prior] weight_scale must be 0 for logistic regression, not 0.01",
+    ),
+}
+
+
+@pytest.mark.parametrize(("section", "says"), CONDITIONAL.values(), ids=[f"36-{name}" for name in CONDITIONAL])
+def test_bad_entries_of_conditional_priors(section: str, says: str, tmp_path: Path) -> None:
+    read_recipe(write(tmp_path, conditional()))
+    assert_refused(write(tmp_path, conditional(section)), says)
+
+
+def test_a_conditional_learner_for_an_rbm_says_where_it_belongs(tmp_path: Path) -> None:
+    text = GOOD.replace('"tap"', '"mean_field"')
+    assert_refused(write(tmp_path, text), "not 'mean_field'; that one is for [prior] family = \"crbm\"")
+
+
 @pytest.mark.parametrize(
     ("gone", "says"),
     [
@@ -203,7 +332,7 @@ def test_bad_entries(table: str, line: str, says: str, tmp_path: Path) -> None:
         ('source = "mnist"', "[data] source is missing; add it"),
         ("hidden = 5", "[prior] hidden is missing; add it"),
         ('[learner]\nmethod = "tap"', "[learner] is missing; add it"),
-        ('method = "tap"', "[learner] method must be one of tap, contrastive, not None"),
+        ('method = "tap"', "[learner] method for family rbm must be one of tap, contrastive, not None"),
         ("epochs = 2", "[training] epochs is missing; add it"),
     ],
 )
@@ -215,7 +344,7 @@ def test_missing_entries(gone: str, says: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ['"TAP"', "3", "[1]", "{ a = 1 }"])
 def test_unknown_methods(method: str, tmp_path: Path) -> None:
     text = GOOD.replace('method = "tap"', f"method = {method}")
-    assert_refused(write(tmp_path, text), "[learner] method must be one of tap, contrastive, not ")
+    assert_refused(write(tmp_path, text), "[learner] method for family rbm must be one of tap, contrastive, not ")
 
 
 @pytest.mark.parametrize(

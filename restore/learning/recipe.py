@@ -72,7 +72,7 @@ class Data:
 
 @dataclass(frozen=True)
 class PriorShape:
-    """[prior]: what is trained, and the standard deviation of its first weights."""
+    """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only."""
 
     hidden: int
     family: Literal["rbm", "crbm"] = "rbm"
@@ -80,7 +80,6 @@ class PriorShape:
 
     def __post_init__(self) -> None:
         _require(self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
-        _require(0 <= self.weight_scale < math.inf, f"weight_scale must not be negative, not {self.weight_scale}")
 
 
 @dataclass(frozen=True)
@@ -147,17 +146,16 @@ class Recipe:
             f"name becomes a folder: at most 60 letters, digits and . _ + -, the first no sign, not {self.name!r}",
         )
         _require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
+        scale = self.prior.weight_scale
+        if isinstance(self.learner, LogisticRegression):
+            _require(scale == 0, f"[prior] weight_scale must be 0 for logistic regression, not {scale}")
+        else:
+            _require(0 < scale < math.inf, f"[prior] weight_scale must be positive, not {scale}")
         if self.conditional:
             _require(bool(self.data.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
-            silent = isinstance(self.learner, LogisticRegression)
-            _require(
-                silent == (self.prior.weight_scale == 0),
-                "[prior] weight_scale must be 0 for logistic regression, and for no other learner",
-            )
         else:
             _require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
             _require(not self.data.validation, '[data] validation belongs to [prior] family = "crbm"; leave it away')
-            _require(self.prior.weight_scale > 0, "[prior] weight_scale must be positive")
         _require(self.data.validation > 0 or not self.training.patience, "[training] patience needs [data] validation")
 
     @property
@@ -226,7 +224,11 @@ def parse(table: dict[str, Any]) -> Recipe:
     family = prior.get("family", "rbm") if isinstance(prior, dict) else "rbm"
     known = LEARNERS.get(family, {}) if isinstance(family, str) else {}
     if known and (not isinstance(method, str) or method not in known):
-        raise UsageError(f"[learner] method of a {family} must be one of {', '.join(known)}, not {method!r}")
+        others = [other for other, methods in LEARNERS.items() if isinstance(method, str) and method in methods]
+        hint = f'; that one is for [prior] family = "{others[0]}"' if others else ""
+        raise UsageError(
+            f"[learner] method for family {family} must be one of {', '.join(known)}, not {method!r}{hint}"
+        )
     if family == "crbm" and "inference" in table:
         raise UsageError("[inference] follows from the learner of a crbm; leave it away")
     learner = _make(known[method], learner_table, "[learner] ") if known else None
