@@ -147,6 +147,9 @@ class Description:
                 raise ValueError(f"{about.hidden} hidden units, images of shape {shape}, threshold {about.threshold}")
             if about.family not in FAMILIES or (about.visible, about.hidden_type) != ("bernoulli", "bernoulli"):
                 raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
+            # What the text means is for `restore.tasks` to say, which would load torch.
+            if bool(about.task) != about.conditional:
+                raise ValueError(f"a {about.family} with the task {about.task!r}")
             return about
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:
             raise ModelError(f"{where}: its description is damaged ({fault}); get the file again") from fault

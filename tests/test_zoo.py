@@ -23,6 +23,7 @@ from torch import Tensor
 from restore import zoo
 from restore.description import FORMAT, Description, Inference
 from restore.errors import ModelError, OutputError, TrainingError
+from restore.priors import RBM, ConditionalRBM
 from restore.zoo import CARD, PREFERRED, WEIGHTS, TrainedPrior, auto, describe, find, folders, load, save
 
 
@@ -34,6 +35,20 @@ def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int =
         torch.rand(pixels, generator=seeded(1)) * 0.8 + 0.1,
         torch.bernoulli(torch.full((modes, pixels), 0.5), generator=seeded(2)),
     )
+
+
+def conditional_prior(name: str = "small") -> TrainedPrior:
+    """A conditional prior; its inputs, unlike its weights, are exact in half precision."""
+    plain = prior_of(name, modes=0)
+    draw = torch.randn(15 + 4, 15, generator=seeded(3)).half().float()
+    about = replace(
+        plain.description,
+        family="crbm",
+        task="patch:2:0.5",
+        inference=Inference("mixed_product", 9, 1e-3, 0.0, modes=0, starts=0),
+    )
+    assert isinstance(plain.machine, RBM)
+    return replace(plain, description=about, machine=ConditionalRBM(plain.machine, draw[:15], draw[15:]))
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +93,39 @@ def test_round_trip(tmp_path: Path, height: int, width: int, hidden: int, modes:
     assert same(load(tmp_path / "again"), prior)
     assert describe(tmp_path / "again") == prior.description
     assert (tmp_path / "again" / CARD).read_text() == "card"
+
+
+def test_round_trip_of_a_conditional_prior(tmp_path: Path) -> None:
+    prior = conditional_prior()
+    save(tmp_path / "again", prior, "card")
+    found = load(tmp_path / "again")
+    assert isinstance(found.machine, ConditionalRBM)
+    assert same(found, prior)
+    about = describe(tmp_path / "again")
+    assert about == prior.description
+    assert (about.conditional, about.task, about.inference.starts) == (True, "patch:2:0.5", 0)
+    stored = load_file(tmp_path / "again" / WEIGHTS)
+    assert {stored[f"inputs.{layer}"].dtype for layer in (0, 1)} == {torch.float16}
+
+
+@pytest.mark.parametrize("name", ["inputs.0", "inputs.1"])
+def test_43_inputs_of_conditional_priors(name: str, tmp_path: Path) -> None:
+    save(tmp_path / "odd", conditional_prior(), "")
+    for change in (without(name), replaced(name, lambda t: t[:-1])):
+        rewritten(tmp_path / "odd", change)
+        refused(tmp_path / "odd", name)
+        save(tmp_path / "odd", conditional_prior(), "")
+    rewritten(tmp_path / "odd", replaced(name, filled(float("nan"))))
+    refused(tmp_path / "odd", f"{name} holds NaN")
+    # A machine that knows nothing of the observed image has no inputs.
+    save(tmp_path / "plain", prior_of(), "")
+    rewritten(tmp_path / "plain", family="crbm", task="flip:0.1")
+    refused(tmp_path / "plain", "inputs.0, inputs.1")
+
+
+def test_headers_written_before_there_were_tasks(folder: Path) -> None:
+    rewritten(folder, task=None)
+    assert describe(folder) == prior_of().description
 
 
 def test_weights_that_half_precision_holds_take_half_the_room_and_stay_exact(tmp_path: Path) -> None:
@@ -199,6 +247,9 @@ def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> 
     assert auto((4, 4)) == "square"
     with pytest.raises(ModelError, match="no prior knows images of 3x5 pixels"):
         auto((5, 3))
+    # A conditional prior undoes one kind of damage, so it is only taken by name.
+    save(own / "undo", conditional_prior("undo"), "")
+    assert auto((3, 5)) == "mine"
     save(published / "second", prior_of("second"), "")
     with pytest.raises(ModelError, match=r"several priors know images of 5x3 pixels; .*: second, mine"):
         auto((3, 5))
@@ -371,7 +422,10 @@ HEADERS: dict[str, dict[str, str | None]] = {
     "threshold-null": {"threshold": "null"},
     "threshold-text": {"threshold": '"127"'},
     "threshold-out-of-range": {"threshold": "300"},
-    "other-family": {"family": "crbm"},
+    "other-family": {"family": "dbm"},
+    "family-without-task": {"family": "crbm"},
+    "family-with-empty-task": {"family": "crbm", "task": ""},
+    "task-without-family": {"task": "flip:0.1"},
     "other-visible-units": {"visible": "gaussian"},
     "other-hidden-units": {"hidden_type": "potts"},
     "inference-a-list": {"inference": "[]"},
