@@ -12,8 +12,8 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,26 @@ from hypothesis import strategies as st
 from machines import bars_and_stripes, seeded
 from torch import Tensor
 
+from restore.description import Inference
 from restore.errors import TrainingError
 from restore.learning import checkpoint as checkpoints
+from restore.learning import course as course_module
 from restore.learning.checkpoint import Checkpoint, differences, locked, newest
+from restore.learning.conditional_divergence import ConditionalDivergence
+from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
 from restore.learning.contract import LearnerState, Step
 from restore.learning.contrastive import ContrastiveDivergence
-from restore.learning.course import CleanImages, initial_prior, pixel_means
-from restore.learning.fit import Stopped, fit, scheduled_rate, seconds_spent
-from restore.learning.pipeline import train
+from restore.learning.course import CleanImages, DamagedImages, initial_prior, pixel_means
+from restore.learning.fit import Fitted, Stopped, fit, scheduled_rate, seconds_spent
+from restore.learning.logistic import LogisticRegression
+from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
+from restore.learning.perceptron import PerceptronLoss
+from restore.learning.pipeline import course_of, train
 from restore.learning.recipe import Data, Optimizer, PriorShape, Recipe, Training
 from restore.learning.tap_likelihood import TAPLikelihood
-from restore.priors import RBM
+from restore.priors import RBM, ConditionalRBM
+from restore.solvers import FIXED_POINTS, MeanField
+from restore.tasks import parse_task
 
 IMAGES = bars_and_stripes(3)
 EPOCHS, BATCHES = 4, 4
@@ -64,9 +73,9 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def recipe_of(learner: Any = "pcd", optimizer: str | Optimizer = "sgd", **changed: Any) -> Recipe:
     return Recipe(
         name="test",
-        data=Data("bars-and-stripes"),
-        prior=PriorShape(hidden=3, weight_scale=0.1),
-        method="tap",
+        data=changed.pop("data", Data("bars-and-stripes")),
+        prior=changed.pop("prior", PriorShape(hidden=3, weight_scale=0.1)),
+        method=changed.pop("method", "tap"),
         learner=LEARNERS.get(learner, learner) if isinstance(learner, str) else learner,
         # 14 images in batches of 4: the last one is smaller.
         training=changed.pop("training", Training(epochs=EPOCHS, batch=4, checkpoint_every=2)),
@@ -122,19 +131,22 @@ def test_the_same_seed_gives_the_same_bits(learner: str, tmp_path: Path) -> None
 
 def test_the_order_of_the_data_is_drawn_anew_each_epoch(tmp_path: Path) -> None:
     seen: list[Tensor] = []
+    epochs: list[int] = []
 
     @dataclass(frozen=True)
     class Watching(Still):
-        def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> Step:
+        def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
             seen.append(batch.clone())
-            return super().step(prior, batch, state, generator)
+            epochs.append(epoch)
+            return super().step(prior, batch, state, generator, epoch)
 
     run(recipe_of(Watching()), tmp_path)
+    assert epochs == [epoch for epoch in range(EPOCHS) for _ in range(BATCHES)]
     assert [len(batch) for batch in seen] == [4, 4, 4, 2] * EPOCHS
-    epochs = [torch.cat(seen[first : first + BATCHES]) for first in range(0, len(seen), BATCHES)]
-    for epoch in epochs:
-        assert sorted(map(tuple, epoch.tolist())) == sorted(map(tuple, IMAGES.tolist()))
-    assert len({tuple(epoch.flatten().tolist()) for epoch in epochs}) == EPOCHS
+    passes = [torch.cat(seen[first : first + BATCHES]) for first in range(0, len(seen), BATCHES)]
+    for images in passes:
+        assert sorted(map(tuple, images.tolist())) == sorted(map(tuple, IMAGES.tolist()))
+    assert len({tuple(images.flatten().tolist()) for images in passes}) == EPOCHS
 
 
 # --- stopping and resuming ---
@@ -530,7 +542,7 @@ class Still:
     def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
         return {}
 
-    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> Step:
+    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
         return Step({name: torch.full_like(value, self.slope) for name, value in prior.parameters.items()}, state, {})
 
 
@@ -613,6 +625,364 @@ def test_a_fault_of_another_kind_is_not_called_divergence(tmp_path: Path, monkey
         run(recipe, tmp_path)
 
 
+def test_fields_that_are_no_longer_finite_are_divergence(tmp_path: Path) -> None:
+    # Each weight is still a number, but a field, their sum, may not be one, which is what sampling says.
+    @dataclass(frozen=True)
+    class Huge(Still):
+        def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
+            if not bool(torch.isfinite(prior.hidden_fields(batch).linear).all()):
+                raise RuntimeError("probabilities contain NaN")
+            return super().step(prior, batch, state, generator, epoch)
+
+    recipe = recipe_of(Huge(slope=1.0), Optimizer(rate=2e38, momentum=0.0, weight_decay=0.0, schedule="constant"))
+    with pytest.raises(TrainingError, match=r"diverged \(a field is no longer finite at step 1\); lower the rate"):
+        run(recipe, tmp_path)
+
+
+# --- moving average ---
+
+
+@pytest.mark.parametrize("average", [0.5, 0.999])
+def test_the_average_forgets_as_it_says(average: float, tmp_path: Path) -> None:
+    optimizer = Optimizer(rate=0.1, momentum=0.5, weight_decay=0.0, schedule="constant", average=average)
+    recipe = recipe_of(Still(slope=0.3), optimizer)
+    before, after = start_of(recipe), run(recipe, tmp_path)
+    velocity, moved, mean = 0.0, 0.0, 0.0
+    for step in range(EPOCHS * BATCHES):
+        velocity = 0.5 * velocity + 0.3
+        moved += 0.1 * velocity
+        # Within the first steps there is little to remember.
+        keep = min(average, (step + 1) / (step + 1 + 10))
+        mean = keep * mean + (1 - keep) * moved
+    assert mean < 0.95 * moved
+    for name, value in after.parameters.items():
+        torch.testing.assert_close(value, before.parameters[name] + mean)
+
+
+def test_the_average_does_not_touch_the_training(tmp_path: Path) -> None:
+    for name, average in (("without", 0.0), ("with", 0.9)):
+        run(recipe_of(optimizer=replace(OPTIMIZERS["sgd"], average=average)), tmp_path / name)
+    ours, theirs = (newest(tmp_path / name).tensors for name in ("without", "with"))
+    assert all(torch.equal(theirs[name], value) for name, value in ours.items())
+    added = theirs.keys() - ours.keys()
+    assert added == {f"average.{name}" for name in ("weights.0", "units.0.bias", "units.1.bias")}
+    assert not any(torch.equal(theirs[name], theirs[name.replace("average", "prior")]) for name in added)
+
+
+# --- validation ---
+
+
+@dataclass
+class Judged:
+    """A course whose error after each epoch is given; it keeps the parameters it was asked about."""
+
+    errors: Sequence[float]
+    images: Tensor = IMAGES
+    asked: list[dict[str, bytes]] = field(default_factory=list)
+    inferences: list[Inference] = field(default_factory=list)
+
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:
+        return initial_prior(self.images, hidden, weight_scale, generator)
+
+    def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
+        return self.images[index]
+
+    def error(self, prior: RBM, inference: Inference) -> float:
+        self.asked.append(bits(prior))
+        self.inferences.append(inference)
+        return self.errors[len(self.asked) - 1]
+
+
+@dataclass(frozen=True)
+class Restoring(ContrastiveDivergence):
+    """A learner of an RBM that says how to restore, as learners of conditional ones do."""
+
+    def inference(self, epoch: int) -> Inference:
+        return Inference(max_iter=7 + epoch, modes=0, starts=0)
+
+
+def patient(patience: int = 0, epochs: int = 8, average: float = 0.0, every: int = 1) -> Recipe:
+    return recipe_of(
+        Restoring(),
+        replace(OPTIMIZERS["sgd"], average=average),
+        data=Data("bars-and-stripes", task="flip:0.1", validation=4),
+        prior=PriorShape(hidden=3, family="crbm", weight_scale=0.1),
+        training=Training(epochs=epochs, batch=4, checkpoint_every=every, patience=patience),
+    )
+
+
+def judge(recipe: Recipe, course: Judged, folder: Path, resume: bool = False) -> Fitted[RBM]:
+    return fit(recipe, course, folder, fingerprint="data", resume=resume)
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_the_prior_with_the_lowest_error_is_returned(average: float, tmp_path: Path) -> None:
+    course = Judged([0.5, 0.3, 0.2, 0.4, 0.2, 0.6, 0.7, 0.8])
+    fitted = judge(patient(average=average), course, tmp_path)
+    # The first of two equally good ones.
+    assert (fitted.epoch, fitted.error) == (2, 0.2)
+    assert len(course.asked) == 8
+    assert len({state["weights.0"] for state in course.asked}) == 8
+    assert bits(fitted.prior) == course.asked[2]
+    assert [record["validation_error"] for record in log_of(tmp_path)] == course.errors
+    # Each epoch is judged by the inference that its learner names.
+    assert [inference.max_iter for inference in course.inferences] == list(range(7, 15))
+    assert bits(judge(patient(average=average), Judged([]), tmp_path, resume=True).prior) == course.asked[2]
+
+
+@pytest.mark.parametrize(
+    ("patience", "errors", "epochs"),
+    [
+        (0, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0], 8),
+        (1, [0.5, 0.4, 0.4], 3),
+        (2, [0.5, 0.6, 0.4, 0.5, 0.45], 5),
+        (3, [0.5, 0.6, 0.7, 0.8], 4),
+        (3, [0.5, 0.6, 0.7, 0.4, 0.5, 0.6, 0.39, 0.5], 8),
+        (8, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0], 8),
+    ],
+)
+@pytest.mark.parametrize("every", [1, 3])
+def test_patience_ends_the_run(patience: int, errors: list[float], epochs: int, every: int, tmp_path: Path) -> None:
+    recipe = patient(patience, every=every)
+    course = Judged(errors)
+    fitted = judge(recipe, course, tmp_path)
+    assert len(course.asked) == len(log_of(tmp_path)) == epochs
+    assert (fitted.epoch, fitted.error) == (errors.index(min(errors)), min(errors))
+    # However few checkpoints there are, the last step has one, and a finished run stays finished.
+    assert newest(tmp_path).step == epochs * BATCHES
+    again = judge(recipe, Judged([]), tmp_path, resume=True)
+    assert (again.epoch, again.error, bits(again.prior)) == (fitted.epoch, fitted.error, bits(fitted.prior))
+    assert len(log_of(tmp_path)) == epochs
+
+
+def test_a_signal_in_the_step_that_exhausts_patience_lets_the_run_finish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = patient(2)
+    after_step(monkeypatch, recipe.learner, lambda taken: taken == 12 and os.kill(os.getpid(), signal.SIGTERM))
+    assert judge(recipe, Judged([0.1, 0.2, 0.3]), tmp_path).epoch == 0
+
+
+def test_without_validation_images_the_last_prior_is_returned(tmp_path: Path) -> None:
+    fitted = fit(recipe_of(), CleanImages(IMAGES), tmp_path, fingerprint="data")
+    assert (fitted.epoch, fitted.error) == (EPOCHS - 1, None)
+    assert not any("validation_error" in record or "best" in record for record in log_of(tmp_path))
+    final = newest(tmp_path).tensors
+    assert torch.equal(final["prior.weights.0"], fitted.prior.weights)
+    assert not any(name.startswith(("best", "average")) for name in final)
+
+
+# --- a solver that stops converging ---
+
+
+@dataclass(frozen=True)
+class Converging(Still):
+    """A learner whose solver converges for a given share of the images in each epoch."""
+
+    shares: Sequence[float] = ()
+
+    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
+        made = super().step(prior, batch, state, generator, epoch)
+        return replace(made, monitors={"converged": torch.tensor(self.shares[epoch])})
+
+    def inference(self, epoch: int) -> Inference:
+        return Inference(modes=0, starts=0)
+
+
+@pytest.mark.parametrize(
+    ("shares", "warned_of"),
+    [
+        ((0.9, 0.8, 0.7, 0.6), []),
+        # It never has converged, which is no news: limits on iterations may be meant.
+        ((0.1, 0.2, 0.1, 0.0), []),
+        ((0.1, 0.9, 0.4, 0.3), [3]),
+        ((0.9, 0.4, 0.6, 0.2), [2, 4]),
+        ((0.5, 0.49, 0.5, 0.5), [2]),
+    ],
+)
+def test_a_solver_that_stops_converging_is_reported(
+    shares: tuple[float, ...], warned_of: list[int], tmp_path: Path
+) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        run(recipe_of(Converging(shares=shares)), tmp_path)
+    texts = [str(warning.message) for warning in found]
+    assert texts == [
+        f"{tmp_path}: the solver converged for only {shares[epoch - 1]:.0%} of the images of epoch {epoch}; lower the "
+        "rate or raise weight_decay"
+        for epoch in warned_of
+    ]
+    assert [record["converged"] for record in log_of(tmp_path)] == pytest.approx(list(shares), rel=1e-6)
+
+
+def test_the_warning_names_the_prior_that_is_kept(tmp_path: Path) -> None:
+    recipe = replace(patient(epochs=3), learner=Converging(shares=[0.9, 0.8, 0.1]))
+    with pytest.warns(UserWarning, match="epoch 3; .* The best prior so far is from epoch 2, and is kept$") as warned:
+        fitted = judge(recipe, Judged([0.5, 0.4, 0.45]), tmp_path)
+    assert len(warned) == 1
+    assert fitted.epoch == 1
+
+
+def test_what_has_been_seen_to_converge_is_remembered_over_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_of(Converging(shares=[0.9, 0.1, 0.9, 0.9]))
+    after_step(monkeypatch, recipe.learner, lambda taken: taken == 6 and os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Stopped):
+        run(recipe, tmp_path)
+    monkeypatch.undo()
+    with pytest.warns(UserWarning, match="only 10% of the images of epoch 2"):
+        run(recipe, tmp_path, resume=True)
+
+
+# --- damaged images ---
+
+CONDITIONAL: dict[str, Any] = {
+    "belief_propagation": BeliefPropagationLikelihood(iterations=3),
+    "mean_field": MeanFieldLikelihood(iterations=3),
+    "contrastive": ConditionalDivergence(),
+    "perceptron": PerceptronLoss(steps=2),
+    "marginal_max_margin": MarginalMaxMargin(iterations=3),
+    "latent_max_margin": LatentMaxMargin(iterations=3),
+    "logistic": LogisticRegression(),
+}
+LARGER = bars_and_stripes(4)
+
+
+def conditional_recipe(
+    learner: str = "mean_field", task: str = "flip:0.2", validation: int = 6, rate: float = 0.5, **changed: Any
+) -> Recipe:
+    return recipe_of(
+        CONDITIONAL[learner],
+        Optimizer(rate=rate, average=0.9),
+        method=learner,
+        data=Data("bars-and-stripes", task=task, validation=validation),
+        prior=PriorShape(hidden=3, family="crbm", weight_scale=0.0 if learner == "logistic" else 0.1),
+        training=Training(epochs=EPOCHS, batch=8, checkpoint_every=2, patience=3 if validation else 0),
+        **changed,
+    )
+
+
+def damaged_images(seed: int = 0, task: str = "flip:0.2") -> DamagedImages:
+    return DamagedImages(LARGER[6:], LARGER[:6], (4, 4), parse_task(task), seed)
+
+
+def test_damage_is_drawn_afresh_for_every_batch_and_once_for_validation() -> None:
+    course, draw = damaged_images(), seeded(3)
+    index = torch.tensor([3, 0, 11])
+    batches = [course.batch(index, draw) for _ in range(5)]
+    for pairs in batches:
+        assert torch.equal(pairs.clean, course.images[index])
+        assert 0 < float((pairs.observed != pairs.clean).sum()) < 24
+    assert len({bits_of(pairs.observed) for pairs in batches}) == 5
+    again = course.batch(index, seeded(3))
+    assert torch.equal(again.observed, batches[0].observed)
+    # Neither the training's random numbers nor how often it is asked for make a difference.
+    first = course.damaged
+    wanted = course.task.damage(course.validation, (4, 4), seeded(0)).observed
+    assert torch.equal(first, wanted)
+    assert torch.equal(course.damaged, damaged_images().damaged)
+    assert not torch.equal(damaged_images(seed=1).damaged, first)
+
+
+def bits_of(values: Tensor) -> bytes:
+    return values.numpy().tobytes()
+
+
+def test_the_error_is_the_share_of_wrong_pixels_of_the_validation_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    course = damaged_images()
+    inference = Inference("sum_product", 20, 1e-4, 0.0, modes=0, starts=0)
+    prior = course.initial(3, 0.5, seeded(2))
+    prior = replace(prior, visible_input=torch.eye(16) * 9 - 4)
+    solver = FIXED_POINTS["sum_product"](max_iter=20, tol=1e-4, damping=0.0)
+    means = torch.cat([solver.solve(prior.given(image[None])).means[0] for image in course.damaged])
+    wrong = (means > 0.5) != (course.validation > 0.5)
+    assert 0 < int(wrong.sum()) < wrong.numel()
+    assert course.error(prior, inference) == pytest.approx(int(wrong.sum()) / (6 * 16))
+    monkeypatch.setattr(course_module, "VALIDATION_BATCH", 4)
+    assert course.error(prior, inference) == pytest.approx(int(wrong.sum()) / (6 * 16))
+    assert replace(course, validation=LARGER[:0]).error(prior, inference) is None
+
+
+def test_the_first_conditional_prior_answers_with_the_pixel_means() -> None:
+    course = damaged_images()
+    prior = course.initial(3, 0.0, seeded(1))
+    means = MeanField().solve(prior.given(course.damaged)).means[0]
+    torch.testing.assert_close(means, pixel_means(course.images).expand(6, -1))
+    drawn = course.initial(300, 0.01, seeded(1))
+    assert float(drawn.visible_input.abs().max()) == 0
+    assert [float(value.std()) for value in (drawn.weights, drawn.hidden_input)] == pytest.approx([0.01] * 2, rel=0.1)
+
+
+def test_images_are_held_out_by_the_seed() -> None:
+    courses = [course_of(conditional_recipe(seed=seed), LARGER, (4, 4)) for seed in (0, 0, 1)]
+    for course in courses:
+        learnt, held = (sorted(map(tuple, part.tolist())) for part in (course.images, course.validation))
+        assert len(held) == 6
+        assert not set(learnt) & set(held)
+        assert sorted(learnt + held) == sorted(map(tuple, LARGER.tolist()))
+        assert (str(course.task), course.image_shape) == ("flip:0.2", (4, 4))
+    assert torch.equal(courses[0].validation, courses[1].validation)
+    assert not torch.equal(courses[0].validation, courses[2].validation)
+    assert len(course_of(conditional_recipe(validation=0), LARGER, (4, 4)).validation) == 0
+    assert course_of(recipe_of(), LARGER, (4, 4)) == CleanImages(LARGER)
+
+
+@pytest.mark.parametrize("validation", [29, 30, 10**9])
+def test_too_few_images_to_hold_some_out(validation: int) -> None:
+    with pytest.raises(TrainingError, match=rf"30 images, of which {validation} are for validation") as caught:
+        course_of(conditional_recipe(validation=validation), LARGER, (4, 4))
+    assert "\n" not in str(caught.value)
+    assert len(course_of(conditional_recipe(validation=28), LARGER, (4, 4)).images) == 2
+
+
+def test_modes_and_description_follow_from_the_learner(tmp_path: Path) -> None:
+    recipe = conditional_recipe("marginal_max_margin", storage="float16")
+    trained = train(recipe, LARGER, (4, 4), tmp_path, fingerprint="data")
+    prior, about = trained.prior, trained.prior.description
+    assert isinstance(prior.machine, ConditionalRBM)
+    assert (about.family, about.task, about.method) == ("crbm", "flip:0.2", "marginal_max_margin")
+    assert about.inference == recipe.learner.inference(trained.epoch - 1)
+    assert prior.modes.shape == (0, 16)
+    records = log_of(tmp_path)
+    assert trained.error == min(record["validation_error"] for record in records)
+    assert trained.error == records[trained.epoch - 1]["validation_error"]
+    torch.testing.assert_close(prior.pixel_means, pixel_means(course_of(recipe, LARGER, (4, 4)).images))
+    for name, value in prior.machine.parameters.items():
+        assert name.startswith("units") or torch.equal(value.half().float(), value)
+
+
+@pytest.mark.parametrize("learner", CONDITIONAL)
+def test_conditional_runs_stopped_at_every_step_and_resumed(
+    learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = conditional_recipe(learner, task="patch:2:1" if learner == "contrastive" else "flip:0.2")
+    course = lambda: course_of(recipe, LARGER, (4, 4))  # noqa: E731
+    whole = fit(recipe, course(), tmp_path / "whole", fingerprint="data")
+    after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), signal.SIGTERM))
+    resumed, stops = None, 0
+    while resumed is None:
+        try:
+            resumed = fit(recipe, course(), tmp_path / "stopped", fingerprint="data", resume=True)
+        except Stopped:
+            stops += 1
+    records = log_of(tmp_path / "whole")
+    assert stops == 3 * len(records) - 1
+    assert bits(resumed.prior) == bits(whole.prior)
+    assert (resumed.epoch, resumed.error) == (whole.epoch, whole.error)
+    assert log_of(tmp_path / "stopped") == records
+    assert whole.error == min(record["validation_error"] for record in records)
+
+
+@pytest.mark.parametrize("learner", CONDITIONAL)
+def test_divergence_of_conditional_runs_is_reported(learner: str, tmp_path: Path) -> None:
+    recipe = conditional_recipe(learner, rate=1e38)
+    with pytest.raises(TrainingError, match=r"training diverged .* lower the rate"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit(recipe, course_of(recipe, LARGER, (4, 4)), tmp_path, fingerprint="data")
+    assert newest(tmp_path) is None
+
+
 # --- from recipe to prior ---
 
 
@@ -622,12 +992,14 @@ def test_a_trained_prior_does_not_depend_on_interruptions(
 ) -> None:
     recipe = recipe_of("tap-redrawn", storage=storage)
     recipe = replace(recipe, inference=replace(recipe.inference, modes=6, starts=3, damping=0.3))
-    whole = train(recipe, IMAGES, (3, 3), tmp_path / "whole", fingerprint="data")
+    trained = train(recipe, IMAGES, (3, 3), tmp_path / "whole", fingerprint="data")
+    assert (trained.epoch, trained.error) == (EPOCHS, None)
+    whole = trained.prior
     with pytest.MonkeyPatch.context() as patch:
         after_step(patch, recipe.learner, lambda taken: taken == 7 and os.kill(os.getpid(), signal.SIGTERM))
         with pytest.raises(Stopped):
             train(recipe, IMAGES, (3, 3), tmp_path / "stopped", fingerprint="data")
-    resumed = train(recipe, IMAGES, (3, 3), tmp_path / "stopped", fingerprint="data", resume=True)
+    resumed = train(recipe, IMAGES, (3, 3), tmp_path / "stopped", fingerprint="data", resume=True).prior
     assert bits(resumed.machine) == bits(whole.machine)
     assert torch.equal(resumed.modes, whole.modes)
     about = whole.description

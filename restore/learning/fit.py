@@ -127,7 +127,7 @@ def fit(
         _cut_log(folder / "log.jsonl", run.step // batches)
         started = time.monotonic() - run.seconds
         total = recipe.training.epochs * batches
-        while run.step < total and not _exhausted(run, recipe, batches):
+        while not _finished(run, recipe, batches):
             epoch, position = divmod(run.step, batches)
             if position == 0:
                 run.order = torch.randperm(len(course.images), generator=run.generator, device=course.images.device)
@@ -144,10 +144,9 @@ def fit(
                 _watch(run, averages, epoch, folder)
                 _log(folder, {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds} | averages)
                 meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
-                done = run.step == total or _exhausted(run, recipe, batches)
-                if (epoch + 1) % recipe.training.checkpoint_every == 0 or done:
+                if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
                     checkpoints.save(folder, _snapshot(run, identity))
-            if stop_requests and run.step < total:
+            if stop_requests and not _finished(run, recipe, batches):
                 _check_finite(run, folder)
                 checkpoints.save(folder, _snapshot(run, identity))
                 raise Stopped(stop_requests[0])
@@ -156,10 +155,10 @@ def fit(
         return Fitted(run.current, recipe.training.epochs - 1)
 
 
-def _exhausted(run: Run[Any], recipe: Recipe, batches: int) -> bool:
-    """Whether the validation error has not fallen for as many epochs as the recipe has patience for."""
-    patience, epochs = recipe.training.patience, run.step // batches
-    return bool(run.best) and patience > 0 and epochs - 1 - run.best_epoch >= patience
+def _finished(run: Run[Any], recipe: Recipe, batches: int) -> bool:
+    """Whether all epochs are done, or the validation error has not fallen for as many as there is patience for."""
+    epochs, patience = run.step // batches, recipe.training.patience
+    return epochs == recipe.training.epochs or (bool(run.best) and 0 < patience < epochs - run.best_epoch)
 
 
 def _judge(run: Run[PriorT], recipe: Recipe, course: Course[PriorT, Any], epoch: int) -> dict[str, float]:
@@ -180,9 +179,10 @@ def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int, folder: Pat
     if share is None:
         return
     if run.mostly_converged and share < MOSTLY:
+        kept = f". The best prior so far is from epoch {run.best_epoch + 1}, and is kept" if run.best else ""
         warnings.warn(
             f"{shown(folder)}: the solver converged for only {share:.0%} of the images of epoch {epoch + 1}; lower the "
-            f"rate or raise weight_decay. The best prior so far is from epoch {run.best_epoch + 1}, and is kept",
+            f"rate or raise weight_decay{kept}",
             stacklevel=2,
         )
     run.mostly_converged = share >= MOSTLY
@@ -224,10 +224,11 @@ def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int,
     try:
         step = recipe.learner.step(prior, batch, run.learner_state, run.generator, epoch)
     except RuntimeError as fault:
-        # Sampling refuses probabilities that are NaN, so that is where weights without bounds may show first.
-        if all(bool(torch.isfinite(value).all()) for value in prior.parameters.values()):
+        # Sampling refuses probabilities that are NaN, so that is where weights without bounds may show first. As long
+        # as the magnitudes of all parameters have a finite sum, no field is NaN.
+        if math.isfinite(sum(value.abs().sum() for value in prior.parameters.values())):
             raise
-        raise _diverged(run, folder, "a parameter") from fault
+        raise _diverged(run, folder, "a field") from fault
     for name, parameter in prior.parameters.items():
         parameter.grad = -step.gradient[name]
     for group in run.optimizer.param_groups:
