@@ -80,8 +80,8 @@ def evaluate(
         if about.conditional:
             if mask == "known":
                 raise UsageError(f"{about.name} sees the damaged image alone; leave --mask known away")
-            damage = unmasked(damage)
             if str(damage) != str(task_of(about)) and not quiet:
                 print(f"{model}: was trained to undo {about.task}, not {damage}", file=sys.stderr)
-        report = score(restorer_of(engine), truth, damage, shape, generator, grey=soft)
+        seen = unmasked(damage) if about.conditional else damage
+        report = score(restorer_of(engine), truth, seen, shape, generator, grey=soft)
     print(report.as_json() if json else report.as_text())
