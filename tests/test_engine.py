@@ -17,9 +17,11 @@ from restore.channels import BitFlip, Channel, Occlusion
 from restore.description import Description, Inference
 from restore.engine import Engine
 from restore.errors import InputError, ModelError, UsageError
+from restore.fields import Fields
+from restore.priors import ConditionalRBM
 from restore.priors.exact import exact_moments
 from restore.restoration import Restored, polarity_gain, restore_pictures
-from restore.solvers import TAP, MeanField, SeveralStarts, Solution, Status
+from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution, Status
 from restore.zoo import TrainedPrior, save
 
 SHAPE = (3, 4)
@@ -39,6 +41,21 @@ def trained(scale: float = 0.3, **settings: object) -> TrainedPrior:
 
 def engine_of(**settings: object) -> Engine:
     return Engine.of(trained(**settings), torch.device("cpu"))
+
+
+def unstarted(**settings: object) -> Engine:
+    """An engine whose solver starts by itself."""
+    prior = trained(modes=0, starts=0, **settings)
+    return Engine.of(replace(prior, modes=prior.modes[:0]), torch.device("cpu"))
+
+
+def conditional(**settings: object) -> Engine:
+    """An engine of a conditional prior."""
+    prior = unstarted(**settings).trained
+    draw = 0.3 * torch.randn(PIXELS + 6, PIXELS, generator=seeded(5))
+    machine = ConditionalRBM(prior.machine, draw[:PIXELS], draw[PIXELS:])
+    about = replace(prior.description, family="crbm", task="flip:0.1")
+    return Engine.of(replace(prior, description=about, machine=machine), torch.device("cpu"))
 
 
 def some_images(count: int, seed: int = 1) -> Tensor:
@@ -118,14 +135,19 @@ def test_what_lies_under_the_mask_does_not_matter() -> None:
 def test_a_batch_gives_what_each_image_alone_gives(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
     images = some_images(9)
     engine = engine_of(scale=0.8)
-    told: list[int] = []
+    solve, sizes = Engine._solve, []
+
+    def watched(self: Engine, evidence: Fields) -> Solution:
+        sizes.append(len(evidence.linear))
+        return solve(self, evidence)
+
+    monkeypatch.setattr(Engine, "_solve", watched)
+    whole = engine.restore(images, channel)
     # Two images with four starts each go side by side.
     monkeypatch.setitem(engine_module.ROWS, "cpu", 8)
-    together = engine.restore(images, channel, told.append)
-    assert told == [2, 4, 6, 8, 9]
+    together = engine.restore(images, channel)
+    assert sizes == [9, 2, 2, 2, 2, 1]
     monkeypatch.undo()
-    whole = engine.restore(images, channel, told.append)
-    assert told[5:] == [9]
     for row in range(9):
         alone = engine.restore(images[row : row + 1], rows_of(channel, row))
         for batch in (together, whole):
@@ -149,11 +171,11 @@ def test_memory_that_is_too_small_takes_smaller_batches(monkeypatch: pytest.Monk
     wanted = engine.restore(images, BitFlip(0.1))
     solve, sizes = Engine._solve, []
 
-    def small(self: Engine, evidence: object) -> Solution:
-        sizes.append(len(evidence.linear))  # type: ignore[attr-defined]
+    def small(self: Engine, evidence: Fields) -> Solution:
+        sizes.append(len(evidence.linear))
         if sizes[-1] > limit:
             raise torch.cuda.OutOfMemoryError("made up")
-        return solve(self, evidence)  # type: ignore[arg-type]
+        return solve(self, evidence)
 
     monkeypatch.setattr(Engine, "_solve", small)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
@@ -178,8 +200,29 @@ def test_images_that_do_not_fit(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [("tap", TAP), ("mean_field", MeanField)])
 def test_the_solver_is_the_one_described(name: str, kind: type) -> None:
-    solver = engine_of(solver=name, max_iter=17, tol=1e-3, damping=0.25).solver
-    assert solver == SeveralStarts(kind(max_iter=17, tol=1e-3, damping=0.25))
+    engine = engine_of(solver=name, max_iter=17, tol=1e-3, damping=0.25)
+    assert engine.solver == kind(max_iter=17, tol=1e-3, damping=0.25)
+    assert engine.several_starts == SeveralStarts(engine.solver)
+
+
+@pytest.mark.parametrize("kind", ["sum", "max", "mixed"])
+def test_belief_propagation_is_the_one_described_and_starts_by_itself(kind: str) -> None:
+    engine = unstarted(solver=f"{kind}_product", max_iter=17, tol=1e-3, damping=0.25)
+    assert engine.solver == BeliefPropagation(kind, max_iter=17, tol=1e-3, damping=0.25)  # type: ignore[arg-type]
+    limited = replace(engine, max_memory=12345)
+    assert limited.solver == replace(engine.solver, max_memory=12345)
+    with pytest.raises(UsageError, match="tiny: belief propagation has one start only"):
+        _ = engine.several_starts
+
+
+@pytest.mark.parametrize(("solver", "limit"), [("tap", 2e-3), ("mean_field", 5e-3), ("sum_product", 1e-4)])
+def test_solvers_that_start_by_themselves(solver: str, limit: float) -> None:
+    images, channel = some_images(5), BitFlip(0.2)
+    engine = unstarted(scale=0.1, solver=solver)
+    got = engine.restore(images, channel)
+    exact = exact_moments(trained(scale=0.1).machine.to(torch.float64).tilt(channel.evidence(images.double())))
+    torch.testing.assert_close(got.means[0].double(), exact.visible, rtol=0, atol=limit)
+    assert bool((got.status == Status.CONVERGED).all())
 
 
 def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:
@@ -263,7 +306,8 @@ def test_boundary_probabilities_of_pictures() -> None:
     values = picture()
     engine = engine_of()
     np.testing.assert_array_equal(only(restore_pictures(engine, [values], p=0.0)).estimate, black_and_white(values))
-    np.testing.assert_array_equal(only(restore_pictures(engine, [values])).estimate, black_and_white(values))
+    with pytest.raises(UsageError, match="p is missing"):
+        restore_pictures(engine, [values])
     np.testing.assert_array_equal(only(restore_pictures(engine, [values], p=1.0)).estimate, 1 - black_and_white(values))
     ignored = [only(restore_pictures(engine, [picture(seed)], p=0.5)).means for seed in (1, 2)]
     np.testing.assert_allclose(ignored[0], ignored[1], atol=1e-6)
@@ -274,7 +318,8 @@ def test_levels_at_the_threshold_are_told_apart() -> None:
         replace(trained(), description=replace(trained().description, threshold=100)), torch.device("cpu")
     )
     values = np.resize([100 / 255, 101 / 255], SHAPE)
-    np.testing.assert_array_equal(only(restore_pictures(engine, [values])).estimate, np.resize([0.0, 1.0], SHAPE))
+    estimate = only(restore_pictures(engine, [values], p=0.0)).estimate
+    np.testing.assert_array_equal(estimate, np.resize([0.0, 1.0], SHAPE))
 
 
 def test_completion_leaves_visible_pixels_untouched() -> None:
@@ -336,9 +381,7 @@ def test_another_size_is_resized_and_back() -> None:
 def test_pictures_of_a_batch_are_kept_apart() -> None:
     pictures = [picture(seed) for seed in range(5)]
     masks = [some_images(5, seed=3)[index].bool().reshape(SHAPE).numpy() for index in range(5)]
-    told: list[int] = []
-    together, solution = restore_pictures(engine_of(), pictures, p=0.1, hidden=masks, advance=told.append)
-    assert told == [5]
+    together, solution = restore_pictures(engine_of(), pictures, p=0.1, hidden=masks)
     assert len(solution.means[0]) == 5
     for index, restored in enumerate(together):
         alone = only(restore_pictures(engine_of(), [pictures[index]], p=0.1, hidden=[masks[index]]))
@@ -391,3 +434,38 @@ def test_log_z_decides_in_proportion_to_the_evidence() -> None:
         distance.append(float((means - y).abs().mean()))
     # The better solution has all the weight it deserves, some of it, or no more than the other.
     assert distance[0] < distance[1] < distance[2]
+
+
+# --- conditional priors ---
+
+
+@pytest.mark.parametrize("solver", ["sum_product", "mean_field"])
+def test_a_conditional_prior_restores_from_the_image_alone(solver: str) -> None:
+    images = some_images(9)
+    engine = conditional(scale=0.1, solver=solver)
+    got = engine.restore(images)
+    machine = engine.trained.machine
+    assert isinstance(machine, ConditionalRBM)
+    exact = exact_moments(machine.to(torch.float64).given(images.double()))
+    torch.testing.assert_close(got.means[0].double(), exact.visible, rtol=0, atol=5e-3)
+    for form in (images.bool(), images.to(torch.uint8), images.double()):
+        torch.testing.assert_close(engine.restore(form).means[0], got.means[0], rtol=0, atol=1e-6)
+    alone = engine.restore(images[3:4])
+    torch.testing.assert_close(alone.means[0], got.means[0][3:4], rtol=0, atol=1e-5)
+    pictures = [image.reshape(SHAPE).double().numpy() for image in images]
+    restored, _ = restore_pictures(engine, pictures)
+    for row, picture in enumerate(restored):
+        np.testing.assert_allclose(picture.means.ravel(), got.means[0][row].numpy(), atol=1e-5)
+
+
+def test_who_is_told_of_the_damage() -> None:
+    learnt, told = conditional(), engine_of()
+    mask = MASK.reshape(SHAPE).numpy()
+    for options in ({"p": 0.1}, {"hidden": [mask]}, {"p": 0.1, "hidden": [mask]}):
+        with pytest.raises(UsageError, match=r"tiny has learnt to undo flip:0\.1 from the damaged image"):
+            restore_pictures(learnt, [picture()], **options)  # type: ignore[arg-type]
+        restore_pictures(told, [picture()], **options)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"has learnt to undo flip:0\.1"):
+        learnt.restore(some_images(1), BitFlip(0.1))
+    with pytest.raises(UsageError, match="p is missing"):
+        told.restore(some_images(1))

@@ -26,7 +26,7 @@ def run(restorer: Restorer, task: str, *, truth: Tensor = TRUTH, grey: bool = Fa
 
 def test_a_perfect_restorer() -> None:
     report = run(lambda observed, channel: TRUTH, "flip:0.3")
-    assert (report.n, report.error_all.mean, report.error_changed.mean) == (40, 0, 0)
+    assert (report.n, report.error_all.mean, report.error_changed.mean, report.error_unchanged.mean) == (40, 0, 0, 0)
     assert report.mcc.mean == pytest.approx(1)
     assert not report.grey
 
@@ -41,7 +41,7 @@ def test_doing_nothing() -> None:
     report = run(identity, "flip:0.3")
     ((observed, channel),) = seen
     assert channel == BitFlip(0.3)
-    assert report.error_changed.mean == 1
+    assert (report.error_changed.mean, report.error_unchanged.mean) == (1, 0)
     assert report.error_all.mean == pytest.approx(float((observed != TRUTH).double().mean()))
 
 
@@ -51,6 +51,8 @@ def test_the_share_of_changed_pixels_is_pooled() -> None:
     pooled = float((changed & (TRUTH == 1)).sum() / changed.sum())
     shares = (changed & (TRUTH == 1)).sum(dim=1) / changed.sum(dim=1)
     assert report.error_changed.mean == pytest.approx(pooled, rel=1e-6)
+    kept = float((~changed & (TRUTH == 1)).sum() / (~changed).sum())
+    assert report.error_unchanged.mean == pytest.approx(kept, rel=1e-6)
     assert abs(pooled - float(shares.nanmean())) > 1e-3  # so the test can tell the two apart
 
 
@@ -59,6 +61,8 @@ def test_changed_pixels_of_patches() -> None:
     for task, expected in (("patch:3", 1.0), ("patch:3:1", 0.0)):
         report = run(lambda observed, channel: torch.zeros_like(observed), task)
         assert report.error_changed.mean == expected
+    everything = run(lambda observed, channel: observed, "flip:1")
+    assert math.isnan(everything.error_unchanged.mean)
     nothing = run(lambda observed, channel: observed, "flip:0")
     assert math.isnan(nothing.error_changed.mean)
     assert json.loads(nothing.as_json())["error_changed"] == {"mean": None, "standard_error": None, "n": 0}
@@ -82,7 +86,7 @@ def test_grey_reports_have_psnr_and_ssim() -> None:
 def test_the_forms_of_a_report() -> None:
     report = run(lambda observed, channel: observed, "patch:4:1")
     plain = json.loads(report.as_json())
-    assert list(plain) == ["task", "mask", "n", "error_all", "error_changed", "mcc", "seconds"]
+    assert list(plain) == ["task", "mask", "n", "error_all", "error_changed", "error_unchanged", "mcc", "seconds"]
     assert (plain["task"], plain["mask"], plain["n"]) == ("patch:4:1", "known", 40)
     assert plain["mcc"] == {"mean": report.mcc.mean, "standard_error": report.mcc.standard_error, "n": 40}
     assert plain["error_all"]["mean"] == report.error_all.mean

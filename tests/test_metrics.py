@@ -12,7 +12,16 @@ from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 from sklearn.metrics import matthews_corrcoef
 
 from restore.errors import UsageError
-from restore.evaluation.metrics import changed_pixels, error_all, error_changed, matthews, psnr, ssim, summary
+from restore.evaluation.metrics import (
+    changed_pixels,
+    error_all,
+    error_changed,
+    error_unchanged,
+    matthews,
+    psnr,
+    ssim,
+    summary,
+)
 
 
 def binary(n: int, d: int, p: float, seed: int) -> torch.Tensor:
@@ -26,7 +35,9 @@ def uniform(n: int, d: int, seed: int) -> torch.Tensor:
 def test_errors_against_brute_force() -> None:
     truth, observed, restored = binary(20, 30, 0.3, 0), binary(20, 30, 0.4, 1), uniform(20, 30, 2)
     observed[3] = truth[3]
+    observed[5] = 1 - truth[5]
     every, some = error_all(truth, restored), error_changed(truth, restored, observed)
+    others = error_unchanged(truth, restored, observed)
     for image in range(20):
         wrong = [(restored[image, i] > 0.5) != (truth[image, i] > 0.5) for i in range(30)]
         changed = [bool(truth[image, i] != observed[image, i]) for i in range(30)]
@@ -37,6 +48,11 @@ def test_errors_against_brute_force() -> None:
         else:
             both = sum(w and c for w, c in zip(wrong, changed, strict=True))
             assert some[image] == pytest.approx(both / sum(changed))
+        if image == 5:
+            assert others[image].isnan()
+        else:
+            neither = sum(w and not c for w, c in zip(wrong, changed, strict=True))
+            assert others[image] == pytest.approx(neither / (30 - sum(changed)))
 
 
 def test_a_half_is_paper() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -25,12 +25,23 @@ from scipy import stats
 from torch import Tensor
 
 from restore.channels import BitFlip
+from restore.description import Inference
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.statistics import fixed_point
 from restore.priors import RBM, LayeredPrior
 from restore.priors.exact import binary_states, exact_moments
-from restore.solvers import FIXED_POINTS, TAP, Gibbs, LayeredMap, MeanField, SeveralStarts, Solution, Status
+from restore.solvers import (
+    FIXED_POINTS,
+    TAP,
+    BeliefPropagation,
+    Gibbs,
+    LayeredMap,
+    MeanField,
+    SeveralStarts,
+    Solution,
+    Status,
+)
 from restore.solvers.gibbs import gibbs_steps
 from restore.solvers.loop import iterate
 from restore.solvers.solution import concatenate
@@ -151,7 +162,16 @@ def test_impossible_settings_are_refused(kind: type[LayeredMap], wrong: dict[str
 
 
 def test_names_and_sentences() -> None:
-    assert dict(FIXED_POINTS) == {"tap": TAP, "mean_field": MeanField}
+    made = {name: make(max_iter=7, tol=1e-3, damping=0.2) for name, make in FIXED_POINTS.items()}
+    assert made == {
+        "tap": TAP(7, 1e-3, 0.2),
+        "mean_field": MeanField(7, 1e-3, 0.2),
+        "sum_product": BeliefPropagation("sum", 7, 1e-3, 0.2),
+        "max_product": BeliefPropagation("max", 7, 1e-3, 0.2),
+        "mixed_product": BeliefPropagation("mixed", 7, 1e-3, 0.2),
+    }
+    # All that a description can name, and nothing else.
+    assert set(FIXED_POINTS) == set(get_args(get_type_hints(Inference)["solver"]))
     sentences = [status.sentence for status in Status]
     assert len(set(sentences)) == 3
     assert all(isinstance(text, str) and "\n" not in text for text in sentences)
