@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, Occlusion
+from restore.description import Description
 from restore.engine import Engine
 from restore.errors import ModelError, UsageError
 from restore.images import enlarge, shrink, to_binary
@@ -105,7 +106,7 @@ def restore_pictures(
             # Cut to black and white after enlarging, so that contours are smooth.
             means, deviations = enlarge(means, values.shape), enlarge(deviations, values.shape)
         status = Status(int(solution.status[index]))
-        notes: tuple[str, ...] = () if status is Status.CONVERGED else (status.sentence,)
+        notes: tuple[str, ...] = () if status is Status.CONVERGED else (unfinished(status, about),)
         if hidden is None and not np.isin(values, (0, 1)).all():
             notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
         if upside_down[index]:
@@ -125,6 +126,13 @@ def restore_pictures(
             )
         )
     return restored, solution
+
+
+def unfinished(status: Status, about: Description) -> str:
+    """The sentence for an image whose solver did not converge."""
+    if about.conditional and status is Status.MAX_ITER:
+        return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
+    return status.sentence
 
 
 def size_mismatch(shape: tuple[int, ...], wanted: tuple[int, int], model: str) -> str:

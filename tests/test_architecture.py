@@ -39,7 +39,7 @@ ROOMS: dict[str, str] = {
     "data": "errors files images outputs",
     "engine": "errors devices fields units priors solvers channels zoo",
     "evaluation": "errors description channels solvers tasks engine",
-    "restoration": "errors solvers channels images engine",
+    "restoration": "errors description solvers channels images engine",
     "api": "errors devices solvers channels zoo learning images kinds data engine restoration",
     "__init__": "errors api",
     "cli": (
