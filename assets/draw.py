@@ -6,6 +6,7 @@ pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes fro
     digit.png                               the digit, black and white
     digit-noisy.png, digit-very-noisy.png   with 10 % and 30 % of its pixels inverted
     digit-torn.png, digit-hole.png          with a patch of 10x10 painted black, and that patch in white
+    digit-patched.png                       with a patch of 12x12 painted black, for a prior that sees no mask
     digit-large.png                         the digit at 112x112, in grey levels
     digit-large-torn.png, digit-large-hole.png
 """
@@ -33,9 +34,9 @@ STROKES = (
 )
 PEN = 1.25  # radius
 
-# Upper left corner (row, column) and side of the patch.
-PATCH = (8, 12)
-PATCH_SIDE = 10
+# Upper left corner (row, column) and side of the patches.
+PATCH = (8, 12, 10)
+LARGER_PATCH = (11, 10, 12)
 
 
 def curve(points: tuple[tuple[float, float], ...], count: int = 400) -> np.ndarray:
@@ -70,11 +71,11 @@ def flipped(image: np.ndarray, p: float, seed: int) -> np.ndarray:
     return image ^ (np.random.default_rng(seed).random(image.shape) < p)
 
 
-def hole(enlarged: int = 1) -> np.ndarray:
-    """The patch: True where pixels are hidden."""
+def hole(enlarged: int = 1, patch: tuple[int, int, int] = PATCH) -> np.ndarray:
+    """A patch: True where pixels are hidden."""
     hidden = np.zeros((SIDE, SIDE), bool)
-    row, column = PATCH
-    hidden[row : row + PATCH_SIDE, column : column + PATCH_SIDE] = True
+    row, column, side = patch
+    hidden[row : row + side, column : column + side] = True
     return hidden.repeat(enlarged, 0).repeat(enlarged, 1)
 
 
@@ -92,6 +93,7 @@ def main() -> None:
     save("digit-very-noisy.png", flipped(digit, 0.3, seed=2))
     save("digit-torn.png", digit & ~hole())
     save("digit-hole.png", hole())
+    save("digit-patched.png", digit & ~hole(patch=LARGER_PATCH))
     save("digit-large.png", large)
     save("digit-large-torn.png", np.where(hole(ENLARGED), 0, large))
     save("digit-large-hole.png", hole(ENLARGED))

@@ -150,6 +150,8 @@ class Description:
             # What the text means is for `restore.tasks` to say, which would load torch.
             if bool(about.task) != about.conditional:
                 raise ValueError(f"a {about.family} with the task {about.task!r}")
+            if about.conditional and about.inference.starts:
+                raise ValueError(f"a {about.family} with {about.inference.starts} starts")
             return about
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:
             raise ModelError(f"{where}: its description is damaged ({fault}); get the file again") from fault

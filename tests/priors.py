@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from restore.description import Description, Inference
-from restore.priors import RBM
+from restore.priors import RBM, ConditionalRBM
 from restore.zoo import TrainedPrior, save
 
 
@@ -33,3 +34,21 @@ def saved_prior(folder: Path, shape: tuple[int, int] = (10, 12)) -> Path:
     target = folder / f"random-{shape[1]}x{shape[0]}"
     save(target, random_prior(shape, name=target.name), "# A random prior\n\n## Scores\n\nNone.\n")
     return target
+
+
+def random_conditional(shape: tuple[int, int] = (10, 12), hidden: int = 5, max_iter: int = 50) -> TrainedPrior:
+    """A conditional prior with random weights, which mostly copies what it sees."""
+    prior = random_prior(shape, hidden, modes=0, name="seer")
+    generator = torch.Generator().manual_seed(1)
+    pixels = shape[0] * shape[1]
+    inputs = 6 * torch.eye(pixels), 0.2 * torch.randn(hidden, pixels, generator=generator)
+    machine = ConditionalRBM(
+        RBM.binary(prior.machine.weights, torch.full((pixels,), -3.0), torch.zeros(hidden)), *inputs
+    )
+    description = replace(
+        prior.description,
+        family="crbm",
+        task="flip:0.1",
+        inference=Inference("sum_product", max_iter=max_iter, tol=1e-3, damping=0.0, modes=0, starts=0),
+    )
+    return TrainedPrior(description, machine, prior.pixel_means, prior.modes)

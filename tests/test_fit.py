@@ -34,7 +34,7 @@ from restore.learning.conditional_likelihood import BeliefPropagationLikelihood,
 from restore.learning.contract import LearnerState, Step
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.course import CleanImages, DamagedImages, initial_prior, pixel_means
-from restore.learning.fit import Fitted, Stopped, fit, scheduled_rate, seconds_spent
+from restore.learning.fit import Fitted, Stopped, fit, scheduled_rate, time_spent
 from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.perceptron import PerceptronLoss
@@ -519,7 +519,7 @@ def test_the_log_has_one_line_per_epoch(learner: str, tmp_path: Path) -> None:
     assert all(record[monitor] > 0 for record in records)
     assert [done for done, _ in told] == [1, 2, 3, 4]
     assert told[0][1] == f"{monitor} {records[0][monitor]:.4g}"
-    assert seconds_spent(tmp_path) == records[-1]["seconds"]
+    assert time_spent(tmp_path) == (records[-1]["seconds"], records[-1]["step"])
 
 
 def test_seconds_go_on_after_a_stop(tmp_path: Path) -> None:
@@ -527,7 +527,7 @@ def test_seconds_go_on_after_a_stop(tmp_path: Path) -> None:
     spent = newest(tmp_path).facts["seconds"]
     assert spent > 0
     run(recipe_of(), tmp_path, resume=True)
-    assert seconds_spent(tmp_path) > spent
+    assert time_spent(tmp_path)[0] > spent
 
 
 # --- optimizer ---
@@ -793,9 +793,9 @@ class Converging(Still):
     ("shares", "warned_of"),
     [
         ((0.9, 0.8, 0.7, 0.6), []),
-        # It never has converged, which is no news: limits on iterations may be meant.
-        ((0.1, 0.2, 0.1, 0.0), []),
-        ((0.1, 0.9, 0.4, 0.3), [3]),
+        # What goes on unchanged is said once.
+        ((0.1, 0.2, 0.1, 0.0), [1]),
+        ((0.1, 0.9, 0.4, 0.3), [1, 3]),
         ((0.9, 0.4, 0.6, 0.2), [2, 4]),
         ((0.5, 0.49, 0.5, 0.5), [2]),
     ],
@@ -807,17 +807,19 @@ def test_a_solver_that_stops_converging_is_reported(
         warnings.simplefilter("always")
         run(recipe_of(Converging(shares=shares)), tmp_path)
     texts = [str(warning.message) for warning in found]
-    assert texts == [
-        f"{tmp_path}: the solver converged for only {shares[epoch - 1]:.0%} of the images of epoch {epoch}; lower the "
-        "rate or raise weight_decay"
+    sentences = {
+        epoch: f"the solver converged for only {shares[epoch - 1]:.0%} of the images of epoch {epoch}: lower the rate, "
+        "raise weight_decay, or allow more iterations"
         for epoch in warned_of
-    ]
+    }
+    assert texts == [f"{tmp_path}: {sentence}" for sentence in sentences.values()]
+    assert {record["epoch"]: record["warning"] for record in log_of(tmp_path) if "warning" in record} == sentences
     assert [record["converged"] for record in log_of(tmp_path)] == pytest.approx(list(shares), rel=1e-6)
 
 
 def test_the_warning_names_the_prior_that_is_kept(tmp_path: Path) -> None:
     recipe = replace(patient(epochs=3), learner=Converging(shares=[0.9, 0.8, 0.1]))
-    with pytest.warns(UserWarning, match="epoch 3; .* The best prior so far is from epoch 2, and is kept$") as warned:
+    with pytest.warns(UserWarning, match="epoch 3: .*; the best prior so far, from epoch 2, is kept$") as warned:
         fitted = judge(recipe, Judged([0.5, 0.4, 0.45]), tmp_path)
     assert len(warned) == 1
     assert fitted.epoch == 1

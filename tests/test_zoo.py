@@ -120,6 +120,10 @@ def test_43_inputs_of_conditional_priors(name: str, tmp_path: Path) -> None:
     # A machine that knows nothing of the observed image has no inputs.
     save(tmp_path / "plain", prior_of(), "")
     rewritten(tmp_path / "plain", family="crbm", task="flip:0.1")
+    refused(tmp_path / "plain", "starts")
+    own_start = replace(prior_of().description, inference=Inference(modes=0, starts=0))
+    save(tmp_path / "plain", replace(prior_of(modes=0), description=own_start), "")
+    rewritten(tmp_path / "plain", family="crbm", task="flip:0.1")
     refused(tmp_path / "plain", "inputs.0, inputs.1")
 
 

@@ -144,6 +144,7 @@ def _crbm(
     from restore import zoo
     from restore.data import binarise, load
     from restore.engine import Engine
+    from restore.errors import InputError
     from restore.evaluation import crbm_study as crbm
     from restore.files import write_atomically
 
@@ -168,6 +169,8 @@ def _crbm(
         print(f"{name}: {cells[-1].everywhere[0]:.3f} % of all pixels wrong", file=sys.stderr)
     if missing:
         print(f"no prior yet for {', '.join(missing)}; train them with --train", file=sys.stderr)
+    if not cells:
+        raise InputError(f"{output}: none of its recipes crbm-*.toml has a trained prior; give --train, or --priors")
     parts = {"crbm": crbm.as_tables(cells), "crbm-sizes": crbm.curve_table(cells)}
     if shares:
         parts["crbm-converged"] = crbm.convergence_table(shares)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from pathlib import Path
 
@@ -28,7 +29,14 @@ def machine_facts() -> str:
 
 
 def write_card(
-    trained: Trained, recipe: Recipe, recipe_text: str, command: str, images: int, seconds: float, where: str
+    trained: Trained,
+    recipe: Recipe,
+    recipe_text: str,
+    command: str,
+    images: int,
+    seconds: float,
+    steps: int,
+    where: str,
 ) -> str:
     """The card as Markdown.
 
@@ -39,12 +47,13 @@ def write_card(
         command: what was typed.
         images: number of training images.
         seconds: training time.
+        steps: mini-batches in that time.
         where: the device trained on.
     """
     about = trained.prior.description
     height, width = about.image_shape
     learnt_from = images - recipe.data.validation
-    seen = learnt_from * recipe.training.epochs
+    seen = steps * learnt_from / math.ceil(learnt_from / recipe.training.batch)
     kind = "conditional restricted Boltzmann machine" if about.conditional else "restricted Boltzmann machine"
     lines = [
         f"A binary {kind} with {about.pixels} visible units ({height} x {width} pixels) and",

@@ -64,7 +64,7 @@ class Run(Generic[PriorT]):
         average: moving average of the parameters, by name; empty where the recipe wants none.
         best: parameters with the lowest validation error so far; empty before there is one.
         best_error, best_epoch: that error, and the epoch it was reached in.
-        mostly_converged: whether the solver has converged for most images in an epoch already.
+        mostly_converged: whether the solver converged for most images of the epoch before.
     """
 
     prior: PriorT
@@ -76,7 +76,7 @@ class Run(Generic[PriorT]):
     best: dict[str, Tensor] = field(default_factory=dict)
     best_error: float = math.inf
     best_epoch: int = 0
-    mostly_converged: bool = False
+    mostly_converged: bool = True
     step: int = 0
     seconds: float = 0.0
     sums: dict[str, Tensor | float] = field(default_factory=dict)
@@ -141,8 +141,11 @@ def fit(
                 _check_finite(run, folder)
                 averages |= _judge(run, recipe, course, epoch)
                 run.seconds = time.monotonic() - started
-                _watch(run, averages, epoch, folder)
-                _log(folder, {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds} | averages)
+                warning = _watch(run, averages, epoch)
+                for text in warning.values():
+                    warnings.warn(f"{shown(folder)}: {text}", stacklevel=2)
+                record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
+                _log(folder, record | averages | warning)
                 meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
                 if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
                     checkpoints.save(folder, _snapshot(run, identity))
@@ -173,19 +176,18 @@ def _judge(run: Run[PriorT], recipe: Recipe, course: Course[PriorT, Any], epoch:
     return {"validation_error": error}
 
 
-def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int, folder: Path) -> None:
-    """Warn when the solver stops converging for most images: its gradient is then no longer one."""
-    share = averages.get(CONVERGED)
-    if share is None:
-        return
-    if run.mostly_converged and share < MOSTLY:
-        kept = f". The best prior so far is from epoch {run.best_epoch + 1}, and is kept" if run.best else ""
-        warnings.warn(
-            f"{shown(folder)}: the solver converged for only {share:.0%} of the images of epoch {epoch + 1}; lower the "
-            f"rate or raise weight_decay{kept}",
-            stacklevel=2,
-        )
+def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int) -> dict[str, str]:
+    """A warning when the solver stops converging for most images: its gradient is then no longer one."""
+    share = averages.get(CONVERGED, 1.0)
+    stopped = run.mostly_converged and share < MOSTLY
     run.mostly_converged = share >= MOSTLY
+    if not stopped:
+        return {}
+    kept = f"; the best prior so far, from epoch {run.best_epoch + 1}, is kept" if run.best else ""
+    return {
+        "warning": f"the solver converged for only {share:.0%} of the images of epoch {epoch + 1}: lower the rate, "
+        f"raise weight_decay, or allow more iterations{kept}"
+    }
 
 
 def scheduled_rate(settings: Optimizer, progress: float) -> float:
@@ -270,8 +272,8 @@ def _log(folder: Path, record: dict[str, Any]) -> None:
         ) from fault
 
 
-def seconds_spent(folder: Path) -> float:
-    """Training time of the run in a folder up to its newest checkpoint, over all its sittings.
+def time_spent(folder: Path) -> tuple[float, int]:
+    """Seconds and steps of the run in a folder up to its newest checkpoint, over all its sittings.
 
     Raises:
         TrainingError: if there is no sound checkpoint.
@@ -279,7 +281,7 @@ def seconds_spent(folder: Path) -> float:
     found = checkpoints.newest(folder)
     if found is None:
         raise TrainingError(f"{shown(folder)}: holds no checkpoint; train first")
-    return float(found.facts["seconds"])
+    return float(found.facts["seconds"]), found.step
 
 
 def _cut_log(path: Path, epochs: int) -> None:

@@ -1,0 +1,132 @@
+"""The command line with a conditional prior: nothing is told but the image, and what is told is answered."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from priors import random_conditional, saved_prior
+
+from restore import zoo
+from restore.cli import main
+from restore.errors import ModelError
+
+SHAPE = (10, 12)
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    def call(*words: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["restore", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return int(stopped.value.code or 0)
+
+    return call
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    folder = tmp_path / "models" / "seer"
+    zoo.save(folder, random_conditional(SHAPE), "# seer\n\n## Scores\n\nNone.\n")
+    return folder
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "image.png"
+    drawn = np.random.default_rng(0).random(SHAPE) < 0.4
+    Image.fromarray(np.where(drawn, 255, 0).astype(np.uint8)).save(path)
+    return path
+
+
+def only_line(capsys: pytest.CaptureFixture[str]) -> str:
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def test_an_image_is_all_it_takes(run: Run, model: Path, image: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("denoise", image, "--model", model, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["channel"] == {"p": None, "mask": None} and facts["learnt"] == "flip:0.1"
+    assert facts["converged"] and facts["iterations"] >= 1
+    restored = np.asarray(Image.open(image.with_name("image.restored.png")))
+    assert restored.shape == SHAPE and set(np.unique(restored)) <= {0, 255}
+
+
+@pytest.mark.parametrize(
+    "words", [["denoise", "--p", "0.1"], ["complete", "--mask", "MASK"]], ids=["a-flip-rate", "a-mask"]
+)
+def test_being_told_of_the_damage_is_answered_with_an_explanation(
+    run: Run, model: Path, image: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(image) if word == "MASK" else word for word in words]
+    assert run(words[0], image, *words[1:], "--model", model) == 2
+    line = only_line(capsys)
+    assert "seer has learnt to undo flip:0.1" in line and "without --p" in line
+    assert not image.with_name("image.restored.png").exists()
+
+
+def test_other_priors_still_want_to_be_told(
+    run: Run, image: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = saved_prior(tmp_path, SHAPE)
+    assert run("denoise", image, "--model", told) == 2
+    assert "--p" in only_line(capsys)
+
+
+def test_stopping_where_training_stopped_is_said_in_these_words(
+    run: Run, image: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "short"
+    zoo.save(folder, random_conditional(SHAPE, max_iter=1), "# short\n")
+    assert run("denoise", image, "--model", folder, "--json") == 0
+    said = capsys.readouterr()
+    assert not json.loads(said.out)["converged"]
+    assert "stopped after the 1 iterations that seer was trained with" in said.err
+
+
+@pytest.mark.parametrize(("size", "code"), [("40K", 3), ("no", 2), ("0", 2), ("-1M", 2), ("64M", 0), ("1.5GiB", 0)])
+def test_memory_limits(
+    run: Run, model: Path, image: Path, size: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 120 x 5 units fit into 40 KiB in the kernel; the limit is for the plain form as well.
+    limit = "4K" if size == "40K" else size
+    assert run("denoise", image, "--model", model, "--max-memory", limit) == code
+    if code:
+        assert "memory" in only_line(capsys)
+        assert not image.with_name("image.restored.png").exists()
+
+
+def test_evaluation_damages_by_the_task_and_tells_nothing(
+    run: Run, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data.npy"
+    np.save(data, np.random.default_rng(1).random((9, *SHAPE)) < 0.3)
+    words = ["evaluate", model, "--data", data, "--json"]
+    assert run(*words, "--task", "flip:0.1") == 0
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert report["n"] == 9 and report["error_unchanged"]["mean"] < report["error_changed"]["mean"]
+    assert "was trained" not in said.err
+    assert run(*words, "--task", "patch:3") == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["mask"] == "unknown" and "was trained to undo flip:0.1, not patch:3:0" in said.err
+    assert run(*words, "--task", "patch:3", "--mask", "known") == 2
+
+
+def test_auto_never_picks_a_conditional_prior(
+    model: Path, image: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(zoo, "user_folder", lambda: model.parent)
+    assert "seer" in [folder.name for folder in zoo.folders()]
+    with pytest.raises(ModelError, match="no prior knows"):
+        zoo.auto(SHAPE)
+    assert run("denoise", image, "--p", 0.1) == 4
