@@ -11,7 +11,6 @@ import numpy as np
 
 from restore import zoo
 from restore.engine import Engine
-from restore.errors import UsageError
 from restore.kinds import Collection, unpack, unpack_masks
 from restore.learning.recipe import Recipe, parse
 from restore.restoration import Fit, restore_pictures
@@ -32,7 +31,7 @@ class Restorer:
     def denoise(
         self,
         image: Any,
-        p: float | np.ndarray,
+        p: float | np.ndarray | None = None,
         *,
         fit: Fit = "error",
         invert: bool = False,
@@ -81,18 +80,19 @@ class Restorer:
         return (together, solution) if return_solution else together
 
 
-def load(model: str | Path, device: str = "auto") -> Restorer:
+def load(model: str | Path, device: str = "auto", max_memory: int | None = None) -> Restorer:
     """Load a prior by its name or the path of its folder.
 
     Args:
         model: see `list_models` for the names.
         device: "auto", "cpu" or "cuda[:N]".
+        max_memory: bytes that messages of belief propagation may take; larger batches are solved in parts.
 
     Raises:
         ModelError: if there is no such model, or its file is damaged.
         UsageError: if there is no such device.
     """
-    return Restorer(Engine.load(str(model), device))
+    return Restorer(Engine.load(str(model), device, max_memory))
 
 
 def list_models() -> list[str]:
@@ -112,13 +112,14 @@ def denoise(
     return_solution: bool = False,
     device: str = "auto",
 ) -> Any:
-    """Remove flipped pixels from a binary image.
+    """Remove flipped pixels from a binary image, or the damage that a conditional prior has learnt to undo.
 
     Args:
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), an (N, H, W)
             batch, or a list of them. A pixel counts as white above the prior's threshold (half of white for MNIST).
         model: name or path of a prior, a loaded `Restorer`, or "auto" for the one that knows images of this size.
-        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape.
+        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape. All priors need
+            it but conditional ones, which take none: they have learnt what to undo (`Restorer.description.task`).
         fit: "resize" brings images of another size to the prior's and back; "error" refuses them.
         invert: dark strokes on a light ground.
         soft: return posterior probabilities as grey values instead of black and white.
@@ -134,8 +135,6 @@ def denoise(
 
     Source: TAP machine, sec. VII.D.
     """
-    if p is None:
-        raise UsageError("p is missing; give the probability that a pixel is inverted, such as p=0.1")
     chosen = _chosen(model, image, channel_axis, device)
     return chosen.denoise(
         image,
@@ -166,7 +165,7 @@ def complete(
     Args:
         image: as in `denoise`.
         mask: True or white = to fill; of the image's size, one for each image or one for all, of any kind of image.
-        model: as in `denoise`.
+        model: as in `denoise`, but no conditional prior: those see a damaged image and nothing else.
         p: probability that a *visible* pixel was inverted. Without it visible pixels are returned bit for bit.
         fit, invert, soft, channel_axis, return_solution, device: as in `denoise`.
 

@@ -164,7 +164,7 @@ class BeliefPropagation:
             raise InputError(
                 f"belief propagation with {' x '.join(map(str, machine.weights.shape))} units takes "
                 f"{memory / 2**20:.1f} MiB for one image, more than the limit of {self.max_memory / 2**20:.1f} MiB; "
-                "raise the limit (--max-memory)"
+                "raise the limit (--max-memory or max_memory=)"
             )
         at_once = int(self.max_memory // memory)
         if fused:
