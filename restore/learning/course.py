@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from restore.description import Inference
+from restore.errors import TrainingError
 from restore.learning.contract import Pairs
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import FIXED_POINTS
@@ -78,8 +79,8 @@ class DamagedImages:
     """The course of a conditional RBM.
 
     Attributes:
-        images: clean training images (N, D).
-        validation: clean images (M, D) to be judged by, none of them among the first; M may be 0.
+        images: clean binary training images (N, D).
+        validation: clean binary images (M, D) to be judged by, none of them among the first; M may be 0.
         image_shape: (H, W).
         task: the damage.
         seed: of the damage of the validation images, which is the same in every epoch.
@@ -90,6 +91,12 @@ class DamagedImages:
     image_shape: tuple[int, int]
     task: Task
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, values in (("training", self.images), ("validation", self.validation)):
+            # Written so that NaN fails too.
+            if not bool(((values == 0) | (values == 1)).all()):
+                raise TrainingError(f"{name} images hold other values than 0 and 1; cut them to black and white first")
 
     def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> ConditionalRBM:
         machine = initial_prior(self.images, hidden, weight_scale, generator)
