@@ -522,9 +522,11 @@ def test_the_negative_is_never_less_probable_than_the_truth(seed: int, steps: in
 
 @pytest.mark.parametrize("bias", [-1.0, 1.0])
 def test_the_search_starts_at_the_logistic_prediction(bias: float) -> None:
-    # b(x) alone predicts x itself. Where x is 0, hidden units hold a pixel at whatever it is, so no chain leaves x.
-    eye, ones = torch.eye(5, dtype=torch.float64), torch.ones(5, dtype=torch.float64)
-    prior = ConditionalRBM(RBM.binary(400 * eye, -200 * ones + bias, -200 * ones), 300 * eye, 0 * eye)
+    # b(x) alone predicts x itself. A hidden unit per pixel holds it at whatever it is: some where x is 0, others where
+    # x is 1. So no chain leaves x, and none from elsewhere comes there.
+    eye, signs = torch.eye(5, dtype=torch.float64), torch.tensor([1.0, 1, 1, -1, -1], dtype=torch.float64)
+    machine = RBM.binary(400 * signs * eye, -150 - 50 * signs + bias, -200 * signs)
+    prior = ConditionalRBM(machine, 300 * eye, 0 * eye)
     answers = set()
     for seed in range(20):
         drawn = some_pairs((5, 5, 5), count=1, seed=seed, binary=True)
