@@ -700,7 +700,9 @@ def test_the_kernel_is_used_where_it_fits_and_only_there(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("images", [1, 3, 9])
 def test_threads_share_a_batch_of_any_size(kind: str, shape: tuple[int, int], images: int) -> None:
     machine = under_evidence(random_rbm(*shape, scale=0.7), images).to(torch.float32)
-    keys: dict[str, Any] = {"kind": kind, "max_iter": 6, "tol": 0.0, "pairs": True}
+    largest = bp_kernel.largest_weight(machine.weights)
+    assert largest == float(machine.weights.abs().max())
+    keys: dict[str, Any] = {"largest": largest, "kind": kind, "max_iter": 6, "tol": 0.0, "pairs": True}
     fields = [layer.parameters["bias"] for layer in machine.layers]
     one, *others = (bp_kernel.run(machine.weights, *fields, **keys, threads=threads) for threads in (1, 2, 4, 50))
     for other in others:

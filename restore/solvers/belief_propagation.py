@@ -158,8 +158,8 @@ class BeliefPropagation:
         batch = max(sizes, default=1)
         # Fields that all images share may come as a batch of one; parts of the batch are taken by row below.
         machine = replace(machine, layers=tuple(Bernoulli(own.expand(batch, -1)) for own in map(_own, machine.layers)))
-        fused = not self.damping and bp_kernel.fits(machine.weights)
-        memory = (bp_kernel.memory if fused else _plain_memory)(machine.weights, pairs)
+        largest = None if self.damping else bp_kernel.largest_weight(machine.weights)
+        memory = (_plain_memory if largest is None else bp_kernel.memory)(machine.weights, pairs)
         if memory > self.max_memory:
             raise InputError(
                 f"belief propagation with {' x '.join(map(str, machine.weights.shape))} units takes "
@@ -167,8 +167,8 @@ class BeliefPropagation:
                 "raise the limit (--max-memory or max_memory=)"
             )
         at_once = int(self.max_memory // memory)
-        if fused:
-            return self._fused(machine, batch, min(at_once, torch.get_num_threads()), pairs)
+        if largest is not None:
+            return self._fused(machine, batch, min(at_once, torch.get_num_threads()), pairs, largest)
         rows = torch.arange(batch, device=machine.weights.device).split(at_once)
         return concatenate([self._plain(machine.rows(part), len(part), pairs) for part in rows])
 
@@ -192,7 +192,7 @@ class BeliefPropagation:
         broken = (outcome.status == int(Status.DIVERGED)) | ~_finite(machine, batch)
         return _solution(means, hidden_means, both, log_z, outcome.iterations, outcome.residual, outcome.status, broken)
 
-    def _fused(self, machine: RBM, batch: int, threads: int, pairs: bool) -> Solution:
+    def _fused(self, machine: RBM, batch: int, threads: int, pairs: bool, largest: float) -> Solution:
         sound = _finite(machine, batch)
         fields = [_own(layer).expand(batch, -1).to(machine.weights.dtype) for layer in machine.layers]
         # Beyond this limit a unit is certain, and all that a larger field would add to is log Z.
@@ -202,6 +202,7 @@ class BeliefPropagation:
             machine.weights,
             visible,
             hidden,
+            largest=largest,
             kind=self.kind,
             max_iter=self.max_iter,
             tol=self.tol,

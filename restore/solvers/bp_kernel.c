@@ -4,18 +4,23 @@
  * edge, the new message is (e^w T + r) / (T + r), and with max in place of + it is that of max-product. One message
  * costs one division. A row holds the edges of one visible unit; the messages into it, its belief, and the messages it
  * sends are done while the row is in the first-level cache, so that one array of messages per image is all the memory
- * there is. Products of odds keep their exponents in integers: beliefs have no range to overflow, and no logarithm is
- * taken inside an iteration.
+ * there is. A few rows are done at once: a belief is the end of a chain of operations each of which waits for the last,
+ * and the chains of several rows fill each other's gaps. Products of odds keep their exponents in integers: beliefs
+ * have no range to overflow, and no logarithm is taken inside an iteration.
  *
- * The caller sees to |w| <= 30 and fields of at most 1e8. Belief odds are cut at 2^+-71, far above the odds of any message: a message then is
- * within e^-20 of what it would be without the cut.
+ * The caller sees to |w| <= 30 and fields of at most 1e8. Belief odds are cut at 2^+-71, far above the odds of any
+ * message: a message then is within e^-20 of what it would be without the cut.
  */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #define LANES 16
+#define ROWS 4
 #define LIMIT 71
+
+/* Into each of its callers, so that the kind of messages is a constant in loops over them. */
+#define INLINE static inline __attribute__((always_inline))
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t ivec __attribute__((vector_size(4 * LANES)));
@@ -89,30 +94,63 @@ static inline vec join(vec a, vec b, enum kind kind) {
     return (vec)(((ivec)a & larger) | ((ivec)b & ~larger));
 }
 
-/* The messages from hidden units into one visible unit, and their product. */
-static inline odds gather(const vec *weights, const vec *beliefs, const vec *back, vec *messages, int64_t blocks,
-                          int every, enum kind kind) {
-    vec running = all(1);
-    ivec exponents = {0};
+/* The messages from hidden units into a few visible ones, and the beliefs these come to. */
+INLINE void gather(const vec *weights, const vec *beliefs, const vec *back, vec *messages, const odds *own, odds *sums,
+                   int64_t blocks, int every, enum kind kind) {
+    vec running[ROWS];
+    ivec exponents[ROWS];
+    for (int r = 0; r < ROWS; r++) {
+        running[r] = all(1);
+        exponents[r] = (ivec){0};
+    }
     int left = every;
     for (int64_t j = 0; j < blocks; j++) {
-        messages[j] = join(weights[j] * beliefs[j], back[j], kind) / join(beliefs[j], back[j], kind);
-        running *= messages[j];
+        const vec belief = beliefs[j];
+        for (int r = 0; r < ROWS; r++) {
+            const int64_t edge = r * blocks + j;
+            const vec message = join(weights[edge] * belief, back[edge], kind) / join(belief, back[edge], kind);
+            messages[edge] = message;
+            running[r] *= message;
+        }
         if (--left == 0) {
-            running = split(running, &exponents);
+            for (int r = 0; r < ROWS; r++) running[r] = split(running[r], &exponents[r]);
             left = every;
         }
     }
-    return product(running, exponents);
+    for (int r = 0; r < ROWS; r++) sums[r] = times(own[r], product(running[r], exponents[r]));
 }
 
-static inline __attribute__((always_inline)) void solve(
-    const vec *weights, const float *visible_fields, const float *hidden_fields, int64_t images, int64_t visible,
-    int64_t blocks, int max_iter, float tol, int every, float *work, float *visible_means, float *hidden_means,
-    float *pairs, double *log_partition, int64_t *iterations, float *residuals, enum kind kind) {
-    const int64_t hidden = blocks * LANES;
+/* The messages from these visible units back, and into the products of all that a hidden unit receives. */
+INLINE void send(const vec *weights, const float *beliefs, const vec *messages, vec *back, vec *columns,
+                 ivec *exponents, int64_t blocks, int every, enum kind kind) {
+    for (int64_t j = 0; j < blocks; j++) {
+        vec column = columns[j];
+        ivec exponent = exponents[j];
+        for (int r = 0; r < ROWS; r++) {
+            const int64_t edge = r * blocks + j;
+            const vec belief = all(beliefs[r]);
+            vec message;
+            if (kind == MIXED)
+                message = beliefs[r] > 1 ? weights[edge] : all(1);
+            else
+                message = join(weights[edge] * belief, messages[edge], kind) / join(belief, messages[edge], kind);
+            back[edge] = message;
+            column *= message;
+            /* The largest weights leave no room for a message of every row. */
+            if (every < ROWS || r == ROWS - 1) column = split(column, &exponent);
+        }
+        columns[j] = column;
+        exponents[j] = exponent;
+    }
+}
+
+INLINE void solve(const vec *weights, const float *visible_fields, const float *hidden_fields, int64_t images,
+                  int64_t visible, int64_t hidden, int max_iter, float tol, int every, float *work,
+                  float *visible_means, float *hidden_means, float *pairs, double *log_partition,
+                  int64_t *iterations, float *residuals, enum kind kind) {
+    const int64_t blocks = hidden / LANES;
     vec *messages = (vec *)work, *beliefs = messages + visible * blocks, *incoming = beliefs + blocks;
-    vec *columns = incoming + blocks;
+    vec *columns = incoming + ROWS * blocks;
     ivec *column_exponents = (ivec *)(columns + blocks);
     odds *own_hidden = (odds *)(column_exponents + blocks), *sums = own_hidden + hidden, *own = sums + hidden;
     float *belief = (float *)beliefs;
@@ -140,28 +178,20 @@ static inline __attribute__((always_inline)) void solve(
                 columns[j] = all(1);
                 column_exponents[j] = (ivec){0};
             }
-            int left = every;
-            for (int64_t i = 0; i < visible; i++) {
-                const vec *row = weights + i * blocks;
+            for (int64_t i = 0; i < visible; i += ROWS) {
+                const vec *rows = weights + i * blocks;
                 vec *back = messages + i * blocks;
-                odds sum = times(own[i], gather(row, beliefs, back, incoming, blocks, every, kind));
-                float mine = cut(sum), mean = mean_of(mine), change = fabsf(mean - means[i]);
-                if (change > moved) moved = change;
-                means[i] = mean;
-                vec sender = all(mine);
-                for (int64_t j = 0; j < blocks; j++) {
-                    if (kind == MIXED)
-                        back[j] = mine > 1 ? row[j] : all(1);
-                    else
-                        back[j] = join(row[j] * sender, incoming[j], kind) / join(sender, incoming[j], kind);
-                    columns[j] *= back[j];
+                odds found[ROWS];
+                float mine[ROWS];
+                gather(rows, beliefs, back, incoming, own + i, found, blocks, every, kind);
+                for (int r = 0; r < ROWS; r++) {
+                    mine[r] = cut(found[r]);
+                    float mean = mean_of(mine[r]), change = fabsf(mean - means[i + r]);
+                    if (change > moved) moved = change;
+                    means[i + r] = mean;
                 }
-                if (--left == 0) {
-                    for (int64_t j = 0; j < blocks; j++) columns[j] = split(columns[j], &column_exponents[j]);
-                    left = every;
-                }
+                send(rows, mine, incoming, back, columns, column_exponents, blocks, every, kind);
             }
-            for (int64_t j = 0; j < blocks; j++) columns[j] = split(columns[j], &column_exponents[j]);
             for (int64_t j = 0; j < hidden; j++) {
                 sums[j] = times(own_hidden[j], (odds){column[j], exponent[j]});
                 belief[j] = cut(sums[j]);
@@ -176,12 +206,14 @@ static inline __attribute__((always_inline)) void solve(
         /* The visible beliefs answer the last hidden ones. With them pairs and log Z follow from messages of one
            direction: P(h = 1 | v = 1) has the odds e^w k of the cavity k = T / r, and
            log Z = sum log(1 + T_v) + sum log(1 + T_h) + sum over edges of log (1 + k) / (1 + T_h). */
-        odds ratio = {1, 0};
+        vec ratio = all(1);
+        ivec ratio_exponents = {0};
         double total = 0;
         for (int64_t i = 0; i < visible; i++) {
             const vec *row = weights + i * blocks, *back = messages + i * blocks;
-            odds sum = times(own[i], gather(row, beliefs, back, incoming, blocks, every, kind));
-            means[i] = mean_of(cut(sum));
+            /* A few at once, in the place of the fields, which have served. */
+            if (i % ROWS == 0) gather(row, beliefs, back, incoming, own + i, own + i, blocks, every, kind);
+            means[i] = mean_of(cut(own[i]));
             if (pairs) {
                 vec *pair = (vec *)(pairs + i * hidden), mean = all(means[i]);
                 for (int64_t j = 0; j < blocks; j++) {
@@ -190,36 +222,34 @@ static inline __attribute__((always_inline)) void solve(
                 }
             }
             if (log_partition) {
-                vec running = all(1);
-                ivec exponents = {0};
                 for (int64_t j = 0; j < blocks; j++) {
-                    running *= (back[j] + beliefs[j]) / (back[j] * (1 + beliefs[j]));
-                    if ((j + 1) % every == 0) running = split(running, &exponents);
+                    ratio *= (back[j] + beliefs[j]) / (back[j] * (1 + beliefs[j]));
+                    ratio = split(ratio, &ratio_exponents);
                 }
-                ratio = times(ratio, product(running, exponents));
-                total += log_one_plus(sum);
+                total += log_one_plus(own[i]);
             }
         }
         if (log_partition) {
             for (int64_t j = 0; j < hidden; j++) total += log_one_plus(sums[j]);
-            log_partition[image] = total + log(ratio.mantissa) + ratio.exponent * 0.69314718055994531;
+            odds edges = product(ratio, ratio_exponents);
+            log_partition[image] = total + log(edges.mantissa) + edges.exponent * 0.69314718055994531;
         }
     }
 }
 
 /* Beliefs, and what learning and the free energy need, of a batch of machines that differ in their fields only.
  *
- * Shapes: weights (visible, hidden) as e^w, hidden = 16 * blocks, padded by weights 1 and fields far below 0; fields
- * and means (images, units); pairs (visible, hidden), to which P(v = h = 1) is added, or NULL; log_partition (images)
- * or NULL. `every` products of messages may be taken before exponents must be moved. Weights, work and pairs are aligned
- * to 64 bytes; work holds visible * hidden + 2 * visible + 8 * hidden floats.
+ * Shapes: weights (visible, hidden) as e^w, visible a multiple of 4 and hidden of 16, padded by weights 1 and fields
+ * far below 0; fields and means (images, units); pairs (visible, hidden), to which P(v = h = 1) is added, or NULL;
+ * log_partition (images) or NULL. `every` products of messages may be taken before exponents must be moved. Weights,
+ * work and pairs are aligned to 64 bytes; work holds visible * hidden + 2 * visible + 11 * hidden floats.
  */
 void bp_solve(const float *weights, const float *visible_fields, const float *hidden_fields, int64_t images,
-              int64_t visible, int64_t blocks, int kind, int max_iter, float tol, int every, float *work,
+              int64_t visible, int64_t hidden, int kind, int max_iter, float tol, int every, float *work,
               float *visible_means, float *hidden_means, float *pairs, double *log_partition, int64_t *iterations,
               float *residuals) {
 #define SOLVE(kind)                                                                                                  \
-    solve((const vec *)weights, visible_fields, hidden_fields, images, visible, blocks, max_iter, tol, every, work,   \
+    solve((const vec *)weights, visible_fields, hidden_fields, images, visible, hidden, max_iter, tol, every, work,   \
           visible_means, hidden_means, pairs, log_partition, iterations, residuals, kind)
     if (kind == SUM)
         SOLVE(SUM);

@@ -31,10 +31,10 @@ LARGEST_WEIGHT = 30.0
 # Fields are cut here so that exponents, and sums of them, stay within 32 bits.
 LARGEST_FIELD = 1e8
 
-# Floats in a vector of the kernel, and bytes to which its arrays are aligned.
-LANES, ALIGNMENT = 16, 64
+# The kernel takes visible and hidden units by so many; its arrays are aligned to so many bytes.
+ROWS, LANES, ALIGNMENT = 4, 16, 64
 
-# The field of hidden units that only fill up a vector.
+# The field of units that only fill up these numbers.
 OFF = -1000.0
 
 # Products of messages stay below this, in nats, before their exponents are moved.
@@ -92,16 +92,20 @@ def _processor() -> str:
     return f"{platform.machine()} {platform.processor()} {flags}"
 
 
-def fits(weights: Tensor) -> bool:
-    """Whether the kernel can be used for a machine with these weights."""
-    suits = weights.device.type == "cpu" and weights.dtype == torch.float32 and weights.numel() > 0
-    return suits and float(weights.abs().max()) <= LARGEST_WEIGHT and library() is not None
+def largest_weight(weights: Tensor) -> float | None:
+    """The size of the largest weight, or None if the kernel cannot be used for a machine with these weights."""
+    if weights.device.type != "cpu" or weights.dtype != torch.float32 or weights.numel() == 0:
+        return None
+    # One pass, where `abs` would write a copy of the weights first.
+    smallest, largest = map(float, torch.aminmax(weights))
+    size = max(-smallest, largest)
+    return size if size <= LARGEST_WEIGHT and library() is not None else None
 
 
 def memory(weights: Tensor, pairs: bool) -> int:
     """Bytes the kernel takes per thread, whatever the size of the batch."""
-    visible, hidden = weights.shape
-    return 4 * (_work(visible, _padded(hidden)) + pairs * visible * _padded(hidden))
+    rows, columns = _padded(weights)
+    return 4 * (_work(rows, columns) + pairs * rows * columns)
 
 
 def run(
@@ -109,6 +113,7 @@ def run(
     visible_fields: Tensor,
     hidden_fields: Tensor,
     *,
+    largest: float,
     kind: str,
     max_iter: int,
     tol: float,
@@ -118,35 +123,36 @@ def run(
     """Solve a batch; images are divided among threads.
 
     Args:
-        weights: (D, H), float32, for which `fits` holds.
+        weights: (D, H), float32, of which there is a `largest_weight`.
         visible_fields: (batch, D), float32, at most `LARGEST_FIELD` in size.
         hidden_fields: (batch, H), likewise.
+        largest: that.
         kind, max_iter, tol: as in `BeliefPropagation`.
         threads: at most this many.
         pairs: whether to sum P(v = h = 1) over the batch.
     """
     kernel = library()
     assert kernel is not None
-    (visible, hidden), batch = weights.shape, len(visible_fields)
-    padded = _padded(hidden)
-    exponentials = _aligned(visible, padded)
-    torch.exp(pad(weights, (0, padded - hidden)), out=exponentials)
-    fields = visible_fields.contiguous(), pad(hidden_fields, (0, padded - hidden), value=OFF).contiguous()
-    means, answers = torch.empty(batch, visible), torch.empty(batch, padded)
+    (visible, hidden), (rows, columns), batch = weights.shape, _padded(weights), len(visible_fields)
+    exponentials = _aligned(rows, columns)
+    torch.exp(weights, out=exponentials[:visible, :hidden])
+    exponentials[visible:] = exponentials[:, hidden:] = 1
+    fields = _filled(visible_fields, rows), _filled(hidden_fields, columns)
+    means, answers = torch.empty(batch, rows), torch.empty(batch, columns)
     residual, iterations = torch.empty(batch), torch.empty(batch, dtype=torch.int64)
     log_z = torch.empty(batch, dtype=torch.float64)
-    every = max(1, min(16, int(HEADROOM / max(float(weights.abs().max()), 1e-3))))
+    every = max(1, min(16, int(HEADROOM / max(largest, 1e-3))))
 
     def part(first: int, last: int) -> Tensor | None:
-        work = _aligned(1, _work(visible, padded))
-        found = _aligned(visible, padded).zero_() if pairs else None
+        work = _aligned(1, _work(rows, columns))
+        found = _aligned(rows, columns).zero_() if pairs else None
         kernel.bp_solve(
             _at_row(exponentials, 0),
             _at_row(fields[0], first),
             _at_row(fields[1], first),
             ctypes.c_int64(last - first),
-            ctypes.c_int64(visible),
-            ctypes.c_int64(padded // LANES),
+            ctypes.c_int64(rows),
+            ctypes.c_int64(columns),
             ctypes.c_int(KINDS[kind]),
             ctypes.c_int(min(max_iter, 2**31 - 1)),
             ctypes.c_float(tol),
@@ -168,17 +174,23 @@ def run(
     else:
         with ThreadPoolExecutor(len(bounds)) as pool:
             sums = list(pool.map(lambda pair: part(*pair), bounds))
-    both = torch.stack([value[:, :hidden] for value in sums if value is not None]).sum(0) if pairs else None
-    return Found(means, answers[:, :hidden], both, log_z, iterations, residual)
+    both = torch.stack([value[:visible, :hidden] for value in sums if value is not None]).sum(0) if pairs else None
+    return Found(means[:, :visible], answers[:, :hidden], both, log_z, iterations, residual)
 
 
-def _work(visible: int, padded: int) -> int:
+def _work(rows: int, columns: int) -> int:
     """Floats of working memory; see the kernel."""
-    return visible * padded + 2 * visible + 8 * padded
+    return rows * columns + 2 * rows + 11 * columns
 
 
-def _padded(hidden: int) -> int:
-    return -(-hidden // LANES) * LANES
+def _padded(weights: Tensor) -> tuple[int, int]:
+    """The numbers of units, filled up."""
+    visible, hidden = weights.shape
+    return -(-visible // ROWS) * ROWS, -(-hidden // LANES) * LANES
+
+
+def _filled(fields: Tensor, units: int) -> Tensor:
+    return pad(fields, (0, units - fields.shape[-1]), value=OFF).contiguous()
 
 
 def _aligned(rows: int, columns: int) -> Tensor:
