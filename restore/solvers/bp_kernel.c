@@ -15,7 +15,14 @@
 #include <stdint.h>
 #include <string.h>
 
+/* As the processor has them: compilers take wider vectors apart, and badly. */
+#if defined __AVX512F__
 #define LANES 16
+#elif defined __AVX2__
+#define LANES 8
+#else
+#define LANES 4
+#endif
 #define ROWS 4
 #define LIMIT 71
 
