@@ -37,16 +37,23 @@ Kind = Literal["sum", "max", "mixed"]
 # Arrays of messages that an image takes in the plain form while a step is under way.
 ARRAYS = 8
 
+# Bytes of such arrays that a processor's caches hold; more images at once only wait for memory.
+CACHED = 2**24
+
 
 def message(weights: Tensor, cavity: Tensor, kind: Kind) -> Tensor:
     """The message over edges with these weights from senders with these cavity log-odds, "mixed" meaning "sum".
 
-    Written so that a large cavity costs no digits: the first term is max(0, w + k) - max(0, k).
+    Written so that a large cavity costs no digits: the first term is max(0, w + k) - max(0, k), and the second the log
+    of a ratio between 1/2 and 2.
     """
-    largest = torch.maximum(weights + cavity.clamp(max=0), -cavity.clamp(min=0))
+    largest = torch.maximum(cavity.clamp(max=0) + weights, cavity.clamp(min=0).neg_())
     if kind == "max":
         return largest
-    return largest + torch.log1p(torch.exp(-(weights + cavity).abs())) - torch.log1p(torch.exp(-cavity.abs()))
+    # In place: at this size fresh memory takes longer to come by than to fill.
+    above = (weights + cavity).abs_().neg_().exp_().add_(1)
+    below = cavity.abs().neg_().exp_().add_(1)
+    return largest.add_(above.div_(below).log_())
 
 
 def sweep(
@@ -169,6 +176,8 @@ class BeliefPropagation:
         at_once = int(self.max_memory // memory)
         if largest is not None:
             return self._fused(machine, batch, min(at_once, torch.get_num_threads()), pairs, largest)
+        if machine.weights.device.type == "cpu":
+            at_once = max(1, min(at_once, CACHED // memory))
         rows = torch.arange(batch, device=machine.weights.device).split(at_once)
         return concatenate([self._plain(machine.rows(part), len(part), pairs) for part in rows])
 
