@@ -196,12 +196,13 @@ def train(
     epochs: int = 30,
     threshold: int = 127,
     seed: int = 0,
+    task: str = "",
     run: str | Path | None = None,
     resume: bool = False,
     device: str = "auto",
     **tables: dict[str, Any],
 ) -> Restorer:
-    """Train a binary RBM on images by TAP maximum likelihood.
+    """Train a binary RBM on images by TAP maximum likelihood, or a conditional one by belief propagation.
 
     Args:
         images: images of one size, of any kind `denoise` takes.
@@ -210,10 +211,13 @@ def train(
         epochs: passes over the images.
         threshold: grey level, 0 to 255, above which a pixel is 1.
         seed: of everything random.
+        task: for a conditional prior, which is not told of the damage: what it learns to undo, such as "flip:0.1" or
+            "patch:8". A tenth of the images is held out, and the prior that restores those best is returned.
         run: folder for checkpoints and log; by default a temporary one, so that nothing can be resumed.
         resume: go on from the newest checkpoint in `run`.
         device: "auto", "cpu" or "cuda[:N]".
-        tables: more tables of a recipe (`learner`, `optimizer`, `training`, `inference`), as in training/*.toml.
+        tables: more tables of a recipe (`prior`, `learner`, `optimizer`, `training`, `inference`), as in
+            training/*.toml; what they say goes before the defaults here.
 
     Returns:
         The prior, ready to restore; `restore.zoo.save` keeps it.
@@ -222,7 +226,7 @@ def train(
         UsageError: for settings out of range.
         TrainingError: if the images have different sizes, or training fails.
 
-    Source: TAP machine, Alg. 2.
+    Source: TAP machine, Alg. 2; CRBM-BP, sec. 4.
     """
     from restore.data import Dataset, binarise
     from restore.data.dataset import checked
@@ -230,8 +234,11 @@ def train(
     from restore.errors import TrainingError
     from restore.learning.pipeline import train as train_prior
 
-    recipe = _recipe(name, hidden, epochs, threshold, seed, tables)
     pixels = [item.pixels for item in unpack(images).items]
+    data_table = {"source": name, "threshold": threshold}
+    if task:
+        data_table |= {"task": task, "validation": len(pixels) // 10}
+    recipe = _recipe(name, hidden, epochs, seed, data_table, tables)
     if len({values.shape for values in pixels}) > 1:
         raise TrainingError("the images have different sizes; bring them to one size first")
     grey = np.rint(np.stack(pixels) * 255).astype(np.uint8)
@@ -247,15 +254,27 @@ def train(
 
 
 def _recipe(
-    name: str, hidden: int, epochs: int, threshold: int, seed: int, tables: dict[str, dict[str, Any]]
+    name: str,
+    hidden: int,
+    epochs: int,
+    seed: int,
+    data: dict[str, Any],
+    tables: dict[str, dict[str, Any]],
 ) -> Recipe:
-    defaults: dict[str, Any] = {
-        "learner": {"method": "tap", "starts": "redrawn"},
-        "training": {"epochs": epochs},
-    }
+    defaults: dict[str, dict[str, Any]] = {"data": data, "prior": {"hidden": hidden}, "training": {"epochs": epochs}}
+    if data.get("task"):
+        # As the published conditional priors were trained.
+        defaults["prior"] |= {"family": "crbm", "weight_scale": 0.05}
+        defaults["learner"] = {"method": "belief_propagation"}
+        defaults["optimizer"] = {"rate": 0.03, "momentum": 0.9, "weight_decay": 0.0, "average": 0.999}
+        defaults["training"] |= {"batch": 40}
+    else:
+        defaults["learner"] = {"method": "tap", "starts": "redrawn"}
+    if "method" in tables.get("learner", {}):
+        # The settings of one method mean nothing to another.
+        del defaults["learner"]
     merged = {key: defaults.get(key, {}) | tables.get(key, {}) for key in defaults.keys() | tables.keys()}
-    data = {"source": name, "threshold": threshold}
-    return parse({"name": name, "seed": seed, "data": data, "prior": {"hidden": hidden}} | merged)
+    return parse({"name": name, "seed": seed} | merged)
 
 
 def _chosen(model: str | Restorer, image: Any, channel_axis: int | None, device: str) -> Restorer:

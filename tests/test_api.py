@@ -169,3 +169,18 @@ def test_p_may_be_a_numpy_number_or_a_tensor(model: restore.Restorer) -> None:
     expected = model.denoise(GREY, 0.1)
     for p in (np.float64(0.1), np.array(0.1), torch.tensor(0.1, dtype=torch.float64), np.full(SHAPE, 0.1)):
         assert (model.denoise(GREY, p) == expected).all()
+
+
+def test_training_a_prior_that_learns_the_damage() -> None:
+    rows = np.indices((6, 6))[0]
+    bars = np.stack([rows % 2 == shift % 2 for shift in range(2)] * 60)
+    learned = restore.train(bars, hidden=4, epochs=40, task="flip:0.1", seed=1)
+    about = learned.description
+    assert (about.family, about.task, about.inference.solver) == ("crbm", "flip:0.1", "sum_product")
+    noisy = bars[:20] ^ (np.random.default_rng(0).random((20, 6, 6)) < 0.1)
+    assert (learned.denoise(noisy) != bars[:20]).mean() < 0.2 * (noisy != bars[:20]).mean()
+    with pytest.raises(restore.UsageError, match="has learnt to undo"):
+        learned.denoise(noisy, 0.1)
+    margin = {"method": "marginal_max_margin"}
+    other = restore.train(bars, hidden=4, epochs=1, task="patch:2", learner=margin, optimizer={"rate": 0.01})
+    assert other.description.inference.solver == "mixed_product"

@@ -40,12 +40,11 @@ class PerceptronLoss(ConditionalDivergence):
 
     def _preferred(self, machine: RBM, clean: Tensor, generator: torch.Generator) -> Tensor:
         """The visible state of lowest free energy among the truth and those a chain comes through; (batch, D)."""
-        best, lowest = clean, machine.free_energy(clean)
         visible = machine.visible.mode(Fields(torch.zeros_like(clean)))
-        for _ in range(self.steps + 1):
-            energy = machine.free_energy(visible)
-            better = energy < lowest
-            best = torch.where(better[:, None], visible, best)
-            lowest = torch.where(better, energy, lowest)
+        visited = [clean, visible]
+        for _ in range(self.steps):
             visible = gibbs_steps(machine, visible, 1, generator)
-        return best
+            visited.append(visible)
+        # The truth comes first, and wins ties.
+        lowest = torch.stack([machine.free_energy(state) for state in visited]).argmin(0)
+        return torch.stack(visited)[lowest, torch.arange(len(clean), device=clean.device)]
