@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.io import savemat
+from silhouette_data import COPIES, FILE, NAME, ROOT, SPELLINGS, needs_silhouettes
 
 from restore.data import Dataset, load, overlap
 from restore.data.caltech101_silhouettes import rows_of, upright
 from restore.data.download import RemoteFile, read_intact
 from restore.errors import InputError
-
-NAME = "caltech101-silhouettes"
-FILE = "caltech101_silhouettes_28.mat"
-SPELLINGS = [NAME, "caltech101_silhouettes"]
-
-_ROOT = Path(os.environ.get("RESTORE_DATA", ""))
-_COPIES = [path for path in (_ROOT / folder / FILE for folder in SPELLINGS) if path.is_file()]
-
-needs_silhouettes = pytest.mark.skipif(
-    not _COPIES, reason=f"needs the silhouettes: set RESTORE_DATA to a folder that holds {NAME}/{FILE}"
-)
 
 
 def mat(**variables: np.ndarray) -> bytes:
@@ -118,7 +107,7 @@ def test_a_name_that_is_nearly_right_gets_the_right_one(
 
 @pytest.fixture(scope="module")
 def splits() -> tuple[Dataset, Dataset]:
-    return load(NAME, split="train", root=_ROOT), load(NAME, split="test", root=_ROOT)
+    return load(NAME, split="train", root=ROOT), load(NAME, split="test", root=ROOT)
 
 
 @needs_silhouettes
@@ -155,7 +144,7 @@ def test_the_file_itself_repeats_a_few_images(splits: tuple[Dataset, Dataset]) -
 @pytest.mark.parametrize("folder", SPELLINGS)
 def test_the_folder_may_be_spelt_either_way(tmp_path: Path, folder: str, splits: tuple[Dataset, Dataset]) -> None:
     (tmp_path / folder).mkdir()
-    shutil.copy(_COPIES[0], tmp_path / folder / FILE)
+    shutil.copy(COPIES[0], tmp_path / folder / FILE)
     found = load(NAME, split="test", root=tmp_path)
     assert found.name == NAME
     assert found.fingerprint == splits[1].fingerprint
@@ -164,7 +153,7 @@ def test_the_folder_may_be_spelt_either_way(tmp_path: Path, folder: str, splits:
 @needs_silhouettes
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "padded"])
 def test_damage_is_noticed(tmp_path: Path, damage: str) -> None:
-    whole = _COPIES[0].read_bytes()
+    whole = COPIES[0].read_bytes()
     middle = len(whole) // 2
     content = {
         "flipped": whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],

@@ -34,7 +34,7 @@ from restore.learning.conditional_likelihood import BeliefPropagationLikelihood,
 from restore.learning.contract import LearnerState, Step
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.course import CleanImages, DamagedImages, initial_prior, pixel_means
-from restore.learning.fit import Fitted, Stopped, fit, scheduled_rate, time_spent
+from restore.learning.fit import Fitted, Stopped, epoch_seconds, fit, scheduled_rate
 from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.perceptron import PerceptronLoss
@@ -519,7 +519,7 @@ def test_the_log_has_one_line_per_epoch(learner: str, tmp_path: Path) -> None:
     assert all(record[monitor] > 0 for record in records)
     assert [done for done, _ in told] == [1, 2, 3, 4]
     assert told[0][1] == f"{monitor} {records[0][monitor]:.4g}"
-    assert time_spent(tmp_path) == (records[-1]["seconds"], records[-1]["step"])
+    assert epoch_seconds(tmp_path) == seconds
 
 
 def test_seconds_go_on_after_a_stop(tmp_path: Path) -> None:
@@ -527,7 +527,7 @@ def test_seconds_go_on_after_a_stop(tmp_path: Path) -> None:
     spent = newest(tmp_path).facts["seconds"]
     assert spent > 0
     run(recipe_of(), tmp_path, resume=True)
-    assert time_spent(tmp_path)[0] > spent
+    assert epoch_seconds(tmp_path)[-1] > spent
 
 
 # --- optimizer ---
@@ -1010,3 +1010,11 @@ def test_a_trained_prior_does_not_depend_on_interruptions(
     torch.testing.assert_close(whole.pixel_means, pixel_means(IMAGES))
     rounded = torch.equal(whole.machine.weights.half().float(), whole.machine.weights)
     assert rounded == (storage == "float16")
+
+
+def test_a_log_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    for content in (None, b"{", b"[1]\n", b'{"seconds": "x"}\n', b"\xff\n"):
+        if content is not None:
+            (tmp_path / "log.jsonl").write_bytes(content)
+        with pytest.raises(TrainingError, match=r"log\.jsonl: missing or damaged"):
+            epoch_seconds(tmp_path)

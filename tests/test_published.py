@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from mnist_data import mnist, needs_mnist
+from silhouette_data import needs_silhouettes, silhouettes
 
 import restore
 from restore import zoo
@@ -16,14 +17,16 @@ from restore.channels import BitFlip
 from restore.data import Split, binarise
 from restore.engine import Engine
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
-from restore.evaluation.evaluate import evaluate
-from restore.evaluation.metrics import matthews
+from restore.evaluation.evaluate import evaluate, restorer_of, task_of
+from restore.evaluation.metrics import error_all, matthews
 from restore.learning.recipe import read_recipe
 from restore.tasks import parse_task
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = sorted(path.parent for path in (ROOT / "models").glob(f"*/{zoo.WEIGHTS}"))
 NAMES = [folder.name for folder in FOLDERS]
+CONDITIONAL = [folder for folder in FOLDERS if folder.name.startswith("crbm-")]
+TOLD = [folder for folder in FOLDERS if folder not in CONDITIONAL]
 ROW = re.compile(
     r"^\| (?P<task>\S+) \| (?P<n>\d+) \| (?P<error>[\d.]+) ± [\d.]+ .*\| (?P<mcc>[\d.]+) ± [\d.]+ \|$", re.M
 )
@@ -31,6 +34,9 @@ ROW = re.compile(
 
 def test_the_promised_priors_are_published() -> None:
     assert {"tap-mnist", "tap-mnist-25", "tap-mnist-50", "tap-mnist-100", "tap-mnist-500"} <= set(NAMES)
+    tasks = ("mnist-flip10", "mnist-flip20", "mnist-patch8", "mnist-patch12", "caltech-flip20", "caltech-patch12")
+    assert {f"crbm-bp-{task}" for task in tasks} <= set(NAMES)
+    assert {"crbm-mssvm-mnist-patch12", "crbm-mssvm-caltech-patch12"} <= set(NAMES)
     assert set(NAMES) <= set(restore.list_models())
 
 
@@ -38,16 +44,22 @@ def test_the_promised_priors_are_published() -> None:
 def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None:
     about, recipe = zoo.describe(folder), read_recipe(ROOT / "training" / f"{folder.name}.toml")
     assert (about.name, about.hidden, about.recipe) == (folder.name, recipe.prior.hidden, recipe.digest)
-    assert about.inference == recipe.inference
+    assert (about.conditional, about.task) == (folder in CONDITIONAL, recipe.data.task)
+    if about.conditional:
+        epochs = range(recipe.training.epochs)
+        assert about.inference in [recipe.learner.inference(epoch) for epoch in epochs]
+    else:
+        assert about.inference == recipe.inference
     card = (folder / zoo.CARD).read_text()
     for fact in (about.name, about.recipe[:16], "- time: ", "- machine: ", f"- seed: {recipe.seed}"):
         assert fact in card
     assert (ROOT / "training" / f"{folder.name}.toml").read_text().strip() in card
     tasks = [row["task"] for row in ROW.finditer(card)]
-    assert tasks == ["flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8:0", "patch:12:0"]
+    every = ["flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8:0", "patch:12:0"]
+    assert tasks == ([str(parse_task(about.task))] if about.conditional else every)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+@pytest.mark.parametrize("folder", TOLD, ids=lambda folder: folder.name)
 def test_what_is_certain_stays(folder: Path) -> None:
     model = restore.load(folder, device="cpu")
     images = np.random.default_rng(0).random((3, 28, 28)) < 0.3
@@ -61,9 +73,11 @@ def _ink(split: Split) -> torch.Tensor:
 
 def _recomputed(folder: Path, task: str, n: int) -> tuple[float, float]:
     engine = Engine.of(zoo.load(folder), torch.device("cpu"))
-    truth = _ink("test")[:n]
+    about = engine.trained.description
+    truth = _ink("test") if about.data == "mnist" else torch.from_numpy(binarise(silhouettes("test").images))
     generator = torch.Generator().manual_seed(0)
-    report = evaluate(lambda y, c: engine.restore(y, c).means[0], truth, parse_task(task), (28, 28), generator)
+    damage = task_of(about) if about.conditional else parse_task(task)
+    report = evaluate(restorer_of(engine), truth[:n], damage, (28, 28), generator)
     return 100 * report.error_all.mean, report.mcc.mean
 
 
@@ -79,8 +93,28 @@ def test_scores_on_a_card_are_what_the_prior_achieves() -> None:
     assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=2e-3)
 
 
+@needs_silhouettes
+def test_the_score_on_the_card_of_a_conditional_prior_is_what_it_achieves() -> None:
+    folder = ROOT / "models" / "crbm-bp-caltech-flip20"
+    row = _card_row(folder, "flip:0.2")
+    found = _recomputed(folder, row["task"], int(row["n"]))
+    assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=5e-3)
+
+
+@needs_mnist
+def test_a_conditional_prior_beats_leaving_the_image_as_it_is() -> None:
+    truth = _ink("test")[:40]
+    for folder in CONDITIONAL:
+        engine = Engine.of(zoo.load(folder), torch.device("cpu"))
+        if engine.trained.description.data == "mnist":
+            task = task_of(engine.trained.description)
+            observed, _ = task.damage(truth, (28, 28), torch.Generator().manual_seed(0))
+            assert error_all(truth, engine.restore(observed).means[0]).mean() < 0.8 * error_all(truth, observed).mean()
+
+
 @pytest.mark.slow
 @needs_mnist
+@needs_silhouettes
 @pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
 def test_all_scores_on_all_cards(folder: Path) -> None:
     for row in ROW.finditer((folder / zoo.CARD).read_text()):

@@ -59,7 +59,7 @@ def train(
     from restore.data import binarise, load
     from restore.devices import pick_device
     from restore.learning.card import write_card
-    from restore.learning.fit import time_spent
+    from restore.learning.fit import epoch_seconds
     from restore.learning.pipeline import train as train_prior
     from restore.progress import progress
 
@@ -85,11 +85,11 @@ def train(
             resume=resume,
             meter=meter,
         )
-    seconds, steps = time_spent(folder)
+    seconds = epoch_seconds(folder)
     words = ["restore", "train", str(recipe), "--threads", str(torch.get_num_threads())]
     words += ["--data", data] if data is not None else []
     words += ["-o", str(output)] if output is not None else []
-    card = write_card(trained, settings, recipe.read_text(), shlex.join(words), len(images), seconds, steps, str(where))
+    card = write_card(trained, settings, recipe.read_text(), shlex.join(words), len(images), seconds, str(where))
     zoo.save(target, trained.prior, card, TrainingError)
     if not quiet:
-        print(f"{target}: trained in {seconds / 60:.1f} minutes", file=sys.stderr)
+        print(f"{target}: trained in {seconds[-1] / 60:.1f} minutes", file=sys.stderr)

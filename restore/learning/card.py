@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -34,8 +34,7 @@ def write_card(
     recipe_text: str,
     command: str,
     images: int,
-    seconds: float,
-    steps: int,
+    seconds: Sequence[float],
     where: str,
 ) -> str:
     """The card as Markdown.
@@ -46,14 +45,12 @@ def write_card(
         recipe_text: the recipe as its author wrote it.
         command: what was typed.
         images: number of training images.
-        seconds: training time.
-        steps: mini-batches in that time.
+        seconds: training time at the end of each epoch.
         where: the device trained on.
     """
     about = trained.prior.description
     height, width = about.image_shape
     learnt_from = images - recipe.data.validation
-    seen = steps * learnt_from / math.ceil(learnt_from / recipe.training.batch)
     kind = "conditional restricted Boltzmann machine" if about.conditional else "restricted Boltzmann machine"
     lines = [
         f"A binary {kind} with {about.pixels} visible units ({height} x {width} pixels) and",
@@ -71,7 +68,7 @@ def write_card(
 
     {command}
 
-- time: {seconds / 60:.1f} minutes, {seen / seconds:.0f} images per second
+- time: {seconds[-1] / 60:.1f} minutes, {_speed(recipe, learnt_from, seconds)}
 - machine: {where}, {machine_facts()}
 - seed: {recipe.seed}
 - recipe (SHA-256 {about.recipe[:16]}):
@@ -84,6 +81,21 @@ def write_card(
 
 Not measured yet.
 """
+
+
+# The iteration limit at which speeds of training are compared.
+REFERENCE = 10
+
+
+def _speed(recipe: Recipe, images: int, seconds: Sequence[float]) -> str:
+    """Images per second: on the whole, and where the iteration limit grows, in the epoch with that of reference."""
+    speed = f"{len(seconds) * images / seconds[-1]:.0f} images per second"
+    limits = [recipe.learner.inference(epoch).max_iter if recipe.conditional else 0 for epoch in range(len(seconds))]
+    if limits.count(REFERENCE) != 1:
+        return speed
+    epoch = limits.index(REFERENCE)
+    taken = seconds[epoch] - (seconds[epoch - 1] if epoch else 0.0)
+    return f"{speed}; {images / taken:.0f} in the epoch with at most {REFERENCE} iterations"
 
 
 def _use(about: Description, trained: Trained) -> list[str]:

@@ -272,16 +272,16 @@ def _log(folder: Path, record: dict[str, Any]) -> None:
         ) from fault
 
 
-def time_spent(folder: Path) -> tuple[float, int]:
-    """Seconds and steps of the run in a folder up to its newest checkpoint, over all its sittings.
+def epoch_seconds(folder: Path) -> list[float]:
+    """Training time of a run at the end of each epoch, over all its sittings, from its log.
 
     Raises:
-        TrainingError: if there is no sound checkpoint.
+        TrainingError: if there is no sound log.
     """
-    found = checkpoints.newest(folder)
-    if found is None:
-        raise TrainingError(f"{shown(folder)}: holds no checkpoint; train first")
-    return float(found.facts["seconds"]), found.step
+    try:
+        return [float(json.loads(line)["seconds"]) for line in (folder / "log.jsonl").read_text().splitlines()]
+    except (OSError, ValueError, TypeError, KeyError) as fault:
+        raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
 
 
 def _cut_log(path: Path, epochs: int) -> None:
