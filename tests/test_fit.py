@@ -60,6 +60,10 @@ OPTIMIZERS = {
     "sgd": Optimizer(rate=0.2),
     "sgd-plain": Optimizer(rate=0.2, momentum=0.0, weight_decay=0.0, schedule="constant"),
     "adam": Optimizer(name="adam", rate=0.05, momentum=0.9, weight_decay=0.1),
+    "rmsprop": Optimizer(name="rmsprop", rate=0.01, options={"alpha": 0.9, "momentum": 0.5}),
+    "nadam": Optimizer(name="nadam", rate=0.01),
+    "asgd": Optimizer(name="asgd", rate=0.05),
+    "adagrad": Optimizer(name="adagrad", rate=0.05),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 
@@ -154,7 +158,13 @@ def test_the_order_of_the_data_is_drawn_anew_each_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("learner", "optimizer"),
-    [*((learner, "sgd") for learner in LEARNERS), ("tap-redrawn", "adam"), ("pcd", "adam"), ("pcd", "sgd-plain")],
+    [
+        *((learner, "sgd") for learner in LEARNERS),
+        ("tap-redrawn", "adam"),
+        ("pcd", "adam"),
+        ("pcd", "sgd-plain"),
+        *(("pcd", name) for name in ("rmsprop", "nadam", "asgd", "adagrad")),
+    ],
 )
 def test_stopped_by_a_signal_at_every_step_and_resumed(
     learner: str, optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

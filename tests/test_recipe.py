@@ -15,10 +15,10 @@ from restore.errors import UsageError
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.max_margin import MarginalMaxMargin
-from restore.learning.recipe import LEARNERS, read_recipe
+from restore.learning.recipe import LEARNERS, Optimizer, _departures, parse, read_recipe
 from restore.learning.tap_likelihood import TAPLikelihood
 
-TRAINING = sorted((Path(__file__).parents[1] / "training").glob("*.toml"))
+TRAINING = sorted((Path(__file__).parents[1] / "training").rglob("*.toml"))
 
 GOOD = """
 name = "digits"
@@ -389,3 +389,29 @@ def test_the_name_of_the_file_fits_on_one_line(tmp_path: Path) -> None:
         read_recipe(write(tmp_path, "x", "a\nb[red].toml"))
     assert r"a\nb[red].toml: not a TOML file" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ('name = "admm"', "'admm' is no optimizer of torch that fits here; did you mean adam?"),
+        ('name = "lbfgs"', "'lbfgs' is no optimizer of torch that fits here"),
+        ('name = "rmsprop"\noptions = { alpa = 0.9 }', "options do not suit rmsprop"),
+        ('name = "rmsprop"\noptions = { alpha = -1 }', "options do not suit rmsprop (Invalid alpha value: -1)"),
+        ("options = 3", "options must be a table, not 3"),
+    ],
+)
+def test_optimizers_and_options_that_torch_does_not_have(lines: str, says: str) -> None:
+    table = tomllib.loads(
+        f'name = "x"\n[data]\nsource = "mnist"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
+        f"[training]\nepochs = 1\n[optimizer]\n{lines}\n"
+    )
+    with pytest.raises(UsageError) as caught:
+        parse(table)
+    assert str(caught.value).startswith("[optimizer] ") and says in str(caught.value)
+
+
+def test_options_reach_the_optimizer_and_the_digest() -> None:
+    plain, other = (Optimizer("rmsprop", options=options) for options in ({}, {"alpha": 0.5}))
+    assert _departures(plain) == {"name": "rmsprop"}
+    assert _departures(other) == {"name": "rmsprop", "options": {"alpha": 0.5}}

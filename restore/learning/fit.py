@@ -28,8 +28,8 @@ from restore.learning.checkpoint import Checkpoint
 from restore.learning.contract import LearnerState
 from restore.learning.course import Course, PriorT
 from restore.learning.matched import CONVERGED
+from restore.learning.optimizers import optimizer_of
 from restore.learning.recipe import Optimizer, Recipe
-from restore.priors import RBM, ConditionalRBM
 from restore.progress import Meter
 
 # Share of images for which the solver of a conditional prior should converge.
@@ -201,22 +201,16 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     state = recipe.learner.init(prior, course.images, generator)
     average = {name: value.clone() for name, value in prior.parameters.items()} if recipe.optimizer.average else {}
     order = torch.empty(0, dtype=torch.int64)
-    return Run(prior, _optimizer(recipe.optimizer, prior), state, generator, order, average)
-
-
-def _optimizer(settings: Optimizer, prior: RBM | ConditionalRBM) -> torch.optim.Optimizer:
-    named = prior.parameters
-    groups: list[dict[str, Any]] = [
-        {"params": [value for name, value in named.items() if not name.startswith("units")]},
-        {"params": [value for name, value in named.items() if name.startswith("units")], "weight_decay": 0.0},
-    ]
-    if settings.name == "sgd":
-        return torch.optim.SGD(
-            groups, lr=settings.rate, momentum=settings.momentum, weight_decay=settings.weight_decay, foreach=True
-        )
-    return torch.optim.AdamW(
-        groups, lr=settings.rate, betas=(settings.momentum, 0.999), weight_decay=settings.weight_decay, foreach=True
+    settings = recipe.optimizer
+    optimizer = optimizer_of(
+        settings.name,
+        prior.parameters,
+        rate=settings.rate,
+        momentum=settings.momentum,
+        weight_decay=settings.weight_decay,
+        options=settings.options,
     )
+    return Run(prior, optimizer, state, generator, order, average)
 
 
 def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int, folder: Path) -> None:

@@ -13,9 +13,12 @@ import re
 import tomllib
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+
+import torch
 
 from restore.description import Inference
 from restore.errors import UsageError, shown
@@ -24,6 +27,7 @@ from restore.learning.conditional_likelihood import BeliefPropagationLikelihood,
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
+from restore.learning.optimizers import optimizer_of
 from restore.learning.perceptron import PerceptronLoss
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.tasks import parse_task
@@ -88,20 +92,31 @@ class Optimizer:
 
     `schedule` is "constant", or "linear": down to zero over the whole run. `average` is the share that a moving average
     of the parameters keeps at each step; 0 is no average, otherwise the average is what is validated and kept.
+    `options` is a table of what else the constructor takes; see `restore.learning.optimizers`.
     """
 
-    name: Literal["sgd", "adam"] = "sgd"
+    name: str = "sgd"
     rate: float = 0.05
     momentum: float = 0.5
     weight_decay: float = 1e-4
     schedule: Literal["constant", "linear"] = "linear"
     average: float = 0.0
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _require(0 < self.rate < math.inf, f"rate must be positive, not {self.rate}")
         _require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
         _require(0 <= self.average < 1, f"average must lie in [0, 1), not {self.average}")
         _require(0 <= self.weight_decay < math.inf, f"weight_decay must be 0 or positive, not {self.weight_decay}")
+        # Made once for nothing, so that a name or an option it does not know is a fault of the recipe.
+        optimizer_of(
+            self.name,
+            {"weights": torch.zeros(1), "units": torch.zeros(1)},
+            rate=self.rate,
+            momentum=self.momentum,
+            weight_decay=self.weight_decay,
+            options=self.options,
+        )
 
 
 @dataclass(frozen=True)
@@ -187,7 +202,7 @@ def _departures(settings: Any) -> dict[str, Any]:
         value = getattr(settings, entry.name)
         if is_dataclass(value):
             told[entry.name] = _departures(value)
-        elif value != entry.default:
+        elif value != (entry.default if entry.default_factory is MISSING else entry.default_factory()):
             told[entry.name] = value
     return told
 
@@ -262,6 +277,8 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
         return value
     if hint is Any:
         return value
+    if typing.get_origin(hint) is Mapping:
+        return _expect(value, dict, where)
     if hint in (int, float, bool, str):
         return _expect(value, hint, where)
     return _make(hint, _expect(value, dict, f"[{where}]"), f"[{where}] ")
