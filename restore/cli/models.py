@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+# Of the longest published name, and some.
+NAME_WIDTH = 28
+
 MODELS_EXAMPLE = "Example:  restore models --json"
 INFO_EXAMPLE = "Example:  restore info tap-mnist"
 
@@ -29,10 +32,15 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
         height, width = about.image_shape
         if json:
             facts = {"name": folder.name, "origin": origin, "width": width, "height": height, "hidden": about.hidden}
-            print(json_module.dumps(facts | {"data": about.data, "method": about.method, "folder": str(folder)}))
+            facts |= {"data": about.data, "method": about.method, "task": about.task or None, "folder": str(folder)}
+            print(json_module.dumps(facts))
         else:
             size = f"{width}x{height}"
-            print(f"{folder.name:24} {origin:10} {size:>9} {about.hidden:>5} hidden  {about.method} on {about.data}")
+            undoes = f", undoes {about.task}" if about.task else ""
+            print(
+                f"{folder.name:{NAME_WIDTH}} {origin:10} {size:>9} {about.hidden:>5} hidden  "
+                f"{about.method} on {about.data}{undoes}"
+            )
 
 
 def info(
