@@ -86,7 +86,8 @@ def _compiled_sweep() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
 
 def sweep_for(device: torch.device) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
     """`sweep` itself, or on an accelerator that has a compiler for it, fused into one kernel per direction."""
-    fusible = device.type == "cuda" and find_spec("triton") is not None
+    # Triton builds the launchers of its kernels with a C compiler.
+    fusible = device.type == "cuda" and find_spec("triton") is not None and bool(bp_kernel.compilers())
     return _compiled_sweep() if fusible else sweep
 
 

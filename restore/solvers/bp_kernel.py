@@ -53,12 +53,16 @@ class Found:
     residual: Tensor
 
 
+def compilers() -> list[str]:
+    """The C compilers of this machine, the user's choice first."""
+    names = (os.environ.get("CC", "cc"), "cc", "gcc", "clang")
+    return list(dict.fromkeys(found for found in map(shutil.which, names) if found))
+
+
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The kernel, built if need be; None where that is impossible."""
-    names = (os.environ.get("CC", "cc"), "cc", "gcc", "clang")
-    compilers = dict.fromkeys(found for found in map(shutil.which, names) if found)
-    for compiler, options in product(compilers, (["-O3", "-march=native"], ["-O3"])):
+    for compiler, options in product(compilers(), (["-O3", "-march=native"], ["-O3"])):
         try:
             return ctypes.CDLL(str(_built(compiler, options)))
         except (OSError, subprocess.SubprocessError):
