@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from restore import zoo
+
 ROOT = Path(__file__).parent.parent
 PUBLISHED = sorted(folder.name for folder in (ROOT / "models").iterdir() if folder.is_dir())
 
@@ -38,7 +40,7 @@ def check_installed(command: Path, site: Path, where: Path, **environment: str) 
     assert sorted(prior["name"] for prior in priors) == PUBLISHED
     assert all(Path(prior["folder"]).is_relative_to(site) for prior in priors)
     image = ROOT / "assets" / "digit-noisy.png"
-    options = ("--model", PUBLISHED[0], "--p", "0.1", "-o", "restored.png")
+    options = ("--model", zoo.PREFERRED, "--p", "0.1", "-o", "restored.png")
     run(command, "denoise", image, *options, where=where, **environment)
     assert (where / "restored.png").stat().st_size > 0
 
@@ -49,7 +51,8 @@ def test_the_wheel_holds_the_package_and_the_priors_and_nothing_else(wheel: Path
     assert PUBLISHED, "models/ holds no prior"
     for name in PUBLISHED:
         assert {f"restore/models/{name}/weights.safetensors", f"restore/models/{name}/card.md"} <= names
-    assert {"restore/__init__.py", "restore/py.typed", "restore/cli/__init__.py"} <= names
+    files = ("__init__.py", "py.typed", "cli/__init__.py", "solvers/bp_kernel.c")
+    assert {f"restore/{file}" for file in files} <= names
     assert {name.split("/")[0].removesuffix(".dist-info") for name in names} == {"restore", wheel.stem.split("-py3")[0]}
 
 
