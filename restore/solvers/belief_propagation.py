@@ -80,15 +80,15 @@ def sweep(
 
 
 @lru_cache(maxsize=1)
-def _compiled_sweep() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    return torch.compile(sweep, dynamic=True)
+def _accelerated() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
+    # Triton builds the launchers of its kernels with a C compiler.
+    fusible = find_spec("triton") is not None and bool(bp_kernel.compilers())
+    return torch.compile(sweep, dynamic=True) if fusible else sweep
 
 
 def sweep_for(device: torch.device) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
     """`sweep` itself, or on an accelerator that has a compiler for it, fused into one kernel per direction."""
-    # Triton builds the launchers of its kernels with a C compiler.
-    fusible = device.type == "cuda" and find_spec("triton") is not None and bool(bp_kernel.compilers())
-    return _compiled_sweep() if fusible else sweep
+    return _accelerated() if device.type == "cuda" else sweep
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class BeliefPropagation:
         # Fields that all images share may come as a batch of one; parts of the batch are taken by row below.
         machine = replace(machine, layers=tuple(Bernoulli(own.expand(batch, -1)) for own in map(_own, machine.layers)))
         largest = None if self.damping else bp_kernel.largest_weight(machine.weights)
-        memory = (_plain_memory if largest is None else bp_kernel.memory)(machine.weights, pairs)
+        memory = _plain_memory(machine.weights) if largest is None else bp_kernel.memory(machine.weights, pairs)
         if memory > self.max_memory:
             raise InputError(
                 f"belief propagation with {' x '.join(map(str, machine.weights.shape))} units takes "
@@ -194,11 +194,12 @@ class BeliefPropagation:
         both = None
         if pairs:
             both = torch.einsum("nd,ndh->dh", means, torch.sigmoid(machine.weights + cavity)) / batch
-        log_z = self._log_probability(machine, means, hidden_means)
-        if log_z is None:
+        if self.kind == "sum":
             # log (1 + e^k) - log (1 + e^B) per edge is the message over a weight -r from a sender with log-odds B.
             edges = message(-sent, hidden[:, None, :], "sum").sum((1, 2), dtype=torch.float64)
             log_z = softplus(visible.double()).sum(-1) + softplus(hidden.double()).sum(-1) + edges
+        else:
+            log_z = self._log_probability(machine, means, hidden_means)
         broken = (outcome.status == int(Status.DIVERGED)) | ~_finite(machine, batch)
         return _solution(means, hidden_means, both, log_z, outcome.iterations, outcome.residual, outcome.status, broken)
 
@@ -220,16 +221,15 @@ class BeliefPropagation:
             pairs=pairs,
         )
         status = torch.where(found.residual <= self.tol, int(Status.CONVERGED), int(Status.MAX_ITER))
-        log_z = self._log_probability(machine, found.visible, found.hidden)
-        if log_z is None:
+        if found.log_partition is None:
+            log_z = self._log_probability(machine, found.visible, found.hidden)
+        else:
             log_z = found.log_partition + sum((own.double() - limit).clamp(min=0).sum(-1) for own in fields)
         both = None if found.pairs is None else found.pairs / batch
         return _solution(found.visible, found.hidden, both, log_z, found.iterations, found.residual, status, ~sound)
 
-    def _log_probability(self, machine: RBM, visible: Tensor, hidden: Tensor) -> Tensor | None:
+    def _log_probability(self, machine: RBM, visible: Tensor, hidden: Tensor) -> Tensor:
         """Unnormalised log-probability of the most probable state, for the kinds that look for one."""
-        if self.kind == "sum":
-            return None
         machine = machine.to(torch.float64)
         state = (visible > 0.5).double()
         if self.kind == "mixed":
@@ -250,7 +250,8 @@ def _finite(machine: RBM, batch: int) -> Tensor:
     return visible & hidden
 
 
-def _plain_memory(weights: Tensor, pairs: bool) -> int:
+def _plain_memory(weights: Tensor) -> int:
+    """Bytes the plain form takes per image."""
     return ARRAYS * max(1, weights.numel()) * weights.element_size()
 
 

@@ -43,12 +43,15 @@ HEADROOM = 80.0
 
 @dataclass(frozen=True)
 class Found:
-    """What the kernel returns: see `restore.solvers.Solution`; `pairs` is a sum over the batch."""
+    """What the kernel returns: see `restore.solvers.Solution`.
+
+    `pairs` is a sum over the batch; `log_partition` is that of sum-product, None for the other kinds.
+    """
 
     visible: Tensor
     hidden: Tensor
     pairs: Tensor | None
-    log_partition: Tensor
+    log_partition: Tensor | None
     iterations: Tensor
     residual: Tensor
 
@@ -144,7 +147,7 @@ def run(
     fields = _filled(visible_fields, rows), _filled(hidden_fields, columns)
     means, answers = torch.empty(batch, rows), torch.empty(batch, columns)
     residual, iterations = torch.empty(batch), torch.empty(batch, dtype=torch.int64)
-    log_z = torch.empty(batch, dtype=torch.float64)
+    log_z = torch.empty(batch, dtype=torch.float64) if kind == "sum" else None
     every = max(1, min(16, int(HEADROOM / max(largest, 1e-3))))
 
     def part(first: int, last: int) -> Tensor | None:
