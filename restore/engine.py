@@ -1,7 +1,7 @@
 """The engine: evidence in, marginals out, for as many images as there are.
 
-A `Engine` holds a prior on a device with its solver. It works on flat tensors; `restore.api` and the command
-line bring images to that form and back.
+An `Engine` holds a prior on a device with its solver. It works on flat tensors; `restore.restoration` brings pictures
+to that form and back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from restore.devices import pick_device
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.priors import RBM, ConditionalRBM
-from restore.solvers import FIXED_POINTS, BeliefPropagation, LayeredMap, SeveralStarts, Solution
+from restore.solvers import BeliefPropagation, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes
 from restore.units import Bernoulli
@@ -62,8 +62,7 @@ class Engine:
     @cached_property
     def solver(self) -> LayeredMap | BeliefPropagation:
         """The fixed point that the prior restores with."""
-        settings = self.trained.description.inference
-        made = FIXED_POINTS[settings.solver](max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping)
+        made = solver_of(self.trained.description.inference)
         if isinstance(made, BeliefPropagation) and self.max_memory is not None:
             return replace(made, max_memory=self.max_memory)
         return made

@@ -28,7 +28,7 @@ ROOMS: dict[str, str] = {
     "fields": "",
     "units": "errors fields",
     "priors": "errors fields units",
-    "solvers": "errors fields units priors",
+    "solvers": "errors description fields units priors",
     "channels": "errors fields",
     "tasks": "errors channels",
     "zoo": "errors files description priors",

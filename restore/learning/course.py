@@ -17,7 +17,7 @@ from restore.description import Inference
 from restore.errors import TrainingError
 from restore.learning.contract import Pairs
 from restore.priors import RBM, ConditionalRBM
-from restore.solvers import FIXED_POINTS
+from restore.solvers import solver_of
 from restore.tasks import Task
 
 # Pseudo-counts for a pixel's mean, so that a pixel that never changes still has finite log-odds.
@@ -117,9 +117,7 @@ class DamagedImages:
     def error(self, prior: ConditionalRBM, inference: Inference) -> float | None:
         if not len(self.validation):
             return None
-        solver = FIXED_POINTS[inference.solver](
-            max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping
-        )
+        solver = solver_of(inference)
         batches = zip(self.damaged.split(VALIDATION_BATCH), self.validation.split(VALIDATION_BATCH), strict=True)
         wrong = [
             ((solver.solve(prior.given(observed)).means[0] > 0.5) != (clean > 0.5)).sum() for observed, clean in batches

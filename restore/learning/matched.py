@@ -16,7 +16,10 @@ from restore.description import Inference
 from restore.errors import UsageError
 from restore.learning.contract import LearnerState
 from restore.priors import ConditionalRBM
-from restore.solvers import FIXED_POINTS, BeliefPropagation, LayeredMap, Solution, Status
+from restore.solvers import BeliefPropagation, LayeredMap, Solution, Status, solver_of
+
+# The monitor that training watches for a solver that no longer converges.
+CONVERGED = "converged"
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,7 @@ class Matched:
 
     def fixed_point(self, epoch: int) -> LayeredMap | BeliefPropagation:
         """The solver of an epoch."""
-        settings = self.inference(epoch)
-        return FIXED_POINTS[settings.solver](max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping)
+        return solver_of(self.inference(epoch))
 
     def init(self, prior: ConditionalRBM, images: Tensor, generator: torch.Generator) -> LearnerState:
         """Nothing is carried from one mini-batch to the next."""
@@ -65,7 +67,3 @@ def verdict(found: Solution) -> dict[str, Tensor]:
     """Monitors of an inference: the share of images that converged, and the mean number of iterations."""
     converged = (found.status == Status.CONVERGED).double().mean()
     return {CONVERGED: converged, "iterations": found.iterations.double().mean()}
-
-
-# The monitor that training watches for a solver that no longer converges.
-CONVERGED = "converged"

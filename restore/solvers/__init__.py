@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from restore.description import Inference
 from restore.solvers.belief_propagation import BeliefPropagation
 from restore.solvers.gibbs import Gibbs
 from restore.solvers.layered_map import LayeredMap
@@ -21,6 +22,7 @@ __all__ = [
     "SeveralStarts",
     "Solution",
     "Status",
+    "solver_of",
 ]
 
 # The fixed points a prior's description can name; each is made with max_iter, tol and damping.
@@ -31,3 +33,8 @@ FIXED_POINTS: dict[str, Callable[..., LayeredMap | BeliefPropagation]] = {
     "max_product": partial(BeliefPropagation, "max"),
     "mixed_product": partial(BeliefPropagation, "mixed"),
 }
+
+
+def solver_of(settings: Inference) -> LayeredMap | BeliefPropagation:
+    """The fixed point that a prior restores with."""
+    return FIXED_POINTS[settings.solver](max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping)
