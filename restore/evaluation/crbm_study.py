@@ -19,6 +19,8 @@ from torch import Tensor
 
 from restore.engine import Engine
 from restore.evaluation.evaluate import Report, evaluate, task_of
+from restore.evaluation.markdown import plus_minus, table
+from restore.solvers import Status
 
 METHODS = {
     "lr": "LR",
@@ -98,7 +100,7 @@ def measure(engine: Engine, truth: Tensor, seed: int) -> Cell:
 
     def restore(observed: Tensor, channel: object) -> Tensor:
         found = engine.restore(observed)
-        settled.append((found.status == 0).double().mean())
+        settled.append((found.status == Status.CONVERGED).double().mean())
         return found.means[0]
 
     report = evaluate(restore, truth, task, about.image_shape, torch.Generator().manual_seed(seed))
@@ -121,24 +123,28 @@ def as_tables(cells: Sequence[Cell]) -> str:
 
 def _table(task: str, found: Mapping[tuple[str, str], Cell]) -> str:
     column = list(TASKS).index(task)
-    lines = [
-        f"| {TASKS[task]} | wrong, % of all | paper | % of the changed | paper | % of the unchanged | converged |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    head = [TASKS[task], "wrong, % of all", "paper", "% of the changed", "paper", "% of the unchanged", "converged"]
+    rows = []
     best = min(cell.everywhere[0] for (_, other), cell in found.items() if other == task)
     for method, name in METHODS.items():
         theirs = PAPER[method][column]
         cell = found.get((method, task))
         if cell is None:
-            lines.append(f"| {name} | - | {theirs[0]:.3f} | - | {theirs[1]:.3f} | - | - |")
+            rows.append([name, "-", f"{theirs[0]:.3f}", "-", f"{theirs[1]:.3f}", "-", "-"])
             continue
         mark = "**" if cell.everywhere[0] == best else ""
-        lines.append(
-            f"| {name} | {mark}{cell.everywhere[0]:.3f}{mark} ± {cell.everywhere[1]:.3f} | {theirs[0]:.3f} "
-            f"| {cell.changed[0]:.2f} ± {cell.changed[1]:.2f} | {theirs[1]:.3f} "
-            f"| {cell.unchanged[0]:.3f} ± {cell.unchanged[1]:.3f} | {100 * cell.converged:.0f} % |"
+        rows.append(
+            [
+                name,
+                f"{mark}{cell.everywhere[0]:.3f}{mark} ± {cell.everywhere[1]:.3f}",
+                f"{theirs[0]:.3f}",
+                plus_minus(*cell.changed, 2),
+                f"{theirs[1]:.3f}",
+                plus_minus(*cell.unchanged, 3),
+                f"{100 * cell.converged:.0f} %",
+            ]
         )
-    return "\n".join(lines)
+    return table(head, rows)
 
 
 def sizes(cells: Sequence[Cell], method: str) -> list[tuple[int, Cell]]:
@@ -151,17 +157,11 @@ def curve_table(cells: Sequence[Cell]) -> str:
     """Markdown: wrong pixels over the size of the hidden patch (Fig. 3)."""
     curves = {method: dict(sizes(cells, method)) for method in CURVES}
     columns = sorted(set().union(*curves.values()))
-    lines = [
-        f"| wrong pixels, % of all | {' | '.join(f'{size}x{size}' for size in columns)} |",
-        f"| --- |{' ---: |' * len(columns)}",
+    rows = [
+        [METHODS[method], *(plus_minus(*curve[size].everywhere, 3) if size in curve else "-" for size in columns)]
+        for method, curve in curves.items()
     ]
-    for method, curve in curves.items():
-        shown = [
-            f"{curve[size].everywhere[0]:.3f} ± {curve[size].everywhere[1]:.3f}" if size in curve else "-"
-            for size in columns
-        ]
-        lines.append(f"| {METHODS[method]} | {' | '.join(shown)} |")
-    return "\n".join(lines)
+    return table(["wrong pixels, % of all", *(f"{size}x{size}" for size in columns)], rows)
 
 
 def convergence(log: Path) -> list[float]:
@@ -173,14 +173,11 @@ def convergence_table(runs: Mapping[str, Sequence[float]]) -> str:
     """Markdown: converged inferences along training (Fig. 4), at the first, some of the middle, and the last epoch."""
     length = max(len(shares) for shares in runs.values())
     epochs = sorted({0, *range(4, length, 5), length - 1})
-    lines = [
-        f"| converged, % in epoch | {' | '.join(str(epoch + 1) for epoch in epochs)} |",
-        f"| --- |{' ---: |' * len(epochs)}",
+    rows = [
+        [name, *(f"{100 * shares[epoch]:.0f}" if epoch < len(shares) else "-" for epoch in epochs)]
+        for name, shares in runs.items()
     ]
-    for name, shares in runs.items():
-        shown = [f"{100 * shares[epoch]:.0f}" if epoch < len(shares) else "-" for epoch in epochs]
-        lines.append(f"| {name} | {' | '.join(shown)} |")
-    return "\n".join(lines)
+    return table(["converged, % in epoch", *(str(epoch + 1) for epoch in epochs)], rows)
 
 
 def as_record(cells: Sequence[Cell], runs: Mapping[str, Sequence[float]], seed: int) -> dict[str, Any]:

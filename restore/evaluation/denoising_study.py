@@ -19,6 +19,7 @@ from restore.channels import BitFlip
 from restore.engine import Engine
 from restore.evaluation import metrics
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
+from restore.evaluation.markdown import table
 from restore.solvers import Solution
 from restore.tasks import Flip
 
@@ -119,24 +120,25 @@ def as_table(curves: Sequence[Curve]) -> str:
     """
     curves = [curve for curve in curves if not curve.name.endswith(CLEAN)]
     best = [max(curve.mcc[column].mean for curve in curves) for column in range(len(PROBABILITIES))]
-    rows = [["MCC at p ="] + [f"{p:g}" for p in PROBABILITIES], ["---"] + ["---:"] * len(PROBABILITIES)]
+    rows = []
     for curve in curves:
         cells = [
             f"**{score.mean:.3f}**" if score.mean == top else f"{score.mean:.3f}"
             for score, top in zip(curve.mcc, best, strict=True)
         ]
         rows.append([curve.name, *cells])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return table(["MCC at p =", *(f"{p:g}" for p in PROBABILITIES)], rows)
 
 
 def depth_table(curves: Sequence[Curve], name: str) -> str:
     """Markdown: log Z of the solutions of a prior by where they started, per flip probability above zero."""
-    rows = [[f"log Z of {name}"] + [f"{p:g}" for p in PROBABILITIES[1:]], ["---"] + ["---:"] * (len(PROBABILITIES) - 1)]
     labels = {name + ONE: "one start", name: "several starts", name + CLEAN: "from the clean image"}
-    for curve in curves:
-        if curve.name in labels and curve.log_partition is not None:
-            rows.append([labels[curve.name], *(f"{value:.1f}" for value in curve.log_partition[1:])])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    rows = [
+        [labels[curve.name], *(f"{value:.1f}" for value in curve.log_partition[1:])]
+        for curve in curves
+        if curve.name in labels and curve.log_partition is not None
+    ]
+    return table([f"log Z of {name}", *(f"{p:g}" for p in PROBABILITIES[1:])], rows)
 
 
 def as_figure(curves: Sequence[Curve], path: Path) -> None:

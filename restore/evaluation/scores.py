@@ -9,6 +9,7 @@ from torch import Tensor
 
 from restore.engine import Engine
 from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
+from restore.evaluation.markdown import plus_minus, table
 from restore.tasks import parse_task
 
 # Tasks of priors that are told of the damage.
@@ -33,18 +34,16 @@ def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
 
 def as_section(reports: Sequence[Report], command: str) -> str:
     """Markdown for a card: the command and a row per task."""
-    lines = [
-        f"Measured by `{command}` (± is the standard error):",
-        "",
-        "| task | images | wrong pixels, % of all | wrong, % of the changed | wrong, % of the unchanged | MCC |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    head = ["task", "images", "wrong pixels, % of all", "wrong, % of the changed", "wrong, % of the unchanged", "MCC"]
+    rows = [
+        [
+            str(report.task),
+            str(report.n),
+            plus_minus(100 * report.error_all.mean, 100 * report.error_all.standard_error, 3),
+            plus_minus(100 * report.error_changed.mean, 100 * report.error_changed.standard_error, 2),
+            plus_minus(100 * report.error_unchanged.mean, 100 * report.error_unchanged.standard_error, 3),
+            plus_minus(report.mcc.mean, report.mcc.standard_error, 4),
+        ]
+        for report in reports
     ]
-    for report in reports:
-        everywhere, changed, kept = report.error_all, report.error_changed, report.error_unchanged
-        lines.append(
-            f"| {report.task} | {report.n} | {100 * everywhere.mean:.3f} ± {100 * everywhere.standard_error:.3f} "
-            f"| {100 * changed.mean:.2f} ± {100 * changed.standard_error:.2f} "
-            f"| {100 * kept.mean:.3f} ± {100 * kept.standard_error:.3f} "
-            f"| {report.mcc.mean:.4f} ± {report.mcc.standard_error:.4f} |"
-        )
-    return "\n".join(lines)
+    return f"Measured by `{command}` (± is the standard error):\n\n{table(head, rows)}"
