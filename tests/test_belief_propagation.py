@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import math
 import shutil
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -933,9 +934,24 @@ def test_where_no_compiler_works_there_is_no_kernel(
 
 
 @needs_kernel
-def test_a_cache_that_cannot_be_written_leaves_the_plain_form(unbuilt: Path) -> None:
+def test_without_a_cache_the_kernel_is_built_for_the_process(
+    unbuilt: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     unbuilt.parent.mkdir()
     unbuilt.write_text("in the way")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    assert isinstance(bp_kernel.library(), ctypes.CDLL)
+    machine = random_rbm(4, 3, dtype=torch.float32)
+    assert BeliefPropagation().solve(machine).status.tolist() == [Status.CONVERGED]
+    assert list(temporary.iterdir()) == []
+
+
+def test_without_any_folder_to_build_in_there_is_no_kernel(unbuilt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unbuilt.parent.mkdir()
+    unbuilt.write_text("in the way")
+    monkeypatch.setattr(tempfile, "tempdir", str(unbuilt))
     assert bp_kernel.library() is None
 
 

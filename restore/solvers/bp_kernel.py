@@ -5,6 +5,7 @@ Where there is none, or the kernel does not fit the machine at hand, `BeliefProp
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -65,21 +66,32 @@ def compilers() -> list[str]:
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The kernel, built if need be; None where that is impossible."""
+    import platformdirs
+
+    kept = _loaded(Path(platformdirs.user_cache_dir("restore")) / "kernels")
+    if kept is not None:
+        return kept
+    # A cache that is read-only, or must not hold programs, costs a second per process, but not the kernel: once loaded
+    # it needs its file no more.
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        return _loaded(Path(folder))
+    return None
+
+
+def _loaded(folder: Path) -> ctypes.CDLL | None:
+    """The kernel from a folder, by the first compiler and options that work."""
     for compiler, options in product(compilers(), (["-O3", "-march=native"], ["-O3"])):
         try:
-            return ctypes.CDLL(str(_built(compiler, options)))
+            return ctypes.CDLL(str(_built(compiler, options, folder)))
         except (OSError, subprocess.SubprocessError):
             continue
     return None
 
 
-def _built(compiler: str, options: list[str]) -> Path:
-    """The shared library in the user's cache, under a name that says what it was built from, by what and for what."""
-    import platformdirs
-
+def _built(compiler: str, options: list[str], folder: Path) -> Path:
+    """The shared library in a folder, under a name that says what it was built from, by what and for what."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True, timeout=60).stdout
     digest = hashlib.sha256(SOURCE.read_bytes() + version + " ".join([compiler, *options, _processor()]).encode())
-    folder = Path(platformdirs.user_cache_dir("restore")) / "kernels"
     target = folder / f"{SOURCE.stem}-{digest.hexdigest()[:32]}.so"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
