@@ -398,6 +398,7 @@ def test_the_name_of_the_file_fits_on_one_line(tmp_path: Path) -> None:
         ('name = "lbfgs"', "'lbfgs' is no optimizer of torch that fits here"),
         ('name = "rmsprop"\noptions = { alpa = 0.9 }', "options do not suit rmsprop"),
         ('name = "rmsprop"\noptions = { alpha = -1 }', "options do not suit rmsprop (Invalid alpha value: -1)"),
+        ("options = { lr = 0.1 }", "options hold lr, which follows from rate"),
         ("options = 3", "options must be a table, not 3"),
     ],
 )

@@ -39,7 +39,7 @@ def optimizer_of(
         rate: learning rate.
         momentum: for "sgd", and the first beta of those that have betas; others take theirs from `options`.
         weight_decay: where the optimizer has such a thing.
-        options: what else its constructor takes.
+        options: what else its constructor takes; they go before the settings above, except the rate, which changes.
 
     Raises:
         UsageError: if there is no such optimizer, or it refuses its options.
@@ -48,6 +48,8 @@ def optimizer_of(
         near = difflib.get_close_matches(name, OPTIMIZERS, 1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(OPTIMIZERS))}"
         raise UsageError(f"name {name!r} is no optimizer of torch that fits here; {hint}")
+    if "lr" in options:
+        raise UsageError("options hold lr, which follows from rate; leave it away")
     taken = inspect.signature(OPTIMIZERS[name]).parameters
     settings: dict[str, Any] = {"lr": rate}
     if name == "sgd":
