@@ -130,3 +130,27 @@ def test_auto_never_picks_a_conditional_prior(
     with pytest.raises(ModelError, match="no prior knows"):
         zoo.auto(SHAPE)
     assert run("denoise", image, "--p", 0.1) == 4
+
+
+def test_the_denoising_study_is_for_priors_that_are_told(
+    run: Run, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    assert run("study", "denoising", "--model", model, "-o", tmp_path) == 2
+    assert "--model" in only_line(capsys)
+
+
+@pytest.mark.parametrize("folder", ["caltech101-silhouettes", "caltech101_silhouettes"])
+def test_training_looks_for_a_named_set_under_either_spelling(
+    folder: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        'name = "x"\n[data]\nsource = "caltech101-silhouettes"\n[prior]\nhidden = 3\n'
+        '[learner]\nmethod = "tap"\n[training]\nepochs = 1\n'
+    )
+    place = tmp_path / "data" / folder
+    place.mkdir(parents=True)
+    (place / "caltech101_silhouettes_28.mat").write_bytes(b"not what was published")
+    assert run("train", recipe, "--data", tmp_path / "data", "-o", tmp_path / "prior") == 3
+    assert "checksum mismatch" in only_line(capsys)

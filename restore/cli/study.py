@@ -44,7 +44,7 @@ def study(
         bool, typer.Option("--train", help="crbm: train what is missing first, one after the other: many hours.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
-    data_root: Annotated[Path | None, typer.Option(help="Where MNIST lies [RESTORE_DATA].")] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Where named data sets lie [RESTORE_DATA].")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
 ) -> None:
     """Repeat a study and write its results where they are published."""
@@ -77,6 +77,8 @@ def study(
         return
     engines = {model: Engine.load(model, device) for model in names}
     engines = {model: engine for model, engine in engines.items() if not engine.trained.description.conditional}
+    if not engines:
+        raise UsageError("no prior here is told of the flips; name others with --model")
     truth = torch.from_numpy(binarise(load("mnist", split="test", root=data_root).images))
     training = torch.from_numpy(binarise(load("mnist", split="train", root=data_root).images))
     _denoising(output, engines, training, truth[: n or TOLD], seed)

@@ -57,6 +57,7 @@ def train(
     import torch
 
     from restore.data import binarise, load
+    from restore.data.named import folders
     from restore.devices import pick_device
     from restore.learning.card import write_card
     from restore.learning.fit import epoch_seconds
@@ -66,7 +67,8 @@ def train(
     if threads:
         torch.set_num_threads(threads)
     where = pick_device(device)
-    root = Path(data) if data is not None and (Path(data) / settings.data.source).is_dir() else None
+    below = () if data is None else folders(Path(data), settings.data.source)
+    root = Path(data) if data is not None and any(folder.is_dir() for folder in below) else None
     source = settings.data.source if data is None or root is not None else data
     settings = replace(settings, data=replace(settings.data, source=source))
     dataset = load(source, split="train", root=root, max_bad=max_bad)

@@ -45,11 +45,16 @@ def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Image
     return known.read(split, tuple(_locate(file, known.name, root) for file in known.files[split]))
 
 
+def folders(root: Path, name: str) -> tuple[Path, Path]:
+    """Where a named set may lie below a folder."""
+    return root / name, root / name.replace("-", "_")
+
+
 def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
     own = root or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if own is not None:
         # Copies of the user's own may be packed differently or not at all, so they are judged by their content only.
-        for folder in (own / name, own / name.replace("-", "_")):
+        for folder in folders(own, name):
             for candidate in (folder / file.name, folder / file.name.removesuffix(".gz")):
                 if candidate.is_file():
                     return candidate
