@@ -25,7 +25,7 @@ class Restorer:
 
     @property
     def description(self) -> zoo.Description:
-        """Name, image shape, number of hidden units, and how it restores."""
+        """Name, image shape, number of hidden units, how it restores, and what damage it has learnt to undo."""
         return self.engine.trained.description
 
     def denoise(
@@ -86,7 +86,8 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None)
     Args:
         model: see `list_models` for the names.
         device: "auto", "cpu" or "cuda[:N]".
-        max_memory: bytes that messages of belief propagation may take; larger batches are solved in parts.
+        max_memory: bytes that messages of belief propagation may take, by default 2 GiB; larger batches are solved in
+            parts.
 
     Raises:
         ModelError: if there is no such model, or its file is damaged.
@@ -117,7 +118,8 @@ def denoise(
     Args:
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), an (N, H, W)
             batch, or a list of them. A pixel counts as white above the prior's threshold (half of white for MNIST).
-        model: name or path of a prior, a loaded `Restorer`, or "auto" for the one that knows images of this size.
+        model: name or path of a prior, a loaded `Restorer`, or "auto" for the one that knows images of this size and
+            any flips; it never picks a conditional one.
         p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape. All priors need
             it but conditional ones, which take none: they have learnt what to undo (`Restorer.description.task`).
         fit: "resize" brings images of another size to the prior's and back; "error" refuses them.
@@ -133,7 +135,7 @@ def denoise(
     Raises:
         RestoreError: see `restore.errors`; all messages name the fault and the remedy.
 
-    Source: TAP machine, sec. VII.D.
+    Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
     chosen = _chosen(model, image, channel_axis, device)
     return chosen.denoise(
