@@ -315,7 +315,7 @@ def memory_size(text: str | None) -> int | None:
     """Bytes in a text such as 500M, 4G or 2GiB; None for None."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     size = int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else 0
     if size < 1:
         raise UsageError(f"--max-memory {shown(text)} is no size; give one such as 500M or 4G")

@@ -190,6 +190,10 @@ def _crbm(
 def _train(recipe: Path, folder: Path, run: Path, data_root: Path | None, device: str) -> None:
     """`restore train` with the recipe's own data, on one thread as the published priors."""
     from restore.cli.train import train
+    from restore.data.named import folders
+    from restore.learning.recipe import read_recipe
 
-    data = str(data_root) if data_root is not None else None
+    # What does not lie there is looked for where `load` looks next; `train` would take the folder for images.
+    there = data_root is not None and folders(data_root, read_recipe(recipe).data.source)
+    data = str(data_root) if there else None
     train(recipe, data, folder, run, resume=True, threads=1, device=device)

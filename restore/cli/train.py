@@ -67,8 +67,7 @@ def train(
     if threads:
         torch.set_num_threads(threads)
     where = pick_device(device)
-    below = () if data is None else folders(Path(data), settings.data.source)
-    root = Path(data) if data is not None and any(folder.is_dir() for folder in below) else None
+    root = Path(data) if data is not None and folders(Path(data), settings.data.source) else None
     source = settings.data.source if data is None or root is not None else data
     settings = replace(settings, data=replace(settings.data, source=source))
     dataset = load(source, split="train", root=root, max_bad=max_bad)

@@ -45,9 +45,9 @@ def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Image
     return known.read(split, tuple(_locate(file, known.name, root) for file in known.files[split]))
 
 
-def folders(root: Path, name: str) -> tuple[Path, Path]:
-    """Where a named set may lie below a folder."""
-    return root / name, root / name.replace("-", "_")
+def folders(root: Path, name: str) -> list[Path]:
+    """The folders of a named set below another folder, as far as there are any."""
+    return [folder for folder in (root / name, root / name.replace("-", "_")) if folder.is_dir()]
 
 
 def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
