@@ -114,7 +114,7 @@ class Engine:
     def machine_under(self, evidence: Fields) -> RBM:
         """The prior under evidence (batch, D); that of a conditional prior is the observed image as it is."""
         prior = self.trained.machine
-        evidence = Fields(evidence.linear.to(prior.weights), evidence.quadratic.to(prior.weights))
+        evidence = _like(prior.weights, evidence)
         return prior.given(evidence.linear) if isinstance(prior, ConditionalRBM) else prior.tilt(evidence)
 
     def _solve(self, evidence: Fields) -> Solution:
@@ -122,7 +122,7 @@ class Engine:
         machine = self.machine_under(evidence)
         if not settings.starts:
             return self.solver.solve(machine)
-        evidence = Fields(evidence.linear.to(machine.weights), evidence.quadratic.to(machine.weights))
+        evidence = _like(machine.weights, evidence)
         strength = evidence.linear.abs().mean(-1)
         power = (strength / settings.trust).clamp(max=1)
         return self.several_starts.solve(machine, self.starts(evidence), power)
@@ -135,6 +135,11 @@ class Engine:
         pointwise, _ = Bernoulli(torch.logit(self.trained.pixel_means)).moments(evidence)
         modes = nearest_modes(evidence.linear, self.trained.modes, self.trained.description.inference.starts - 1)
         return torch.cat([pointwise[:, None], modes], 1)
+
+
+def _like(tensor: Tensor, fields: Fields) -> Fields:
+    """Fields on the device and in the precision of a tensor."""
+    return Fields(fields.linear.to(tensor), fields.quadratic.to(tensor))
 
 
 def _rows(fields: Fields, first: int, last: int) -> Fields:

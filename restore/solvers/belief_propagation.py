@@ -28,7 +28,7 @@ from torch.nn.functional import softplus
 from restore.errors import InputError, UsageError
 from restore.priors import RBM
 from restore.solvers import bp_kernel
-from restore.solvers.loop import State, iterate
+from restore.solvers.loop import State, check_settings, iterate
 from restore.solvers.solution import Solution, Status, concatenate
 from restore.units import Bernoulli, Units
 
@@ -113,12 +113,7 @@ class BeliefPropagation:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise UsageError(f"kind must be one of {', '.join(get_args(Kind))}, not {self.kind}")
-        if self.max_iter < 1:
-            raise UsageError(f"max_iter must be at least 1, not {self.max_iter}")
-        if not self.tol >= 0:
-            raise UsageError(f"tol must not be negative, not {self.tol}")
-        if not 0 <= self.damping < 1:
-            raise UsageError(f"damping must lie in [0, 1), not {self.damping}")
+        check_settings(self.max_iter, self.tol, self.damping)
         if self.max_memory < 1:
             raise UsageError(f"max_memory must be at least 1 byte, not {self.max_memory}")
 

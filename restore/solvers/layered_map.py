@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
 from restore.fields import Fields
 from restore.priors import LayeredPrior
-from restore.solvers.loop import State, damped, iterate
+from restore.solvers.loop import State, check_settings, damped, iterate
 from restore.solvers.solution import Solution
 
 
@@ -35,12 +34,7 @@ class LayeredMap(ABC):
     damping: float = 0.3
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1:
-            raise UsageError(f"max_iter must be at least 1, not {self.max_iter}")
-        if not self.tol >= 0:
-            raise UsageError(f"tol must not be negative, not {self.tol}")
-        if not 0 <= self.damping < 1:
-            raise UsageError(f"damping must lie in [0, 1), not {self.damping}")
+        check_settings(self.max_iter, self.tol, self.damping)
 
     def init(self, machine: LayeredPrior, start: Tensor) -> State:
         """The state that starts from visible means (batch, D): means of all layers, then variances of all layers.

@@ -14,6 +14,7 @@ from typing import Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
+from restore.errors import UsageError
 from restore.solvers.solution import Status
 
 State = tuple[Tensor, ...]
@@ -36,6 +37,21 @@ class Outcome:
     iterations: Tensor
     residual: Tensor
     status: Tensor
+
+
+def check_settings(max_iter: int, tol: float, damping: float) -> None:
+    """Refuse settings of an iteration that are out of range.
+
+    Raises:
+        UsageError: naming the setting.
+    """
+    if max_iter < 1:
+        raise UsageError(f"max_iter must be at least 1, not {max_iter}")
+    # Written so that NaN fails too.
+    if not tol >= 0:
+        raise UsageError(f"tol must not be negative, not {tol}")
+    if not 0 <= damping < 1:
+        raise UsageError(f"damping must lie in [0, 1), not {damping}")
 
 
 def damped(new: State, old: State, damping: float) -> State:
