@@ -106,7 +106,7 @@ def restore_pictures(
             # Cut to black and white after enlarging, so that contours are smooth.
             means, deviations = enlarge(means, values.shape), enlarge(deviations, values.shape)
         status = Status(int(solution.status[index]))
-        notes: tuple[str, ...] = () if status is Status.CONVERGED else (unfinished(status, about),)
+        notes: tuple[str, ...] = () if status is Status.CONVERGED else (outcome(status, about),)
         if hidden is None and not np.isin(values, (0, 1)).all():
             notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
         if upside_down[index]:
@@ -128,8 +128,8 @@ def restore_pictures(
     return restored, solution
 
 
-def unfinished(status: Status, about: Description) -> str:
-    """The sentence for an image whose solver did not converge."""
+def outcome(status: Status, about: Description) -> str:
+    """The sentence for how the solver of an image ended; a conditional prior is meant to stop where training did."""
     if about.conditional and status is Status.MAX_ITER:
         return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
     return status.sentence

@@ -89,8 +89,10 @@ def test_stopping_where_training_stopped_is_said_in_these_words(
     zoo.save(folder, random_conditional(SHAPE, max_iter=1), "# short\n")
     assert run("denoise", image, "--model", folder, "--json") == 0
     said = capsys.readouterr()
-    assert not json.loads(said.out)["converged"]
-    assert "stopped after the 1 iterations that seer was trained with" in said.err
+    facts = json.loads(said.out)
+    assert not facts["converged"]
+    assert facts["status"] == "stopped after the 1 iterations that seer was trained with"
+    assert facts["status"] in said.err
 
 
 @pytest.mark.parametrize(

@@ -285,6 +285,9 @@ def _write(item: Loaded, result: Restored, settings: Settings) -> None:
 def _report(
     item: Loaded, result: Restored, engine: Engine, settings: Settings, p: float | None, seconds: float
 ) -> None:
+    from restore.restoration import outcome
+
+    about = engine.trained.description
     notes = (*item.picture.notes, *(item.mask.notes if item.mask else ()), *result.notes)
     if not settings.quiet:
         for note in notes:
@@ -294,12 +297,12 @@ def _report(
             {
                 "input": shown(item.job.source),
                 "output": shown(item.job.target),
-                "model": engine.trained.description.name,
+                "model": about.name,
                 "channel": {"p": p, "mask": None if item.job.mask is None else shown(str(item.job.mask))},
-                "learnt": engine.trained.description.task or None,
+                "learnt": about.task or None,
                 "iterations": result.iterations,
                 "converged": result.status == 0,
-                "status": result.status.sentence,
+                "status": outcome(result.status, about),
                 "residual": result.residual,
                 "seconds": seconds,
                 "notes": list(notes),
