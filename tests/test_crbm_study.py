@@ -12,6 +12,7 @@ import pytest
 
 from restore import zoo
 from restore.cli import main
+from restore.errors import InputError
 from restore.evaluation import crbm_study as crbm
 from restore.learning.recipe import read_recipe
 
@@ -105,6 +106,10 @@ def test_convergence_comes_from_the_log(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps({"epoch": k + 1, "converged": share}) + "\n" for k, share in enumerate([1, 0.5])))
     assert crbm.convergence(log) == [1, 0.5]
+    for damaged in ("{", '{"epoch": 1}'):
+        log.write_text(damaged)
+        with pytest.raises(InputError, match=r"log\.jsonl: not the log of a run"):
+            crbm.convergence(log)
     assert crbm.convergence_table({"mine": [1.0, 0.5]}).splitlines()[2] == "| mine | 100 | 50 |"
 
 

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from restore.engine import Engine
+from restore.errors import InputError, shown
 from restore.evaluation.evaluate import Report, evaluate, task_of
 from restore.evaluation.markdown import plus_minus, table
 from restore.solvers import Status
@@ -165,8 +166,15 @@ def curve_table(cells: Sequence[Cell]) -> str:
 
 
 def convergence(log: Path) -> list[float]:
-    """The share of training images whose inference converged, per epoch, from the log of a run."""
-    return [json.loads(line)["converged"] for line in log.read_text().splitlines()]
+    """The share of training images whose inference converged, per epoch, from the log of a run.
+
+    Raises:
+        InputError: if it is no such log.
+    """
+    try:
+        return [float(json.loads(line)["converged"]) for line in log.read_text().splitlines()]
+    except (OSError, ValueError, TypeError, KeyError) as fault:
+        raise InputError(f"{shown(log)}: not the log of a run with an inference; remove it or train again") from fault
 
 
 def convergence_table(runs: Mapping[str, Sequence[float]]) -> str:
