@@ -149,12 +149,14 @@ def _crbm(
     from restore.errors import InputError
     from restore.evaluation import crbm_study as crbm
     from restore.files import write_atomically
+    from restore.learning.recipe import read_recipe
 
     recipes = {path.stem: path for path in sorted(output.rglob("crbm-*.toml")) if crbm.key_of(path.stem)}
     cells, shares, missing = [], {}, []
     for name, recipe in recipes.items():
         folder = zoo.published_folder() / name
-        if not (folder / zoo.WEIGHTS).exists():
+        # A name alone does not make it the prior of this recipe.
+        if not (folder / zoo.WEIGHTS).exists() or zoo.describe(folder).recipe != read_recipe(recipe).digest:
             folder = priors / name
         if train_missing and not (folder / zoo.WEIGHTS).exists():
             _train(recipe, folder, runs / name, data_root, device)
