@@ -99,6 +99,9 @@ def _built(compiler: str, options: list[str], folder: Path) -> Path:
             made = Path(place) / target.name
             command = [compiler, *options, "-std=gnu11", "-shared", "-fPIC", "-o", str(made), str(SOURCE), "-lm"]
             subprocess.run(command, capture_output=True, check=True, timeout=300)
+            # On the disk before it has its name: loading half a library ends the process, and would each time.
+            with made.open("r+b") as stream:
+                os.fsync(stream.fileno())
             made.replace(target)
     return target
 
