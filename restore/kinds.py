@@ -121,10 +121,12 @@ def _as_pil(picture: Picture, values: np.ndarray, replaced: np.ndarray | None) -
 def _unpack_tensor(images: torch.Tensor, channel_axis: int | None) -> Collection:
     import torch
 
-    inner = _unpack_array(images.detach().cpu().numpy(), channel_axis)
+    # Numpy has no bfloat16; float32 holds all its values.
+    known = images.float() if images.dtype == torch.bfloat16 else images
+    inner = _unpack_array(known.detach().cpu().numpy(), channel_axis)
 
     def together(found: list[Any]) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(inner.together(found))).to(images.device)
+        return torch.from_numpy(np.ascontiguousarray(inner.together(found))).to(images)
 
     return Collection(inner.items, together)
 

@@ -57,8 +57,9 @@ def test_a_batch_is_its_images(model: restore.Restorer) -> None:
     assert (np.stack(model.denoise(list(batch), 0.2, soft=True)) == alone).all()
 
 
-def test_tensors_come_back_as_tensors(model: restore.Restorer) -> None:
-    tensor = torch.from_numpy(GREY.astype(np.float32) / 255)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_tensors_come_back_as_tensors(model: restore.Restorer, dtype: torch.dtype) -> None:
+    tensor = torch.from_numpy(GREY.astype(np.float32) / 255).to(dtype)
     result = model.complete(tensor, torch.from_numpy(HIDDEN))
     assert isinstance(result, torch.Tensor) and result.dtype == tensor.dtype
     assert torch.equal(result[~torch.from_numpy(HIDDEN)], tensor[~torch.from_numpy(HIDDEN)])
