@@ -209,5 +209,6 @@ def as_figure(cells: Sequence[Cell], runs: Mapping[str, Sequence[float]], path: 
     for name, shares in runs.items():
         right.plot(range(1, len(shares) + 1), [100 * share for share in shares], marker=".", label=name)
     right.set(xlabel="epoch", ylabel="converged, % of images", ylim=(0, 102), title="Belief propagation in training")
-    right.legend()
+    if runs:
+        right.legend()
     figure.savefig(path, dpi=110)
