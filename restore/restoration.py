@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -73,9 +73,11 @@ def restore_pictures(
 
     Raises:
         UsageError: if p is no probability, or is given per pixel for another size than the prior's; if a conditional
-            prior is given p or a mask, or another prior neither.
+            prior is given p or a mask, or another prior neither; if `fit` is neither of its values.
         ModelError: if a picture does not have the prior's size and `fit` is "error".
     """
+    if fit not in get_args(Fit):
+        raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {fit!r}")
     about = engine.trained.description
     about.check_told(p is not None or hidden is not None)
     shape = about.image_shape

@@ -116,6 +116,7 @@ FAULTS = {
     "row13-empty": (lambda m: m.denoise(np.zeros((0, 5)), 0.1), restore.InputError, "no images"),
     "row36-empty-batch": (lambda m: m.denoise([], 0.1), restore.InputError, "empty"),
     "row27-size": (lambda m: m.denoise(np.zeros((9, 9)), 0.1), restore.ModelError, "fit"),
+    "row36-fit": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, fit="resise"), restore.UsageError, "error, resize"),
     "row24-integers-without-range": (lambda m: m.denoise(GREY.astype(int), 0.1), restore.UsageError, "int64"),
     "row36-no-image": (lambda m: m.denoise({"a": 1}, 0.1), restore.UsageError, "dict"),
     "row35-p-nan": (lambda m: m.denoise(GREY, float("nan")), restore.UsageError, "nan"),
