@@ -97,7 +97,9 @@ def restore_pictures(
     masks = torch.from_numpy(np.stack([mask for _, mask in small])).flatten(1)
     channel = None if about.conditional else channel_of(p, masks if hidden is not None else None)
     solution = engine.restore(observed, channel)
-    upside_down = polarity_gain(observed, masks, engine.trained.pixel_means.cpu()) > INVERTED
+    pixel_means = engine.trained.pixel_means.cpu()
+    light_ground = bool(torch.logit(pixel_means).sum() > 0)
+    upside_down = polarity_gain(observed, masks, pixel_means) > INVERTED
     restored = []
     for index, values in enumerate(pixels):
         means = solution.means[0][index].reshape(shape).cpu().double().numpy()
@@ -112,8 +114,9 @@ def restore_pictures(
         if hidden is None and not np.isin(values, (0, 1)).all():
             notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
         if upside_down[index]:
+            expected = "dark on light" if light_ground else "light strokes on dark"
             remedy = "leave the inversion away" if invert else "try --invert"
-            notes += (f"looks inverted: {about.name} expects light strokes on dark; {remedy}",)
+            notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
         replaced = hidden[index] if hidden is not None and p is None else None
         restored.append(
             Restored(

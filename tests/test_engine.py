@@ -412,6 +412,13 @@ def test_29_polarity_is_judged_by_visible_pixels() -> None:
     for values, says in ((np.ones(SHAPE), True), (np.zeros(SHAPE), False)):
         notes = only(restore_pictures(engine, [values], p=0.1)).notes
         assert any("--invert" in note for note in notes) == says
+    for share, values, expected in (
+        (0.1, np.ones(SHAPE), "light strokes on dark"),
+        (0.9, np.zeros(SHAPE), "dark on light"),
+    ):
+        prior = replace(trained(), pixel_means=torch.full((PIXELS,), share))
+        notes = only(restore_pictures(Engine.of(prior, torch.device("cpu")), [values], p=0.1)).notes
+        assert f"looks inverted: tiny expects {expected}; try --invert" in notes
 
 
 def test_62_an_image_that_did_not_converge_says_so() -> None:
