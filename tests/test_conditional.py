@@ -863,3 +863,19 @@ def test_memory_for_messages_is_limited_on_request(model: str) -> None:
     assert (restore.load(model, "cpu", None).denoise(PICTURE) == wanted).all()
     with pytest.raises(InputError, match=r"raise the limit \(--max-memory or max_memory=\)"):
         restore.load(model, "cpu", max_memory=10).denoise(PICTURE)
+
+
+@pytest.mark.parametrize("kind", [ConditionalDivergence, PerceptronLoss])
+def test_epochs_of_regression_come_first(kind: type[ConditionalDivergence]) -> None:
+    prior, draw = random_prior(5, 3, 5), seeded(1)
+    clean, observed = ((torch.rand(8, 5, generator=draw) < 0.5).double() for _ in range(2))
+    batch, learner = Pairs(observed, clean), kind(regression=2)
+    wanted = LogisticRegression().step(prior, batch, {}, seeded(2), 1).gradient
+    found = learner.step(prior, batch, {}, seeded(2), 1).gradient
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    after = learner.step(prior, batch, {}, seeded(2), 2).gradient
+    without = kind().step(prior, batch, {}, seeded(2), 0).gradient
+    assert all(torch.equal(after[name], without[name]) for name in without)
+    assert float(after["weights.0"].abs().max()) > 0
+    with pytest.raises(UsageError, match="regression"):
+        kind(regression=-1)

@@ -12,6 +12,7 @@ import torch
 
 from restore.errors import UsageError
 from restore.learning.contract import LearnerState, Pairs, Step
+from restore.learning.logistic import LogisticRegression
 from restore.learning.matched import Matched
 from restore.learning.statistics import conditional_clamped, difference
 from restore.priors import ConditionalRBM
@@ -24,21 +25,32 @@ class ConditionalDivergence(Matched):
 
     Attributes:
         steps: Gibbs sweeps per mini-batch (k).
+        regression: epochs of logistic regression first, which give Wvx and b a start: a chain from the clean image
+            mostly stays there, so that the difference it makes teaches them little.
         iterations, growth, tol: of the mean field with which the prior will restore.
     """
 
     solver: ClassVar[Literal["mean_field"]] = "mean_field"
 
     steps: int = 1
+    regression: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1:
-            raise UsageError(f"steps must be at least 1, not {self.steps}")
+        if self.steps < 1 or self.regression < 0:
+            raise UsageError(
+                f"steps must be at least 1 and regression not negative, not {self.steps} and {self.regression}"
+            )
 
     def step(
         self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
     ) -> Step:
+        if epoch < self.regression:
+            return LogisticRegression().step(prior, batch, state, generator, epoch)
+        return self.chain_step(prior, batch, generator)
+
+    def chain_step(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator) -> Step:
+        """The gradient after the epochs of logistic regression."""
         machine = prior.given(batch.observed)
         negative = gibbs_steps(machine, batch.clean, self.steps, generator)
         data = conditional_clamped(machine, batch.clean, batch.observed)

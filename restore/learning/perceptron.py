@@ -9,7 +9,7 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.learning.conditional_divergence import ConditionalDivergence
-from restore.learning.contract import LearnerState, Pairs, Step
+from restore.learning.contract import Pairs, Step
 from restore.learning.statistics import conditional_clamped, difference
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers.gibbs import gibbs_steps
@@ -23,14 +23,13 @@ class PerceptronLoss(ConditionalDivergence):
 
     Attributes:
         steps: length of the search.
+        regression: epochs of logistic regression first, whose prediction the search starts from.
         iterations, growth, tol: of the mean field with which the prior will restore.
     """
 
     steps: int = 10
 
-    def step(
-        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
-    ) -> Step:
+    def chain_step(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator) -> Step:
         machine = prior.given(batch.observed)
         negative = self._preferred(machine, batch.clean, generator)
         data = conditional_clamped(machine, batch.clean, batch.observed)
