@@ -867,7 +867,7 @@ def test_memory_for_messages_is_limited_on_request(model: str) -> None:
 
 @pytest.mark.parametrize("kind", [ConditionalDivergence, PerceptronLoss])
 def test_epochs_of_regression_come_first(kind: type[ConditionalDivergence]) -> None:
-    prior, draw = random_prior(5, 3, 5), seeded(1)
+    prior, draw = random_prior((5, 3, 5)), seeded(1)
     clean, observed = ((torch.rand(8, 5, generator=draw) < 0.5).double() for _ in range(2))
     batch, learner = Pairs(observed, clean), kind(regression=2)
     wanted = LogisticRegression().step(prior, batch, {}, seeded(2), 1).gradient

@@ -37,10 +37,10 @@ class ConditionalDivergence(Matched):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1 or self.regression < 0:
-            raise UsageError(
-                f"steps must be at least 1 and regression not negative, not {self.steps} and {self.regression}"
-            )
+        if self.steps < 1:
+            raise UsageError(f"steps must be at least 1, not {self.steps}")
+        if self.regression < 0:
+            raise UsageError(f"regression must not be negative, not {self.regression}")
 
     def step(
         self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
