@@ -210,5 +210,5 @@ def as_figure(cells: Sequence[Cell], runs: Mapping[str, Sequence[float]], path: 
         right.plot(range(1, len(shares) + 1), [100 * share for share in shares], marker=".", label=name)
     right.set(xlabel="epoch", ylabel="converged, % of images", ylim=(0, 102), title="Belief propagation in training")
     if runs:
-        right.legend()
+        right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=8)
     figure.savefig(path, dpi=110)
