@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from restore.errors import ModelError, UsageError
+from restore.errors import ModelError, UsageError, shown
 
 FORMAT = 1
 
@@ -107,8 +107,8 @@ class Description:
         """
         if self.conditional and told:
             raise UsageError(
-                f"{self.name} has learnt to undo {self.task} from the damaged image alone: `restore denoise` without "
-                "--p and without a mask; for other damage choose another model"
+                f"{shown(self.name)} has learnt to undo {shown(self.task)} from the damaged image alone: "
+                "`restore denoise` without --p and without a mask; for other damage choose another model"
             )
         if not self.conditional and not told:
             raise UsageError("p is missing; give the probability that a pixel is inverted, such as --p 0.1 (or p=0.1)")

@@ -1028,3 +1028,9 @@ def test_a_log_that_is_no_log_is_refused(tmp_path: Path) -> None:
             (tmp_path / "log.jsonl").write_bytes(content)
         with pytest.raises(TrainingError, match=r"log\.jsonl: missing or damaged"):
             epoch_seconds(tmp_path)
+
+
+def test_more_units_than_memory_holds(tmp_path: Path) -> None:
+    recipe = replace(recipe_of(), prior=PriorShape(hidden=10**13))
+    with pytest.raises(TrainingError, match="10000000000000 hidden units do not fit into memory"):
+        run(recipe, tmp_path)

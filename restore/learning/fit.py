@@ -197,7 +197,12 @@ def scheduled_rate(settings: Optimizer, progress: float) -> float:
 
 def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     generator = torch.Generator(course.images.device).manual_seed(recipe.seed)
-    prior = course.initial(recipe.prior.hidden, recipe.prior.weight_scale, generator)
+    try:
+        prior = course.initial(recipe.prior.hidden, recipe.prior.weight_scale, generator)
+    except RuntimeError as fault:  # what torch raises when there is not enough memory
+        raise TrainingError(
+            f"{recipe.prior.hidden} hidden units do not fit into memory; lower [prior] hidden"
+        ) from fault
     state = recipe.learner.init(prior, course.images, generator)
     average = {name: value.clone() for name, value in prior.parameters.items()} if recipe.optimizer.average else {}
     order = torch.empty(0, dtype=torch.int64)
