@@ -238,3 +238,10 @@ def test_fields_add() -> None:
     total = Fields(torch.tensor([1.0, 2.0]), torch.tensor(0.5)) + Fields(torch.tensor([0.5, -2.0]))
     assert total.linear.tolist() == [1.5, 0.0]
     assert float(total.quadratic) == 0.5
+
+
+@pytest.mark.parametrize("log_odds", [-700.0, -30.0, 0.0, 19.0, 21.0, 25.0, 39.0, 41.0, 1000.0])
+def test_the_log_partition_keeps_every_digit(log_odds: float) -> None:
+    exact = mpmath.log1p(mpmath.exp(mpmath.mpf(log_odds)))
+    found = float(Bernoulli(torch.tensor([log_odds], dtype=torch.float64)).log_partition(Fields(torch.zeros(1)))[0])
+    assert abs(found - exact) <= 1e-15 * abs(exact)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from restore.errors import UsageError
 from restore.priors.rbm import RBM
+from restore.units import log_one_plus_exp
 
 MAX_ENUMERATED = 20
 
@@ -62,7 +62,7 @@ def exact_moments(machine: RBM) -> ExactMoments:
     visible_bias = machine.visible.parameters["bias"].unsqueeze(-2)
     hidden_bias = machine.hidden.parameters["bias"].unsqueeze(-2)
     log_odds = visible_bias + hidden @ machine.weights.T
-    log_weight = softplus(log_odds).sum(-1) + (hidden * hidden_bias).sum(-1)
+    log_weight = log_one_plus_exp(log_odds).sum(-1) + (hidden * hidden_bias).sum(-1)
     log_partition = torch.logsumexp(log_weight, -1)
     probability = torch.exp(log_weight - log_partition.unsqueeze(-1))
     visible_given = torch.sigmoid(log_odds)

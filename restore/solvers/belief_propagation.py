@@ -23,14 +23,13 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from restore.errors import InputError, UsageError
 from restore.priors import RBM
 from restore.solvers import bp_kernel
 from restore.solvers.loop import State, check_settings, iterate
 from restore.solvers.solution import Solution, Status, concatenate
-from restore.units import Bernoulli, Units
+from restore.units import Bernoulli, Units, log_one_plus_exp
 
 Kind = Literal["sum", "max", "mixed"]
 
@@ -192,7 +191,7 @@ class BeliefPropagation:
         if self.kind == "sum":
             # log (1 + e^k) - log (1 + e^B) per edge is the message over a weight -r from a sender with log-odds B.
             edges = message(-sent, hidden[:, None, :], "sum").sum((1, 2), dtype=torch.float64)
-            log_z = softplus(visible.double()).sum(-1) + softplus(hidden.double()).sum(-1) + edges
+            log_z = log_one_plus_exp(visible.double()).sum(-1) + log_one_plus_exp(hidden.double()).sum(-1) + edges
         else:
             log_z = self._log_probability(machine, means, hidden_means)
         broken = (outcome.status == int(Status.DIVERGED)) | ~_finite(machine, batch)
