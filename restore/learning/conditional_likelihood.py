@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -10,22 +11,23 @@ import torch
 from restore.learning.contract import LearnerState, Pairs, Step
 from restore.learning.matched import Matched, verdict
 from restore.learning.statistics import conditional, conditional_clamped, difference
-from restore.priors import ConditionalRBM
-from restore.solvers import BeliefPropagation
+from restore.priors import RBM, ConditionalRBM
+from restore.solvers import BeliefPropagation, Solution
 
 
 @dataclass(frozen=True)
-class BeliefPropagationLikelihood(Matched):
-    """MLE-BP: expectations and pairwise beliefs of sum-product belief propagation."""
+class ConditionalLikelihood(Matched, ABC):
+    """Statistics of the truth minus those that a fixed point expects."""
 
-    solver: ClassVar[Literal["sum_product"]] = "sum_product"
+    @abstractmethod
+    def expectations(self, machine: RBM, epoch: int) -> Solution:
+        """The fixed point of the machines of a mini-batch, with pairwise beliefs where the method has them."""
 
     def step(
         self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
     ) -> Step:
         machine = prior.given(batch.observed)
-        settings = self.inference(epoch)
-        found = BeliefPropagation("sum", settings.max_iter, settings.tol).solve(machine, pairs=True)
+        found = self.expectations(machine, epoch)
         visible, hidden = found.means
         model = conditional(visible, hidden, batch.observed, found.pairs)
         data = conditional_clamped(machine, batch.clean, batch.observed)
@@ -33,16 +35,21 @@ class BeliefPropagationLikelihood(Matched):
 
 
 @dataclass(frozen=True)
-class MeanFieldLikelihood(Matched):
+class BeliefPropagationLikelihood(ConditionalLikelihood):
+    """MLE-BP: expectations and pairwise beliefs of sum-product belief propagation."""
+
+    solver: ClassVar[Literal["sum_product"]] = "sum_product"
+
+    def expectations(self, machine: RBM, epoch: int) -> Solution:
+        settings = self.inference(epoch)
+        return BeliefPropagation("sum", settings.max_iter, settings.tol).solve(machine, pairs=True)
+
+
+@dataclass(frozen=True)
+class MeanFieldLikelihood(ConditionalLikelihood):
     """MLE-MF: expectations of naive mean field, started from the fields of the observed image alone."""
 
     solver: ClassVar[Literal["mean_field"]] = "mean_field"
 
-    def step(
-        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
-    ) -> Step:
-        machine = prior.given(batch.observed)
-        found = self.fixed_point(epoch).solve(machine)
-        data = conditional_clamped(machine, batch.clean, batch.observed)
-        visible, hidden = found.means
-        return Step(difference(data, conditional(visible, hidden, batch.observed)), {}, verdict(found))
+    def expectations(self, machine: RBM, epoch: int) -> Solution:
+        return self.fixed_point(epoch).solve(machine)

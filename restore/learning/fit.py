@@ -199,7 +199,10 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     generator = torch.Generator(course.images.device).manual_seed(recipe.seed)
     try:
         prior = course.initial(recipe.prior.hidden, recipe.prior.weight_scale, generator)
-    except RuntimeError as fault:  # what torch raises when there is not enough memory
+    except RuntimeError as fault:
+        # torch has no exception of its own for a processor's memory.
+        if not any(word in str(fault) for word in ("memory", "Storage size")):
+            raise
         raise TrainingError(
             f"{recipe.prior.hidden} hidden units do not fit into memory; lower [prior] hidden"
         ) from fault
