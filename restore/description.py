@@ -95,6 +95,11 @@ class Description:
         return self.image_shape[0] * self.image_shape[1]
 
     @property
+    def layers(self) -> int:
+        """Number of layers of units, the image among them."""
+        return 2
+
+    @property
     def conditional(self) -> bool:
         """Whether the prior answers to a damaged image alone, without being told of a channel."""
         return self.family == "crbm"

@@ -99,7 +99,7 @@ class Engine:
         with torch.inference_mode():
             while first < len(observed):
                 try:
-                    done.append(self._solve(_rows(evidence, first, first + size)))
+                    done.append(solve(self.trained, self.solver, _rows(evidence, first, first + size)))
                 except torch.cuda.OutOfMemoryError:
                     if size == 1:
                         raise InputError(
@@ -111,30 +111,35 @@ class Engine:
                 first += size
         return concatenate(done)
 
-    def machine_under(self, evidence: Fields) -> RBM:
-        """The prior under evidence (batch, D); that of a conditional prior is the observed image as it is."""
-        prior = self.trained.machine
-        evidence = _like(prior.weights, evidence)
-        return prior.given(evidence.linear) if isinstance(prior, ConditionalRBM) else prior.tilt(evidence)
 
-    def _solve(self, evidence: Fields) -> Solution:
-        settings = self.trained.description.inference
-        machine = self.machine_under(evidence)
-        if not settings.starts:
-            return self.solver.solve(machine)
-        evidence = _like(machine.weights, evidence)
-        strength = evidence.linear.abs().mean(-1)
-        power = (strength / settings.trust).clamp(max=1)
-        return self.several_starts.solve(machine, self.starts(evidence), power)
 
-    def starts(self, evidence: Fields) -> Tensor:
-        """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence.
+def solve(trained: TrainedPrior, solver: LayeredMap | BeliefPropagation, evidence: Fields) -> Solution:
+    """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts."""
+    settings = trained.description.inference
+    machine = machine_under(trained, evidence)
+    if not settings.starts or isinstance(solver, BeliefPropagation):
+        return solver.solve(machine)
+    evidence = _like(machine.weights, evidence)
+    strength = evidence.linear.abs().mean(-1)
+    power = (strength / settings.trust).clamp(max=1)
+    return SeveralStarts(solver).solve(machine, starts(trained, evidence), power)
 
-        The pointwise estimate is the posterior mean if pixels were independent (TAP machine, eq. 46).
-        """
-        pointwise, _ = Bernoulli(torch.logit(self.trained.pixel_means)).moments(evidence)
-        modes = nearest_modes(evidence.linear, self.trained.modes, self.trained.description.inference.starts - 1)
-        return torch.cat([pointwise[:, None], modes], 1)
+
+def machine_under(trained: TrainedPrior, evidence: Fields) -> RBM:
+    """The prior under evidence (batch, D); that of a conditional prior is the observed image as it is."""
+    prior = trained.machine
+    evidence = _like(prior.weights, evidence)
+    return prior.given(evidence.linear) if isinstance(prior, ConditionalRBM) else prior.tilt(evidence)
+
+
+def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
+    """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence.
+
+    The pointwise estimate is the posterior mean if pixels were independent (TAP machine, eq. 46).
+    """
+    pointwise, _ = Bernoulli(torch.logit(trained.pixel_means)).moments(evidence)
+    modes = nearest_modes(evidence.linear, trained.modes, trained.description.inference.starts - 1)
+    return torch.cat([pointwise[:, None], modes], 1)
 
 
 def _like(tensor: Tensor, fields: Fields) -> Fields:

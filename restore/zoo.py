@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = "weights.safetensors"
 CARD = "card.md"
+GRAPH = "solver.onnx"
 
 
 @dataclass(frozen=True)
@@ -108,14 +109,20 @@ def load(folder: Path) -> TrainedPrior:
     """Load a prior.
 
     Raises:
+        ModelError: as in `read`.
+    """
+    return assembled(*read(folder))
+
+
+def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
+    """The description of a prior and the tensors of its weights file as they are stored, checked.
+
+    Raises:
         ModelError: if the file is damaged, holds other tensors than its header promises, or holds NaN.
     """
-    import numpy as np
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
-
-    from restore.priors import RBM, ConditionalRBM
 
     description = describe(folder)
     path = folder / WEIGHTS
@@ -139,19 +146,30 @@ def load(folder: Path) -> TrainedPrior:
         raise ModelError(
             f"{shown(path)}: tensors missing, extra or of wrong shape: {', '.join(wrong)}; get the file again"
         )
-    packed = stored.pop("modes")
-    values = {name: value.float() for name, value in stored.items()}
-    for name, value in values.items():
+    for name, value in stored.items():
         if not bool(torch.isfinite(value).all()):
             raise ModelError(f"{shown(path)}: {name} holds NaN or infinite values; get the file again or train again")
-    if not bool(((values["pixel_means"] > 0) & (values["pixel_means"] < 1)).all()):
+    if not bool(((stored["pixel_means"] > 0) & (stored["pixel_means"] < 1)).all()):
         raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
-    if packed.dtype != torch.uint8:
-        raise ModelError(f"{shown(path)}: modes are not packed bits; get the file again")
-    bits = np.unpackbits(packed.numpy(), axis=1, count=pixels)
+    odd = [name for name, value in stored.items() if value.is_floating_point() == (name == "modes")]
+    if odd or stored["modes"].dtype != torch.uint8:
+        raise ModelError(f"{shown(path)}: numbers of a wrong type in {', '.join(odd) or 'modes'}; get the file again")
+    return description, stored
+
+
+def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
+    """The prior made of the tensors of a weights file, in single precision."""
+    import torch
+
+    from restore.priors import RBM, ConditionalRBM
+
+    values = {name: value.float() for name, value in stored.items() if name != "modes"}
     rbm = RBM.binary(values["weights.0"], values["units.0.bias"], values["units.1.bias"])
     machine = ConditionalRBM(rbm, values["inputs.0"], values["inputs.1"]) if description.conditional else rbm
-    return TrainedPrior(description, machine, values["pixel_means"], torch.from_numpy(bits).float())
+    # Eight pixels to a byte, the first one in the highest bit.
+    places = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], dtype=torch.uint8)
+    bits = (stored["modes"][:, :, None] & places) != 0
+    return TrainedPrior(description, machine, values["pixel_means"], bits.flatten(1)[:, : description.pixels].float())
 
 
 def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError] = OutputError) -> None:
@@ -173,6 +191,9 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
         raise error(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another place") from fault
     header = prior.description.to_header()
     # Written by us rather than by safetensors, whose error on a full disk is no OSError.
+    with contextlib.suppress(FileNotFoundError):
+        # The graph of what was there before.
+        (folder / GRAPH).unlink()
     write_atomically(folder / WEIGHTS, to_bytes(tensors, header), error)
     write_atomically(folder / CARD, card.encode(), error)
 

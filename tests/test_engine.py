@@ -15,7 +15,7 @@ from torch import Tensor
 from restore import engine as engine_module
 from restore.channels import BitFlip, Channel, Occlusion
 from restore.description import Description, Inference
-from restore.engine import Engine
+from restore.engine import Engine, starts
 from restore.errors import InputError, ModelError, UsageError
 from restore.fields import Fields
 from restore.priors import ConditionalRBM
@@ -135,13 +135,13 @@ def test_what_lies_under_the_mask_does_not_matter() -> None:
 def test_a_batch_gives_what_each_image_alone_gives(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
     images = some_images(9)
     engine = engine_of(scale=0.8)
-    solve, sizes = Engine._solve, []
+    solve, sizes = engine_module.solve, []
 
-    def watched(self: Engine, evidence: Fields) -> Solution:
+    def watched(trained: TrainedPrior, solver: TAP, evidence: Fields) -> Solution:
         sizes.append(len(evidence.linear))
-        return solve(self, evidence)
+        return solve(trained, solver, evidence)
 
-    monkeypatch.setattr(Engine, "_solve", watched)
+    monkeypatch.setattr(engine_module, "solve", watched)
     whole = engine.restore(images, channel)
     # Two images with four starts each go side by side.
     monkeypatch.setitem(engine_module.ROWS, "cpu", 8)
@@ -169,15 +169,15 @@ def test_images_of_any_number_type(dtype: torch.dtype) -> None:
 def test_memory_that_is_too_small_takes_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, images = engine_of(), some_images(9)
     wanted = engine.restore(images, BitFlip(0.1))
-    solve, sizes = Engine._solve, []
+    solve, sizes = engine_module.solve, []
 
-    def small(self: Engine, evidence: Fields) -> Solution:
+    def small(trained: TrainedPrior, solver: TAP, evidence: Fields) -> Solution:
         sizes.append(len(evidence.linear))
         if sizes[-1] > limit:
             raise torch.cuda.OutOfMemoryError("made up")
-        return solve(self, evidence)
+        return solve(trained, solver, evidence)
 
-    monkeypatch.setattr(Engine, "_solve", small)
+    monkeypatch.setattr(engine_module, "solve", small)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setitem(engine_module.ROWS, "cpu", 16)
     limit = 1
@@ -228,14 +228,14 @@ def test_solvers_that_start_by_themselves(solver: str, limit: float) -> None:
 def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:
     engine = engine_of()
     images, channel = some_images(5), BitFlip(0.2)
-    starts = engine.starts(channel.evidence(images))
-    assert starts.shape == (5, 4, PIXELS)
+    found = starts(engine.trained, channel.evidence(images))
+    assert found.shape == (5, 4, PIXELS)
     means = engine.trained.pixel_means
     odds = means / (1 - means) * torch.where(images == 1, 0.8 / 0.2, 0.2 / 0.8)
-    torch.testing.assert_close(starts[:, 0], odds / (1 + odds))
+    torch.testing.assert_close(found[:, 0], odds / (1 + odds))
     distance = (engine.trained.modes[None] != images[:, None]).sum(-1)
     for row in range(5):
-        picked = (starts[row, 1:] != images[row]).sum(-1)
+        picked = (found[row, 1:] != images[row]).sum(-1)
         assert picked.tolist() == distance[row].sort().values[:3].tolist()
 
 

@@ -9,7 +9,7 @@ import torch
 from priors import random_prior
 
 from restore.cli.study import _section
-from restore.engine import Engine
+from restore.engine import Engine, starts
 from restore.errors import ModelError
 from restore.evaluation import denoising_study as denoising
 from restore.evaluation import scores
@@ -53,8 +53,8 @@ def test_every_method_has_a_curve(curves: list[denoising.Curve]) -> None:
 def test_one_start_is_the_pointwise_estimate_alone(engine: Engine, truth: torch.Tensor) -> None:
     alone = denoising.one_start(engine)
     evidence = denoising.BitFlip(0.2).evidence(truth)
-    assert alone.starts(evidence).shape == (6, 1, 144)
-    assert torch.equal(alone.starts(evidence)[:, 0], engine.starts(evidence)[:, 0])
+    assert starts(alone.trained, evidence).shape == (6, 1, 144)
+    assert torch.equal(starts(alone.trained, evidence)[:, 0], starts(engine.trained, evidence)[:, 0])
 
 
 def test_the_table_has_the_means_and_marks_the_best(curves: list[denoising.Curve]) -> None:

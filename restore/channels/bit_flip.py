@@ -9,6 +9,7 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.fields import Fields
+from restore.tracing import tracing
 
 # The field of a pixel known for certain. It outweighs anything a prior says (fields of trained priors stay below
 # about 100), and being finite it lets no infinity into a solver.
@@ -31,7 +32,7 @@ class BitFlip:
 
     def __post_init__(self) -> None:
         p = torch.as_tensor(self.probability)
-        if not bool(((p >= 0) & (p <= 1)).all()):
+        if not tracing() and not bool(((p >= 0) & (p <= 1)).all()):
             raise UsageError(f"p is a flip probability and must lie in [0, 1], not {_culprit(p)}")
 
     def __add__(self, other: BitFlip) -> BitFlip:

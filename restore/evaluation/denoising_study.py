@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from restore.channels import BitFlip
-from restore.engine import Engine
+from restore.engine import Engine, machine_under
 from restore.evaluation import metrics
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.markdown import table
@@ -90,7 +90,7 @@ def one_start(engine: Engine) -> Engine:
 def _from(engine: Engine, start: Tensor, observed: Tensor, channel: BitFlip) -> Solution:
     """The solutions that starts of one's own lead to."""
     with torch.inference_mode():
-        machine = engine.machine_under(channel.evidence(observed.to(engine.device)))
+        machine = machine_under(engine.trained, channel.evidence(observed.to(engine.device)))
         return engine.several_starts.solve(machine, start[:, None].to(engine.device))
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from restore.errors import InputError
 from restore.fields import Fields
 from restore.priors.rbm import RBM
+from restore.tracing import tracing
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,6 @@ class ConditionalRBM:
         if observed.dim() != 2 or observed.shape[1] != self.visible_input.shape[1]:
             expected = self.visible_input.shape[1]
             raise InputError(f"observed images of shape {tuple(observed.shape)} do not fit; give (N, {expected})")
-        if not bool(torch.isfinite(observed).all()):
+        if not tracing() and not bool(torch.isfinite(observed).all()):
             raise InputError("observed images hold NaN or infinite values; give finite ones")
         return self.machine.tilt(Fields(observed @ self.visible_input.T), Fields(observed @ self.hidden_input.T))

@@ -10,6 +10,7 @@ from typing import Self
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
 from restore.fields import Fields
 from restore.units import Units
@@ -69,7 +70,10 @@ class LayeredPrior:
 
     def rows(self, index: Tensor) -> Self:
         """The machines of the given rows of a batch of tilted machines."""
-        return replace(self, layers=tuple(layer.rows(index) for layer in self.layers))
+        taken = replace(self, layers=tuple(layer.rows(index) for layer in self.layers))
+        if "squared_couplings" in vars(self):
+            vars(taken)["squared_couplings"] = self.squared_couplings
+        return taken
 
     def inputs(self, layer: int, states: Sequence[Tensor]) -> Tensor:
         """Linear field on a layer from its neighbours' states; shape (batch, size of the layer)."""
@@ -81,7 +85,8 @@ class LayeredPrior:
         if layer > 0:
             terms.append(states[layer - 1] @ couplings[layer - 1])
         if layer + 1 < len(self.layers):
-            terms.append(states[layer + 1] @ couplings[layer].T)
+            # states @ coupling.T; no view of a coupling may enter a loop beside it when a graph is traced.
+            terms.append(linear(states[layer + 1], couplings[layer]))
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
     def interaction(self, couplings: Sequence[Tensor], states: Sequence[Tensor]) -> Tensor:

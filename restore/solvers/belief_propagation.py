@@ -27,8 +27,9 @@ from torch import Tensor
 from restore.errors import InputError, UsageError
 from restore.priors import RBM
 from restore.solvers import bp_kernel
-from restore.solvers.loop import State, check_settings, iterate
+from restore.solvers.loop import State, check_settings, damped, iterate
 from restore.solvers.solution import Solution, Status, concatenate
+from restore.tracing import tracing
 from restore.units import Bernoulli, Units, log_one_plus_exp
 
 Kind = Literal["sum", "max", "mixed"]
@@ -73,8 +74,7 @@ def sweep(
         sent = torch.where(visible[:, :, None] > 0, weights, 0.0)
     else:
         sent = message(weights, visible[:, :, None] - received, kind)
-    if damping:
-        sent = torch.lerp(sent, old, damping)
+    (sent,) = damped((sent,), (old,), damping)
     return visible, hidden_own + sent.sum(-2), sent
 
 
@@ -154,12 +154,14 @@ class BeliefPropagation:
         """
         if pairs and self.kind != "sum":
             raise UsageError(f"pairwise beliefs come from sum-product, not from {self.kind}-product")
-        sizes = [len(own) for own in map(_own, machine.layers) if own.dim() == 2]
+        sizes = [own.shape[0] for own in map(_own, machine.layers) if own.dim() == 2]
         if 0 in sizes:
             raise UsageError("a batch of 0 images; give at least one")
         batch = max(sizes, default=1)
         # Fields that all images share may come as a batch of one; parts of the batch are taken by row below.
         machine = replace(machine, layers=tuple(Bernoulli(own.expand(batch, -1)) for own in map(_own, machine.layers)))
+        if tracing():
+            return self._plain(machine, batch, pairs)
         largest = None if self.damping else bp_kernel.largest_weight(machine.weights)
         memory = _plain_memory(machine.weights) if largest is None else bp_kernel.memory(machine.weights, pairs)
         if memory > self.max_memory:
@@ -260,11 +262,10 @@ def _solution(
     broken: Tensor,
 ) -> Solution:
     """The solution, in which the answers for broken images, and averages over them, are NaN."""
-    if bool(broken.any()):
-        visible, hidden = (torch.where(broken[:, None], torch.nan, mean) for mean in (visible, hidden))
-        log_partition, residual = (torch.where(broken, torch.nan, value) for value in (log_partition, residual))
-        status = torch.where(broken, int(Status.DIVERGED), status)
-        pairs = None if pairs is None else torch.full_like(pairs, torch.nan)
+    visible, hidden = (torch.where(broken[:, None], torch.nan, mean) for mean in (visible, hidden))
+    log_partition, residual = (torch.where(broken, torch.nan, value) for value in (log_partition, residual))
+    status = torch.where(broken, int(Status.DIVERGED), status)
+    pairs = None if pairs is None else torch.where(broken.any(), torch.nan, pairs)
     means = (visible, hidden)
     variances = tuple(mean * (1 - mean) for mean in means)
     return Solution(means, variances, log_partition, iterations, residual, status, pairs)

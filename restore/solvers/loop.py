@@ -2,20 +2,22 @@
 
 A state is a tuple of tensors whose first dimension is the batch; a step maps states to states. Every image stops on its
 own: an image that has converged, or has become infinite, keeps its state from then on, so that a batch gives what each
-image alone gives. Once half of the images in work are done, the rest are gathered into a smaller batch.
+image alone gives. One iteration is written once; the loop around it is Python's, or an operation of an exported graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
+from torch._higher_order_ops.while_loop import while_loop
 
 from restore.errors import UsageError
 from restore.solvers.solution import Status
+from restore.tracing import tracing
 
 State = tuple[Tensor, ...]
 
@@ -45,6 +47,8 @@ def check_settings(max_iter: int, tol: float, damping: float) -> None:
     Raises:
         UsageError: naming the setting.
     """
+    if tracing():
+        return
     if max_iter < 1:
         raise UsageError(f"max_iter must be at least 1, not {max_iter}")
     # Written so that NaN fails too.
@@ -55,7 +59,9 @@ def check_settings(max_iter: int, tol: float, damping: float) -> None:
 
 
 def damped(new: State, old: State, damping: float) -> State:
-    """(1 - damping) * new + damping * old."""
+    """(1 - damping) * new + damping * old; `damping` is a scalar tensor where it is an input of a graph."""
+    if isinstance(damping, Tensor):
+        return tuple(value * (1 - damping) + before * damping for value, before in zip(new, old, strict=True))
     if damping == 0:
         return new
     # Not `torch.lerp`, which takes several times as long on a CPU.
@@ -66,9 +72,64 @@ def damped(new: State, old: State, damping: float) -> State:
 
 def change(new: State, old: State, watched: int) -> Tensor:
     """Largest absolute change per image over the first `watched` tensors of the state; NaN if any value is."""
-    return torch.stack(
-        [(value - before).abs().amax(-1) for value, before in zip(new[:watched], old[:watched], strict=True)]
-    ).amax(0)
+    moves = [(value - before).abs() for value, before in zip(new[:watched], old[:watched], strict=True)]
+    largest = torch.stack([move.amax(-1) for move in moves]).amax(0)
+    # A maximum passes over NaN in some runtimes of exported graphs; a sum never does.
+    total = torch.stack([move.sum(-1) for move in moves]).sum(0)
+    return torch.where(torch.isnan(total), total, largest)
+
+
+class Progress(NamedTuple):
+    """Where a batch stands: see `Outcome`; `active` are the images that still move."""
+
+    iterations: Tensor
+    residual: Tensor
+    status: Tensor
+    active: Tensor
+    state: State
+
+    @classmethod
+    def at(cls, state: State) -> Progress:
+        """Before the first iteration."""
+        batch, device = state[0].shape[0], state[0].device
+        return cls(
+            torch.zeros(batch, dtype=torch.int64, device=device),
+            torch.full((batch,), torch.inf, dtype=state[0].dtype, device=device),
+            torch.full((batch,), int(Status.MAX_ITER), dtype=torch.int64, device=device),
+            torch.ones(batch, dtype=torch.bool, device=device),
+            state,
+        )
+
+    def tensors(self) -> State:
+        """All in one tuple."""
+        return (*self[:-1], *self.state)
+
+    @classmethod
+    def of(cls, tensors: State) -> Progress:
+        """Back from one tuple."""
+        iterations, residual, status, active, *state = tensors
+        return cls(iterations, residual, status, active, tuple(state))
+
+    def outcome(self) -> Outcome:
+        return Outcome(self.state, self.iterations, self.residual, self.status)
+
+
+def advance(
+    step: Callable[[Problem, State], State], problem: Problem, now: Progress, tol: float, watched: int
+) -> Progress:
+    """One iteration of the images that are active; all others stay as they are."""
+    stepped = step(problem, now.state)
+    moved = change(stepped, now.state, watched)
+    broken = now.active & ~torch.isfinite(moved)
+    settled = now.active & (moved <= tol)
+    status = torch.where(settled, int(Status.CONVERGED), now.status)
+    return Progress(
+        now.iterations + now.active,
+        torch.where(now.active, moved, now.residual),
+        torch.where(broken, int(Status.DIVERGED), status),
+        now.active & ~broken & ~settled,
+        tuple(torch.where(now.active[:, None], new, old) for new, old in zip(stepped, now.state, strict=True)),
+    )
 
 
 def iterate(
@@ -90,36 +151,50 @@ def iterate(
         tol: an image has converged when `change` is at most this.
         watched: how many of the state's tensors decide about convergence.
     """
-    batch, device = len(state[0]), state[0].device
-    iterations = torch.zeros(batch, dtype=torch.int64, device=device)
-    residual = torch.full((batch,), torch.inf, dtype=state[0].dtype, device=device)
-    status = torch.full((batch,), int(Status.MAX_ITER), dtype=torch.int64, device=device)
-    final = tuple(value.clone() for value in state)
-    at_work = torch.arange(batch, device=device)
-    active = torch.ones(batch, dtype=torch.bool, device=device)
-    remaining = batch
-    for iteration in range(1, max_iter + 1):
-        stepped = step(problem, state)
-        moved = change(stepped, state, watched)
-        if remaining < len(active):
-            stepped = tuple(torch.where(active[:, None], new, old) for new, old in zip(stepped, state, strict=True))
-        state = stepped
-        residual[at_work] = torch.where(active, moved, residual[at_work])
-        iterations[at_work] = torch.where(active, iteration, iterations[at_work])
-        broken = active & ~torch.isfinite(moved)
-        settled = active & (moved <= tol)
-        status[at_work[broken]] = int(Status.DIVERGED)
-        status[at_work[settled]] = int(Status.CONVERGED)
-        active = active & ~broken & ~settled
-        remaining = int(active.sum())
+    loop = _traced if tracing() else _gathering
+    return loop(step, problem, Progress.at(state), max_iter, tol, watched).outcome()
+
+
+def _gathering(
+    step: Callable[[Problem, State], State], problem: Problem, now: Progress, max_iter: int, tol: float, watched: int
+) -> Progress:
+    """The loop in Python. Once half of the images in work are done, the rest are gathered into a smaller batch."""
+    final = tuple(value.clone() for value in now.tensors())
+    at_work = torch.arange(len(now.active), device=now.active.device)
+    for _ in range(max_iter):
+        now = advance(step, problem, now, tol, watched)
+        remaining = int(now.active.sum())
         if remaining == 0:
             break
-        if 2 * remaining <= len(active):
-            for store, value in zip(final, state, strict=True):
-                store[at_work] = value
-            keep = active.nonzero().squeeze(-1)
-            at_work, active = at_work[keep], active[keep]
-            problem, state = problem.rows(keep), tuple(value[keep] for value in state)
-    for store, value in zip(final, state, strict=True):
-        store[at_work] = value
-    return Outcome(final, iterations, residual, status)
+        if 2 * remaining <= len(now.active):
+            _store(final, at_work, now)
+            keep = now.active.nonzero().squeeze(-1)
+            at_work, problem = at_work[keep], problem.rows(keep)
+            now = Progress.of(tuple(value[keep] for value in now.tensors()))
+    _store(final, at_work, now)
+    return Progress.of(final)
+
+
+def _store(final: State, rows: Tensor, now: Progress) -> None:
+    for store, value in zip(final, now.tensors(), strict=True):
+        store[rows] = value
+
+
+def _traced(
+    step: Callable[[Problem, State], State], problem: Problem, now: Progress, max_iter: int, tol: float, watched: int
+) -> Progress:
+    """The loop as one operation of a graph."""
+
+    def unfinished(iteration: Tensor, *tensors: Tensor) -> Tensor:
+        return (iteration < max_iter) & Progress.of(tensors).active.any()
+
+    def body(iteration: Tensor, *tensors: Tensor) -> State:
+        # Only the images at work are computed: starts of one image differ a lot in how long they take.
+        rows = Progress.of(tensors).active.nonzero().squeeze(-1)
+        torch._check(rows.shape[0] >= 1)
+        part = Progress.of(tuple(value[rows] for value in tensors))
+        moved = advance(step, problem.rows(rows), part, tol, watched).tensors()
+        return (iteration + 1, *(value.index_copy(0, rows, new) for value, new in zip(tensors, moved, strict=True)))
+
+    _, *tensors = while_loop(unfinished, body, (torch.zeros((), dtype=torch.int64), *now.tensors()))
+    return Progress.of(tuple(tensors))

@@ -44,7 +44,7 @@ class SeveralStarts:
             among the starts that carry weight, and whose `log_partition` sums the weights of the distinct solutions.
         """
         batch, count, _ = starts.shape
-        each = torch.arange(batch, device=starts.device).repeat_interleave(count)
+        each = torch.arange(batch, device=starts.device)[:, None].expand(-1, count).flatten()
         found = self.solver.solve(machine.rows(each), starts.flatten(0, 1))
         return merge(found, batch, count, power)
 
@@ -54,12 +54,12 @@ def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) 
     means = [mean.unflatten(0, (batch, count)) for mean in found.means]
     variances = [variance.unflatten(0, (batch, count)) for variance in found.variances]
     status, residual = found.status.view(batch, count), found.residual.view(batch, count)
-    usable = (status != Status.DIVERGED) & torch.isfinite(found.log_partition.view(batch, count))
+    usable = (status != int(Status.DIVERGED)) & torch.isfinite(found.log_partition.view(batch, count))
     ignored = ~usable | repeated(means[0], usable)
     log_weight = found.log_partition.view(batch, count).masked_fill(ignored, -torch.inf)
     # Where every start diverged the first stands for the image, so that its status and its NaN are seen.
     hopeless = ~usable.any(1)
-    log_weight[hopeless, 0] = 0.0
+    log_weight = torch.where(hopeless[:, None] & (torch.arange(count, device=status.device) == 0), 0.0, log_weight)
     tempered = log_weight if power is None else power[:, None] * log_weight
     weight = torch.softmax(tempered.masked_fill(log_weight == -torch.inf, -torch.inf), 1)
     says = weight >= COUNTS
@@ -86,13 +86,15 @@ def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) 
 
 def repeated(means: Tensor, usable: Tensor) -> Tensor:
     """Which solutions (batch, starts, D) a usable earlier start of an image has found already; (batch, starts)."""
-    # The maximum norm of torch passes over NaN, so a diverged start would be the same as any other.
-    same = (torch.cdist(means, means, p=torch.inf) <= SAME) & usable[:, None, :]
+    # Not torch.cdist, which is no operation of an exported graph.
+    distance = (means[:, :, None] - means[:, None]).abs().amax(-1)
+    # A start that diverged is no solution, whatever it lies close to.
+    same = (distance <= SAME) & usable[:, None, :]
     return torch.tril(same, diagonal=-1).any(-1)
 
 
 def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
-    """The modes under which the evidence is most likely, as starts.
+    """The modes under which the evidence is most likely, as starts; the earlier one where two are as likely.
 
     Args:
         evidence: linear fields on the image, shape (batch, D).
@@ -103,5 +105,9 @@ def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
     Returns:
         Shape (batch, min(count, modes), D).
     """
-    ranked = (evidence @ modes.T).topk(min(count, len(modes)), dim=1).indices
-    return modes[ranked]
+    # Flips of one probability make many ties, which rounding would break in another way on every machine. On this grid
+    # fields of one size are whole, and their sum is far from the middle between two points.
+    grid = evidence.abs().amax(1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny) / 1024
+    likelihood = (evidence @ modes.T / grid).round().double()
+    order = torch.arange(len(modes), dtype=torch.float64, device=modes.device) / max(1, len(modes))
+    return modes[(likelihood - order).topk(min(count, len(modes)), dim=1).indices]

@@ -26,6 +26,11 @@ def cavity_fields(machine: LayeredPrior, layer: int, means: list[Tensor], varian
 class TAP(LayeredMap):
     """Second-order TAP: its log Z is wrong at third order in the weights, that of naive mean field at second."""
 
+    def init(self, machine: LayeredPrior, start: Tensor) -> State:
+        # Here, so that no iteration has to; in a graph each one would.
+        _ = machine.squared_couplings
+        return super().init(machine, start)
+
     def update(self, machine: LayeredPrior, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
         return machine.layers[layer].moments(cavity_fields(machine, layer, means, variances))
 

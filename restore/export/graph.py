@@ -1,0 +1,167 @@
+"""Tracing a prior with its solver into an ONNX graph: what `Engine` does with an image, from grey values to marginals.
+
+The graph runs the library's own code: the modules below call what the engine calls, and PyTorch's exporter records it.
+Nothing here knows a unit type, a layer or a solver.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+import onnx
+import torch
+from onnxscript.optimizer import optimize
+from torch import Tensor
+
+from restore.channels import BitFlip, Occlusion
+from restore.description import Description
+from restore.engine import solve
+from restore.restoration import polarity_gain
+from restore.export.contract import OBSERVED, Facts
+from restore.fields import Fields
+from restore.solvers import Solution, Status, solver_of
+from restore.zoo import assembled
+
+# What ONNX Runtime reads from version 1.20 on.
+OPSET, IR_VERSION = 18, 8
+
+# Tensors of a weights file have dots in their names, and attributes of a module must not.
+DOT = "__"
+
+# Constants of more elements are not computed in advance.
+FOLDED = 64
+
+
+class Graph(torch.nn.Module):
+    """Base of the graphs, which differ in what they are told.
+
+    Args:
+        about: the prior's description.
+        stored: the tensors of its weights file.
+    """
+
+    def __init__(self, about: Description, stored: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.about = about
+        for name, value in stored.items():
+            self.register_buffer(name.replace(".", DOT), value)
+
+    def stored(self) -> dict[str, Tensor]:
+        return {name.replace(DOT, "."): value for name, value in self.named_buffers()}
+
+    def answer(
+        self, evidence: Tensor, valid: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
+    ) -> tuple[Tensor, ...]:
+        """The outputs for evidence (images, H, W); images that are not valid (images,) get an answer that says so."""
+        settings = {"max_iter": max_iter, "tol": tol, "damping": damping}
+        solver = replace(solver_of(self.about.inference), **settings)
+        solution = solve(assembled(self.about, self.stored()), solver, Fields(evidence.flatten(1)))
+        valid = valid & (max_iter >= 1) & (damping >= 0) & (damping < 1)
+        return _outputs(solution, valid, self.about.image_shape)
+
+
+class Told(Graph):
+    """Restores an image of which is known how it was damaged."""
+
+    def forward(
+        self, image: Tensor, p: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
+    ) -> tuple[Tensor, ...]:
+        ink = _ink(image, self.about)
+        channel = BitFlip(p) + Occlusion(mask)
+        valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
+        found = self.answer(channel.evidence(ink).linear, valid, max_iter, tol, damping)
+        return (*found, polarity_gain(ink.flatten(1), (ink.isnan() | mask).flatten(1), self.stored()["pixel_means"]))
+
+
+class Learnt(Graph):
+    """Restores an image with a prior that has learnt how images are damaged."""
+
+    def forward(self, image: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
+        ink = _ink(image, self.about)
+        found = self.answer(ink, torch.isfinite(image).all(-1).all(-1), max_iter, tol, damping)
+        nothing = torch.zeros_like(ink, dtype=torch.bool).flatten(1)
+        return (*found, polarity_gain(ink.flatten(1), nothing, self.stored()["pixel_means"]))
+
+
+class Raw(Graph):
+    """Restores from evidence of any origin: the log-odds that a pixel is 1, 0 where nothing was observed."""
+
+    def forward(self, field: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
+        valid = torch.isfinite(field).all(-1).all(-1)
+        return self.answer(field, valid, max_iter, tol, damping)
+
+
+def _ink(image: Tensor, about: Description) -> Tensor:
+    return (image > about.threshold / 255).to(image.dtype)
+
+
+def _outputs(solution: Solution, valid: Tensor, image_shape: tuple[int, int]) -> tuple[Tensor, ...]:
+    """All outputs but `inversion`: where there is no answer, they say so without a NaN."""
+    sound = valid & (solution.status != int(Status.DIVERGED)) & torch.isfinite(solution.log_partition)
+    known = sound[:, None]
+    means = [torch.where(known, mean, 0.5) for mean in solution.means]
+    variances = [torch.where(known, variance, 0.25) for variance in solution.variances]
+    image, spread = means[0].unflatten(1, image_shape), variances[0].unflatten(1, image_shape)
+    hidden = [value for pair in zip(means[1:], variances[1:], strict=True) for value in pair]
+    return (
+        (image > 0.5).to(image.dtype),
+        image,
+        spread,
+        *hidden,
+        torch.where(sound, solution.log_partition, -torch.inf),
+        torch.where(valid, solution.iterations, 0),
+        torch.where(sound, solution.residual, torch.inf),
+        sound & (solution.status == int(Status.CONVERGED)),
+    )
+
+
+GRAPHS = {"flips and mask": Told, "learnt": Learnt, "field": Raw}
+
+
+def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
+    """The graph of a prior, its tensors inside under the names they have in the weights file (dots as `DOT`).
+
+    Args:
+        facts: what the file will say of itself.
+        stored: the tensors of the prior's weights file.
+    """
+    graph = GRAPHS[facts.channel](facts.about, stored).eval()
+    # A number of images that no other size is equal to.
+    image = torch.zeros(3, *facts.about.image_shape)
+    examples = {"image": image, "field": image, "p": torch.full_like(image, 0.1), "mask": image > 0}
+    observed = OBSERVED[facts.channel]
+    settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
+    many = {0: torch.export.Dim("images", min=1)}
+    with _quiet():
+        program = torch.onnx.export(
+            graph,
+            (*(examples[name] for name in observed), *settings),
+            dynamo=True,
+            dynamic_shapes=(*(many for _ in observed), *(None for _ in settings)),
+            input_names=facts.inputs,
+            output_names=facts.outputs,
+            opset_version=OPSET,
+            external_data=False,
+            optimize=False,
+            verbose=False,
+        )
+        # Folding of anything large would store what follows from the weights beside the weights.
+        return optimize(program.model_proto, input_size_limit=FOLDED, output_size_limit=FOLDED)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the exporter's remarks on itself."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,121 @@
+"""From a traced graph to the bytes of a file: names, metadata, and where the tensors lie.
+
+A file stands alone with its tensors inside, or lies beside a weights file and refers to the tensors in there, so that
+weights are stored once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+from onnx import external_data_helper, helper
+
+from restore.engine import Engine, light_ground
+from restore.errors import UsageError, shown
+from restore.export.contract import Channel, Facts
+from restore.export.graph import DOT, IR_VERSION, trace
+from restore.zoo import WEIGHTS, read
+
+
+def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> bytes:
+    """A prior with its solver as one file.
+
+    Args:
+        folder: the prior's, see `restore.zoo.find`.
+        float16: store matrices in half precision; the graph computes in single precision all the same.
+        field: leave the channel out: the input is the log-odds that each pixel is 1, 0 where nothing was observed.
+
+    Raises:
+        ModelError: if the prior is damaged.
+        UsageError: if `field` is asked of a conditional prior, whose channel is part of it.
+    """
+    return _packed(folder, float16=float16, field=field).SerializeToString()
+
+
+def beside_weights(folder: Path) -> bytes:
+    """A prior with its solver as a file to lie in the prior's own folder: its tensors are those of the weights file.
+
+    Raises:
+        ModelError: if the prior is damaged.
+    """
+    model = _packed(folder, float16=False, field=False)
+    places = _places((folder / WEIGHTS).read_bytes())
+    for tensor in model.graph.initializer:
+        if tensor.name in places:
+            offset, length = places[tensor.name]
+            external_data_helper.set_external_data(tensor, WEIGHTS, offset, length)
+            tensor.ClearField("raw_data")
+    return model.SerializeToString()
+
+
+def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
+    about, stored = read(folder)
+    if field and about.conditional:
+        raise UsageError(f"{shown(about.name)} has learnt its channel, which cannot be left out; export it with it")
+    if float16:
+        stored = {
+            name: value.half() if value.is_floating_point() and value.dim() == 2 else value
+            for name, value in stored.items()
+        }
+    channel: Channel = "field" if field else "learnt" if about.conditional else "flips and mask"
+    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+    facts = Facts(about, channel, light_ground(stored["pixel_means"]), digest, 1)
+    model = trace(facts, stored)
+    model.ir_version = IR_VERSION
+    model.producer_name, model.producer_version = "restore", ""
+    _rename(model.graph, {tensor.name: tensor.name.replace(DOT, ".") for tensor in model.graph.initializer})
+    for graph in _graphs(model.graph):
+        _strip(graph)
+    _free(model, ("p", "mask"))
+    del model.metadata_props[:]
+    helper.set_model_props(model, facts.to_metadata())
+    return model
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and the bodies of its loops."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from _graphs(attribute.g)
+
+
+def _rename(graph: onnx.GraphProto, names: dict[str, str]) -> None:
+    """Give tensors other names, in bodies of loops too."""
+    for tensor in graph.initializer:
+        tensor.name = names.get(tensor.name, tensor.name)
+    for part in _graphs(graph):
+        for node in part.node:
+            node.input[:] = [names.get(name, name) for name in node.input]
+        for value in part.output:
+            value.name = names.get(value.name, value.name)
+
+
+def _strip(graph: onnx.GraphProto) -> None:
+    """Take away what the exporter notes about our source code, and sizes that hold for its example only."""
+    del graph.value_info[:], graph.metadata_props[:]
+    graph.doc_string = ""
+    for item in (*graph.node, *graph.input, *graph.output, *graph.initializer):
+        del item.metadata_props[:]
+        item.doc_string = ""
+
+
+def _free(model: onnx.ModelProto, names: tuple[str, ...]) -> None:
+    """Let each size of these inputs be that of the image or 1: all that is done with them takes either."""
+    for value in model.graph.input:
+        if value.name in names:
+            for size, letter in zip(value.type.tensor_type.shape.dim, ("images", "height", "width"), strict=True):
+                size.dim_param = f"{value.name}_{letter}"
+
+
+def _places(content: bytes) -> dict[str, tuple[int, int]]:
+    """Where in a safetensors file the bytes of each tensor lie: offset and length."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    spans = {name: facts["data_offsets"] for name, facts in header.items() if name != "__metadata__"}
+    return {name: (start + first, last - first) for name, (first, last) in spans.items()}
