@@ -18,7 +18,8 @@ from restore.description import Description
 from restore.engine import Engine
 from restore.errors import ModelError, UsageError
 from restore.images import enlarge, shrink, to_binary
-from restore.solvers import Solution, Status
+from restore.marginals import Status
+from restore.solvers import Solution
 
 Fit = Literal["error", "resize"]
 

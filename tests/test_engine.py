@@ -18,10 +18,11 @@ from restore.description import Description, Inference
 from restore.engine import Engine
 from restore.errors import InputError, ModelError, UsageError
 from restore.fields import Fields
+from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.priors.exact import exact_moments
 from restore.restoration import Restored, polarity_gain, restore_pictures
-from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution, Status
+from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution
 from restore.zoo import TrainedPrior, save
 
 SHAPE = (3, 4)

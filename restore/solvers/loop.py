@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.solvers.solution import Status
+from restore.marginals import Status
 
 State = tuple[Tensor, ...]
 
