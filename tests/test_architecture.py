@@ -17,6 +17,7 @@ from restore.description import Description, Inference
 from restore.priors import RBM
 
 PACKAGE = Path(restore.__file__).parent
+ASSETS = Path(__file__).parent.parent / "assets"
 
 # Every room of the package and the rooms it may import, each of them listed further up: so no circle can form.
 ROOMS: dict[str, str] = {
@@ -119,8 +120,9 @@ def heavy_after(code: str, *arguments: str) -> set[str]:
     return HEAVY & set(done.stderr.split())
 
 
-def test_importing_the_package_loads_no_torch() -> None:
-    assert not heavy_after("import restore")
+@pytest.mark.parametrize("module", ["", ".api", ".restoration", ".kinds", ".tasks", ".engines", ".marginals"])
+def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
+    assert not heavy_after(f"import restore{module}")
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,35 @@ def test_commands_that_compute_nothing_load_no_torch(arguments: list[str]) -> No
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["card", "header"])
 def test_info_loads_no_torch(prior: Path, options: list[str]) -> None:
     assert not heavy_after("from restore.cli import main; main()", "info", str(prior), *options)
+
+
+@pytest.mark.parametrize("task", ["flip:0.1", "patch:8"])
+def test_damaging_images_loads_no_torch(task: str, tmp_path: Path) -> None:
+    image, output = ASSETS / "digit.png", tmp_path / "out.png"
+    assert not heavy_after(
+        "from restore.cli import main; main()", "corrupt", str(image), "--task", task, "-o", str(output)
+    )
+    assert output.exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("tap-mnist", ["denoise", "digit-noisy.png", "--p", "0.1"]),
+        ("crbm-bp-mnist-flip10", ["denoise", "digit-noisy.png"]),
+        ("tap-mnist", ["complete", "digit-torn.png", "--mask", str(ASSETS / "digit-hole.png")]),
+    ],
+    ids=["denoise", "denoise-learnt", "complete"],
+)
+def test_restoring_with_an_exported_graph_loads_no_torch(model: str, words: list[str], tmp_path: Path) -> None:
+    if not (zoo.published_folder() / model / zoo.GRAPH).exists():
+        pytest.skip(f"{model} has no {zoo.GRAPH}")
+    pytest.importorskip("onnxruntime")
+    command, image, *options = words
+    output = tmp_path / "out.png"
+    options += ["--model", model, "-o", str(output)]
+    assert not heavy_after("from restore.cli import main; main()", command, str(ASSETS / image), *options)
+    assert output.exists()
 
 
 def test_the_check_sees_torch_where_it_is_loaded() -> None:
