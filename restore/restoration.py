@@ -120,8 +120,8 @@ def restore_pictures(
     found, gain = engine.marginals(grey, p, None if hidden is None else np.stack([covered for _, covered in small]))
     restored = []
     for index, values in enumerate(pixels):
-        means = found.means[0][index].reshape(shape).astype(np.float64)
-        deviations = np.sqrt(np.maximum(found.variances[0][index], 0)).reshape(shape).astype(np.float64)
+        means, variances = (part[0][index].reshape(shape).astype(np.float64) for part in (found.means, found.variances))
+        deviations = np.sqrt(variances.clip(0))
         if invert:
             means = 1 - means
         if values.shape != shape:
