@@ -23,9 +23,10 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.learning.card import machine_facts
+from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import BeliefPropagation, bp_kernel
-from restore.solvers.solution import Solution, Status
+from restore.solvers.solution import Solution
 
 ITERATIONS = 10
 MESSAGE_BYTES = 8

@@ -5,28 +5,30 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from restore import zoo
-from restore.engine import Engine
+from restore.engines import Choice, open_engine
 from restore.kinds import Collection, unpack, unpack_masks
-from restore.learning.recipe import Recipe, parse
-from restore.restoration import Fit, restore_pictures
-from restore.solvers import Solution
+from restore.marginals import Marginals
+from restore.restoration import Fit, PictureEngine, restore_pictures
+
+if TYPE_CHECKING:
+    from restore.learning.recipe import Recipe
 
 
 @dataclass(frozen=True)
 class Restorer:
     """A loaded prior; `restore.load` makes it once, so that many calls need not load it again."""
 
-    engine: Engine
+    engine: PictureEngine
 
     @property
     def description(self) -> zoo.Description:
         """Name, image shape, number of hidden units, how it restores, and what damage it has learnt to undo."""
-        return self.engine.trained.description
+        return self.engine.description
 
     def denoise(
         self,
@@ -71,16 +73,16 @@ class Restorer:
         return_solution: bool,
     ) -> Any:
         pixels = [item.pixels for item in collection.items]
-        restored, solution = restore_pictures(self.engine, pixels, p=p, hidden=hidden, fit=fit, invert=invert)
+        restored, marginals = restore_pictures(self.engine, pixels, p=p, hidden=hidden, fit=fit, invert=invert)
         found = [
             item.back(part.means if soft else part.estimate, part.replaced)
             for item, part in zip(collection.items, restored, strict=True)
         ]
         together = collection.together(found)
-        return (together, solution) if return_solution else together
+        return (together, marginals) if return_solution else together
 
 
-def load(model: str | Path, device: str = "auto", max_memory: int | None = None) -> Restorer:
+def load(model: str | Path, device: str = "auto", max_memory: int | None = None, engine: Choice = "auto") -> Restorer:
     """Load a prior by its name or the path of its folder.
 
     Args:
@@ -88,12 +90,13 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None)
         device: "auto", "cpu" or "cuda[:N]".
         max_memory: bytes that messages of belief propagation may take, by default 2 GiB; larger batches are solved in
             parts.
+        engine: "onnx", "torch", or "auto" for the one that starts sooner; see `restore.engines.open_engine`.
 
     Raises:
         ModelError: if there is no such model, or its file is damaged.
-        UsageError: if there is no such device.
+        UsageError: if there is no such device or engine, or it lacks a library.
     """
-    return Restorer(Engine.load(str(model), device, max_memory))
+    return Restorer(open_engine(str(model), engine, device, max_memory))
 
 
 def list_models() -> list[str]:
@@ -112,6 +115,7 @@ def denoise(
     channel_axis: int | None = None,
     return_solution: bool = False,
     device: str = "auto",
+    engine: Choice = "auto",
 ) -> Any:
     """Remove flipped pixels from a binary image, or the damage that a conditional prior has learnt to undo.
 
@@ -126,8 +130,8 @@ def denoise(
         invert: dark strokes on a light ground.
         soft: return posterior probabilities as grey values instead of black and white.
         channel_axis: axis of colour channels, which must be equal.
-        return_solution: return (image, `Solution`): marginals, iterations and more, at the prior's size.
-        device: "auto", "cpu" or "cuda[:N]"; for a model given by name.
+        return_solution: return (image, `Marginals`): marginals, iterations and more, at the prior's size.
+        device, engine: as in `load`; for a model given by name.
 
     Returns:
         What came in: the same kind, type and shape. A path gives a PIL image.
@@ -137,7 +141,7 @@ def denoise(
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
-    chosen = _chosen(model, image, channel_axis, device)
+    chosen = _chosen(model, image, channel_axis, device, engine)
     return chosen.denoise(
         image,
         p,
@@ -161,6 +165,7 @@ def complete(
     channel_axis: int | None = None,
     return_solution: bool = False,
     device: str = "auto",
+    engine: Choice = "auto",
 ) -> Any:
     """Fill the pixels under a mask.
 
@@ -169,7 +174,7 @@ def complete(
         mask: True or white = to fill; of the image's size, one for each image or one for all, of any kind of image.
         model: as in `denoise`, but no conditional prior: those see a damaged image and nothing else.
         p: probability that a *visible* pixel was inverted. Without it visible pixels are returned bit for bit.
-        fit, invert, soft, channel_axis, return_solution, device: as in `denoise`.
+        fit, invert, soft, channel_axis, return_solution, device, engine: as in `denoise`.
 
     Returns:
         What came in: the same kind, type and shape. A path gives a PIL image.
@@ -177,7 +182,7 @@ def complete(
     Raises:
         RestoreError: see `restore.errors`.
     """
-    chosen = _chosen(model, image, channel_axis, device)
+    chosen = _chosen(model, image, channel_axis, device, engine)
     return chosen.complete(
         image,
         mask,
@@ -233,6 +238,7 @@ def train(
     from restore.data import Dataset, binarise
     from restore.data.dataset import checked
     from restore.devices import pick_device
+    from restore.engine import Engine
     from restore.errors import TrainingError
     from restore.learning.pipeline import train as train_prior
 
@@ -263,6 +269,8 @@ def _recipe(
     data: dict[str, Any],
     tables: dict[str, dict[str, Any]],
 ) -> Recipe:
+    from restore.learning.recipe import parse
+
     defaults: dict[str, dict[str, Any]] = {"data": data, "prior": {"hidden": hidden}, "training": {"epochs": epochs}}
     if data.get("task"):
         # As the published conditional priors were trained.
@@ -279,13 +287,12 @@ def _recipe(
     return parse({"name": name, "seed": seed} | merged)
 
 
-def _chosen(model: str | Restorer, image: Any, channel_axis: int | None, device: str) -> Restorer:
+def _chosen(model: str | Restorer, image: Any, channel_axis: int | None, device: str, engine: Choice) -> Restorer:
     if isinstance(model, Restorer):
         return model
-    if model != "auto":
-        return load(model, device)
-    first = unpack(image, channel_axis).items[0]
-    return load(zoo.auto(first.pixels.shape), device)
+    if model == "auto":
+        model = zoo.auto(unpack(image, channel_axis).items[0].pixels.shape)
+    return load(model, device, engine=engine)
 
 
-__all__ = ["Restorer", "Solution", "complete", "denoise", "list_models", "load", "train"]
+__all__ = ["Marginals", "Restorer", "complete", "denoise", "list_models", "load", "train"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from restore.errors import ModelError, UsageError, shown
+from restore.tasks import parse_task
 
 FORMAT = 1
 
@@ -152,7 +153,8 @@ class Description:
                 raise ValueError(f"{about.hidden} hidden units, images of shape {shape}, threshold {about.threshold}")
             if about.family not in FAMILIES or (about.visible, about.hidden_type) != ("bernoulli", "bernoulli"):
                 raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
-            # What the text means is for `restore.tasks` to say, which would load torch.
+            if about.task:
+                parse_task(about.task)
             if bool(about.task) != about.conditional:
                 raise ValueError(f"a {about.family} with the task {about.task!r}")
             if about.conditional and about.inference.starts:

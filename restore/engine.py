@@ -1,7 +1,7 @@
 """The engine: evidence in, marginals out, for as many images as there are.
 
-An `Engine` holds a prior on a device with its solver. It works on flat tensors; `restore.restoration` brings pictures
-to that form and back.
+An `Engine` holds a prior on a device with its solver. It works on flat tensors, and for `restore.restoration` on grey
+values.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import Channel
+from restore.channels import BitFlip, Channel, Occlusion
+from restore.description import Description
 from restore.devices import pick_device
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
+from restore.marginals import Marginals
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import BeliefPropagation, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
@@ -59,6 +62,21 @@ class Engine:
         )
         return cls(moved, device, max_memory)
 
+    @property
+    def name(self) -> str:
+        """As in `restore.restoration.PictureEngine`."""
+        return "torch"
+
+    @property
+    def description(self) -> Description:
+        """The prior's."""
+        return self.trained.description
+
+    @property
+    def light_ground(self) -> bool:
+        """As in `restore.restoration.PictureEngine`."""
+        return light_ground(self.trained.pixel_means)
+
     @cached_property
     def solver(self) -> LayeredMap | BeliefPropagation:
         """The fixed point that the prior restores with."""
@@ -73,6 +91,16 @@ class Engine:
         if isinstance(self.solver, BeliefPropagation):
             raise UsageError(f"{self.trained.description.name}: belief propagation has one start only; give no other")
         return SeveralStarts(self.solver)
+
+    def marginals(
+        self, grey: np.ndarray, p: float | np.ndarray | None, hidden: np.ndarray | None
+    ) -> tuple[Marginals, np.ndarray]:
+        """As in `restore.restoration.PictureEngine`; see `restore` for the errors."""
+        observed = torch.from_numpy(grey > self.description.threshold / 255).flatten(1).float()
+        mask = None if hidden is None else torch.from_numpy(hidden).flatten(1)
+        solution = self.restore(observed, None if self.description.conditional else channel_of(p, mask))
+        gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
+        return _in_numpy(solution), gain.numpy()
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
         """Posterior marginals of damaged images.
@@ -89,13 +117,13 @@ class Engine:
                 given to a conditional prior, or none to another one.
             InputError: if one image alone does not fit into the device's memory, or `max_memory`.
         """
-        if observed.dim() != 2 or observed.shape[1] != self.trained.description.pixels or not len(observed):
-            expected = self.trained.description.pixels
+        if observed.dim() != 2 or observed.shape[1] != self.description.pixels or not len(observed):
+            expected = self.description.pixels
             raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {expected})")
-        self.trained.description.check_told(channel is not None)
+        self.description.check_told(channel is not None)
         evidence = Fields(observed) if channel is None else channel.evidence(observed)
         done: list[Solution] = []
-        first, size = 0, max(1, ROWS[self.device.type] // max(1, self.trained.description.inference.starts))
+        first, size = 0, max(1, ROWS[self.device.type] // max(1, self.description.inference.starts))
         with torch.inference_mode():
             while first < len(observed):
                 try:
@@ -140,6 +168,40 @@ def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
     pointwise, _ = Bernoulli(torch.logit(trained.pixel_means)).moments(evidence)
     modes = nearest_modes(evidence.linear, trained.modes, trained.description.inference.starts - 1)
     return torch.cat([pointwise[:, None], modes], 1)
+
+
+def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
+    """The channel of binary images with flip probability p (None: exact) and hidden pixels (None: none)."""
+    if isinstance(p, np.ndarray):
+        noise = BitFlip(torch.from_numpy(np.ascontiguousarray(p, dtype=np.float64)).flatten())
+    else:
+        noise = BitFlip(0.0 if p is None else float(p))
+    return noise if hidden is None else noise + Occlusion(hidden)
+
+
+def light_ground(pixel_means: Tensor) -> bool:
+    """Whether images of these means are dark on light."""
+    return bool(torch.logit(pixel_means).sum() > 0)
+
+
+def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:
+    """How much likelier each image is after inversion under independent pixels; nats per visible pixel, (batch,)."""
+    log_odds = torch.logit(pixel_means)
+    visible = torch.ones_like(observed, dtype=torch.bool) if hidden is None else ~hidden
+    # log p(1 - y) - log p(y) is the sum of (1 - 2 y) logit(m) over visible pixels.
+    gain = torch.where(visible, (1 - 2 * observed) * log_odds, torch.zeros(())).sum(-1)
+    return gain / visible.sum(-1).clamp_min(1)
+
+
+def _in_numpy(solution: Solution) -> Marginals:
+    return Marginals(
+        tuple(layer.cpu().numpy() for layer in solution.means),
+        tuple(layer.cpu().numpy() for layer in solution.variances),
+        solution.log_partition.cpu().double().numpy(),
+        solution.iterations.cpu().numpy(),
+        solution.residual.cpu().numpy(),
+        solution.status.cpu().numpy(),
+    )
 
 
 def _like(tensor: Tensor, fields: Fields) -> Fields:

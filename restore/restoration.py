@@ -1,4 +1,4 @@
-"""Restoring pictures: from grey values of any size to a prior's binary images and back, in batches.
+"""Restoring pictures: from grey values of any size to a prior's and back, in batches, with any engine.
 
 Shared by the Python interface and the command line, which differ only in how images come in and go out.
 """
@@ -7,23 +7,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from restore.channels import BitFlip, Channel, Occlusion
 from restore.description import Description
-from restore.engine import Engine
 from restore.errors import ModelError, UsageError
-from restore.images import enlarge, shrink, to_binary
-from restore.solvers import Solution, Status
+from restore.images import enlarge, shrink
+from restore.marginals import Marginals, Status
 
 Fit = Literal["error", "resize"]
 
 # An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
 INVERTED = 0.05
+
+
+class PictureEngine(Protocol):
+    """A loaded prior with its solver, as far as pictures are concerned."""
+
+    @property
+    def name(self) -> str:
+        """What computes: "torch" or "onnx"."""
+
+    @property
+    def description(self) -> Description:
+        """The facts about the prior."""
+
+    @property
+    def light_ground(self) -> bool:
+        """Whether the prior expects dark strokes on light."""
+
+    def marginals(
+        self, grey: np.ndarray, p: float | np.ndarray | None, hidden: np.ndarray | None
+    ) -> tuple[Marginals, np.ndarray]:
+        """Posterior marginals of damaged images.
+
+        Args:
+            grey: grey values in [0, 1] at the prior's size, (N, H, W), N >= 1. Those above `description.threshold`
+                of 255 count as white.
+            p: flip probability in [0, 1] of the visible pixels, one for all or per pixel (H, W); None if they are
+                exact, or if the prior has learnt how images are damaged.
+            hidden: True for pixels to fill, boolean (N, H, W); None if there are none.
+
+        Returns:
+            The marginals; and by how many nats per visible pixel each image is likelier after inversion, (N,).
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +63,7 @@ class Restored:
         means: posterior probability of white, (H, W).
         deviations: posterior standard deviation, (H, W) in [0, 0.5].
         replaced: boolean (H, W): the pixels the estimate is for; None where it is for all of them.
-        iterations, residual, status: see `restore.solvers.Solution`.
+        iterations, residual, status: see `restore.marginals.Marginals`.
         notes: what the user should know, one sentence each.
     """
 
@@ -50,14 +78,14 @@ class Restored:
 
 
 def restore_pictures(
-    engine: Engine,
+    engine: PictureEngine,
     pixels: Sequence[np.ndarray],
     *,
     p: float | np.ndarray | None = None,
     hidden: Sequence[np.ndarray] | None = None,
     fit: Fit = "error",
     invert: bool = False,
-) -> tuple[list[Restored], Solution]:
+) -> tuple[list[Restored], Marginals]:
     """Restore pictures with a known flip probability, a known mask, or both; or with a prior that has learnt which.
 
     Args:
@@ -69,7 +97,7 @@ def restore_pictures(
         invert: black on white pictures for a prior of white on black ones, or the other way round.
 
     Returns:
-        The restored pictures, and the solution for all of them at the prior's size.
+        The restored pictures, and the marginals of all of them at the prior's size.
 
     Raises:
         UsageError: if p is no probability, or is given per pixel for another size than the prior's; if a conditional
@@ -78,43 +106,33 @@ def restore_pictures(
     """
     if fit not in get_args(Fit):
         raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {fit!r}")
-    about = engine.trained.description
+    about = engine.description
     about.check_told(p is not None or hidden is not None)
     shape = about.image_shape
-    if hasattr(p, "__array__"):
-        p = np.asarray(p, dtype=np.float64)
-        p = p.item() if p.ndim == 0 else p
-    if isinstance(p, np.ndarray) and p.shape != shape:
-        raise UsageError(f"p has shape {p.shape}; give one number, or one per pixel of the prior: {shape}")
+    p = None if p is None else _checked(p, shape)
     small = []
     for index, values in enumerate(pixels):
         if values.shape != shape and fit == "error":
             raise ModelError(size_mismatch(values.shape, shape, about.name))
         mask = None if hidden is None else hidden[index]
-        shrunk, covered = shrink(1 - values if invert else values, mask, shape)
-        small.append((to_binary(shrunk, about.threshold / 255), covered))
-    observed = torch.from_numpy(np.stack([ink for ink, _ in small])).flatten(1).float()
-    masks = torch.from_numpy(np.stack([mask for _, mask in small])).flatten(1)
-    channel = None if about.conditional else channel_of(p, masks if hidden is not None else None)
-    solution = engine.restore(observed, channel)
-    pixel_means = engine.trained.pixel_means.cpu()
-    light_ground = bool(torch.logit(pixel_means).sum() > 0)
-    upside_down = polarity_gain(observed, masks, pixel_means) > INVERTED
+        small.append(shrink(1 - values if invert else values, mask, shape))
+    grey = np.stack([shrunk for shrunk, _ in small])
+    found, gain = engine.marginals(grey, p, None if hidden is None else np.stack([covered for _, covered in small]))
     restored = []
     for index, values in enumerate(pixels):
-        means = solution.means[0][index].reshape(shape).cpu().double().numpy()
-        deviations = solution.variances[0][index].clamp_min(0).sqrt().reshape(shape).cpu().double().numpy()
+        means, variances = (part[0][index].reshape(shape).astype(np.float64) for part in (found.means, found.variances))
+        deviations = np.sqrt(variances.clip(0))
         if invert:
             means = 1 - means
         if values.shape != shape:
             # Cut to black and white after enlarging, so that contours are smooth.
             means, deviations = enlarge(means, values.shape), enlarge(deviations, values.shape)
-        status = Status(int(solution.status[index]))
+        status = Status(int(found.status[index]))
         notes: tuple[str, ...] = () if status is Status.CONVERGED else (outcome(status, about),)
         if hidden is None and not np.isin(values, (0, 1)).all():
             notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
-        if upside_down[index]:
-            expected = "dark on light" if light_ground else "light strokes on dark"
+        if gain[index] > INVERTED:
+            expected = "dark on light" if engine.light_ground else "light strokes on dark"
             remedy = "leave the inversion away" if invert else "try --invert"
             notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
         replaced = hidden[index] if hidden is not None and p is None else None
@@ -124,18 +142,23 @@ def restore_pictures(
                 means,
                 deviations,
                 replaced,
-                int(solution.iterations[index]),
-                float(solution.residual[index]),
+                int(found.iterations[index]),
+                float(found.residual[index]),
                 status,
                 notes,
             )
         )
-    return restored, solution
+    return restored, found
+
+
+def stopped_as_trained(status: Status, about: Description) -> bool:
+    """Whether the solver of a conditional prior stopped where it did in training, as it is meant to."""
+    return about.conditional and status is Status.MAX_ITER
 
 
 def outcome(status: Status, about: Description) -> str:
-    """The sentence for how the solver of an image ended; a conditional prior is meant to stop where training did."""
-    if about.conditional and status is Status.MAX_ITER:
+    """The sentence for how the solver of an image ended."""
+    if stopped_as_trained(status, about):
         return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
     return status.sentence
 
@@ -148,19 +171,13 @@ def size_mismatch(shape: tuple[int, ...], wanted: tuple[int, int], model: str) -
     )
 
 
-def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
-    """The channel of binary images with flip probability p (None: exact) and hidden pixels (None: none)."""
-    if isinstance(p, np.ndarray):
-        noise = BitFlip(torch.from_numpy(np.ascontiguousarray(p, dtype=np.float64)).flatten())
-    else:
-        noise = BitFlip(0.0 if p is None else float(p))
-    return noise if hidden is None else noise + Occlusion(hidden)
-
-
-def polarity_gain(observed: Tensor, hidden: Tensor, pixel_means: Tensor) -> Tensor:
-    """How much likelier each image is after inversion under independent pixels; nats per visible pixel, (batch,)."""
-    log_odds = torch.logit(pixel_means)
-    visible = ~hidden
-    # log p(1 - y) - log p(y) is the sum of (1 - 2 y) logit(m) over visible pixels.
-    gain = torch.where(visible, (1 - 2 * observed) * log_odds, torch.zeros(())).sum(-1)
-    return gain / visible.sum(-1).clamp_min(1)
+def _checked(p: float | np.ndarray, shape: tuple[int, int]) -> float | np.ndarray:
+    """Flip probabilities as one number, or as an array of the prior's shape; raises UsageError if they are none."""
+    values = np.asarray(p, dtype=np.float64)
+    if values.ndim and values.shape != shape:
+        raise UsageError(f"p has shape {values.shape}; give one number, or one per pixel of the prior: {shape}")
+    # Written so that NaN fails too.
+    wrong = values[~((values >= 0) & (values <= 1))]
+    if wrong.size:
+        raise UsageError(f"p is a flip probability and must lie in [0, 1], not {wrong[0]}")
+    return values if values.ndim else values.item()

@@ -1,15 +1,22 @@
-"""Restoration tasks: how clean images are damaged, and what a restorer is told about it."""
+"""Restoration tasks: how clean images are damaged, and what a restorer is told about it.
+
+Whole data sets are damaged with torch, and one picture with numpy alone.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from restore.channels import BitFlip, Channel, Occlusion
 from restore.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from restore.channels import Channel
 
 _FORMS = "flip:P (0 <= P <= 1), patch:SIZE or patch:SIZE:FILL (SIZE >= 1 pixels, 0 <= FILL <= 1)"
 
@@ -37,6 +44,20 @@ class Task(Protocol):
             generator: the only source of randomness.
         """
 
+    def damage_picture(
+        self, pixels: np.ndarray, generator: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Damage one picture, with the same distribution as `damage` but no torch.
+
+        Args:
+            pixels: (H, W), floats in [0, 1].
+            generator: the only source of randomness.
+
+        Returns:
+            The damaged picture, of the same shape and type; and the pixels that were painted over, boolean (H, W),
+            None if the task paints none.
+        """
+
 
 @dataclass(frozen=True)
 class Flip:
@@ -57,8 +78,13 @@ class Flip:
         return None
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+        from restore.channels import BitFlip
+
         channel = BitFlip(self.probability)
         return Damaged(channel.corrupt(clean.to(generator.device), generator).to(clean.device), channel)
+
+    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, None]:
+        return np.where(generator.random(pixels.shape) < self.probability, 1 - pixels, pixels), None
 
 
 @dataclass(frozen=True)
@@ -88,9 +114,11 @@ class Patch:
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
         """As in `Task`; raises UsageError if the patch does not fit into the image."""
-        height, width = image_shape
-        if self.size > min(image_shape):
-            raise UsageError(f"{self}: the patch does not fit into images of {width}x{height} pixels")
+        import torch
+
+        from restore.channels import BitFlip, Occlusion
+
+        height, width = self._checked(image_shape)
         rows = _covered(height, self.size, len(clean), generator)
         columns = _covered(width, self.size, len(clean), generator)
         hidden = (rows[:, :, None] & columns[:, None, :]).flatten(1)
@@ -100,6 +128,21 @@ class Patch:
             return Damaged(observed, Occlusion(hidden.to(clean.device), self.fill))
         inside = torch.outer(_coverage(height, self.size), _coverage(width, self.size)).flatten()
         return Damaged(observed, BitFlip((inside / 2).to(clean)))
+
+    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """As in `Task`; raises UsageError if the patch does not fit into the image."""
+        height, width = self._checked(pixels.shape)
+        row, column = generator.integers(height - self.size + 1), generator.integers(width - self.size + 1)
+        hidden = np.zeros(pixels.shape, dtype=bool)
+        hidden[row : row + self.size, column : column + self.size] = True
+        return np.where(hidden, self.fill, pixels), hidden
+
+    def _checked(self, image_shape: tuple[int, ...]) -> tuple[int, int]:
+        """Height and width of an image into which the patch fits."""
+        height, width = image_shape
+        if self.size > min(height, width):
+            raise UsageError(f"{self}: the patch does not fit into images of {width}x{height} pixels")
+        return height, width
 
 
 def parse_task(text: str, mask: str | None = None) -> Flip | Patch:
@@ -135,6 +178,8 @@ def _number(text: str, whole: str) -> float:
 
 def _covered(length: int, size: int, n: int, generator: torch.Generator) -> Tensor:
     """n random intervals of `size` within `length`, as a boolean (n, length)."""
+    import torch
+
     start = torch.randint(0, length - size + 1, (n, 1), generator=generator, device=generator.device)
     place = torch.arange(length, device=generator.device)
     return (place >= start) & (place < start + size)
@@ -142,6 +187,8 @@ def _covered(length: int, size: int, n: int, generator: torch.Generator) -> Tens
 
 def _coverage(length: int, size: int) -> Tensor:
     """The probability that such an interval covers each place; shape (length,)."""
+    import torch
+
     place = torch.arange(length, dtype=torch.float64)
     first, last = (place - size + 1).clamp_min(0), place.clamp_max(length - size)
     return (last - first + 1) / (length - size + 1)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from restore.priors import RBM, ConditionalRBM
 
 WEIGHTS = "weights.safetensors"
+GRAPH = "solver.onnx"
 CARD = "card.md"
 GRAPH = "solver.onnx"
 

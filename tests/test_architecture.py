@@ -17,6 +17,7 @@ from restore.description import Description, Inference
 from restore.priors import RBM
 
 PACKAGE = Path(restore.__file__).parent
+ASSETS = Path(__file__).parent.parent / "assets"
 
 # Every room of the package and the rooms it may import, each of them listed further up: so no circle can form.
 ROOMS: dict[str, str] = {
@@ -24,26 +25,29 @@ ROOMS: dict[str, str] = {
     "files": "errors",
     "progress": "",
     "devices": "errors",
-    "description": "errors",
+    "marginals": "",
     "fields": "",
     "units": "errors fields",
-    "priors": "errors fields units",
-    "solvers": "errors description fields units priors",
     "channels": "errors fields",
     "tasks": "errors channels",
+    "description": "errors tasks",
+    "priors": "errors fields units",
+    "solvers": "errors description marginals fields units priors",
     "zoo": "errors files description priors",
-    "learning": "errors files progress description fields units priors solvers channels tasks zoo",
+    "learning": "errors files progress description marginals fields units priors solvers channels tasks zoo",
     "images": "errors",
     "kinds": "errors images",
     "outputs": "errors images",
     "data": "errors files images outputs",
-    "engine": "errors devices fields units priors solvers channels zoo",
-    "evaluation": "errors description channels solvers tasks engine",
-    "restoration": "errors description solvers channels images engine",
-    "api": "errors devices solvers channels zoo learning images kinds data engine restoration",
+    "restoration": "errors description marginals images",
+    "engine": "errors description devices marginals fields units priors solvers channels zoo",
+    "export": "",
+    "engines": "errors zoo restoration engine export",
+    "evaluation": "errors description marginals channels solvers tasks engine",
+    "api": "errors devices marginals zoo learning images kinds data restoration engine engines",
     "__init__": "errors api",
     "cli": (
-        "errors files progress devices channels tasks zoo learning images outputs data evaluation engine restoration"
+        "errors files progress devices tasks zoo learning images outputs data restoration engine engines evaluation"
     ),
 }
 
@@ -92,8 +96,9 @@ def test_imports_point_one_way(path: Path) -> None:
 
 def test_the_loop_knows_no_physics() -> None:
     modules = {module for module in imported(PACKAGE / "solvers" / "loop.py") if module.startswith("restore")}
-    assert modules == {"restore.errors", "restore.solvers.solution"}
-    assert not [module for module in imported(PACKAGE / "solvers" / "solution.py") if module.startswith("restore")]
+    assert modules == {"restore.errors", "restore.marginals"}
+    for file in ("marginals.py", "solvers/solution.py"):
+        assert not [module for module in imported(PACKAGE / file) if module.startswith("restore")]
 
 
 @pytest.fixture(scope="module")
@@ -115,8 +120,9 @@ def heavy_after(code: str, *arguments: str) -> set[str]:
     return HEAVY & set(done.stderr.split())
 
 
-def test_importing_the_package_loads_no_torch() -> None:
-    assert not heavy_after("import restore")
+@pytest.mark.parametrize("module", ["", ".api", ".restoration", ".kinds", ".tasks", ".engines", ".marginals"])
+def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
+    assert not heavy_after(f"import restore{module}")
 
 
 @pytest.mark.parametrize(
@@ -131,6 +137,34 @@ def test_commands_that_compute_nothing_load_no_torch(arguments: list[str]) -> No
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["card", "header"])
 def test_info_loads_no_torch(prior: Path, options: list[str]) -> None:
     assert not heavy_after("from restore.cli import main; main()", "info", str(prior), *options)
+
+
+@pytest.mark.parametrize("task", ["flip:0.1", "patch:8"])
+def test_damaging_images_loads_no_torch(task: str, tmp_path: Path) -> None:
+    output = tmp_path / "out.png"
+    words = ["corrupt", str(ASSETS / "digit.png"), "--task", task, "-o", str(output)]
+    assert not heavy_after("from restore.cli import main; main()", *words)
+    assert output.exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("tap-mnist", ["denoise", "digit-noisy.png", "--p", "0.1"]),
+        ("crbm-bp-mnist-flip10", ["denoise", "digit-noisy.png"]),
+        ("tap-mnist", ["complete", "digit-torn.png", "--mask", str(ASSETS / "digit-hole.png")]),
+    ],
+    ids=["denoise", "denoise-learnt", "complete"],
+)
+def test_restoring_with_an_exported_graph_loads_no_torch(model: str, words: list[str], tmp_path: Path) -> None:
+    if not (zoo.published_folder() / model / zoo.GRAPH).exists():
+        pytest.skip(f"{model} has no {zoo.GRAPH}")
+    pytest.importorskip("onnxruntime")
+    command, image, *options = words
+    output = tmp_path / "out.png"
+    options += ["--model", model, "-o", str(output)]
+    assert not heavy_after("from restore.cli import main; main()", command, str(ASSETS / image), *options)
+    assert output.exists()
 
 
 def test_the_check_sees_torch_where_it_is_loaded() -> None:

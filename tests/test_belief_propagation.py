@@ -22,8 +22,9 @@ from torch import Tensor
 
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
+from restore.marginals import Status
 from restore.priors import RBM
-from restore.solvers import BeliefPropagation, Solution, Status, bp_kernel
+from restore.solvers import BeliefPropagation, Solution, bp_kernel
 from restore.solvers.belief_propagation import sweep
 
 needs_kernel = pytest.mark.skipif(bp_kernel.library() is None, reason="no C compiler that builds the fused kernel")

@@ -77,6 +77,7 @@ def test_json_tells_how_it_went(run: Run, model: str, tmp_path: Path, capsys: py
     assert run("denoise", source, "--model", model, "--p", 0.1, "--json", "--uncertainty", tmp_path / "sd.png") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["output"] == str(tmp_path / "image.restored.png")
+    assert record["engine"] == "torch"
     assert record["converged"] and record["iterations"] >= 1 and record["channel"] == {"p": 0.1, "mask": None}
     assert any("cut to black and white" in note for note in record["notes"])
     assert levels(tmp_path / "sd.png").max() > 0
@@ -165,6 +166,21 @@ def test_one_bad_image_does_not_stop_the_damage_of_others(run: Run, tmp_path: Pa
     image(tmp_path, "c.png")
     assert run("corrupt", tmp_path, "--task", "flip:0.1", "-o", f"{tmp_path}/out/") == 6
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.corrupted.png", "c.corrupted.png"]
+
+
+def test_the_damage_of_an_image_does_not_depend_on_the_others(run: Run, tmp_path: Path) -> None:
+    for name in ("a.png", "b.png", "c.png"):
+        image(tmp_path, name)
+    words = ("corrupt", tmp_path, "--task", "flip:0.3", "--seed", 7, "-o")
+    assert run(*words, f"{tmp_path}/all/") == 0
+    whole = [levels(tmp_path / "all" / f"{name}.corrupted.png") for name in "abc"]
+    assert (whole[0] != whole[2]).any()
+    (tmp_path / "all" / "c.corrupted.png").unlink()
+    assert run(*words, f"{tmp_path}/all/", "--skip-existing") == 0
+    assert (levels(tmp_path / "all" / "c.corrupted.png") == whole[2]).all()
+    (tmp_path / "a.png").write_text("no image")
+    assert run(*words, f"{tmp_path}/rest/") == 6
+    assert (levels(tmp_path / "rest" / "c.corrupted.png") == whole[2]).all()
 
 
 def test_models_and_info(
@@ -283,6 +299,8 @@ USAGE = {
     "row36-max-pixels-zero": ["--p", "0.1", "--max-pixels", "0"],
     "row37-no-such-device": ["--p", "0.1", "--device", "cuda:9"],
     "row37-no-device": ["--p", "0.1", "--device", "quantum"],
+    "row37-no-device-in-onnxruntime": ["--p", "0.1", "--device", "cuda", "--engine", "onnx"],
+    "row36-no-engine": ["--p", "0.1", "--engine", "steam"],
     "row49-no-format": ["--p", "0.1", "-o", "out.xyz"],
     "row54-json-and-image-on-stdout": ["--p", "0.1", "-o", "-", "--json"],
 }

@@ -95,6 +95,24 @@ def test_stopping_where_training_stopped_is_said_in_these_words(
     assert facts["status"] in said.err
 
 
+def test_stopping_where_training_stopped_is_said_once_of_many(
+    run: Run, image: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "short"
+    zoo.save(folder, random_conditional(SHAPE, max_iter=1), "# short\n")
+    other = image.with_name("other.png")
+    other.write_bytes(image.read_bytes())
+    missing = image.with_name("missing.png")
+    sentence = "stopped after the 1 iterations that seer was trained with"
+    assert run("denoise", image, other, missing, "--model", folder, "--json") == 6
+    said = capsys.readouterr()
+    assert said.err.count(sentence) == 1 and f"2 of 3 images: {sentence}" in said.err.splitlines()
+    facts = [json.loads(line) for line in said.out.splitlines()]
+    assert [sentence in record.get("notes", []) for record in facts].count(True) == 2
+    assert run("denoise", image, other, "--model", folder, "--quiet", "--overwrite") == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("size", "code"),
     [("4K", 3), ("no", 2), ("0", 2), ("-1M", 2), ("9" * 400, 2), ("64M", 0), ("1.5GiB", 0)],

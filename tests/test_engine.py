@@ -15,13 +15,14 @@ from torch import Tensor
 from restore import engine as engine_module
 from restore.channels import BitFlip, Channel, Occlusion
 from restore.description import Description, Inference
-from restore.engine import Engine, starts
+from restore.engine import Engine, polarity_gain, starts
 from restore.errors import InputError, ModelError, UsageError
 from restore.fields import Fields
+from restore.marginals import Marginals, Status
 from restore.priors import ConditionalRBM
 from restore.priors.exact import exact_moments
-from restore.restoration import Restored, polarity_gain, restore_pictures
-from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution, Status
+from restore.restoration import Restored, restore_pictures
+from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution
 from restore.zoo import TrainedPrior, save
 
 SHAPE = (3, 4)
@@ -297,7 +298,7 @@ def black_and_white(values: np.ndarray) -> np.ndarray:
     return (np.rint(values * 255) > 127).astype(float)
 
 
-def only(found: tuple[list[Restored], Solution]) -> Restored:
+def only(found: tuple[list[Restored], Marginals]) -> Restored:
     (restored,), _ = found
     return restored
 

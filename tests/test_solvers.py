@@ -29,6 +29,7 @@ from restore.description import Inference
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.statistics import fixed_point
+from restore.marginals import Status
 from restore.priors import RBM, LayeredPrior
 from restore.priors.exact import binary_states, exact_moments
 from restore.solvers import (
@@ -40,7 +41,6 @@ from restore.solvers import (
     MeanField,
     SeveralStarts,
     Solution,
-    Status,
 )
 from restore.solvers.gibbs import gibbs_steps
 from restore.solvers.loop import iterate

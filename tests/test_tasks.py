@@ -113,6 +113,62 @@ def test_every_place_is_equally_likely() -> None:
     np.testing.assert_allclose(counts, 1000, atol=5 * 1000**0.5)
 
 
+# --- one picture, without torch: the same law ---
+
+
+def drawn(task: Flip | Patch, picture: np.ndarray, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A picture damaged many times: what was observed and what was hidden, (count, H, W) each."""
+    generator = np.random.default_rng(seed)
+    found = [task.damage_picture(picture, generator) for _ in range(count)]
+    nothing = np.zeros(picture.shape, dtype=bool)
+    return np.stack([seen for seen, _ in found]), np.stack([nothing if h is None else h for _, h in found])
+
+
+def test_flips_of_a_picture_have_the_law_of_those_of_a_data_set() -> None:
+    picture, count, p = np.random.default_rng(1).random(SHAPE), 4000, 0.2
+    observed, _ = drawn(Flip(p), picture, count)
+    assert Flip(p).damage_picture(picture, np.random.default_rng())[1] is None
+    changed = observed != picture
+    np.testing.assert_array_equal(observed[changed], np.broadcast_to(1 - picture, observed.shape)[changed])
+    images = torch.from_numpy(picture.flatten()).expand(count, -1)
+    other = Flip(p).damage(images, SHAPE, seeded()).observed != images
+    # Per pixel the share of flips, and for neighbours that of flips of both: 5 standard deviations.
+    for found in (changed.reshape(count, -1), other.numpy()):
+        np.testing.assert_allclose(found.mean(0), p, atol=5 * (p * (1 - p) / count) ** 0.5)
+        both = (found[:, 1:] & found[:, :-1]).mean(0)
+        np.testing.assert_allclose(both, p * p, atol=5 * (p * p * (1 - p * p) / count) ** 0.5)
+    for sure, expected in ((0.0, picture), (1.0, 1 - picture)):
+        np.testing.assert_array_equal(Flip(sure).damage_picture(picture, np.random.default_rng(0))[0], expected)
+
+
+@pytest.mark.parametrize(("size", "fill"), [(3, 0.0), (4, 0.25), (6, 1.0)])
+def test_patches_on_a_picture_have_the_law_of_those_on_a_data_set(size: int, fill: float) -> None:
+    picture, places = np.random.default_rng(1).random(SHAPE), (SHAPE[0] - size + 1) * (SHAPE[1] - size + 1)
+    count = 400 * places
+    observed, hidden = drawn(Patch(size, fill), picture, count)
+    np.testing.assert_array_equal(observed, np.where(hidden, fill, picture))
+    channel = Patch(size, fill).damage(torch.from_numpy(picture.flatten()).expand(count, -1), SHAPE, seeded()).channel
+    assert isinstance(channel, Occlusion)
+    # The same patches come up, each as often as any other: 5 standard deviations.
+    ours, times = np.unique(hidden.reshape(count, -1), axis=0, return_counts=True)
+    theirs = np.unique(channel.hidden.numpy(), axis=0)
+    np.testing.assert_array_equal(ours, theirs)
+    assert len(ours) == places
+    np.testing.assert_allclose(times, 400, atol=5 * 400**0.5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("text", ["flip:0.2", "patch:3:0.5"])
+def test_a_generator_fixes_the_damage_of_a_picture(text: str, dtype: type) -> None:
+    picture, task = np.random.default_rng(1).random(SHAPE).astype(dtype), parse_task(text)
+    before = picture.copy()
+    first, again, other = (task.damage_picture(picture, np.random.default_rng(seed))[0] for seed in (1, 1, 2))
+    assert first.dtype == dtype and first.shape == SHAPE
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    np.testing.assert_array_equal(picture, before)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
 def test_an_unknown_patch_is_told_as_half_its_coverage(size: int) -> None:
     clean = noise(10)
@@ -130,3 +186,5 @@ def test_an_unknown_patch_is_told_as_half_its_coverage(size: int) -> None:
 def test_a_patch_that_does_not_fit() -> None:
     with pytest.raises(UsageError, match="does not fit into images of 9x6"):
         Patch(7).damage(noise(1), SHAPE, seeded())
+    with pytest.raises(UsageError, match="does not fit into images of 9x6"):
+        Patch(7).damage_picture(np.zeros(SHAPE), np.random.default_rng(0))

@@ -448,6 +448,12 @@ HEADERS: dict[str, dict[str, str | None]] = {
 def test_damaged_headers(header: dict[str, str | None], folder: Path) -> None:
     rewritten(folder, **header)
     refused(folder)
+
+
+def test_44_a_task_that_nobody_knows(folder: Path) -> None:
+    rewritten(folder, family="crbm", task="blur:2")
+    with pytest.raises(ModelError, match=r"'blur:2' is no task"):
+        describe(folder)
     with pytest.raises(ModelError):
         describe(folder)
 

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import warnings
-from importlib.metadata import version
 from types import FrameType
 from typing import Annotated, TextIO
 
@@ -37,6 +36,8 @@ app.command("study", epilog=study.EXAMPLE)(study.study)
 @app.callback(invoke_without_command=True)
 def common(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
     if show:
+        from importlib.metadata import version
+
         print(f"restore {version('restore-prior')}")
         raise typer.Exit
 

@@ -7,24 +7,31 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from restore.engines import Choice, open_engine
 from restore.errors import ModelError, PartialFailure, RestoreError, UsageError, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.outputs import expand, plan
 from restore.progress import progress
+from restore.restoration import (
+    Fit,
+    PictureEngine,
+    Restored,
+    outcome,
+    restore_pictures,
+    size_mismatch,
+    stopped_as_trained,
+)
 from restore.zoo import auto, describe, find
-
-if TYPE_CHECKING:
-    from restore.engine import Engine
-    from restore.restoration import Fit, Restored
 
 Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
 Model = Annotated[str, typer.Option(help="Name or folder of a prior; auto picks one by the size of the image.")]
@@ -34,7 +41,7 @@ Output = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.")]
 SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave out inputs whose output exists.")]
-FitOption = Annotated[Literal["error", "resize"], typer.Option(help="Images of another size than the prior's.")]
+FitOption = Annotated[Fit, typer.Option(help="Images of another size than the prior's.")]
 Invert = Annotated[bool, typer.Option("--invert", help="Dark strokes on light: invert for the prior, and back.")]
 Soft = Annotated[
     bool, typer.Option("--soft", help="Write posterior probabilities as grey levels, not black and white.")
@@ -47,6 +54,7 @@ Frame = Annotated[int | None, typer.Option(help="Frame or page of files that hol
 MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per image on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
+Engine = Annotated[Choice, typer.Option(help="onnx starts at once, torch knows every device; auto picks.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")]
 MaxMemory = Annotated[
     str | None,
@@ -75,6 +83,7 @@ class Settings:
     max_pixels: int
     json: bool
     quiet: bool
+    engine: Choice
     device: str
     max_memory: str | None
 
@@ -124,6 +133,34 @@ class Failures:
             raise PartialFailure(f"{self.found} of {total} images failed; the messages above say why")
 
 
+@dataclass
+class Notes:
+    """What stderr is told about images: each note behind the image's name, but one that is true of many only once.
+
+    Attributes:
+        quiet: tell nothing.
+        many: there are several images.
+        counted: how many images a common note is true of.
+    """
+
+    quiet: bool
+    many: bool
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def tell(self, source: str, notes: Sequence[str], common: str | None) -> None:
+        """Tell the notes on an image, except that among many the common one is counted."""
+        for note in notes:
+            if self.many and note == common:
+                self.counted[note] += 1
+            elif not self.quiet:
+                print(f"{shown(source)}: {note}", file=sys.stderr)
+
+    def conclude(self, total: int) -> None:
+        """Tell the common notes, each with its count."""
+        for note, count in self.counted.items() if not self.quiet else ():
+            print(f"{count} of {total} images: {note}", file=sys.stderr)
+
+
 def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str | None = None) -> None:
     """Restore every input; see the two commands for what the options mean.
 
@@ -140,13 +177,12 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
         raise UsageError("--p is missing; give the probability that a pixel is inverted, such as --p 0.1")
     jobs = _jobs(inputs, settings, masks)
     failures = Failures(settings.json, many=len(jobs) > 1)
-    # torch loads here, after everything that can be refused without it has been.
-    from restore.engine import Engine
-
-    engines: dict[str, Engine] = {}
+    notes = Notes(settings.quiet, many=len(jobs) > 1)
+    engines: dict[str, PictureEngine] = {}
     if settings.model != "auto":
-        # A model that cannot be had fails the whole command, before an image is read.
-        engines[settings.model] = Engine.load(settings.model, settings.device, memory)
+        # A model that cannot be had fails the whole command, before an image is read; and after everything that can be
+        # refused without one, for it may be torch that loads here.
+        engines[settings.model] = open_engine(settings.model, settings.engine, settings.device, memory)
     with progress("restored", len(jobs), quiet=settings.quiet or len(jobs) == 1) as meter:
         for first in range(0, len(jobs), CHUNK):
             loaded = []
@@ -158,12 +194,13 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
                 with failures.of(item.job.source):
                     name = auto(item.picture.levels.shape) if settings.model == "auto" else settings.model
                     if name not in engines:
-                        engines[name] = Engine.load(name, settings.device, memory)
+                        engines[name] = open_engine(name, settings.engine, settings.device, memory)
                     _check_size(item, engines[name], settings)
                     by_model.setdefault(name, []).append(item)
             for name, items in by_model.items():
-                _restore(items, engines[name], settings, p, failures)
+                _restore(items, engines[name], settings, p, failures, notes)
             meter(min(first + CHUNK, len(jobs)))
+    notes.conclude(len(jobs))
     failures.verdict(len(jobs))
 
 
@@ -238,18 +275,21 @@ def _read(job: Job, settings: Settings) -> Loaded:
     return Loaded(job, picture, mask)
 
 
-def _check_size(item: Loaded, engine: Engine, settings: Settings) -> None:
-    from restore.restoration import size_mismatch
-
-    about = engine.trained.description
+def _check_size(item: Loaded, engine: PictureEngine, settings: Settings) -> None:
+    about = engine.description
     shape = item.picture.levels.shape
     if settings.fit == "error" and shape != about.image_shape:
         raise ModelError(f"{shown(item.job.source)}: {size_mismatch(shape, about.image_shape, about.name)}")
 
 
-def _restore(items: Sequence[Loaded], engine: Engine, settings: Settings, p: float | None, failures: Failures) -> None:
-    from restore.restoration import restore_pictures
-
+def _restore(
+    items: Sequence[Loaded],
+    engine: PictureEngine,
+    settings: Settings,
+    p: float | None,
+    failures: Failures,
+    notes: Notes,
+) -> None:
     started = time.perf_counter()
     restored, _ = restore_pictures(
         engine,
@@ -263,7 +303,11 @@ def _restore(items: Sequence[Loaded], engine: Engine, settings: Settings, p: flo
     for item, result in zip(items, restored, strict=True):
         with failures.of(item.job.source):
             _write(item, result, settings)
-            _report(item, result, engine, settings, p, seconds)
+            said = (*item.picture.notes, *(item.mask.notes if item.mask else ()), *result.notes)
+            as_trained = stopped_as_trained(result.status, engine.description)
+            notes.tell(item.job.source, said, outcome(result.status, engine.description) if as_trained else None)
+            if settings.json:
+                print_json(_record(item, result, engine, p, seconds, said))
 
 
 def _write(item: Loaded, result: Restored, settings: Settings) -> None:
@@ -282,32 +326,25 @@ def _write(item: Loaded, result: Restored, settings: Settings) -> None:
         write_atomically(job.target, content)
 
 
-def _report(
-    item: Loaded, result: Restored, engine: Engine, settings: Settings, p: float | None, seconds: float
-) -> None:
-    from restore.restoration import outcome
-
-    about = engine.trained.description
-    notes = (*item.picture.notes, *(item.mask.notes if item.mask else ()), *result.notes)
-    if not settings.quiet:
-        for note in notes:
-            print(f"{shown(item.job.source)}: {note}", file=sys.stderr)
-    if settings.json:
-        print_json(
-            {
-                "input": shown(item.job.source),
-                "output": shown(item.job.target),
-                "model": about.name,
-                "channel": {"p": p, "mask": None if item.job.mask is None else shown(str(item.job.mask))},
-                "learnt": about.task or None,
-                "iterations": result.iterations,
-                "converged": result.status == 0,
-                "status": outcome(result.status, about),
-                "residual": result.residual,
-                "seconds": seconds,
-                "notes": list(notes),
-            }
-        )
+def _record(
+    item: Loaded, result: Restored, engine: PictureEngine, p: float | None, seconds: float, notes: Sequence[str]
+) -> dict[str, Any]:
+    """What --json tells of a restored image."""
+    about = engine.description
+    return {
+        "input": shown(item.job.source),
+        "output": shown(item.job.target),
+        "model": about.name,
+        "engine": engine.name,
+        "channel": {"p": p, "mask": None if item.job.mask is None else shown(str(item.job.mask))},
+        "learnt": about.task or None,
+        "iterations": result.iterations,
+        "converged": result.status == 0,
+        "status": outcome(result.status, about),
+        "residual": result.residual,
+        "seconds": seconds,
+        "notes": list(notes),
+    }
 
 
 def print_json(record: dict[str, Any]) -> None:

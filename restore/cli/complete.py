@@ -34,6 +34,7 @@ def complete(
     max_pixels: batch.MaxPixels = DEFAULT_MAX_PIXELS,
     json: batch.Json = False,
     quiet: batch.Quiet = False,
+    engine: batch.Engine = "auto",
     device: batch.Device = "auto",
     max_memory: batch.MaxMemory = None,
 ) -> None:
@@ -53,6 +54,7 @@ def complete(
         max_pixels,
         json,
         quiet,
+        engine,
         device,
         max_memory,
     )

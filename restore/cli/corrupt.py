@@ -28,13 +28,14 @@ def corrupt(
     max_pixels: batch.MaxPixels = DEFAULT_MAX_PIXELS,
     json: batch.Json = False,
 ) -> None:
-    """Damage images: flip pixels at random or paint over a patch."""
+    """Damage images: flip pixels at random or paint over a patch.
+
+    The damage of an image follows from the seed and its place among the inputs, whatever becomes of the others.
+    """
     from pathlib import Path
 
     import numpy as np
-    import torch
 
-    from restore.channels import Occlusion
     from restore.errors import UsageError, shown
     from restore.files import write_atomically
     from restore.images import Picture, check_format, encode, format_of, read_picture
@@ -53,19 +54,16 @@ def corrupt(
         masks = dict(plan(left, mask_output, suffix="corrupted", overwrite=overwrite, skip_existing=False))
         if set(masks.values()) & {target for _, target in pairs}:
             raise UsageError("the masks would replace the images; choose another --mask-output")
-    generator = torch.Generator().manual_seed(seed)
+    seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
     failures = batch.Failures(json, many=len(pairs) > 1)
 
     def damaged(source: Path, target: Path) -> None:
         picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
         check_format(picture, format_of(target), name=str(target))
-        shape = picture.levels.shape
-        clean = torch.from_numpy(picture.pixels.reshape(1, -1))
-        observed, channel = damage.damage(clean, (shape[0], shape[1]), generator)
-        content = encode(picture, observed.reshape(shape).numpy(), format=format_of(target), name=str(target))
-        if source in masks and isinstance(channel, Occlusion):
-            hidden = channel.hidden.reshape(shape).numpy()
-            black = Picture(np.zeros(shape, np.uint8))
+        observed, hidden = damage.damage_picture(picture.pixels, np.random.default_rng(seeds[source]))
+        content = encode(picture, observed, format=format_of(target), name=str(target))
+        if source in masks and hidden is not None:
+            black = Picture(np.zeros(hidden.shape, np.uint8))
             write_atomically(
                 masks[source],
                 encode(black, hidden.astype(float), format=format_of(masks[source]), name=str(masks[source])),

@@ -32,6 +32,7 @@ def denoise(
     max_pixels: batch.MaxPixels = DEFAULT_MAX_PIXELS,
     json: batch.Json = False,
     quiet: batch.Quiet = False,
+    engine: batch.Engine = "auto",
     device: batch.Device = "auto",
     max_memory: batch.MaxMemory = None,
 ) -> None:
@@ -51,6 +52,7 @@ def denoise(
         max_pixels,
         json,
         quiet,
+        engine,
         device,
         max_memory,
     )

@@ -21,7 +21,7 @@ from restore.engine import Engine
 from restore.errors import InputError, shown
 from restore.evaluation.evaluate import Report, evaluate, task_of
 from restore.evaluation.markdown import plus_minus, table
-from restore.solvers import Status
+from restore.marginals import Status
 
 METHODS = {
     "lr": "LR",

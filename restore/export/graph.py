@@ -19,11 +19,11 @@ from torch import Tensor
 
 from restore.channels import BitFlip, Occlusion
 from restore.description import Description
-from restore.engine import solve
-from restore.restoration import polarity_gain
+from restore.engine import polarity_gain, solve
 from restore.export.contract import OBSERVED, Facts
 from restore.fields import Fields
-from restore.solvers import Solution, Status, solver_of
+from restore.marginals import Status
+from restore.solvers import Solution, solver_of
 from restore.zoo import assembled
 
 # What ONNX Runtime reads from version 1.20 on.
@@ -74,7 +74,8 @@ class Told(Graph):
         channel = BitFlip(p) + Occlusion(mask)
         valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
         found = self.answer(channel.evidence(ink).linear, valid, max_iter, tol, damping)
-        return (*found, polarity_gain(ink.flatten(1), (ink.isnan() | mask).flatten(1), self.stored()["pixel_means"]))
+        hidden = mask.expand_as(ink).flatten(1)
+        return (*found, polarity_gain(ink.flatten(1), hidden, self.stored()["pixel_means"]))
 
 
 class Learnt(Graph):
@@ -83,8 +84,7 @@ class Learnt(Graph):
     def forward(self, image: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
         ink = _ink(image, self.about)
         found = self.answer(ink, torch.isfinite(image).all(-1).all(-1), max_iter, tol, damping)
-        nothing = torch.zeros_like(ink, dtype=torch.bool).flatten(1)
-        return (*found, polarity_gain(ink.flatten(1), nothing, self.stored()["pixel_means"]))
+        return (*found, polarity_gain(ink.flatten(1), None, self.stored()["pixel_means"]))
 
 
 class Raw(Graph):

@@ -15,8 +15,9 @@ from torch import Tensor
 from restore.description import Inference
 from restore.errors import UsageError
 from restore.learning.contract import LearnerState
+from restore.marginals import Status
 from restore.priors import ConditionalRBM
-from restore.solvers import BeliefPropagation, LayeredMap, Solution, Status, solver_of
+from restore.solvers import BeliefPropagation, LayeredMap, Solution, solver_of
 
 # The monitor that training watches for a solver that no longer converges.
 CONVERGED = "converged"

@@ -8,7 +8,7 @@ from restore.solvers.belief_propagation import BeliefPropagation
 from restore.solvers.gibbs import Gibbs
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.mean_field import MeanField
-from restore.solvers.solution import Solution, Status
+from restore.solvers.solution import Solution
 from restore.solvers.starts import SeveralStarts
 from restore.solvers.tap import TAP
 
@@ -21,7 +21,6 @@ __all__ = [
     "MeanField",
     "SeveralStarts",
     "Solution",
-    "Status",
     "solver_of",
 ]
 

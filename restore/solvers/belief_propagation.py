@@ -25,10 +25,11 @@ import torch
 from torch import Tensor
 
 from restore.errors import InputError, UsageError
+from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import bp_kernel
 from restore.solvers.loop import State, check_settings, damped, iterate
-from restore.solvers.solution import Solution, Status, concatenate
+from restore.solvers.solution import Solution, concatenate
 from restore.tracing import tracing
 from restore.units import Bernoulli, Units, log_one_plus_exp
 

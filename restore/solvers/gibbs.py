@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
+from restore.marginals import Status
 from restore.priors import RBM
-from restore.solvers.solution import Solution, Status
+from restore.solvers.solution import Solution
 
 
 def gibbs_steps(machine: RBM, visible: Tensor, steps: int, generator: torch.Generator | None = None) -> Tensor:

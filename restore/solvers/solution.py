@@ -4,29 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 import torch
 from torch import Tensor
-
-
-class Status(IntEnum):
-    """How the iteration of one image ended; `sentence` is what users are shown."""
-
-    CONVERGED = 0
-    MAX_ITER = 1
-    DIVERGED = 2
-
-    @property
-    def sentence(self) -> str:
-        return _SENTENCES[self]
-
-
-_SENTENCES = {
-    Status.CONVERGED: "the solver converged",
-    Status.MAX_ITER: "the solver stopped at its iteration limit before it converged; compare with another model",
-    Status.DIVERGED: "the solver diverged (a value became infinite or NaN); choose another model",
-}
 
 
 @dataclass(frozen=True)
@@ -39,7 +19,7 @@ class Solution:
         log_partition: the method's estimate of log Z per image (batch,); minus the free energy.
         iterations: iterations spent per image (batch,), int64.
         residual: largest change of a mean in the last iteration, per image (batch,).
-        status: a `Status` value per image (batch,), int64.
+        status: a `restore.marginals.Status` value per image (batch,), int64.
         pairs: E[x_0 x_1^T] averaged over the batch, (units of layer 0, units of layer 1); None where it was not asked.
     """
 

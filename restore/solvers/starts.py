@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from restore.marginals import Status
 from restore.priors import LayeredPrior
 from restore.solvers.layered_map import LayeredMap
-from restore.solvers.solution import Solution, Status
+from restore.solvers.solution import Solution
 
 # Two solutions are the same when no visible mean differs by more than this; well above any sensible tolerance of a
 # solver, well below what tells two images apart.

@@ -1,0 +1,83 @@
+"""Choosing what restores with a prior: onnxruntime, which starts at once, or torch, which knows every device."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from restore.errors import ModelError, UsageError, shown
+from restore.zoo import GRAPH, find
+
+if TYPE_CHECKING:
+    from restore.restoration import PictureEngine
+
+Choice = Literal["auto", "onnx", "torch"]
+
+
+def open_engine(
+    model: str, engine: Choice = "auto", device: str = "auto", max_memory: int | None = None
+) -> PictureEngine:
+    """Load a prior into an engine.
+
+    Args:
+        model: name or path of a prior; see `restore.zoo.find`.
+        engine: "onnx" for the prior's exported graph in onnxruntime, on the CPU; "torch"; or "auto": the graph where
+            there is one, onnxruntime is installed, and nothing is asked for that takes torch, else torch. It takes
+            torch too where the caller has loaded it already and has a CUDA device.
+        device: "auto", "cpu" or "cuda[:N]"; anything but the CPU takes torch.
+        max_memory: bytes that messages of belief propagation may take; a limit takes torch.
+
+    Raises:
+        UsageError: if there is no such engine or device, if `max_memory` is no number of bytes, if onnxruntime is asked
+            for what takes torch, or if the library that is needed is not installed.
+        ModelError: if there is no such prior, its file is damaged, or it has no graph and torch is not wanted.
+    """
+    if engine not in get_args(Choice):
+        raise UsageError(f"engine must be one of {', '.join(get_args(Choice))}, not {shown(str(engine))}")
+    if max_memory is not None and (not isinstance(max_memory, int) or max_memory < 1):
+        raise UsageError(f"max_memory is a number of bytes, such as {2**31}, not {max_memory!r}")
+    beyond = _beyond_onnx(device, max_memory)
+    if engine == "onnx" and beyond:
+        raise UsageError(f"{beyond}: onnxruntime computes on the CPU without it; leave it away, or give --engine torch")
+    folder = find(model)
+    if engine == "onnx":
+        _require_graph(folder)
+    if engine == "onnx" or (engine == "auto" and not beyond and _has_graph(folder) and not _cuda_at_hand(device)):
+        from restore.export.runtime import OnnxEngine  # type: ignore[import-not-found]
+
+        return OnnxEngine.load(folder)
+    if not _installed("torch"):
+        raise UsageError(f"{beyond or shown(model)}: needs torch; pip install 'restore-prior[torch]'")
+    from restore.engine import Engine
+
+    return Engine.load(model, device, max_memory)
+
+
+def _beyond_onnx(device: str, max_memory: int | None) -> str:
+    """The option that asks for what takes torch; empty if there is none."""
+    if device not in ("auto", "cpu"):
+        return f"--device {shown(device)}"
+    return "--max-memory" if max_memory is not None else ""
+
+
+def _has_graph(folder: Path) -> bool:
+    return (folder / GRAPH).is_file() and _installed("onnxruntime")
+
+
+def _require_graph(folder: Path) -> None:
+    if not (folder / GRAPH).is_file():
+        raise ModelError(f"{shown(folder)}: has no {GRAPH} for onnxruntime; give --engine torch")
+    if not _installed("onnxruntime"):
+        raise UsageError("--engine onnx: needs onnxruntime; pip install onnxruntime, or give --engine torch")
+
+
+def _cuda_at_hand(device: str) -> bool:
+    """Whether torch is loaded, so that it costs no time any more, and would compute on CUDA."""
+    torch = sys.modules.get("torch")
+    return device == "auto" and torch is not None and bool(torch.cuda.is_available())
+
+
+def _installed(library: str) -> bool:
+    return find_spec(library) is not None

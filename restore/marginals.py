@@ -1,0 +1,48 @@
+"""What restoring a batch of images yields, in numpy alone: whoever reads it needs nothing of the engine behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+
+class Status(IntEnum):
+    """How the iteration of one image ended; `sentence` is what users are shown."""
+
+    CONVERGED = 0
+    MAX_ITER = 1
+    DIVERGED = 2
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.CONVERGED: "the solver converged",
+    Status.MAX_ITER: "the solver stopped at its iteration limit before it converged; compare with another model",
+    Status.DIVERGED: "the solver diverged (a value became infinite or NaN); choose another model",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Posterior marginals of N images at the prior's size.
+
+    Attributes:
+        means: probability that a unit is 1, per layer (N, units); layer 0 is the pixels, row by row.
+        variances: variance of every unit, per layer (N, units).
+        log_partition: the method's estimate of log Z of the prior under the evidence, (N,), float64.
+        iterations: iterations spent, (N,), int64.
+        residual: largest change of a mean in the last iteration, (N,).
+        status: a `Status` value per image, (N,), int64.
+    """
+
+    means: tuple[np.ndarray, ...]
+    variances: tuple[np.ndarray, ...]
+    log_partition: np.ndarray
+    iterations: np.ndarray
+    residual: np.ndarray
+    status: np.ndarray
