@@ -86,7 +86,7 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None,
     """Load a prior by its name or the path of its folder.
 
     Args:
-        model: see `list_models` for the names.
+        model: see `list_models` for the names; or a file of `restore export`.
         device: "auto", "cpu" or "cuda[:N]".
         max_memory: bytes that messages of belief propagation may take, by default 2 GiB; larger batches are solved in
             parts.

@@ -140,7 +140,6 @@ class Engine:
         return concatenate(done)
 
 
-
 def solve(trained: TrainedPrior, solver: LayeredMap | BeliefPropagation, evidence: Fields) -> Solution:
     """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts."""
     settings = trained.description.inference

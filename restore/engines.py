@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from restore.errors import ModelError, UsageError, shown
-from restore.zoo import GRAPH, find
+from restore.zoo import GRAPH, describe, find
 
 if TYPE_CHECKING:
     from restore.restoration import PictureEngine
@@ -16,23 +16,34 @@ if TYPE_CHECKING:
 Choice = Literal["auto", "onnx", "torch"]
 
 
+# So many images of belief propagation take longer in the graph than torch takes to load and to solve them in its fused
+# kernel; means of fields and variances (TAP, mean field) are as fast in the graph.
+MANY = 64
+
+
 def open_engine(
-    model: str, engine: Choice = "auto", device: str = "auto", max_memory: int | None = None
+    model: str,
+    engine: Choice = "auto",
+    device: str = "auto",
+    max_memory: int | None = None,
+    images: int = 1,
 ) -> PictureEngine:
     """Load a prior into an engine.
 
     Args:
-        model: name or path of a prior; see `restore.zoo.find`.
+        model: name or path of a prior, or a file of `restore export`; see `restore.zoo.find`.
         engine: "onnx" for the prior's exported graph in onnxruntime, on the CPU; "torch"; or "auto": the graph where
             there is one, onnxruntime is installed, and nothing is asked for that takes torch, else torch. It takes
             torch too where the caller has loaded it already and has a CUDA device.
         device: "auto", "cpu" or "cuda[:N]"; anything but the CPU takes torch.
         max_memory: bytes that messages of belief propagation may take; a limit takes torch.
+        images: how many there are to restore, as far as is known.
 
     Raises:
         UsageError: if there is no such engine or device, if `max_memory` is no number of bytes, if onnxruntime is asked
             for what takes torch, or if the library that is needed is not installed.
-        ModelError: if there is no such prior, its file is damaged, or it has no graph and torch is not wanted.
+        ModelError: if there is no such prior, its file is damaged, or it has no graph and torch is not wanted,
+            or it is nothing but a graph and torch is.
     """
     if engine not in get_args(Choice):
         raise UsageError(f"engine must be one of {', '.join(get_args(Choice))}, not {shown(str(engine))}")
@@ -41,13 +52,15 @@ def open_engine(
     beyond = _beyond_onnx(device, max_memory)
     if engine == "onnx" and beyond:
         raise UsageError(f"{beyond}: onnxruntime computes on the CPU without it; leave it away, or give --engine torch")
-    folder = find(model)
-    if engine == "onnx":
-        _require_graph(folder)
-    if engine == "onnx" or (engine == "auto" and not beyond and _has_graph(folder) and not _cuda_at_hand(device)):
-        from restore.export.runtime import OnnxEngine  # type: ignore[import-not-found]
+    place = find(model)
+    alone = not place.is_dir()
+    if alone and (engine == "torch" or beyond):
+        raise ModelError(f"{shown(place)}: is a graph for onnxruntime alone; for torch name the prior it was made from")
+    if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, images)):
+        _require_onnx(place)
+        from restore.export.runtime import OnnxEngine
 
-        return OnnxEngine.load(folder)
+        return OnnxEngine.load(place)
     if not _installed("torch"):
         raise UsageError(f"{beyond or shown(model)}: needs torch; pip install 'restore-prior[torch]'")
     from restore.engine import Engine
@@ -62,13 +75,21 @@ def _beyond_onnx(device: str, max_memory: int | None) -> str:
     return "--max-memory" if max_memory is not None else ""
 
 
-def _has_graph(folder: Path) -> bool:
-    return (folder / GRAPH).is_file() and _installed("onnxruntime")
+def _graph_is_best(folder: Path, device: str, images: int) -> bool:
+    if not (folder / GRAPH).is_file() or not _installed("onnxruntime"):
+        return False
+    if not _installed("torch"):
+        return True
+    many = images >= MANY and describe(folder).inference.solver.endswith("_product")
+    return not many and not _cuda_at_hand(device)
 
 
-def _require_graph(folder: Path) -> None:
-    if not (folder / GRAPH).is_file():
-        raise ModelError(f"{shown(folder)}: has no {GRAPH} for onnxruntime; give --engine torch")
+def _require_onnx(place: Path) -> None:
+    if place.is_dir() and not (place / GRAPH).is_file():
+        raise ModelError(
+            f"{shown(place)}: has no {GRAPH} for onnxruntime; make it with `restore export --beside`, "
+            "or give --engine torch"
+        )
     if not _installed("onnxruntime"):
         raise UsageError("--engine onnx: needs onnxruntime; pip install onnxruntime, or give --engine torch")
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 WEIGHTS = "weights.safetensors"
 GRAPH = "solver.onnx"
 CARD = "card.md"
-GRAPH = "solver.onnx"
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def folders() -> Iterator[Path]:
 
 
 def find(name_or_path: str) -> Path:
-    """The folder of a prior given its name, its folder, or its weights file.
+    """The folder of a prior given its name, its folder, or its weights file; a file of `restore export` is itself.
 
     Raises:
         ModelError: if there is none; the message has the names that come near.
@@ -83,7 +82,7 @@ def find(name_or_path: str) -> Path:
     with contextlib.suppress(OSError, ValueError):
         if path.name == WEIGHTS and path.is_file():
             return path.parent
-        if (path / WEIGHTS).is_file():
+        if (path / WEIGHTS).is_file() or (path.suffix == Path(GRAPH).suffix and path.is_file()):
             return path
     near = difflib.get_close_matches(name_or_path, known, 3, 0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else "`restore models` lists them"

@@ -27,12 +27,13 @@ ROOMS: dict[str, str] = {
     "devices": "errors",
     "marginals": "",
     "fields": "",
+    "tracing": "",
     "units": "errors fields",
-    "channels": "errors fields",
+    "channels": "errors fields tracing",
     "tasks": "errors channels",
     "description": "errors tasks",
-    "priors": "errors fields units",
-    "solvers": "errors description marginals fields units priors",
+    "priors": "errors fields tracing units",
+    "solvers": "errors description marginals fields tracing units priors",
     "zoo": "errors files description priors",
     "learning": "errors files progress description marginals fields units priors solvers channels tasks zoo",
     "images": "errors",
@@ -41,13 +42,14 @@ ROOMS: dict[str, str] = {
     "data": "errors files images outputs",
     "restoration": "errors description marginals images",
     "engine": "errors description devices marginals fields units priors solvers channels zoo",
-    "export": "",
+    "export": "errors description marginals fields solvers channels zoo engine",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors description marginals channels solvers tasks engine",
     "api": "errors devices marginals zoo learning images kinds data restoration engine engines",
     "__init__": "errors api",
     "cli": (
-        "errors files progress devices tasks zoo learning images outputs data restoration engine engines evaluation"
+        "errors files progress devices tasks zoo learning images outputs data restoration engine export engines "
+        "evaluation"
     ),
 }
 

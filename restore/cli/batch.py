@@ -172,7 +172,9 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
     memory = memory_size(settings.max_memory)
     if settings.model != "auto":
         # The header alone says whether the prior wants to be told of the damage.
-        describe(find(settings.model)).check_told(p is not None or masks is not None)
+        place = find(settings.model)
+        if place.is_dir():
+            describe(place).check_told(p is not None or masks is not None)
     elif p is None and masks is None:
         raise UsageError("--p is missing; give the probability that a pixel is inverted, such as --p 0.1")
     jobs = _jobs(inputs, settings, masks)
@@ -182,7 +184,7 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
     if settings.model != "auto":
         # A model that cannot be had fails the whole command, before an image is read; and after everything that can be
         # refused without one, for it may be torch that loads here.
-        engines[settings.model] = open_engine(settings.model, settings.engine, settings.device, memory)
+        engines[settings.model] = _engine(settings.model, settings, memory, len(jobs))
     with progress("restored", len(jobs), quiet=settings.quiet or len(jobs) == 1) as meter:
         for first in range(0, len(jobs), CHUNK):
             loaded = []
@@ -194,7 +196,7 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
                 with failures.of(item.job.source):
                     name = auto(item.picture.levels.shape) if settings.model == "auto" else settings.model
                     if name not in engines:
-                        engines[name] = open_engine(name, settings.engine, settings.device, memory)
+                        engines[name] = _engine(name, settings, memory, len(jobs))
                     _check_size(item, engines[name], settings)
                     by_model.setdefault(name, []).append(item)
             for name, items in by_model.items():
@@ -202,6 +204,10 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
             meter(min(first + CHUNK, len(jobs)))
     notes.conclude(len(jobs))
     failures.verdict(len(jobs))
+
+
+def _engine(model: str, settings: Settings, memory: int | None, images: int) -> PictureEngine:
+    return open_engine(model, settings.engine, settings.device, memory, images)
 
 
 def _jobs(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[Job]:

@@ -53,6 +53,11 @@ def info(
     from restore import zoo
 
     folder = zoo.find(model)
+    if not folder.is_dir():
+        from restore.export.runtime import OnnxEngine
+
+        print(json_module.dumps(OnnxEngine.load(folder).facts.to_metadata()))
+        return
     about = zoo.describe(folder)
     card = folder / zoo.CARD
     if json:

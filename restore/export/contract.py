@@ -5,7 +5,6 @@ The inputs and outputs themselves are described in docs/onnx.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

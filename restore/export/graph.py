@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import onnx
 import torch
@@ -57,7 +58,8 @@ class Graph(torch.nn.Module):
         self, evidence: Tensor, valid: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
         """The outputs for evidence (images, H, W); images that are not valid (images,) get an answer that says so."""
-        settings = {"max_iter": max_iter, "tol": tol, "damping": damping}
+        # Tensors in place of the numbers that they are outside of graphs.
+        settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "damping": damping}
         solver = replace(solver_of(self.about.inference), **settings)
         solution = solve(assembled(self.about, self.stored()), solver, Fields(evidence.flatten(1)))
         valid = valid & (max_iter >= 1) & (damping >= 0) & (damping < 1)
@@ -74,7 +76,8 @@ class Told(Graph):
         channel = BitFlip(p) + Occlusion(mask)
         valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
         found = self.answer(channel.evidence(ink).linear, valid, max_iter, tol, damping)
-        hidden = mask.expand_as(ink).flatten(1)
+        # A sum with the image gives the mask its size, whatever sizes are 1; to expand it is dropped as needless.
+        hidden = (mask + 0 * ink).flatten(1) > 0
         return (*found, polarity_gain(ink.flatten(1), hidden, self.stored()["pixel_means"]))
 
 
@@ -132,16 +135,18 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
     graph = GRAPHS[facts.channel](facts.about, stored).eval()
     # A number of images that no other size is equal to.
     image = torch.zeros(3, *facts.about.image_shape)
-    examples = {"image": image, "field": image, "p": torch.full_like(image, 0.1), "mask": image > 0}
+    # What is broadcast has sizes of 1 here, so that no size of the graph is read off it.
+    examples = {"image": image, "field": image, "p": torch.full((1, 1, 1), 0.1), "mask": torch.zeros(1, 1, 1) > 0}
     observed = OBSERVED[facts.channel]
     settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
-    many = {0: torch.export.Dim("images", min=1)}
+    images = torch.export.Dim("images", min=1)
+    sizes = tuple({0: images} if examples[name] is image else None for name in observed)
     with _quiet():
         program = torch.onnx.export(
             graph,
             (*(examples[name] for name in observed), *settings),
             dynamo=True,
-            dynamic_shapes=(*(many for _ in observed), *(None for _ in settings)),
+            dynamic_shapes=(*sizes, *(None for _ in settings)),
             input_names=facts.inputs,
             output_names=facts.outputs,
             opset_version=OPSET,
@@ -150,6 +155,7 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
             verbose=False,
         )
         # Folding of anything large would store what follows from the weights beside the weights.
+        assert program is not None  # with a file name it would be
         return optimize(program.model_proto, input_size_limit=FOLDED, output_size_limit=FOLDED)
 
 

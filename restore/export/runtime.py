@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from restore.description import Description
 from restore.errors import ModelError, shown
 from restore.export.contract import OBSERVED, Facts
 from restore.marginals import Marginals, Status
-from restore.zoo import GRAPH, WEIGHTS, describe
+from restore.zoo import GRAPH, WEIGHTS
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -43,10 +44,98 @@ class OnnxEngine:
         options.log_severity_level = FATAL_ONLY
         try:
             session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        except Exception as fault:  # onnxruntime's exceptions have no common base
-            raise ModelError(f"{shown(path)}: {_reason(fault)}; get the file again, or export it again") from fault
+        except Exception as fault:  # onnxruntime's exceptions have no base of their own
+            reason = " ".join(str(fault).split())
+            raise ModelError(f"{shown(path)}: is no graph that can be run ({reason}); get the file again") from fault
         facts = Facts.from_metadata(session.get_modelmeta().custom_metadata_map, shown(path))
         _check_interface(session, facts, shown(path))
-        if place.is_dir():
-            _check_weights(place, facts)
+        if place.is_dir() and hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest() != facts.weights:
+            raise ModelError(
+                f"{shown(path)}: was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
+                f"with `restore export {shown(place)} --beside --overwrite`"
+            )
         return cls(facts, session)
+
+    @property
+    def name(self) -> str:
+        """As in `restore.restoration.PictureEngine`."""
+        return "onnx"
+
+    @property
+    def description(self) -> Description:
+        """The prior's."""
+        return self.facts.about
+
+    @property
+    def light_ground(self) -> bool:
+        """As in `restore.restoration.PictureEngine`."""
+        return self.facts.light_ground
+
+    def marginals(
+        self, grey: np.ndarray, p: float | np.ndarray | None, hidden: np.ndarray | None
+    ) -> tuple[Marginals, np.ndarray]:
+        """As in `restore.restoration.PictureEngine`."""
+        ink = (grey > self.description.threshold / 255).astype(np.float32)
+        # Where one value serves all, sizes of 1 do.
+        told = {
+            "p": np.atleast_3d(np.float32(0 if p is None else p)).transpose(2, 0, 1),
+            "mask": np.zeros((1, 1, 1), bool) if hidden is None else hidden,
+        }
+        parts = []
+        for first in range(0, len(ink), self.facts.at_once):
+            rows = slice(first, first + self.facts.at_once)
+            parts.append(self.run({"image": ink[rows], "p": told["p"], "mask": told["mask"][rows]}))
+        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return _marginals(found, self.description.layers), found["inversion"]
+
+    def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs of the graph by name, for what it is told of by name, with the prior's own settings."""
+        settings = self.description.inference
+        feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
+        feed["max_iter"] = np.array(settings.max_iter, np.int64)
+        feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
+        return dict(zip(self.facts.outputs, self.session.run(list(self.facts.outputs), feed), strict=True))
+
+
+def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
+    """The outputs of a graph as engines return them: what diverged is NaN, so that nobody takes it for an answer."""
+    diverged = np.isinf(found["residual"])
+    stopped = np.where(diverged, Status.DIVERGED, Status.MAX_ITER)
+
+    def per_layer(kind: str) -> tuple[np.ndarray, ...]:
+        values = [found[kind].reshape(len(diverged), -1), *(found[f"{kind}.{layer}"] for layer in range(1, layers))]
+        return tuple(np.where(diverged[:, None], np.float32(np.nan), value) for value in values)
+
+    return Marginals(
+        per_layer("means"),
+        per_layer("variances"),
+        np.where(diverged, np.nan, found["log_partition"]),
+        found["iterations"],
+        found["residual"],
+        np.where(found["converged"], Status.CONVERGED, stopped).astype(np.int64),
+    )
+
+
+# Types and ranks of the inputs, in onnxruntime's words.
+INPUTS = {
+    "image": ("tensor(float)", 3),
+    "field": ("tensor(float)", 3),
+    "p": ("tensor(float)", 3),
+    "mask": ("tensor(bool)", 3),
+    "max_iter": ("tensor(int64)", 0),
+    "tol": ("tensor(float)", 0),
+    "damping": ("tensor(float)", 0),
+}
+
+
+def _check_interface(session: InferenceSession, facts: Facts, where: str) -> None:
+    """Refuse a graph whose inputs or outputs are not what its metadata promise."""
+    inputs = {node.name: (node.type, len(node.shape)) for node in session.get_inputs()}
+    outputs = {node.name: tuple(node.shape[1:]) for node in session.get_outputs()}
+    wrong = {name for name in facts.inputs if inputs.get(name) != INPUTS[name]} | (inputs.keys() - set(facts.inputs))
+    wrong |= set(facts.outputs) ^ outputs.keys()
+    wrong |= {name for name in ("restored", "means", "variances") if outputs.get(name) != facts.about.image_shape}
+    if wrong:
+        raise ModelError(f"{where}: inputs or outputs missing, extra or of wrong shape: {', '.join(sorted(wrong))}")
+    if facts.channel == "field":
+        raise ModelError(f"{where}: was exported with --no-channel and takes no images; export it without")

@@ -1,0 +1,51 @@
+"""`restore export`: a prior with its solver as one ONNX file, to be run by others than us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from restore.cli import batch
+
+EXAMPLE = "Example:  restore export tap-mnist -o tap-mnist.onnx"
+
+
+def export(
+    model: Annotated[str, typer.Argument(help="Name or folder of a prior.")],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="File to write [NAME.onnx].")
+    ] = None,
+    float16: Annotated[bool, typer.Option("--float16", help="Store matrices in half precision.")] = False,
+    no_channel: Annotated[
+        bool,
+        typer.Option("--no-channel", help="Take the log-odds of every pixel in place of an image, --p and a mask."),
+    ] = False,
+    beside: Annotated[
+        bool,
+        typer.Option("--beside", help="Write solver.onnx into the prior's folder, its tensors left in the weights."),
+    ] = False,
+    overwrite: batch.Overwrite = False,
+) -> None:
+    """Write a prior and its solver into an ONNX file, for onnxruntime in any language; docs/onnx.md describes it."""
+    from restore import zoo
+    from restore.errors import ModelError, OutputError, UsageError, shown
+    from restore.files import write_atomically
+
+    folder = zoo.find(model)
+    if not folder.is_dir():
+        raise ModelError(f"{shown(folder)}: is exported already; name the prior it was made from")
+    if beside and (output is not None or float16 or no_channel):
+        raise UsageError("--beside writes the whole prior into its folder; leave -o, --float16 and --no-channel away")
+    target = folder / zoo.GRAPH if beside else Path(output or f"{folder.name}.onnx")
+    if target.is_dir():
+        raise OutputError(f"{shown(target)}: is a folder; name a file")
+    if target.exists() and not overwrite:
+        raise OutputError(f"{shown(target)}: exists already; give --overwrite or another -o")
+    try:
+        from restore.export.packing import beside_weights, standalone
+    except ModuleNotFoundError as missing:
+        raise UsageError(f"export needs {missing.name}; pip install 'restore-prior[torch]'") from missing
+    content = beside_weights(folder) if beside else standalone(folder, float16=float16, field=no_channel)
+    write_atomically(target, content)
