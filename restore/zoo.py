@@ -35,7 +35,7 @@ class TrainedPrior:
         description: its header.
         machine: the binary RBM, or conditional RBM.
         pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
-        modes: some of the prior's own modes, binary, (modes, D).
+        modes: some of the prior's own modes, packed (`restore.priors.bits`), (modes, bytes).
     """
 
     description: Description
@@ -159,17 +159,13 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
 
 def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
     """The prior made of the tensors of a weights file, in single precision."""
-    import torch
 
     from restore.priors import RBM, ConditionalRBM
 
     values = {name: value.float() for name, value in stored.items() if name != "modes"}
     rbm = RBM.binary(values["weights.0"], values["units.0.bias"], values["units.1.bias"])
     machine = ConditionalRBM(rbm, values["inputs.0"], values["inputs.1"]) if description.conditional else rbm
-    # Eight pixels to a byte, the first one in the highest bit.
-    places = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], dtype=torch.uint8)
-    bits = (stored["modes"][:, :, None] & places) != 0
-    return TrainedPrior(description, machine, values["pixel_means"], bits.flatten(1)[:, : description.pixels].float())
+    return TrainedPrior(description, machine, values["pixel_means"], stored["modes"])
 
 
 def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError] = OutputError) -> None:
@@ -178,13 +174,10 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
     Raises:
         error: if the folder or its files cannot be written.
     """
-    import numpy as np
-    import torch
     from safetensors.torch import save as to_bytes
 
-    bits = np.packbits(prior.modes.cpu().numpy().astype(bool), axis=1)
     tensors = {name: _compact(value.cpu()) for name, value in prior.machine.parameters.items()}
-    tensors |= {"pixel_means": prior.pixel_means.cpu().contiguous(), "modes": torch.from_numpy(bits)}
+    tensors |= {"pixel_means": prior.pixel_means.cpu().contiguous(), "modes": prior.modes.cpu().contiguous()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:

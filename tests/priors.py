@@ -9,6 +9,7 @@ import torch
 
 from restore.description import Description, Inference
 from restore.priors import RBM, ConditionalRBM
+from restore.priors.bits import pack
 from restore.zoo import TrainedPrior, save
 
 
@@ -26,7 +27,7 @@ def random_prior(
     inference = Inference(modes=modes, starts=3)
     description = Description(name, shape, hidden, 127, "noise", "none", inference=inference)
     drawn = torch.rand(modes, pixels, generator=generator) < 0.3
-    return TrainedPrior(description, machine, torch.full((pixels,), 0.3), drawn.float())
+    return TrainedPrior(description, machine, torch.full((pixels,), 0.3), pack(drawn))
 
 
 def saved_prior(folder: Path, shape: tuple[int, int] = (10, 12)) -> Path:

@@ -98,7 +98,7 @@ def test_imports_point_one_way(path: Path) -> None:
 
 def test_the_loop_knows_no_physics() -> None:
     modules = {module for module in imported(PACKAGE / "solvers" / "loop.py") if module.startswith("restore")}
-    assert modules == {"restore.errors", "restore.marginals"}
+    assert modules == {"restore.errors", "restore.marginals", "restore.tracing"}
     for file in ("marginals.py", "solvers/solution.py"):
         assert not [module for module in imported(PACKAGE / file) if module.startswith("restore")]
 
@@ -109,7 +109,11 @@ def prior(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "tiny"
     about = Description("tiny", (2, 2), 1, 127, "nothing", "none", inference=Inference(modes=0, starts=1))
     machine = RBM.binary(torch.zeros(4, 1), torch.zeros(4), torch.zeros(1))
-    zoo.save(folder, zoo.TrainedPrior(about, machine, torch.full((4,), 0.5), torch.zeros(0, 4)), "# tiny\n")
+    zoo.save(
+        folder,
+        zoo.TrainedPrior(about, machine, torch.full((4,), 0.5), torch.zeros(0, 1, dtype=torch.uint8)),
+        "# tiny\n",
+    )
     return folder
 
 

@@ -20,6 +20,7 @@ from restore.errors import InputError, ModelError, UsageError
 from restore.fields import Fields
 from restore.marginals import Marginals, Status
 from restore.priors import ConditionalRBM
+from restore.priors.bits import pack, unpack
 from restore.priors.exact import exact_moments
 from restore.restoration import Restored, restore_pictures
 from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution
@@ -36,7 +37,7 @@ def trained(scale: float = 0.3, **settings: object) -> TrainedPrior:
         Description("tiny", SHAPE, 6, 127, "made up", "tap", inference=inference),
         machine,
         exact_moments(machine).visible,
-        torch.bernoulli(torch.full((5, PIXELS), 0.5), generator=seeded(2)),
+        pack(torch.bernoulli(torch.full((5, PIXELS), 0.5), generator=seeded(2))),
     )
 
 
@@ -234,7 +235,7 @@ def test_starts_are_the_pointwise_estimate_and_the_likeliest_modes() -> None:
     means = engine.trained.pixel_means
     odds = means / (1 - means) * torch.where(images == 1, 0.8 / 0.2, 0.2 / 0.8)
     torch.testing.assert_close(found[:, 0], odds / (1 + odds))
-    distance = (engine.trained.modes[None] != images[:, None]).sum(-1)
+    distance = (unpack(engine.trained.modes, PIXELS)[None] != images[:, None]).sum(-1)
     for row in range(5):
         picked = (found[row, 1:] != images[row]).sum(-1)
         assert picked.tolist() == distance[row].sort().values[:3].tolist()
@@ -261,7 +262,7 @@ def test_modes_carried_along_rescue_an_image_that_the_pointwise_estimate_loses()
         Description("two", (3, 4), 12, 127, "made up", "tap", inference=inference),
         machine.to(torch.float32),
         torch.full((12,), 0.5),
-        patterns.float(),
+        pack(patterns),
     )
     y = patterns[0].clone()
     y[:5] = 1 - y[:5]
@@ -437,7 +438,7 @@ def test_log_z_decides_in_proportion_to_the_evidence() -> None:
     for trust in (1e-3, 1.0, 1e6):
         inference = Inference(modes=2, starts=3, max_iter=2000, tol=1e-7, trust=trust)
         description = Description("two", (3, 4), 12, 127, "made up", "tap", inference=inference)
-        prior = TrainedPrior(description, machine.to(torch.float32), torch.full((12,), 0.5), patterns.float())
+        prior = TrainedPrior(description, machine.to(torch.float32), torch.full((12,), 0.5), pack(patterns))
         means = Engine.of(prior, torch.device("cpu")).restore(y, BitFlip(0.4)).means[0]
         distance.append(float((means - y).abs().mean()))
     # The better solution has all the weight it deserves, some of it, or no more than the other.

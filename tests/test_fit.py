@@ -955,7 +955,7 @@ def test_modes_and_description_follow_from_the_learner(tmp_path: Path) -> None:
     assert isinstance(prior.machine, ConditionalRBM)
     assert (about.family, about.task, about.method) == ("crbm", "flip:0.2", "marginal_max_margin")
     assert about.inference == recipe.learner.inference(trained.epoch - 1)
-    assert prior.modes.shape == (0, 16)
+    assert prior.modes.shape == (0, 2)
     records = log_of(tmp_path)
     assert trained.error == min(record["validation_error"] for record in records)
     assert trained.error == records[trained.epoch - 1]["validation_error"]
@@ -1016,7 +1016,7 @@ def test_a_trained_prior_does_not_depend_on_interruptions(
     assert torch.equal(resumed.modes, whole.modes)
     about = whole.description
     assert (about.image_shape, about.hidden, about.inference.modes, about.recipe) == ((3, 3), 3, 6, recipe.digest)
-    assert whole.modes.shape == (6, 9)
+    assert whole.modes.shape == (6, 2)
     torch.testing.assert_close(whole.pixel_means, pixel_means(IMAGES))
     rounded = torch.equal(whole.machine.weights.half().float(), whole.machine.weights)
     assert rounded == (storage == "float16")

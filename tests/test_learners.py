@@ -382,7 +382,6 @@ def test_own_modes_are_images_where_the_prior_has_its_mass() -> None:
     images = bars_and_stripes(2)
     machine = initial_prior(images, 3, 0.1, seeded(1))
     modes = own_modes(machine, images, 7, TAP(), seeded(2))
-    assert modes.shape == (7, 4)
-    assert set(modes.unique().tolist()) <= {0.0, 1.0}
+    assert (modes.shape, modes.dtype) == ((7, 1), torch.uint8)
     assert torch.equal(modes, own_modes(machine, images, 7, TAP(), seeded(2)))
-    assert own_modes(machine, images, 0, TAP(), seeded(2)).shape == (0, 4)
+    assert own_modes(machine, images, 0, TAP(), seeded(2)).shape == (0, 1)

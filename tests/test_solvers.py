@@ -31,6 +31,7 @@ from restore.fields import Fields
 from restore.learning.statistics import fixed_point
 from restore.marginals import Status
 from restore.priors import RBM, LayeredPrior
+from restore.priors.bits import pack
 from restore.priors.exact import binary_states, exact_moments
 from restore.solvers import (
     FIXED_POINTS,
@@ -582,15 +583,15 @@ def test_nearest_modes_are_the_likeliest_under_the_channel() -> None:
     modes = torch.bernoulli(torch.full((20, 8), 0.5), generator=seeded(1))
     observed = torch.bernoulli(torch.full((5, 8), 0.5), generator=seeded(2))
     channel = BitFlip(torch.linspace(0.05, 0.9, 8))
-    chosen = nearest_modes(channel.evidence(observed).linear, modes, 3)
+    chosen = nearest_modes(channel.evidence(observed).linear, pack(modes), 3)
     assert chosen.shape == (5, 3, 8)
     for y, picked in zip(observed, chosen, strict=True):
         scores = channel.log_likelihood(y.expand_as(modes), modes).sum(-1)
         wanted = scores.sort(descending=True).values[:3]
         torch.testing.assert_close(channel.log_likelihood(y.expand(3, 8), picked).sum(-1), wanted)
-    assert nearest_modes(torch.zeros(5, 8), modes[:2], 3).shape == (5, 2, 8)
-    assert nearest_modes(torch.zeros(5, 8), modes[:0], 3).shape == (5, 0, 8)
-    assert nearest_modes(torch.zeros(5, 8), modes, 0).shape == (5, 0, 8)
+    assert nearest_modes(torch.zeros(5, 8), pack(modes[:2]), 3).shape == (5, 2, 8)
+    assert nearest_modes(torch.zeros(5, 8), pack(modes[:0]), 3).shape == (5, 0, 8)
+    assert nearest_modes(torch.zeros(5, 8), pack(modes), 0).shape == (5, 0, 8)
 
 
 # --- Gibbs sampling ---

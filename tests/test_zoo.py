@@ -24,6 +24,7 @@ from restore import zoo
 from restore.description import FORMAT, Description, Inference
 from restore.errors import ModelError, OutputError, TrainingError
 from restore.priors import RBM, ConditionalRBM
+from restore.priors.bits import pack
 from restore.zoo import CARD, PREFERRED, WEIGHTS, TrainedPrior, auto, describe, find, folders, load, save
 
 
@@ -33,7 +34,7 @@ def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int =
         Description(name, shape, hidden, 127, "made up", "tap", "0123", Inference(modes=modes, starts=3, tol=1e-5)),
         random_rbm(pixels, hidden, dtype=torch.float32),
         torch.rand(pixels, generator=seeded(1)) * 0.8 + 0.1,
-        torch.bernoulli(torch.full((modes, pixels), 0.5), generator=seeded(2)),
+        pack(torch.bernoulli(torch.full((modes, pixels), 0.5), generator=seeded(2))),
     )
 
 
@@ -386,7 +387,8 @@ TENSORS: dict[str, tuple[Callable[[Tensors], Tensors], str]] = {
     "43-short-bias": (replaced("units.1.bias", lambda t: t[:-1]), "units.1.bias"),
     "43-flat": (replaced("weights.0", torch.flatten), "weights.0"),
     "43-fewer-modes": (replaced("modes", lambda t: t[:-1]), "modes"),
-    "43-modes-as-numbers": (replaced("modes", lambda t: t.float()), "modes are not packed bits"),
+    "43-integer-weights": (replaced("weights.0", lambda t: t.to(torch.int8)), "numbers of a wrong type in weights.0"),
+    "43-modes-as-numbers": (replaced("modes", lambda t: t.float()), "numbers of a wrong type in modes"),
     "44-nan-weight": (replaced("weights.0", filled(float("nan"))), "weights.0 holds NaN"),
     "44-infinite-bias": (replaced("units.0.bias", filled(float("inf"))), "units.0.bias holds NaN or infinite"),
     "44-nan-mean": (replaced("pixel_means", filled(float("nan"))), "pixel_means holds NaN"),

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from restore.priors import RBM
+from restore.priors.bits import pack
 from restore.solvers.gibbs import gibbs_steps
 from restore.solvers.tap import TAP
 
@@ -17,7 +18,7 @@ BLOCK = 1000
 
 
 def own_modes(prior: RBM, images: Tensor, count: int, solver: TAP, generator: torch.Generator) -> Tensor:
-    """Binary images (count, D): the modes of TAP solutions started from samples of the prior itself.
+    """Binary images, packed (count, bytes): the modes of TAP solutions started from samples of the prior itself.
 
     Sampling first spreads the modes as the prior spreads its mass, and leaves the training images behind.
 
@@ -32,5 +33,5 @@ def own_modes(prior: RBM, images: Tensor, count: int, solver: TAP, generator: to
     for first in range(0, count, BLOCK):
         chosen = torch.randint(len(images), (min(BLOCK, count - first),), generator=generator, device=images.device)
         chains = gibbs_steps(prior, images[chosen], SWEEPS, generator)
-        blocks.append((solver.solve(prior, chains).means[0] > 0.5).to(images.dtype))
-    return torch.cat(blocks) if blocks else images[:0]
+        blocks.append(pack(solver.solve(prior, chains).means[0] > 0.5))
+    return torch.cat(blocks) if blocks else pack(images[:0])

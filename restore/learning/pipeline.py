@@ -16,6 +16,7 @@ from restore.learning.fit import fit
 from restore.learning.modes import own_modes
 from restore.learning.recipe import Recipe
 from restore.priors import RBM, ConditionalRBM
+from restore.priors.bits import pack
 from restore.progress import Meter
 from restore.solvers import TAP
 from restore.tasks import parse_task
@@ -108,7 +109,7 @@ def course_of(recipe: Recipe, images: Tensor, image_shape: tuple[int, int]) -> C
 def _modes(machine: RBM | ConditionalRBM, images: Tensor, inference: Inference, seed: int) -> Tensor:
     """Modes of the machine as starts for its solver; none for a solver that needs no start."""
     if isinstance(machine, ConditionalRBM) or not inference.modes:
-        return images[:0]
+        return pack(images[:0])
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
     # Seeded apart from training, so that the modes do not depend on where a run was interrupted.
     generator = torch.Generator(images.device).manual_seed(seed)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from restore.marginals import Status
 from restore.priors import LayeredPrior
+from restore.priors.bits import inner_products, unpack
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.solution import Solution
 
@@ -99,8 +100,8 @@ def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
 
     Args:
         evidence: linear fields on the image, shape (batch, D).
-        modes: binary images, shape (modes, D). The log-likelihood of a binary mode is its inner product with the
-            evidence up to a constant, so one matrix product ranks them all.
+        modes: binary images, packed, shape (modes, bytes). The log-likelihood of a binary mode is its inner product
+            with the evidence up to a constant.
         count: how many per image.
 
     Returns:
@@ -109,6 +110,7 @@ def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
     # Flips of one probability make many ties, which rounding would break in another way on every machine. On this grid
     # fields of one size are whole, and their sum is far from the middle between two points.
     grid = evidence.abs().amax(1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny) / 1024
-    likelihood = (evidence @ modes.T / grid).round().double()
+    likelihood = (inner_products(evidence, modes) / grid).round().double()
     order = torch.arange(len(modes), dtype=torch.float64, device=modes.device) / max(1, len(modes))
-    return modes[(likelihood - order).topk(min(count, len(modes)), dim=1).indices]
+    ranked = (likelihood - order).topk(min(count, len(modes)), dim=1).indices
+    return unpack(modes[ranked], evidence.shape[1]).to(evidence.dtype)
