@@ -42,7 +42,7 @@ ROOMS: dict[str, str] = {
     "data": "errors files images outputs",
     "restoration": "errors description marginals images",
     "engine": "errors description devices marginals fields units priors solvers channels zoo",
-    "export": "errors description marginals fields solvers channels zoo engine",
+    "export": "errors description marginals fields solvers channels tasks zoo restoration engine",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors description marginals channels solvers tasks engine",
     "api": "errors devices marginals zoo learning images kinds data restoration engine engines",

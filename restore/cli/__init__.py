@@ -12,7 +12,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from restore.cli import complete, corrupt, denoise, evaluate, export, models, study, train
+from restore.cli import complete, corrupt, denoise, evaluate, export, models, parity, study, train
 from restore.errors import OutputError, RestoreError, UsageError
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ app.command("evaluate", epilog=evaluate.EXAMPLE)(evaluate.evaluate)
 app.command("models", epilog=models.MODELS_EXAMPLE)(models.models)
 app.command("info", epilog=models.INFO_EXAMPLE)(models.info)
 app.command("export", epilog=export.EXAMPLE)(export.export)
+app.command("parity", epilog=parity.EXAMPLE)(parity.parity)
 app.command("study", epilog=study.EXAMPLE)(study.study)
 
 

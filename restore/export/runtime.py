@@ -76,15 +76,13 @@ class OnnxEngine:
     ) -> tuple[Marginals, np.ndarray]:
         """As in `restore.restoration.PictureEngine`."""
         ink = (grey > self.description.threshold / 255).astype(np.float32)
-        # Where one value serves all, sizes of 1 do.
-        told = {
-            "p": np.atleast_3d(np.float32(0 if p is None else p)).transpose(2, 0, 1),
-            "mask": np.zeros((1, 1, 1), bool) if hidden is None else hidden,
-        }
+        # Where one value serves all pixels or images, sizes of 1 do.
+        told = {"p": np.atleast_3d(np.float32(0 if p is None else p)).transpose(2, 0, 1)}
         parts = []
         for first in range(0, len(ink), self.facts.at_once):
             rows = slice(first, first + self.facts.at_once)
-            parts.append(self.run({"image": ink[rows], "p": told["p"], "mask": told["mask"][rows]}))
+            told["mask"] = np.zeros((1, 1, 1), bool) if hidden is None else hidden[rows]
+            parts.append(self.run({"image": ink[rows]} | told))
         found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
 

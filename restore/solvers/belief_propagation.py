@@ -70,13 +70,18 @@ def sweep(
         kind, damping: as in `BeliefPropagation`.
     """
     received = message(weights, hidden[:, None, :] - old, kind)
-    visible = visible_own + received.sum(-1)
+    visible = visible_own + _total(received, -1)
     if kind == "mixed":
         sent = torch.where(visible[:, :, None] > 0, weights, 0.0)
     else:
         sent = message(weights, visible[:, :, None] - received, kind)
     (sent,) = damped((sent,), (old,), damping)
-    return visible, hidden_own + sent.sum(-2), sent
+    return visible, hidden_own + _total(sent, -2), sent
+
+
+def _total(messages: Tensor, over: int) -> Tensor:
+    """Their sum, added up in double precision: some runtimes of exported graphs add one after the other."""
+    return messages.sum(over, dtype=torch.float64).to(messages.dtype)
 
 
 @lru_cache(maxsize=1)
@@ -186,7 +191,7 @@ class BeliefPropagation:
         _, hidden_means, hidden, flat = outcome.state
         sent = flat.unflatten(-1, machine.weights.shape)
         cavity = hidden[:, None, :] - sent
-        visible = _own(machine.visible) + message(machine.weights, cavity, self.kind).sum(-1)
+        visible = _own(machine.visible) + _total(message(machine.weights, cavity, self.kind), -1)
         means = torch.sigmoid(visible)
         both = None
         if pairs:
