@@ -38,6 +38,7 @@ def train(
 
     from restore import zoo
     from restore.errors import OutputError, TrainingError, UsageError, shown
+    from restore.files import write_atomically
     from restore.learning.recipe import read_recipe
 
     settings = read_recipe(recipe)
@@ -92,5 +93,12 @@ def train(
     words += ["-o", str(output)] if output is not None else []
     card = write_card(trained, settings, recipe.read_text(), shlex.join(words), len(images), seconds, str(where))
     zoo.save(target, trained.prior, card, TrainingError)
+    try:
+        from restore.export.packing import beside_weights
+    except ModuleNotFoundError:
+        # Only torch starts it then.
+        pass
+    else:
+        write_atomically(target / zoo.GRAPH, beside_weights(target), TrainingError)
     if not quiet:
         print(f"{target}: trained in {seconds[-1] / 60:.1f} minutes", file=sys.stderr)

@@ -30,5 +30,5 @@ def inner_products(fields: Tensor, packed: Tensor) -> Tensor:
     bytewise = pad(fields, (0, -fields.shape[-1] % 8)).unflatten(-1, (-1, 8))
     values = torch.arange(256, dtype=torch.uint8, device=packed.device)[:, None]
     tables = bytewise @ unpack(values, 8).to(fields.dtype).T
-    first = 256 * torch.arange(packed.shape[-1], device=packed.device)
-    return tables.flatten(1)[:, packed + first].sum(-1)
+    entries = packed + 256 * torch.arange(packed.shape[-1], device=packed.device)
+    return tables.flatten(1).index_select(1, entries.flatten()).unflatten(1, packed.shape).sum(-1)

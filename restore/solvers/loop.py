@@ -192,7 +192,7 @@ def _traced(
         # Only the images at work are computed: starts of one image differ a lot in how long they take.
         rows = Progress.of(tensors).active.nonzero().squeeze(-1)
         torch._check(rows.shape[0] >= 1)
-        part = Progress.of(tuple(value[rows] for value in tensors))
+        part = Progress.of(tuple(value.index_select(0, rows) for value in tensors))
         moved = advance(step, problem.rows(rows), part, tol, watched).tensors()
         return (iteration + 1, *(value.index_copy(0, rows, new) for value, new in zip(tensors, moved, strict=True)))
 

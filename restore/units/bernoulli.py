@@ -43,7 +43,7 @@ class Bernoulli:
         return Bernoulli(self.log_odds(fields))
 
     def rows(self, index: Tensor) -> Bernoulli:
-        return self if self.bias.dim() == 1 else Bernoulli(self.bias[index])
+        return self if self.bias.dim() == 1 else Bernoulli(self.bias.index_select(0, index))
 
     def log_odds(self, fields: Fields) -> Tensor:
         """Log-odds of x = 1 under extra fields; x**2 = x lets the quadratic field join the linear one."""
