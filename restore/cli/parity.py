@@ -45,8 +45,8 @@ def parity(
             else:
                 print(
                     f"{about.name:28} {found.task:12} {found.images:5} images   largest difference "
-                    f"{found.difference:.1e}   pixels {found.pixels}   iterations {found.iterations}   "
-                    f"{'agree' if found.agrees else 'DIFFER'}",
+                    f"{found.difference:.1e}   pixels {found.pixels}   parted {found.parted}   "
+                    f"unsettled {found.unsettled}   {'agree' if found.agrees else 'DIFFER'}",
                     flush=True,
                 )
     if apart:
