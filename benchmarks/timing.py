@@ -23,6 +23,13 @@ def parser(description: str, repeats: int) -> argparse.ArgumentParser:
     return options
 
 
+def on_processors(count: int) -> None:
+    """Keep to so many processors, and whatever this process starts too, where the system has a way to ask for that."""
+    torch.set_num_threads(count)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
+
+
 def medians(candidates: Mapping[str, Work], repeats: int, warm_up: int = 1) -> dict[str, float]:
     """Median seconds of each candidate over rounds in which each has its turn, the first `warm_up` rounds left out."""
     seconds: dict[str, list[float]] = {name: [] for name in candidates}

@@ -1,0 +1,77 @@
+"""One image from the command line, from the start of the process to its end, against starting onnxruntime alone.
+
+    python benchmarks/cold_start.py [--model tap-mnist] [--repeats 10]
+
+In turns: (a) Python loads numpy, Pillow and onnxruntime and makes a session of the prior's graph; (b) `restore
+denoise`; (c) `restore denoise --engine torch`. Time is wall time, memory the most that a process had resident.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from timing import on_processors, parser
+
+from restore import zoo
+from restore.learning.card import machine_facts
+
+IMAGE = Path(__file__).parent.parent / "assets" / "digit-noisy.png"
+
+# Of time b / a, of time c / b, of memory b / c.
+AIMS = ("at most 1.5", "at least 4", "at most 0.40")
+
+PEER = "import sys, numpy, PIL.Image, onnxruntime; onnxruntime.InferenceSession(sys.argv[1])"
+COMMAND = "from restore.cli import main; main()"
+
+# Starts a command and prints its seconds and its KiB. A process of its own: the most that a command had resident counts
+# from before it was the command, when it was its parent, and this one has little.
+STOPWATCH = """
+import os, sys, time
+start = time.perf_counter()
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, used = os.wait4(child, 0)
+print([time.perf_counter() - start, used.ru_maxrss])
+sys.exit(os.waitstatus_to_exitcode(status) != 0)
+"""
+
+
+def measured(*command: str) -> tuple[float, float]:
+    """Seconds and MiB of a command."""
+    stopwatch = [sys.executable, "-I", "-S", "-c", STOPWATCH, *command]
+    done = subprocess.run(stopwatch, check=True, stdout=subprocess.PIPE, text=True)
+    seconds, kibibytes = json.loads(done.stdout.splitlines()[-1])
+    return seconds, kibibytes / 1024
+
+
+def main() -> None:
+    options = parser("Cold start of the command line against that of onnxruntime.", repeats=10)
+    options.add_argument("--model", default="tap-mnist", help="name of a prior that is told of p [%(default)s]")
+    chosen = options.parse_args()
+    on_processors(chosen.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        target = str(Path(folder) / "restored.png")
+        denoise = (sys.executable, "-c", COMMAND, "denoise", str(IMAGE), "--model", chosen.model, "--p", "0.1")
+        denoise += ("--overwrite", "-o", target)
+        candidates = {
+            "(a) onnxruntime and a session": (sys.executable, "-c", PEER, str(zoo.find(chosen.model) / zoo.GRAPH)),
+            "(b) restore denoise": denoise,
+            "(c) restore denoise --engine torch": (*denoise, "--engine", "torch"),
+        }
+        turns = [[measured(*command) for command in candidates.values()] for _ in range(1 + chosen.repeats)][1:]
+    seconds, mebibytes = np.median(turns, axis=0).T
+    for name, time, memory in zip(candidates, seconds, mebibytes, strict=True):
+        print(f"{name:<40} {time:8.3f} s {memory:8.1f} MiB")
+    ratios = (seconds[1] / seconds[0], seconds[2] / seconds[1], mebibytes[1] / mebibytes[2])
+    for name, ratio, aim in zip(("time, b / a", "time, c / b", "memory, b / c"), ratios, AIMS, strict=True):
+        print(f"{name:<40} {ratio:8.2f}   aim: {aim}")
+    print(f"({os.cpu_count()} cores; {machine_facts()})")
+
+
+if __name__ == "__main__":
+    main()
