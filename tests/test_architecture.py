@@ -54,7 +54,7 @@ ROOMS: dict[str, str] = {
 }
 
 # What is no part of the package: data it produces and consumes, and what is written about it.
-OUTSIDE = {"training", "models", "tests", "benchmarks", "assets"}
+OUTSIDE = {"training", "models", "tests", "benchmarks", "assets", "docs"}
 
 # Libraries too slow to load for a command that computes nothing.
 HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib"}

@@ -62,7 +62,8 @@ class Graph(torch.nn.Module):
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "damping": damping}
         solver = replace(solver_of(self.about.inference), **settings)
         solution = solve(assembled(self.about, self.stored()), solver, Fields(evidence.flatten(1)))
-        valid = valid & (max_iter >= 1) & (damping >= 0) & (damping < 1)
+        # What `check_settings` refuses elsewhere.
+        valid = valid & (max_iter >= 1) & (tol >= 0) & (damping >= 0) & (damping < 1)
         return _outputs(solution, valid, self.about.image_shape)
 
 
@@ -162,12 +163,11 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without the exporter's remarks on itself."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
+        logging.disable(before)

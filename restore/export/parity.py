@@ -49,7 +49,7 @@ class Parity:
     @property
     def agrees(self) -> bool:
         """Whether all that is compared agrees, and all but a few images that converged could be compared."""
-        few = max(1, (self.images - self.unsettled) // 20)
+        few = max(2, (self.images - self.unsettled) // 10)
         return self.difference <= TOLERANCE and self.pixels == 0 and self.parted <= few
 
 

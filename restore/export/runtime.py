@@ -74,7 +74,13 @@ class OnnxEngine:
     def marginals(
         self, grey: np.ndarray, p: float | np.ndarray | None, hidden: np.ndarray | None
     ) -> tuple[Marginals, np.ndarray]:
-        """As in `restore.restoration.PictureEngine`."""
+        """As in `restore.restoration.PictureEngine`.
+
+        Raises:
+            ModelError: if the graph was exported without its channel.
+        """
+        if self.facts.channel == "field":
+            raise ModelError(f"{shown(self.description.name)}: exported with --no-channel it takes no images")
         ink = (grey > self.description.threshold / 255).astype(np.float32)
         # Where one value serves all pixels or images, sizes of 1 do.
         told = {"p": np.atleast_3d(np.float32(0 if p is None else p)).transpose(2, 0, 1)}
@@ -135,5 +141,3 @@ def _check_interface(session: InferenceSession, facts: Facts, where: str) -> Non
     wrong |= {name for name in ("restored", "means", "variances") if outputs.get(name) != facts.about.image_shape}
     if wrong:
         raise ModelError(f"{where}: inputs or outputs missing, extra or of wrong shape: {', '.join(sorted(wrong))}")
-    if facts.channel == "field":
-        raise ModelError(f"{where}: was exported with --no-channel and takes no images; export it without")

@@ -19,7 +19,8 @@ def pack(images: Tensor) -> Tensor:
 def unpack(packed: Tensor, pixels: int) -> Tensor:
     """Images (..., pixels), boolean, of bytes (..., bytes)."""
     places = torch.tensor(PLACES, dtype=torch.uint8, device=packed.device)
-    return ((packed[..., None] & places) != 0).flatten(-2)[..., :pixels]
+    # Not a comparison, which onnxruntime 1.20 does not know for bytes.
+    return (packed[..., None] & places).bool().flatten(-2)[..., :pixels]
 
 
 def inner_products(fields: Tensor, packed: Tensor) -> Tensor:
