@@ -9,10 +9,12 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tarfile
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -465,6 +467,18 @@ def test_a_file_that_has_gone_is_not_found(files: dict[str, Path], tmp_path: Pat
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{running.url}gone.js", timeout=10)
         running.shutdown()
+
+
+def test_a_browser_that_hangs_up_is_no_fault(capfd: pytest.CaptureFixture[str]) -> None:
+    with Server({"large": bytes(50_000_000)}, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        with socket.create_connection(running.server_address, 10) as connection:
+            connection.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            connection.recv(1000)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        time.sleep(0.3)
+        running.shutdown()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_port_in_use_is_a_usage_fault(server: Server, site: assembly.Site) -> None:

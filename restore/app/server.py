@@ -6,11 +6,13 @@ An address is looked up among those of the site and never made into a path, so t
 from __future__ import annotations
 
 import errno
+import sys
 from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingTCPServer
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from restore.app.assembly import Site
@@ -81,6 +83,11 @@ class Server(ThreadingTCPServer):
                 raise
             reason = "is in use" if fault.errno == errno.EADDRINUSE else "may not be used"
             raise UsageError(f"port {port} {reason}; give another with --port, or --port 0 for any free one") from fault
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that closes a connection early has lost its interest, and nothing is wrong here."""
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
 
     @property
     def url(self) -> str:

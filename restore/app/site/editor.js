@@ -11,10 +11,12 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
  * Fires "change" when pixels or mask have changed, and "cursor" when the keyboard's cursor has moved.
  */
 export class Editor extends EventTarget {
-  /** @type {Float32Array} grey values in [0, 1] */
-  pixels;
-  /** @type {Uint8Array} 1 where a pixel is to be filled */
-  mask;
+  width = 0;
+  height = 0;
+  /** grey values in [0, 1], row by row */
+  pixels = new Float32Array();
+  /** 1 where a pixel is to be filled */
+  mask = new Uint8Array();
   /** @type {"draw" | "erase" | "mask" | "unmask"} */
   tool = "draw";
   /** diameter of the brush in pixels */
@@ -22,6 +24,7 @@ export class Editor extends EventTarget {
   /** value of an empty image; strokes have the opposite one */
   ground = 0;
   cursor = { x: 0, y: 0 };
+  #masking = true;
   #history = [];
   #canvas;
   #last = null;
@@ -74,6 +77,17 @@ export class Editor extends EventTarget {
     if (!before) return;
     [this.pixels, this.mask] = before;
     this.#changed();
+  }
+
+  /** Whether the mask counts, and is shown; it is kept where it does not. */
+  set masking(masking) {
+    this.#masking = masking;
+    this.#show();
+  }
+
+  /** Whether a pixel is to be filled. */
+  masked(i) {
+    return this.#masking && this.mask[i] === 1;
   }
 
   get canUndo() {
@@ -185,9 +199,9 @@ export class Editor extends EventTarget {
   #showPixel(context, x, y, side) {
     const i = y * this.width + x;
     const level = Math.round(255 * this.pixels[i]);
-    context.fillStyle = this.mask[i] ? "#3b6fb5" : `rgb(${level} ${level} ${level})`;
+    context.fillStyle = this.masked(i) ? "#3b6fb5" : `rgb(${level} ${level} ${level})`;
     context.fillRect(x * side, y * side, side, side);
-    if (!this.mask[i]) return;
+    if (!this.masked(i)) return;
     context.strokeStyle = "#c9dcf5";
     context.lineWidth = Math.max(1, side / 10);
     context.beginPath();

@@ -1,11 +1,13 @@
 /** Ties the controls of the page to the image, the solver and the result. */
 
+import { receiveFiles } from "./arrivals.js";
 import { flips, generator, learnt } from "./damage.js";
 import { Editor } from "./editor.js";
 import { Noise } from "./noise.js";
 import { polarityHint, report, usable } from "./outcome.js";
 import { heat, paint } from "./panels.js";
 import { read, Refused, resize } from "./picture.js";
+import { facts, inversion, listed, offer } from "./priors.js";
 import { changes, ResultView } from "./result.js";
 import { Solver } from "./solver.js";
 
@@ -41,38 +43,30 @@ function warn(text) {
 // ---- priors
 
 async function start() {
-  const { preferred, priors: listed } = await (await fetch("models.json")).json();
+  const { preferred, priors: all } = await listed();
   // Now, so that they are there when the server no longer is.
   examples["light on dark"] = await (await fetch("digit.png")).blob();
   examples["dark on light"] = await (await fetch("silhouette.png")).blob();
-  const groups = [
-    ["Told of the damage: noise, a mask, or both", listed.filter((each) => !each.conditional)],
-    ["Have learnt one kind of damage", listed.filter((each) => each.conditional)],
-  ];
-  for (const [label, members] of groups.filter(([, members]) => members.length)) {
-    const group = document.createElement("optgroup");
-    group.label = label;
-    for (const member of members) {
-      priors.set(member.name, member);
-      group.append(new Option(member.name));
-    }
-    at("prior").append(group);
-  }
-  at("prior").value = priors.has(preferred) ? preferred : listed[0].name;
-  await choose(at("prior").value);
+  for (const each of all) priors.set(each.name, each);
+  offer(at("prior"), all);
+  at("prior").value = priors.has(preferred) ? preferred : all[0].name;
+  const chosen = choose(at("prior").value);
+  // Not before there is a prior that they could act on.
+  connectControls();
+  connectKeys();
+  receiveFiles(open, warn);
+  await chosen;
 }
 
 /** @param {string} name */
 async function choose(name) {
   const before = prior;
   prior = priors.get(name);
-  const size = `${prior.width}×${prior.height}`;
-  const does = prior.conditional ? `Undoes ${damage()?.undone ?? prior.task}, from the damaged image alone.` : "Undoes noise, and fills what is masked.";
-  at("facts").textContent = `${does} ${size} pixels, ${prior.hidden} hidden units, trained by ${prior.method} on ${prior.data}.`;
+  at("facts").textContent = facts(prior);
   for (const element of document.querySelectorAll(".told")) element.hidden = prior.conditional;
+  editor.masking = !prior.conditional;
   if (prior.conditional && ["mask", "unmask"].includes(editor.tool)) chooseTool("draw");
-  at("invert-label").textContent =
-    prior.polarity === "light on dark" ? "Dark strokes on a light ground" : "Light shapes on a dark ground";
+  at("invert-label").textContent = inversion(prior);
   setGround();
   view.clear(prior);
   showControls();
@@ -113,9 +107,10 @@ function fitImage(before) {
 async function open(file) {
   warn("");
   try {
-    const ground = editor.ground ? "white" : "black";
-    const { width, height } = prior;
-    const picture = await read(file, width, height, ground);
+    const chosen = prior;
+    const { width, height } = chosen;
+    const picture = await read(file, width, height, editor.ground ? "white" : "black");
+    if (chosen !== prior) return;
     editor.set(picture.pixels, width, height);
     untouched = false;
     const same = picture.width === width && picture.height === height;
@@ -129,7 +124,9 @@ async function open(file) {
 async function showExample({ damaged }) {
   at("invert").checked = false;
   setGround();
+  const chosen = prior;
   const { pixels } = await read(examples[prior.polarity], prior.width, prior.height, "black");
+  if (chosen !== prior) return;
   editor.set(pixels, prior.width, prior.height);
   if (damaged) inflict();
   untouched = true;
@@ -152,14 +149,14 @@ function showControls() {
   at("damage").textContent = possible?.label ?? "";
   at("damage").disabled = !prior.conditional && !noise.value;
   at("undo").disabled = !editor.canUndo;
-  at("clear-mask").disabled = !editor.mask?.some(Boolean);
+  at("clear-mask").disabled = !editor.mask.some(Boolean);
   at("download").disabled = view.empty;
 }
 
 function tellCursor() {
   const { x, y } = editor.cursor;
   const i = y * editor.width + x;
-  const value = editor.mask[i] ? "masked" : editor.pixels[i] > 0.5 ? "white" : "black";
+  const value = editor.masked(i) ? "masked" : editor.pixels[i] > 0.5 ? "white" : "black";
   at("cursor").textContent = `Row ${y + 1}, column ${x + 1}, ${value}`;
 }
 
@@ -217,7 +214,7 @@ function show(shown) {
     view.show(shown);
     at("before-caption").textContent = shown.mask?.some(Boolean) ? "Before; blue is filled" : "Before";
     say(`${report(prior, result)} ${changes(shown)}.`);
-    warn(polarityHint(prior, result, inverted, at("invert-label").textContent));
+    warn(polarityHint(prior, result, inverted, inversion(prior)));
   } else {
     view.clear(prior);
     say("");
@@ -232,76 +229,61 @@ function on(id, event, action) {
   at(id).addEventListener(event, action);
 }
 
-on("prior", "change", () => choose(at("prior").value));
-on("settings", "submit", (event) => {
-  event.preventDefault();
-  restore();
-});
-on("file", "change", () => {
-  const [file] = at("file").files;
-  if (file) open(file);
-  at("file").value = ""; // so that the same file can be opened again
-});
-on("example", "click", () => showExample({ damaged: false }));
-on("damage", "click", () => {
-  inflict();
-  say(`Damaged, with seed ${seed}.`);
-});
-on("undo", "click", () => editor.undo());
-on("clear-image", "click", () => editor.clearImage());
-on("clear-mask", "click", () => editor.clearMask());
-on("invert", "change", setGround);
-on("tools", "change", (event) => (editor.tool = event.target.value));
-on("brush", "input", () => (editor.brush = at("brush").valueAsNumber));
-on("view", "change", (event) => (view.soft = event.target.value === "soft"));
-on("download", "click", () => view.download());
-noise.addEventListener("change", showControls);
-editor.addEventListener("cursor", tellCursor);
-editor.addEventListener("change", () => {
-  untouched = false;
-  showControls();
-});
+function connectControls() {
+  at("restore").disabled = false;
+  on("prior", "change", () => choose(at("prior").value));
+  on("settings", "submit", (event) => {
+    event.preventDefault();
+    restore();
+  });
+  on("file", "change", () => {
+    const [file] = at("file").files;
+    if (file) open(file);
+    at("file").value = ""; // so that the same file can be opened again
+  });
+  on("example", "click", () => showExample({ damaged: false }));
+  on("damage", "click", () => {
+    inflict();
+    say(`Damaged, with seed ${seed}.`);
+  });
+  on("undo", "click", () => editor.undo());
+  on("clear-image", "click", () => editor.clearImage());
+  on("clear-mask", "click", () => editor.clearMask());
+  on("invert", "change", setGround);
+  on("tools", "change", (event) => (editor.tool = event.target.value));
+  on("brush", "input", () => (editor.brush = at("brush").valueAsNumber));
+  on("view", "change", (event) => (view.soft = event.target.value === "soft"));
+  on("download", "click", () => view.download());
+  noise.addEventListener("change", showControls);
+  editor.addEventListener("cursor", tellCursor);
+  editor.addEventListener("change", () => {
+    untouched = false;
+    showControls();
+  });
+}
 
 const TOOL_KEYS = { d: "draw", e: "erase", m: "mask", u: "unmask" };
 
-on("image", "keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key in TOOL_KEYS) chooseTool(TOOL_KEYS[event.key]);
-  if (event.key === "Enter") restore();
-  if (event.key === "[" || event.key === "]") {
-    at("brush").valueAsNumber += event.key === "]" ? 1 : -1;
-    editor.brush = at("brush").valueAsNumber;
-  }
-});
+function connectKeys() {
+  on("image", "keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.key in TOOL_KEYS) chooseTool(TOOL_KEYS[event.key]);
+    if (event.key === "Enter") restore();
+    if (event.key === "[" || event.key === "]") {
+      at("brush").valueAsNumber += event.key === "]" ? 1 : -1;
+      editor.brush = at("brush").valueAsNumber;
+    }
+  });
 
-document.addEventListener("keydown", (event) => {
-  if (!event.ctrlKey && !event.metaKey) return;
-  if (event.key === "Enter") restore();
-  if (event.key === "z" && !event.shiftKey && event.target !== at("p")) {
-    event.preventDefault();
-    editor.undo();
-  }
-});
-
-// ---- files from elsewhere
-
-document.addEventListener("dragover", (event) => {
-  event.preventDefault();
-  document.body.classList.add("dropping");
-});
-for (const name of ["dragleave", "drop"]) {
-  document.addEventListener(name, () => document.body.classList.remove("dropping"));
+  document.addEventListener("keydown", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    if (event.key === "Enter") restore();
+    if (event.key === "z" && !event.shiftKey && event.target !== at("p")) {
+      event.preventDefault();
+      editor.undo();
+    }
+  });
 }
-document.addEventListener("drop", (event) => {
-  event.preventDefault();
-  const [file] = event.dataTransfer.files;
-  if (file) open(file);
-  else warn("What was dropped is no file. Save the picture first, then drop it here.");
-});
-document.addEventListener("paste", (event) => {
-  const [file] = event.clipboardData.files;
-  if (file) open(file);
-});
 
 const scale = at("scale");
 paint(scale, scale.width, 1, (i) => heat((0.5 * i) / (scale.width - 1)));

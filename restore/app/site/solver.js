@@ -35,6 +35,8 @@ export class Solver {
   #worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
   #waiting = new Map();
   #count = 0;
+  /** @type {Error | null} */
+  #broken = null;
 
   constructor() {
     this.#worker.addEventListener("message", ({ data: { id, result, fault } }) => {
@@ -43,9 +45,10 @@ export class Solver {
       if (fault === undefined) resolve(result);
       else reject(new Error(fault));
     });
-    // A worker that cannot start, or breaks, answers nobody any more.
+    // A worker that could not start answers nobody, neither now nor later.
     this.#worker.addEventListener("error", (event) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(event.message || "the worker could not start"));
+      this.#broken = new Error(event.message || "its files could not be read");
+      for (const { reject } of this.#waiting.values()) reject(this.#broken);
       this.#waiting.clear();
     });
   }
@@ -68,6 +71,7 @@ export class Solver {
   }
 
   #ask(message) {
+    if (this.#broken) return Promise.reject(this.#broken);
     const id = this.#count++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
