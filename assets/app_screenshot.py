@@ -37,8 +37,10 @@ def restore(page: Page) -> None:
         if number == 0:
             page.mouse.down()
     page.mouse.up()
-    page.locator("#restore").click()
-    expect(page.locator("#status")).to_contain_text(" ms.")
+    # Twice, as the browser is still optimising at the first time.
+    for _ in range(2):
+        page.locator("#restore").click()
+        expect(page.locator("#restore")).to_have_attribute("aria-busy", "false")
     page.locator("body").click(position={"x": 1, "y": 1})
 
 

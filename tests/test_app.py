@@ -34,7 +34,7 @@ from restore.app.server import Server
 from restore.cli import main
 from restore.data.download import RemoteFile
 from restore.errors import ModelError, OutputError, UsageError
-from restore.solvers import Status
+from restore.marginals import Status
 
 ROOT = Path(__file__).parent.parent
 SITE = Path(assembly.__file__).parent / "site"

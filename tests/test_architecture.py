@@ -40,16 +40,16 @@ ROOMS: dict[str, str] = {
     "kinds": "errors images",
     "outputs": "errors images",
     "data": "errors files images outputs",
-    "app": "errors files zoo data",
     "restoration": "errors description marginals images",
     "engine": "errors description devices marginals fields units priors solvers channels zoo",
     "export": "errors description marginals fields solvers channels tasks zoo restoration engine",
+    "app": "errors files zoo data export",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors description marginals channels solvers tasks engine",
     "api": "errors devices marginals zoo learning images kinds data restoration engine engines",
     "__init__": "errors api",
     "cli": (
-        "errors files progress devices tasks zoo learning images outputs data app restoration engine export engines "
+        "errors files progress devices tasks zoo learning images outputs data restoration engine export app engines "
         "evaluation"
     ),
 }

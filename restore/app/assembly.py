@@ -11,6 +11,7 @@ from typing import Any
 
 from restore import zoo
 from restore.errors import ModelError, OutputError, shown
+from restore.export.contract import POLARITIES
 from restore.files import write_atomically
 
 # Path of an address below the site's root, such as "models/tap-mnist/solver.onnx", to the file there or its content.
@@ -91,7 +92,7 @@ def polarity(folder: Path) -> str:
         raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
     if not ((means > 0) & (means < 1)).all():
         raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
-    return "dark on light" if np.log(means / (1 - means)).sum() > 0 else "light on dark"
+    return POLARITIES[bool(np.log(means / (1 - means)).sum() > 0)]
 
 
 def write(site: Site, folder: Path, *, overwrite: bool = False) -> None:
