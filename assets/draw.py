@@ -9,6 +9,7 @@ pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes fro
     digit-patched.png                       with a patch of 12x12 painted black, for a prior that sees no mask
     digit-large.png                         the digit at 112x112, in grey levels
     digit-large-torn.png, digit-large-hole.png
+    silhouette.png                          a fish, black on white as the silhouettes of Caltech-101 are
 """
 
 from __future__ import annotations
@@ -79,6 +80,16 @@ def hole(enlarged: int = 1, patch: tuple[int, int, int] = PATCH) -> np.ndarray:
     return hidden.repeat(enlarged, 0).repeat(enlarged, 1)
 
 
+def fish() -> np.ndarray:
+    """A silhouette as grey values in [0, 1], black on white, shape (SIDE, SIDE)."""
+    canvas = Image.new("L", (SIDE * FINE, SIDE * FINE), 255)
+    pen = ImageDraw.Draw(canvas)
+    pen.ellipse([FINE * place for place in (2.0, 7.5, 21.0, 20.5)], fill=0)
+    pen.polygon([FINE * place for place in (18.0, 14.0, 26.0, 7.0, 24.5, 14.0, 26.0, 21.0)], fill=0)
+    pen.polygon([FINE * place for place in (9.0, 9.0, 13.0, 3.5, 17.0, 10.0)], fill=0)
+    return np.asarray(canvas).reshape(SIDE, FINE, SIDE, FINE).mean((1, 3)) / 255
+
+
 def save(name: str, values: np.ndarray) -> None:
     """Write values in [0, 1] as an 8-bit grey PNG."""
     Image.fromarray(np.rint(255 * values.astype(float)).astype(np.uint8)).save(HERE / name, optimize=True)
@@ -97,6 +108,7 @@ def main() -> None:
     save("digit-large.png", large)
     save("digit-large-torn.png", np.where(hole(ENLARGED), 0, large))
     save("digit-large-hole.png", hole(ENLARGED))
+    save("silhouette.png", fish() > 0.5)
 
 
 if __name__ == "__main__":

@@ -43,12 +43,13 @@ ROOMS: dict[str, str] = {
     "restoration": "errors description marginals images",
     "engine": "errors description devices marginals fields units priors solvers channels zoo",
     "export": "errors description marginals fields solvers channels tasks zoo restoration engine",
+    "app": "errors files zoo data export",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors description marginals channels solvers tasks engine",
     "api": "errors devices marginals zoo learning images kinds data restoration engine engines",
     "__init__": "errors api",
     "cli": (
-        "errors files progress devices tasks zoo learning images outputs data restoration engine export engines "
+        "errors files progress devices tasks zoo learning images outputs data restoration engine export app engines "
         "evaluation"
     ),
 }
@@ -133,7 +134,7 @@ def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["denoise", "--help"], ["train", "--help"], ["models"], ["models", "--json"]],
+    [["--help"], ["denoise", "--help"], ["train", "--help"], ["app", "--help"], ["models"], ["models", "--json"]],
     ids=" ".join,
 )
 def test_commands_that_compute_nothing_load_no_torch(arguments: list[str]) -> None:

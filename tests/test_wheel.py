@@ -51,7 +51,14 @@ def test_the_wheel_holds_the_package_and_the_priors_and_nothing_else(wheel: Path
     assert PUBLISHED, "models/ holds no prior"
     for name in PUBLISHED:
         assert {f"restore/models/{name}/{file}" for file in (zoo.WEIGHTS, zoo.GRAPH, zoo.CARD)} <= names
-    files = ("__init__.py", "py.typed", "cli/__init__.py", "solvers/bp_kernel.c")
+    files = (
+        "__init__.py",
+        "py.typed",
+        "cli/__init__.py",
+        "solvers/bp_kernel.c",
+        "app/site/index.html",
+        "app/site/digit.png",
+    )
     assert {f"restore/{file}" for file in files} <= names
     assert {name.split("/")[0].removesuffix(".dist-info") for name in names} == {"restore", wheel.stem.split("-py3")[0]}
 

@@ -12,7 +12,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from restore.cli import complete, corrupt, denoise, evaluate, export, models, parity, study, train
+from restore.cli import complete, corrupt, denoise, evaluate, export, models, page, parity, study, train
 from restore.errors import OutputError, RestoreError, UsageError
 
 app = typer.Typer(
@@ -32,6 +32,7 @@ app.command("models", epilog=models.MODELS_EXAMPLE)(models.models)
 app.command("info", epilog=models.INFO_EXAMPLE)(models.info)
 app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("parity", epilog=parity.EXAMPLE)(parity.parity)
+app.command("app", epilog=page.EXAMPLE)(page.app)
 app.command("study", epilog=study.EXAMPLE)(study.study)
 
 

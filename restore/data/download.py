@@ -47,7 +47,7 @@ def fetch(file: RemoteFile, folder: Path) -> Path:
         return target
     with contextlib.suppress(OSError):
         target.unlink()
-    content = _first_intact(file)
+    content = download(file)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
@@ -56,6 +56,26 @@ def fetch(file: RemoteFile, folder: Path) -> Path:
         ) from fault
     write_atomically(target, content)
     return target
+
+
+def download(file: RemoteFile) -> bytes:
+    """The content of the published file, from the first mirror that gives it; nothing is written.
+
+    Raises:
+        InputError: if no mirror gave the file; the message says why for each.
+    """
+    faults = []
+    for address in _addresses(file):
+        try:
+            content = _get(address, file.size)
+        except (OSError, HTTPException) as fault:
+            # urllib's own URLError and HTTPError are OSErrors; HTTPException is an answer that makes no sense.
+            faults.append(f"{address}: {getattr(fault, 'reason', None) or fault or type(fault).__name__}")
+            continue
+        if _matches(content, file):
+            return content
+        faults.append(f"{address}: checksum mismatch ({len(content)} of {file.size} bytes)")
+    raise InputError(f"{file.name}: could not be downloaded ({'; '.join(faults) or 'no mirror is known'})")
 
 
 def read_intact(path: Path, file: RemoteFile) -> bytes:
@@ -80,21 +100,6 @@ def read_intact(path: Path, file: RemoteFile) -> bytes:
 
 def _addresses(file: RemoteFile) -> list[str]:
     return [mirror.rstrip("/") + "/" + file.name for mirror in file.mirrors]
-
-
-def _first_intact(file: RemoteFile) -> bytes:
-    faults = []
-    for address in _addresses(file):
-        try:
-            content = _get(address, file.size)
-        except (OSError, HTTPException) as fault:
-            # urllib's own URLError and HTTPError are OSErrors; HTTPException is an answer that makes no sense.
-            faults.append(f"{address}: {getattr(fault, 'reason', None) or fault or type(fault).__name__}")
-            continue
-        if _matches(content, file):
-            return content
-        faults.append(f"{address}: checksum mismatch ({len(content)} of {file.size} bytes)")
-    raise InputError(f"{file.name}: could not be downloaded ({'; '.join(faults) or 'no mirror is known'})")
 
 
 def _get(address: str, size: int) -> bytes:

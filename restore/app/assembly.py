@@ -1,0 +1,114 @@
+"""Which files make up the site, by the path of their address. No torch needed, and nothing is copied to serve it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from restore import zoo
+from restore.errors import ModelError, OutputError, shown
+from restore.export.contract import POLARITIES
+from restore.files import write_atomically
+
+# Path of an address below the site's root, such as "models/tap-mnist/solver.onnx", to the file there or its content.
+Site = Mapping[str, Path | bytes]
+
+_PAGE = Path(__file__).parent / "site"
+
+
+def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
+    """The site: the page, the runtime, the priors that have a graph, and `models.json` that lists them.
+
+    Args:
+        runtime: files of onnxruntime-web by name.
+        priors: folders of priors; those without a graph are left out, and damaged ones with a warning.
+
+    Raises:
+        ModelError: if none is left.
+    """
+    usable = dict(_usable(priors))
+    if not usable:
+        raise ModelError(f"no prior has a {zoo.GRAPH}; get the folder models/ again")
+    site: dict[str, Path | bytes] = {path.name: path for path in sorted(_PAGE.iterdir()) if path.is_file()}
+    site |= {f"ort/{name}": path for name, path in runtime.items()}
+    for folder in usable:
+        site |= {f"models/{folder.name}/{name}": folder / name for name in (zoo.GRAPH, zoo.WEIGHTS)}
+    listing = {"preferred": zoo.PREFERRED, "priors": list(usable.values())}
+    return site | {"models.json": json.dumps(listing, indent=1).encode()}
+
+
+def _usable(priors: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The priors that have a graph, with their facts; of a damaged one there is but a warning."""
+    for folder in priors:
+        if (folder / zoo.GRAPH).is_file():
+            try:
+                yield folder, facts(folder)
+            except ModelError as fault:
+                warnings.warn(str(fault), stacklevel=2)
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    """What the page has to know of a prior.
+
+    Raises:
+        ModelError: if its description is damaged.
+    """
+    about = zoo.describe(folder)
+    height, width = about.image_shape
+    return {
+        "name": folder.name,
+        "width": width,
+        "height": height,
+        "hidden": about.hidden,
+        "threshold": about.threshold,
+        "conditional": about.conditional,
+        "task": about.task,
+        "polarity": polarity(folder),
+        "method": about.method,
+        "data": about.data,
+        "inference": {key: asdict(about.inference)[key] for key in ("max_iter", "tol", "damping")},
+        "bytes": sum((folder / name).stat().st_size for name in (zoo.GRAPH, zoo.WEIGHTS)),
+    }
+
+
+def polarity(folder: Path) -> str:
+    """Whether a prior's training images were mostly light or mostly dark, judged as `restore denoise` does.
+
+    Raises:
+        ModelError: if the weights cannot be read, or have no mean of each pixel.
+    """
+    import numpy as np
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / zoo.WEIGHTS
+    try:
+        with safe_open(path, framework="numpy") as stored:
+            means = stored.get_tensor("pixel_means").astype(float)
+    except (OSError, SafetensorError) as fault:
+        raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
+    if not ((means > 0) & (means < 1)).all():
+        raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
+    return POLARITIES[bool(np.log(means / (1 - means)).sum() > 0)]
+
+
+def write(site: Site, folder: Path, *, overwrite: bool = False) -> None:
+    """Write the site into a folder, for any web server that serves static files.
+
+    Raises:
+        OutputError: if the folder holds something and `overwrite` is not given, or cannot be written.
+    """
+    try:
+        if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError(f"{shown(folder)}: exists already; give --overwrite or another folder")
+        for address, source in site.items():
+            target = folder / address
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(target, source if isinstance(source, bytes) else source.read_bytes())
+    except OutputError:
+        raise
+    except OSError as fault:
+        raise OutputError(f"{shown(folder)}: cannot be written ({fault.strerror}); choose another place") from fault

@@ -1,0 +1,293 @@
+/** Ties the controls of the page to the image, the solver and the result. */
+
+import { receiveFiles } from "./arrivals.js";
+import { flips, generator, learnt } from "./damage.js";
+import { Editor } from "./editor.js";
+import { Noise } from "./noise.js";
+import { polarityHint, report, usable } from "./outcome.js";
+import { heat, paint } from "./panels.js";
+import { read, Refused, resize } from "./picture.js";
+import { facts, inversion, listed, offer } from "./priors.js";
+import { changes, ResultView } from "./result.js";
+import { Solver } from "./solver.js";
+
+const at = (id) => document.getElementById(id);
+const editor = new Editor(at("image"));
+const noise = new Noise(at("p"), at("p-slider"));
+const view = new ResultView({ before: at("before"), after: at("after"), uncertainty: at("uncertainty") });
+const solver = new Solver();
+
+/** @type {Map<string, import("./solver.js").Prior>} */
+const priors = new Map();
+/** @type {import("./solver.js").Prior} the chosen one */
+let prior;
+// The image is still the example, which may be exchanged for the one of another prior.
+let untouched = false;
+/** @type {Record<string, Blob>} example images by the polarity of the priors they are for */
+const examples = {};
+// Every damage has a seed of its own, the same ones in every session.
+let seed = 0;
+let busy = false;
+
+// ---- saying
+
+function say(text) {
+  at("status").textContent = text;
+}
+
+/** What went wrong, or advice; empty to take it away. */
+function warn(text) {
+  at("message").textContent = text;
+}
+
+// ---- priors
+
+async function start() {
+  const { preferred, priors: all } = await listed();
+  // Now, so that they are there when the server no longer is.
+  examples["light on dark"] = await (await fetch("digit.png")).blob();
+  examples["dark on light"] = await (await fetch("silhouette.png")).blob();
+  for (const each of all) priors.set(each.name, each);
+  offer(at("prior"), all);
+  at("prior").value = priors.has(preferred) ? preferred : all[0].name;
+  const chosen = choose(at("prior").value);
+  // Not before there is a prior that they could act on.
+  connectControls();
+  connectKeys();
+  receiveFiles(open, warn);
+  await chosen;
+}
+
+/** @param {string} name */
+async function choose(name) {
+  const before = prior;
+  prior = priors.get(name);
+  at("facts").textContent = facts(prior);
+  for (const element of document.querySelectorAll(".told")) element.hidden = prior.conditional;
+  editor.masking = !prior.conditional;
+  if (prior.conditional && ["mask", "unmask"].includes(editor.tool)) chooseTool("draw");
+  at("invert-label").textContent = inversion(prior);
+  setGround();
+  view.clear(prior);
+  showControls();
+  warn("");
+  if (!before || untouched) await showExample({ damaged: true });
+  else if (before.width !== prior.width || before.height !== prior.height) fitImage(before);
+  await load();
+}
+
+async function load() {
+  const loading = prior;
+  say(`Loading ${loading.name}, ${(loading.bytes / 1e6).toFixed(1)} MB …`);
+  try {
+    await solver.load(loading);
+    if (loading === prior) say(`${loading.name} is ready.`);
+  } catch (fault) {
+    if (loading === prior) fail(fault);
+  }
+}
+
+function fail(fault) {
+  say("");
+  warn(`${prior.name} cannot be used (${fault.message}). Is the server still running? Choose the prior again.`);
+}
+
+/** The value of an empty image: what the prior takes for the ground, or the other one if the user has inverted ones. */
+function setGround() {
+  editor.ground = Number((prior.polarity === "dark on light") !== at("invert").checked);
+}
+
+/** Bring the image to the size of another prior. */
+function fitImage(before) {
+  editor.set(resize(editor.pixels, before.width, before.height, prior.width, prior.height), prior.width, prior.height);
+}
+
+// ---- the image
+
+async function open(file) {
+  warn("");
+  try {
+    const chosen = prior;
+    const { width, height } = chosen;
+    const picture = await read(file, width, height, editor.ground ? "white" : "black");
+    if (chosen !== prior) return;
+    editor.set(picture.pixels, width, height);
+    untouched = false;
+    const same = picture.width === width && picture.height === height;
+    say(same ? `${file.name} is open.` : `${file.name}: ${picture.width}×${picture.height} pixels, averaged to ${width}×${height}.`);
+  } catch (fault) {
+    if (!(fault instanceof Refused)) throw fault;
+    warn(fault.message);
+  }
+}
+
+async function showExample({ damaged }) {
+  at("invert").checked = false;
+  setGround();
+  const chosen = prior;
+  const { pixels } = await read(examples[prior.polarity], prior.width, prior.height, "black");
+  if (chosen !== prior) return;
+  editor.set(pixels, prior.width, prior.height);
+  if (damaged) inflict();
+  untouched = true;
+}
+
+/** What the damage button does: the damage that the prior has learnt, or noise at the chosen p. */
+function damage() {
+  return prior.conditional ? learnt(prior.task) : flips(noise.value ?? 0);
+}
+
+function inflict() {
+  seed += 1;
+  const random = generator(seed);
+  editor.alter((pixels) => damage().apply(pixels, prior.width, prior.height, random));
+}
+
+function showControls() {
+  const possible = damage();
+  at("damage").hidden = !possible;
+  at("damage").textContent = possible?.label ?? "";
+  at("damage").disabled = !prior.conditional && !noise.value;
+  at("undo").disabled = !editor.canUndo;
+  at("clear-mask").disabled = !editor.mask.some(Boolean);
+  at("download").disabled = view.empty;
+}
+
+function tellCursor() {
+  const { x, y } = editor.cursor;
+  const i = y * editor.width + x;
+  const value = editor.masked(i) ? "masked" : editor.pixels[i] > 0.5 ? "white" : "black";
+  at("cursor").textContent = `Row ${y + 1}, column ${x + 1}, ${value}`;
+}
+
+function chooseTool(name) {
+  const choice = document.querySelector(`input[name="tool"][value="${name}"]`);
+  if (choice.closest("[hidden]")) return;
+  choice.checked = true;
+  editor.tool = name;
+}
+
+// ---- restoring
+
+/** What the solver is asked, and what is needed to show its answer; null, with a message, where that makes no sense. */
+function question() {
+  warn("");
+  const inverted = at("invert").checked;
+  const { pixels, mask } = editor;
+  const asked = inverted ? pixels.map((value) => 1 - value) : pixels.slice();
+  if (prior.conditional) return { prior, inverted, pixels: pixels.slice(), request: { pixels: asked } };
+  if (noise.value === null) {
+    warn(noise.complain());
+    return null;
+  }
+  if (mask.every(Boolean)) {
+    warn("The mask covers every pixel; leave visible what is to be kept.");
+    return null;
+  }
+  const request = { pixels: asked, p: noise.value, mask: mask.slice() };
+  return { prior, inverted, pixels: pixels.slice(), mask: request.mask, request };
+}
+
+async function restore() {
+  const asked = busy ? null : question();
+  if (!asked) return;
+  setBusy(true);
+  try {
+    const result = await solver.restore(asked.prior, asked.request);
+    if (asked.prior === prior) show({ ...asked, result });
+  } catch (fault) {
+    if (asked.prior === prior) fail(fault);
+  } finally {
+    setBusy(false);
+  }
+}
+
+function setBusy(value) {
+  busy = value;
+  at("restore").setAttribute("aria-busy", String(value));
+  if (value) say("Restoring …");
+}
+
+function show(shown) {
+  const { result, inverted } = shown;
+  if (usable(result)) {
+    view.show(shown);
+    at("before-caption").textContent = shown.mask?.some(Boolean) ? "Before; blue is filled" : "Before";
+    say(`${report(prior, result)} ${changes(shown)}.`);
+    warn(polarityHint(prior, result, inverted, inversion(prior)));
+  } else {
+    view.clear(prior);
+    say("");
+    warn(report(prior, result));
+  }
+  showControls();
+}
+
+// ---- controls
+
+function on(id, event, action) {
+  at(id).addEventListener(event, action);
+}
+
+function connectControls() {
+  at("restore").disabled = false;
+  on("prior", "change", () => choose(at("prior").value));
+  on("settings", "submit", (event) => {
+    event.preventDefault();
+    restore();
+  });
+  on("file", "change", () => {
+    const [file] = at("file").files;
+    if (file) open(file);
+    at("file").value = ""; // so that the same file can be opened again
+  });
+  on("example", "click", () => showExample({ damaged: false }));
+  on("damage", "click", () => {
+    inflict();
+    say(`Damaged, with seed ${seed}.`);
+  });
+  on("undo", "click", () => editor.undo());
+  on("clear-image", "click", () => editor.clearImage());
+  on("clear-mask", "click", () => editor.clearMask());
+  on("invert", "change", setGround);
+  on("tools", "change", (event) => (editor.tool = event.target.value));
+  on("brush", "input", () => (editor.brush = at("brush").valueAsNumber));
+  on("view", "change", (event) => (view.soft = event.target.value === "soft"));
+  on("download", "click", () => view.download());
+  noise.addEventListener("change", showControls);
+  editor.addEventListener("cursor", tellCursor);
+  editor.addEventListener("change", () => {
+    untouched = false;
+    showControls();
+  });
+}
+
+const TOOL_KEYS = { d: "draw", e: "erase", m: "mask", u: "unmask" };
+
+function connectKeys() {
+  on("image", "keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.key in TOOL_KEYS) chooseTool(TOOL_KEYS[event.key]);
+    if (event.key === "Enter") restore();
+    if (event.key === "[" || event.key === "]") {
+      at("brush").valueAsNumber += event.key === "]" ? 1 : -1;
+      editor.brush = at("brush").valueAsNumber;
+    }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    if (event.key === "Enter") restore();
+    if (event.key === "z" && !event.shiftKey && event.target !== at("p")) {
+      event.preventDefault();
+      editor.undo();
+    }
+  });
+}
+
+const scale = at("scale");
+paint(scale, scale.width, 1, (i) => heat((0.5 * i) / (scale.width - 1)));
+start().catch((fault) => {
+  say("");
+  warn(`The page could not start (${fault.message}). Is the server still running? Reload the page.`);
+});

@@ -1,0 +1,44 @@
+/** The priors there are, and what the page says of them. */
+
+import { learnt } from "./damage.js";
+
+/** @typedef {import("./solver.js").Prior} Prior */
+
+/**
+ * @returns {Promise<{preferred: string, priors: Prior[]}>} preferred: the name of the one to begin with, if it is there
+ */
+export async function listed() {
+  return (await fetch("models.json")).json();
+}
+
+/**
+ * Fill a list to choose from.
+ * @param {HTMLSelectElement} select
+ * @param {Prior[]} priors
+ */
+export function offer(select, priors) {
+  const groups = [
+    ["Told of the damage: noise, a mask, or both", priors.filter((prior) => !prior.conditional)],
+    ["Have learnt one kind of damage", priors.filter((prior) => prior.conditional)],
+  ];
+  for (const [label, members] of groups.filter(([, members]) => members.length)) {
+    const group = document.createElement("optgroup");
+    group.label = label;
+    group.append(...members.map(({ name }) => new Option(name)));
+    select.append(group);
+  }
+}
+
+/** @param {Prior} prior */
+export function facts(prior) {
+  const { width, height, hidden, method, data } = prior;
+  const does = prior.conditional
+    ? `Undoes ${learnt(prior.task)?.undone ?? prior.task}, from the damaged image alone.`
+    : "Undoes noise, and fills what is masked.";
+  return `${does} ${width}×${height} pixels, ${hidden} hidden units, trained by ${method.replaceAll("_", " ")} on ${data}.`;
+}
+
+/** What images look like that the prior takes inverted. @param {Prior} prior */
+export function inversion(prior) {
+  return prior.polarity === "light on dark" ? "Dark strokes on a light ground" : "Light shapes on a dark ground";
+}

@@ -1,0 +1,81 @@
+/** The page's end of the line to the worker. */
+
+/**
+ * @typedef {Object} Prior what models.json says of a prior
+ * @property {string} name
+ * @property {number} width
+ * @property {number} height
+ * @property {number} hidden
+ * @property {number} threshold a pixel is white above this grey level, 0 to 255
+ * @property {boolean} conditional it has learnt one kind of damage and is told nothing
+ * @property {string} task that damage, such as "flip:0.1"
+ * @property {"light on dark" | "dark on light"} polarity
+ * @property {string} method
+ * @property {string} data
+ * @property {{max_iter: number, tol: number, damping: number}} inference
+ * @property {number} bytes
+ *
+ * @typedef {Object} Request
+ * @property {Float32Array} pixels grey values in [0, 1], row by row
+ * @property {number} [p] probability that a pixel is inverted
+ * @property {Uint8Array} [mask] 1 where a pixel is to be filled
+ *
+ * @typedef {Object} Result
+ * @property {Float32Array} restored 0 or 1
+ * @property {Float32Array} means probability of white
+ * @property {Float32Array} variances
+ * @property {number} iterations
+ * @property {number} residual
+ * @property {boolean} converged
+ * @property {number} inversion nats per pixel by which the image is likelier when inverted
+ * @property {number} milliseconds
+ */
+
+export class Solver {
+  #worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+  #waiting = new Map();
+  #count = 0;
+  /** @type {Error | null} */
+  #broken = null;
+
+  constructor() {
+    this.#worker.addEventListener("message", ({ data: { id, result, fault } }) => {
+      const { resolve, reject } = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (fault === undefined) resolve(result);
+      else reject(new Error(fault));
+    });
+    // A worker that could not start answers nobody, neither now nor later.
+    this.#worker.addEventListener("error", (event) => {
+      this.#broken = new Error(event.message || "its files could not be read");
+      for (const { reject } of this.#waiting.values()) reject(this.#broken);
+      this.#waiting.clear();
+    });
+  }
+
+  /**
+   * Fetch a prior and make it ready.
+   * @param {Prior} prior
+   */
+  load(prior) {
+    return this.#ask({ prior });
+  }
+
+  /**
+   * @param {Prior} prior
+   * @param {Request} request
+   * @returns {Promise<Result>}
+   */
+  restore(prior, request) {
+    return this.#ask({ prior, request });
+  }
+
+  #ask(message) {
+    if (this.#broken) return Promise.reject(this.#broken);
+    const id = this.#count++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, ...message });
+    });
+  }
+}

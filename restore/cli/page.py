@@ -1,0 +1,63 @@
+"""`restore app`: the local page. No torch needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from restore.app.assembly import Site
+
+EXAMPLE = "Example:  restore app --install && restore app"
+
+
+def app(
+    port: Annotated[int, typer.Option(help="Where to serve; 0 picks a free port.", min=0, max=65535)] = 8000,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page.")] = False,
+    install: Annotated[
+        bool, typer.Option("--install", help="Download onnxruntime-web (33 MB, 14 MB installed), once, and exit.")
+    ] = False,
+    runtime: Annotated[
+        Path | None,
+        typer.Option(help="Install from this file, as `npm pack onnxruntime-web@1.30.0` writes it, and exit."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the site into this folder, for a web server, and exit.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")] = False,
+) -> None:
+    """Restore images on a page in the browser, served to this machine until Ctrl-C (exit code 0); works offline."""
+    from restore import zoo
+    from restore.app import assembly
+    from restore.app import runtime as onnxruntime_web
+
+    folder = onnxruntime_web.user_folder()
+    if install or runtime is not None:
+        onnxruntime_web.install(folder, runtime)
+        print(folder)
+        return
+    site = assembly.collect(onnxruntime_web.installed(folder), zoo.folders())
+    if output is not None:
+        assembly.write(site, output, overwrite=overwrite)
+        print(output / "index.html")
+        return
+    _serve(site, port, browser=not no_browser)
+
+
+def _serve(site: Site, port: int, *, browser: bool) -> None:
+    import contextlib
+    import sys
+    import threading
+    import webbrowser
+
+    from restore.app.server import Server
+
+    with Server(site, port) as server, contextlib.suppress(KeyboardInterrupt):
+        print(server.url, flush=True)
+        print("restore: Ctrl-C ends it", file=sys.stderr)
+        if browser:
+            # A browser that runs in the terminal would hold up the server it asks.
+            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+        server.serve_forever()

@@ -1,0 +1,575 @@
+"""The local page without a browser: installing the runtime, putting the site together, serving it, the command."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import io
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import platformdirs
+import pytest
+import torch
+from priors import random_conditional, random_prior
+
+from restore import zoo
+from restore.app import assembly, runtime
+from restore.app.runtime import Member, Release
+from restore.app.server import Server
+from restore.cli import main
+from restore.data.download import RemoteFile
+from restore.errors import ModelError, OutputError, UsageError
+from restore.marginals import Status
+
+ROOT = Path(__file__).parent.parent
+SITE = Path(assembly.__file__).parent / "site"
+
+FILES = {"package/dist/run.mjs": b"export {};", "package/dist/run.wasm": b"\0asm" + bytes(5000), "package.json": b"{}"}
+WANTED = ("package/dist/run.mjs", "package/dist/run.wasm")
+
+
+# ------------------------------------------------------------------------------------------------------- the runtime
+
+
+def tarball(files: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def released(archive: bytes, mirror: str = "http://127.0.0.1:9/") -> Release:
+    """A release whose archive is this one, and whose members are those of FILES."""
+    members = tuple(Member(path, len(FILES[path]), hashlib.sha256(FILES[path]).hexdigest()) for path in WANTED)
+    digest = hashlib.sha256(archive).hexdigest()
+    return Release(RemoteFile("run-1.0.tgz", len(archive), digest, (mirror,)), members)
+
+
+def local(folder: Path, content: bytes) -> Path:
+    path = folder / "run.tgz"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.fixture
+def mirror() -> Iterator[Callable[[bytes], str]]:
+    """A web server that answers every request with some content, which may be shorter than it promises."""
+    servers = []
+
+    def start(content: bytes, promised: int | None = None) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Length", str(promised or len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_address[1]}/"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_the_wanted_files_and_no_others_are_installed(tmp_path: Path, mirror: Callable[[bytes], str]) -> None:
+    archive = tarball(FILES)
+    release = released(archive, mirror(archive))
+    for source in (None, local(tmp_path, archive)):
+        folder = tmp_path / ("downloaded" if source is None else "local") / "deep"
+        runtime.install(folder, source, release)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+            Path(path).name: FILES[path] for path in WANTED
+        }
+        assert dict(runtime.installed(folder, release)) == {path.name: path for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("fault", ["tampered", "truncated", "longer", "refused"])
+def test_a_wrong_download_leaves_nothing(tmp_path: Path, mirror: Callable[..., str], fault: str) -> None:
+    archive = tarball(FILES)
+    sent = {
+        "refused": b"",
+        "tampered": archive[:-9] + b"x" + archive[-8:],
+        "truncated": archive[:99],
+        "longer": archive + b"x",
+    }
+    address = "http://127.0.0.1:9/" if fault == "refused" else mirror(sent[fault], max(len(archive), len(sent[fault])))
+    with pytest.raises(ModelError, match=r"run-1\.0\.tgz.*--runtime FILE\.tgz") as raised:
+        runtime.install(tmp_path / "there", None, released(archive, address))
+    assert "\n" not in str(raised.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({**FILES, "package/dist/run.mjs": b"import 'http://elsewhere';"}, "holds another package/dist/run.mjs"),
+        ({**FILES, "package/dist/run.wasm": bytes(10**6)}, "holds another package/dist/run.wasm"),
+        ({"package/dist/run.mjs": FILES["package/dist/run.mjs"]}, "cannot be unpacked"),
+        ({f"../{name}": content for name, content in FILES.items()}, "cannot be unpacked"),
+    ],
+    ids=["other content", "other size", "missing", "path"],
+)
+def test_archives_that_hold_something_else_are_refused(tmp_path: Path, files: dict[str, bytes], message: str) -> None:
+    archive = tarball(files)
+    with pytest.raises(ModelError, match=message):
+        runtime.install(tmp_path / "there", local(tmp_path, archive), released(archive))
+    assert not (tmp_path / "there").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", tarball(FILES)[:60]], ids=["empty", "text", "cut"])
+def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(ModelError, match="cannot be unpacked"):
+        runtime.install(tmp_path / "there", local(tmp_path, content), released(content))
+
+
+def test_a_member_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for path in WANTED:
+            entry = tarfile.TarInfo(path)
+            entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            archive.addfile(entry)
+    with pytest.raises(ModelError, match="holds another"):
+        runtime.install(tmp_path / "there", local(tmp_path, buffer.getvalue()), released(buffer.getvalue()))
+
+
+def test_an_archive_of_the_users_stays_though_it_is_the_wrong_one(tmp_path: Path) -> None:
+    path = local(tmp_path, b"another version")
+    with pytest.raises(ModelError, match=r"run\.tgz: checksum mismatch"):
+        runtime.install(tmp_path / "there", path, released(tarball(FILES)))
+    assert path.exists() and not (tmp_path / "there").exists()
+
+
+def test_what_was_damaged_since_is_noticed_and_replaced(tmp_path: Path) -> None:
+    archive = tarball(FILES)
+    release, source = released(archive), local(tmp_path, archive)
+    folder = tmp_path / "there"
+    with pytest.raises(ModelError, match=r"not installed; `restore app --install`"):
+        runtime.installed(folder, release)
+    runtime.install(folder, source, release)
+    (folder / "run.wasm").write_bytes(bytes(len(FILES[WANTED[1]])))
+    with pytest.raises(ModelError, match=r"run\.wasm: is damaged; `restore app --install`"):
+        runtime.installed(folder, release)
+    runtime.install(folder, source, release)
+    runtime.installed(folder, release)
+
+
+def test_a_folder_that_cannot_be_made_is_an_output_fault(tmp_path: Path) -> None:
+    archive = tarball(FILES)
+    with pytest.raises(OutputError, match="cannot be made"):
+        runtime.install(local(tmp_path, archive) / "there", local(tmp_path, archive), released(archive))
+
+
+@pytest.mark.slow
+def test_the_real_release_is_what_npm_publishes(tmp_path: Path) -> None:
+    address = f"{runtime.ONNXRUNTIME_WEB.archive.mirrors[0]}{runtime.ONNXRUNTIME_WEB.archive.name}"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=5) as answer:
+            size = int(answer.headers["Content-Length"])
+    except OSError as fault:
+        pytest.skip(f"npm's registry cannot be reached: {fault}")
+    assert size == runtime.ONNXRUNTIME_WEB.archive.size
+    runtime.install(tmp_path)
+    assert set(runtime.installed(tmp_path)) == {path.name for path in tmp_path.iterdir()}
+
+
+# ---------------------------------------------------------------------------------------------------------- the site
+
+
+@pytest.fixture(scope="module")
+def priors(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Folders of a prior, a conditional one for dark on light images, one without a graph, and a damaged one."""
+    parent = tmp_path_factory.mktemp("models")
+    conditional = random_conditional()
+    dark = replace(conditional, pixel_means=torch.full_like(conditional.pixel_means, 0.9))
+    folders = []
+    for name, prior in (("told", random_prior()), ("seer", dark), ("bare", random_prior()), ("bad", random_prior())):
+        zoo.save(parent / name, prior, f"# {name}\n")
+        folders.append(parent / name)
+        if name != "bare":
+            (parent / name / zoo.GRAPH).write_bytes(b"graph of " + name.encode())
+    (parent / "bad" / zoo.WEIGHTS).write_bytes(b"no safetensors")
+    return folders
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Stand-ins for the files of onnxruntime-web."""
+    folder = tmp_path_factory.mktemp("ort")
+    paths = {name: folder / name for name in ("run.mjs", "run.wasm")}
+    for name, path in paths.items():
+        path.write_bytes(name.encode())
+    return paths
+
+
+@pytest.fixture(scope="module")
+def site(files: dict[str, Path], priors: list[Path]) -> assembly.Site:
+    with pytest.warns(UserWarning, match="damaged or not a safetensors file"):
+        return assembly.collect(files, priors)
+
+
+def test_the_site_is_the_page_the_runtime_and_the_priors_with_a_graph(site: assembly.Site) -> None:
+    page = {path.name for path in SITE.iterdir() if path.is_file()}
+    assert {"index.html", "page.js", "worker.js", "style.css"} <= page
+    graphs = {f"models/{name}/{file}" for name in ("told", "seer") for file in (zoo.GRAPH, zoo.WEIGHTS)}
+    assert set(site) == page | graphs | {"ort/run.mjs", "ort/run.wasm", "models.json"}
+
+
+def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> None:
+    listing = json.loads(bytes(site["models.json"]))
+    assert listing["preferred"] == zoo.PREFERRED
+    told, seer = listing["priors"]
+    assert told == {
+        "name": "told",
+        "width": 12,
+        "height": 10,
+        "hidden": 5,
+        "threshold": 127,
+        "conditional": False,
+        "task": "",
+        "polarity": "light on dark",
+        "method": "none",
+        "data": "noise",
+        "inference": {"max_iter": 1000, "tol": 0.01, "damping": 0.3},
+        "bytes": told["bytes"],
+    }
+    assert told["bytes"] > len("graph of told")
+    assert (seer["conditional"], seer["task"], seer["polarity"]) == (True, "flip:0.1", "dark on light")
+
+
+def test_a_site_without_priors_is_refused(files: dict[str, Path], priors: list[Path]) -> None:
+    with pytest.raises(ModelError, match=r"no prior has a solver\.onnx"):
+        assembly.collect(files, [folder for folder in priors if folder.name == "bare"])
+
+
+def test_the_site_is_written_for_any_web_server(site: assembly.Site, tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "site"
+    assembly.write(site, folder)
+    written = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert written == {name: part if isinstance(part, bytes) else part.read_bytes() for name, part in site.items()}
+
+
+def test_a_folder_in_use_is_refused_and_left_alone_unless_overwriting(site: assembly.Site, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(OutputError, match="exists already; give --overwrite"):
+        assembly.write(site, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assembly.write(site, tmp_path, overwrite=True)
+    assert (tmp_path / "mine.txt").read_text() == "mine" and (tmp_path / "models.json").exists()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_file_in_place_of_the_folder_is_refused(site: assembly.Site, tmp_path: Path, overwrite: bool) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OutputError):
+        assembly.write(site, tmp_path / "file", overwrite=overwrite)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["digit.png", "silhouette.png"])
+def test_the_examples_of_the_page_are_those_drawn_by_our_script(name: str) -> None:
+    assert (SITE / name).read_bytes() == (ROOT / "assets" / name).read_bytes()
+
+
+def test_the_page_uses_the_words_of_the_command_line() -> None:
+    said = (SITE / "outcome.js").read_text()
+    assert all(status.sentence in said for status in Status)
+
+
+def test_the_page_names_no_place_outside() -> None:
+    for path in SITE.iterdir():
+        if path.suffix in {".html", ".js", ".css"}:
+            assert "://" not in path.read_text(), path.name
+
+
+def test_the_page_has_no_scripts_or_styles_in_line() -> None:
+    page = (SITE / "index.html").read_text()
+    assert "style=" not in page and "<style" not in page and " on" not in page.replace(" on ", "")
+    assert page.count("<script") == page.count("<script type=") == 1
+
+
+# -------------------------------------------------------------------------------------------------------- the server
+
+
+@pytest.fixture(scope="module")
+def server(site: assembly.Site, priors: list[Path]) -> Iterator[Server]:
+    (priors[0] / "secret").symlink_to("/etc/passwd")
+    with Server(site, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+def ask(
+    server: Server, target: str, method: str = "GET", host: str | None = "localhost"
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """The answer to a request whose target is sent as it is."""
+    connection = http.client.HTTPConnection(*server.server_address, timeout=10)
+    connection.putrequest(method, target, skip_host=True)
+    if host is not None:
+        connection.putheader("Host", host)
+    connection.endheaders()
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer, content
+
+
+TYPES = {
+    "/": "text/html; charset=utf-8",
+    "/index.html": "text/html; charset=utf-8",
+    "/style.css": "text/css; charset=utf-8",
+    "/page.js": "text/javascript; charset=utf-8",
+    "/digit.png": "image/png",
+    "/models.json": "application/json",
+    "/ort/run.mjs": "text/javascript; charset=utf-8",
+    "/ort/run.wasm": "application/wasm",
+    "/models/told/solver.onnx": "application/octet-stream",
+    "/models/told/weights.safetensors": "application/octet-stream",
+}
+
+
+@pytest.mark.parametrize("target", TYPES)
+def test_every_file_has_its_type_and_the_headers(server: Server, site: assembly.Site, target: str) -> None:
+    answer, content = ask(server, target)
+    source = site[target[1:] or "index.html"]
+    assert answer.status == 200 and answer.version == 11
+    assert content == (source if isinstance(source, bytes) else source.read_bytes())
+    assert answer.headers["Content-Type"] == TYPES[target]
+    assert int(answer.headers["Content-Length"]) == len(content)
+    check_headers(answer)
+
+
+def check_headers(answer: http.client.HTTPResponse) -> None:
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
+    assert policy["default-src"] == "'none'" and policy["connect-src"] == policy["worker-src"] == "'self'"
+    assert policy["script-src"] == "'self' 'wasm-unsafe-eval'" and "unsafe-inline" not in str(policy)
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    assert "Python" not in answer.headers["Server"]
+
+
+def test_a_query_is_ignored(server: Server) -> None:
+    assert ask(server, "/page.js?x=/../..")[0].status == 200
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/../pyproject.toml",
+        "/../../../../../../etc/passwd",
+        "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/..%2f..%2f..%2fetc%2fpasswd",
+        "/%252e%252e/etc/passwd",
+        "/models/told/../../index.html",
+        "/models/told/secret",
+        "//etc/passwd",
+        "/etc/passwd",
+        "/\\..\\..",
+        "/index.html%00",
+        "/models",
+        "/models/",
+        "/models/told/",
+        "/ort/",
+        "/models/bare/weights.safetensors",
+        "/models/bad/weights.safetensors",
+        "/nothing.html",
+        "index.html",
+        "http://localhost/index.html",
+        "http://example.org/",
+        "*",
+    ],
+)
+def test_anything_else_is_not_found(server: Server, target: str) -> None:
+    answer, content = ask(server, target)
+    assert answer.status == 404
+    assert b"root:" not in content and b"solver.onnx" not in content
+    check_headers(answer)
+
+
+def test_head_sends_the_headers_alone(server: Server) -> None:
+    answer, content = ask(server, "/index.html", "HEAD")
+    assert answer.status == 200 and content == b""
+    assert int(answer.headers["Content-Length"]) == (SITE / "index.html").stat().st_size
+    assert ask(server, "/nothing", "HEAD")[0].status == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "CONNECT"])
+def test_other_methods_are_refused(server: Server, method: str) -> None:
+    answer, _ = ask(server, "/", method)
+    assert answer.status == 501
+    check_headers(answer)
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1", "127.0.0.1:9000"])
+def test_this_machine_is_answered(server: Server, host: str) -> None:
+    assert ask(server, "/", host=host)[0].status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", "example.org:8000", "localhost.example.org", "127.0.0.1.example.org:80", "", "::1", None]
+)
+def test_a_name_that_was_pointed_at_this_machine_is_not_answered(server: Server, host: str | None) -> None:
+    answer, content = ask(server, "/models.json", host=host)
+    assert answer.status == 421 and b"told" not in content
+
+
+def test_two_hosts_are_not_answered(server: Server) -> None:
+    with socket.create_connection(server.server_address, 10) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: example.org\r\nConnection: close\r\n\r\n")
+        assert connection.makefile("rb").readline().split()[1] == b"421"
+
+
+def test_one_connection_serves_many_requests(server: Server) -> None:
+    connection = http.client.HTTPConnection(*server.server_address, timeout=10)
+    for target, status in (("/", 200), ("/nothing", 404), ("/page.js", 200)):
+        connection.request("GET", target)
+        answer = connection.getresponse()
+        assert answer.status == status
+        answer.read()
+    connection.close()
+
+
+def test_it_listens_on_this_machine_only(server: Server) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+    assert server.url == f"http://127.0.0.1:{server.server_address[1]}/"
+
+
+def test_a_file_that_has_gone_is_not_found(files: dict[str, Path], tmp_path: Path) -> None:
+    with Server({"gone.js": tmp_path / "gone.js"}, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{running.url}gone.js", timeout=10)
+        running.shutdown()
+
+
+def test_a_browser_that_hangs_up_is_no_fault(capfd: pytest.CaptureFixture[str]) -> None:
+    with Server({"large": bytes(50_000_000)}, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        with socket.create_connection(running.server_address, 10) as connection:
+            connection.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            connection.recv(1000)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        time.sleep(0.3)
+        running.shutdown()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_port_in_use_is_a_usage_fault(server: Server, site: assembly.Site) -> None:
+    with pytest.raises(UsageError, match=rf"port {server.server_address[1]} is in use; give another with --port"):
+        Server(site, server.server_address[1])
+
+
+# ------------------------------------------------------------------------------------------------------- the command
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, priors: list[Path]) -> Path:
+    """A user data folder with a small runtime in it, and the small priors as the published ones."""
+    home = tmp_path / "home"
+    archive = tarball(FILES)
+    monkeypatch.setattr(platformdirs, "user_data_dir", lambda *_: str(home))
+    monkeypatch.setattr(zoo, "published_folder", lambda: priors[0].parent)
+    release = released(archive)
+    monkeypatch.setattr(runtime.install, "__defaults__", (None, release))
+    monkeypatch.setattr(runtime.installed, "__defaults__", (release,))
+    runtime.install(runtime.user_folder(), local(tmp_path, archive))
+    return home
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    def call(*words: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["restore", "app", *map(str, words)])
+        previous = signal.getsignal(signal.SIGTERM)
+        try:
+            with pytest.raises(SystemExit) as stopped:
+                main()
+        finally:
+            signal.signal(signal.SIGTERM, previous)
+        return int(stopped.value.code or 0)
+
+    return call
+
+
+def test_output_writes_the_site(home: Path, run: Callable[..., int], tmp_path: Path) -> None:
+    assert run("--output", tmp_path / "site") == 0
+    assert (tmp_path / "site" / "index.html").exists() and (tmp_path / "site" / "ort" / "run.wasm").exists()
+    assert run("--output", tmp_path / "site") == 5
+    assert run("--output", tmp_path / "site", "--overwrite") == 0
+
+
+def test_without_the_runtime_the_command_names_its_installation(
+    home: Path, run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in runtime.user_folder().iterdir():
+        path.unlink()
+    assert run("--no-browser") == 4
+    assert "`restore app --install`" in capsys.readouterr().err
+    assert run("--install") == 4  # nothing listens at the mirror's address
+    assert "--runtime FILE.tgz" in capsys.readouterr().err
+    assert run("--runtime", tmp_path / "none.tgz") == 4
+    assert run("--runtime", tmp_path / "run.tgz") == 0
+    assert run("--output", tmp_path / "site") == 0
+
+
+def test_a_port_in_use_ends_the_command(
+    home: Path, run: Callable[..., int], server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--no-browser", "--port", server.server_address[1]) == 2
+    assert "is in use" in capsys.readouterr().err
+    assert run("--port", 65536) == 2
+
+
+SERVE = """
+from pathlib import Path
+from restore import zoo
+from restore.app import runtime
+from restore.cli import main
+zoo.published_folder = lambda: Path(r"{models}")
+runtime.installed = lambda folder: {{}}
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_it_prints_its_address_and_serves_until_stopped(priors: list[Path], number: int, code: int) -> None:
+    script = SERVE.format(models=priors[0].parent)
+    command = [sys.executable, "-c", script, "app", "--port", "0", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            url = process.stdout.readline().strip()
+            with urllib.request.urlopen(f"{url}models.json", timeout=10) as answer:
+                assert json.load(answer)["priors"]
+            os.kill(process.pid, number)
+            _, said = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert process.returncode == code and "Traceback" not in said
