@@ -59,8 +59,7 @@ class Restorer:
     ) -> Any:
         """As `restore.complete`, with this prior."""
         collection = unpack(image, channel_axis)
-        masks = unpack_masks(mask, [(item.pixels.shape[0], item.pixels.shape[1]) for item in collection.items])
-        return self._restored(collection, p, masks, fit, invert, soft, return_solution)
+        return self._restored(collection, p, _masks(mask, collection), fit, invert, soft, return_solution)
 
     def _restored(
         self,
@@ -141,16 +140,9 @@ def denoise(
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
-    chosen = _chosen(model, image, channel_axis, device, engine)
-    return chosen.denoise(
-        image,
-        p,
-        fit=fit,
-        invert=invert,
-        soft=soft,
-        channel_axis=channel_axis,
-        return_solution=return_solution,
-    )
+    collection = unpack(image, channel_axis)
+    chosen = _chosen(model, collection, device, engine)
+    return chosen._restored(collection, p, None, fit, invert, soft, return_solution)
 
 
 def complete(
@@ -182,17 +174,9 @@ def complete(
     Raises:
         RestoreError: see `restore.errors`.
     """
-    chosen = _chosen(model, image, channel_axis, device, engine)
-    return chosen.complete(
-        image,
-        mask,
-        p,
-        fit=fit,
-        invert=invert,
-        soft=soft,
-        channel_axis=channel_axis,
-        return_solution=return_solution,
-    )
+    collection = unpack(image, channel_axis)
+    chosen = _chosen(model, collection, device, engine)
+    return chosen._restored(collection, p, _masks(mask, collection), fit, invert, soft, return_solution)
 
 
 def train(
@@ -287,12 +271,16 @@ def _recipe(
     return parse({"name": name, "seed": seed} | merged)
 
 
-def _chosen(model: str | Restorer, image: Any, channel_axis: int | None, device: str, engine: Choice) -> Restorer:
+def _chosen(model: str | Restorer, collection: Collection, device: str, engine: Choice) -> Restorer:
     if isinstance(model, Restorer):
         return model
     if model == "auto":
-        model = zoo.auto(unpack(image, channel_axis).items[0].pixels.shape)
-    return load(model, device, engine=engine)
+        model = zoo.auto(collection.items[0].pixels.shape)
+    return Restorer(open_engine(str(model), engine, device, images=len(collection.items)))
+
+
+def _masks(masks: Any, collection: Collection) -> list[np.ndarray]:
+    return unpack_masks(masks, [(item.pixels.shape[0], item.pixels.shape[1]) for item in collection.items])
 
 
 __all__ = ["Marginals", "Restorer", "complete", "denoise", "list_models", "load", "train"]
