@@ -1,4 +1,4 @@
-"""A restoration from the command line starts little later than onnxruntime itself; benchmarks/cold_start.py times it."""
+"""A restoration from the command line starts little later than onnxruntime; benchmarks/cold_start.py times it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ COMMAND = "from restore.cli import main; main()"
 
 # Prints how many modules were loaded, and the processor time of the process in seconds.
 REPORT = (
-    "import atexit, os, sys; "
-    "atexit.register(lambda: print(len(sys.modules), sum(os.times()[:2]), file=sys.stderr)); "
+    "import atexit, os, sys; atexit.register(lambda: print(len(sys.modules), sum(os.times()[:2]), file=sys.stderr)); "
 )
 
 
