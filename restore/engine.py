@@ -97,7 +97,7 @@ class Engine:
     ) -> tuple[Marginals, np.ndarray]:
         """As in `restore.restoration.PictureEngine`; see `restore` for the errors."""
         observed = torch.from_numpy(grey > self.description.threshold / 255).flatten(1).float()
-        mask = None if hidden is None else torch.from_numpy(hidden).flatten(1)
+        mask = None if hidden is None else torch.from_numpy(np.ascontiguousarray(hidden)).flatten(1)
         solution = self.restore(observed, None if self.description.conditional else channel_of(p, mask))
         gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
         return _in_numpy(solution), gain.numpy()

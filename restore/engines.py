@@ -54,7 +54,7 @@ def open_engine(
     place = find(model)
     alone = not place.is_dir()
     if alone and (engine == "torch" or beyond):
-        raise ModelError(f"{shown(place)}: is a graph for onnxruntime alone; for torch name the prior it was made from")
+        raise ModelError(f"{shown(place)}: is a graph for onnxruntime alone; name the prior it was made from")
     if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, images)):
         _require_onnx(place)
         from restore.export.runtime import OnnxEngine

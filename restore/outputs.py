@@ -78,7 +78,7 @@ def plan(
             raise OutputError(f"{shown(target)}: exists already; give --overwrite, --skip-existing or another -o")
     folder = Path(output) if output is not None and _means_folder(output) else None
     for parent in dict.fromkeys(target.parent for _, target in pairs):
-        _require_writable(parent.parent if parent == folder and not parent.exists() else parent)
+        require_writable(parent.parent if parent == folder and not parent.exists() else parent)
     if folder is not None and pairs:
         _make(folder)
     return pairs
@@ -156,7 +156,12 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _require_writable(folder: Path) -> None:
+def require_writable(folder: Path) -> None:
+    """Refuse a folder that files cannot be written into.
+
+    Raises:
+        OutputError: if it is none, or may not be written to.
+    """
     if not _is_folder(folder):
         raise OutputError(f"{shown(folder)}: is not an existing folder to write to; make it or choose another with -o")
     if not os.access(folder, os.W_OK | os.X_OK):

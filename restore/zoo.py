@@ -93,10 +93,12 @@ def describe(folder: Path) -> Description:
     """What a prior says about itself; reads the header only.
 
     Raises:
-        ModelError: if the file is damaged or no prior of ours.
+        ModelError: if the file is damaged or no prior of ours, or if all there is of the prior is a graph.
     """
     from safetensors import SafetensorError, safe_open
 
+    if folder.is_file():
+        raise ModelError(f"{shown(folder)}: is a graph for onnxruntime alone; name the prior it was made from")
     path = folder / WEIGHTS
     try:
         with safe_open(path, framework="numpy") as stored:

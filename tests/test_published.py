@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from mnist_data import mnist, needs_mnist
-from silhouette_data import needs_silhouettes, silhouettes
+from onnx import external_data_helper
+from PIL import Image
+from safetensors import safe_open
+from silhouette_data import COPIES, needs_silhouettes, silhouettes
 
 import restore
 from restore import zoo
@@ -19,7 +24,9 @@ from restore.engine import Engine
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.metrics import error_all, matthews
+from restore.export.runtime import OnnxEngine
 from restore.learning.recipe import read_recipe
+from restore.marginals import Status
 from restore.solvers import bp_kernel
 from restore.tasks import parse_task
 
@@ -70,6 +77,81 @@ def test_what_is_certain_stays(folder: Path) -> None:
 
 def _ink(split: Split) -> torch.Tensor:
     return torch.from_numpy(binarise(mnist(split).images))
+
+
+# ---------------------------------------------------------------------------------------------------- their graphs
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+def test_the_graph_of_a_published_prior_is_up_to_date(folder: Path) -> None:
+    graph, content = folder / zoo.GRAPH, (folder / zoo.WEIGHTS).read_bytes()
+    onnx.checker.check_model(str(graph), full_check=True)
+    facts = OnnxEngine.load(folder).facts
+    assert facts.about == zoo.describe(folder)
+    assert facts.weights == hashlib.sha256(content).hexdigest()
+    assert (facts.channel == "learnt") == (folder in CONDITIONAL)
+    model = onnx.load(graph, load_external_data=False)
+    outside = {item.name: item for item in model.graph.initializer if external_data_helper.uses_external_data(item)}
+    with safe_open(folder / zoo.WEIGHTS, framework="numpy") as stored:
+        matrices = {name for name in stored.keys() if len(stored.get_slice(name).get_shape()) == 2}  # noqa: SIM118
+        unused = {"modes"} if folder in CONDITIONAL else set()
+        assert matrices - unused <= outside.keys() <= set(stored.keys())
+        for name, tensor in outside.items():
+            where = {entry.key: entry.value for entry in tensor.external_data}
+            offset, length = int(where["offset"]), int(where["length"])
+            assert where["location"] == zoo.WEIGHTS
+            assert content[offset : offset + length] == stored.get_tensor(name).tobytes()
+    assert graph.stat().st_size < 40_000
+
+
+def _damaged(folder: Path) -> list[tuple[np.ndarray, float | None, np.ndarray | None]]:
+    """Test images with what is told of their damage."""
+    about = zoo.describe(folder)
+    draw, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
+    digits = [np.asarray(Image.open(path)) / 255 for path in sorted((ROOT / "assets").glob("digit*.png"))]
+    images = np.stack([digit for digit in digits if digit.shape == (28, 28)])
+    truth = None
+    if COPIES and about.data != "mnist":
+        truth = torch.from_numpy(binarise(silhouettes("test").images[:10]))
+    elif about.data == "mnist" and not needs_mnist.args[0]:
+        truth = _ink("test")[:10]
+    if about.conditional:
+        told = [(images, None, None)]
+        if truth is not None:
+            observed, _ = task_of(about).damage(truth, (28, 28), generator)
+            told.append((observed.numpy().reshape(-1, 28, 28).astype(np.float64), None, None))
+        return told
+    hole = np.zeros((28, 28), bool)
+    hole[8:20, 8:20] = True
+    told = [(images, 0.1, None), (images, None, np.tile(hole, (len(images), 1, 1)))]
+    if truth is not None:
+        clean = truth.numpy().reshape(-1, 28, 28).astype(np.float64)
+        for p in (0.1, 0.2):
+            told.append((abs(clean - (draw.random(clean.shape) < p)), p, None))
+        told.append((clean, None, np.tile(hole, (len(clean), 1, 1))))
+    return told
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+def test_both_engines_restore_alike(folder: Path) -> None:
+    ours, peer = OnnxEngine.load(folder), Engine.of(zoo.load(folder), torch.device("cpu"))
+    total = compared = 0
+    for grey, p, hidden in _damaged(folder):
+        (found, gain), (expected, its) = ours.marginals(grey, p, hidden), peer.marginals(grey, p, hidden)
+        np.testing.assert_allclose(gain, its, atol=1e-5)
+        settled = expected.status == Status.CONVERGED
+        apart = abs(found.means[0] - expected.means[0]).max(1)
+        # Where an iteration takes long or ends in no fixed point, rounding grows on the way, and decides where it
+        # stands when it is stopped. Conditional priors are stopped after few iterations, as they were in training.
+        quick = settled & (expected.iterations <= 50)
+        assert (found.status == expected.status)[quick].all()
+        assert apart[quick].max(initial=0) <= 1e-4
+        assert apart[settled].max(initial=0) <= expected.residual[settled].max(initial=0) + 1e-4
+        certain = np.ones(len(grey), bool) if folder in CONDITIONAL else settled
+        assert apart[certain].max(initial=0) <= 1e-2
+        assert ((found.means[0] > 0.5) == (expected.means[0] > 0.5))[certain].all()
+        total, compared = total + len(grey), compared + int(quick.sum())
+    assert compared > total / 8
 
 
 def _recomputed(folder: Path, task: str, n: int) -> tuple[float, float]:

@@ -47,6 +47,7 @@ from restore.solvers.gibbs import gibbs_steps
 from restore.solvers.loop import iterate
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import SAME, merge, nearest_modes, repeated
+from restore.tracing import tracing
 
 both = pytest.mark.parametrize("kind", [MeanField, TAP], ids=["mean-field", "tap"])
 PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.5}
@@ -145,6 +146,7 @@ def test_finished_images_are_taken_out_of_the_work() -> None:
     state = (torch.ones(8, 2, dtype=torch.float64), torch.zeros(8, 1, dtype=torch.float64))
     outcome = iterate(linear_step, Linear(rate, torch.zeros(8)), state, max_iter=1000, tol=1e-6, watched=1)
     assert sizes == [3, 1]
+    assert not tracing()
     assert outcome.iterations[0] > outcome.iterations[7] > outcome.iterations[4] > outcome.iterations[2]
 
 
@@ -592,6 +594,32 @@ def test_nearest_modes_are_the_likeliest_under_the_channel() -> None:
     assert nearest_modes(torch.zeros(5, 8), pack(modes[:2]), 3).shape == (5, 2, 8)
     assert nearest_modes(torch.zeros(5, 8), pack(modes[:0]), 3).shape == (5, 0, 8)
     assert nearest_modes(torch.zeros(5, 8), pack(modes), 0).shape == (5, 0, 8)
+
+
+def test_of_modes_as_likely_the_earlier_one_is_nearer_in_any_batch() -> None:
+    # Flips of one probability: the likelihood of a mode counts pixels, so that many are the same.
+    modes = torch.bernoulli(torch.full((40, 11), 0.5), generator=seeded(1))
+    observed = torch.bernoulli(torch.full((9, 11), 0.5), generator=seeded(2))
+    evidence = BitFlip(0.3).evidence(observed).linear
+    together = nearest_modes(evidence, pack(modes), 6)
+    for row, y in enumerate(observed):
+        apart = (modes != y).sum(1).tolist()
+        wanted = modes[sorted(range(40), key=lambda mode, apart=apart: (apart[mode], mode))[:6]]
+        assert torch.equal(together[row], wanted)
+        assert torch.equal(nearest_modes(evidence[row : row + 1], pack(modes), 6)[0], wanted)
+    # Nothing was observed: the first ones.
+    assert torch.equal(nearest_modes(torch.zeros(1, 11), pack(modes), 6)[0], modes[:6])
+
+
+def test_very_many_solutions_of_one_weight_all_have_a_say() -> None:
+    count = 150
+    means = torch.linspace(0, 10, count)[:, None]
+    status = torch.full((count,), int(Status.CONVERGED))
+    status[77] = int(Status.MAX_ITER)
+    residual = torch.linspace(0, 1, count)
+    found = Solution((means,), (means * 0,), torch.zeros(count).double(), torch.arange(count), residual, status)
+    merged = merge(found, 1, count)
+    assert (int(merged.status), float(merged.residual)) == (Status.MAX_ITER, 1.0)
 
 
 # --- Gibbs sampling ---

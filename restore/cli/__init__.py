@@ -35,6 +35,9 @@ app.command("parity", epilog=parity.EXAMPLE)(parity.parity)
 app.command("app", epilog=page.EXAMPLE)(page.app)
 app.command("study", epilog=study.EXAMPLE)(study.study)
 
+# Libraries that not every installation has, and the extra of the package that brings each.
+EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {"matplotlib": "plots"}
+
 
 @app.callback(invoke_without_command=True)
 def common(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
@@ -80,6 +83,9 @@ def main() -> None:
     except Exception as fault:
         if hasattr(fault, "format_message"):  # the command-line parser's own errors
             code = _say(fault.format_message(), UsageError.exit_code)
+        elif isinstance(fault, ModuleNotFoundError) and (library := (fault.name or "").split(".")[0]) in EXTRAS:
+            missing = f"this needs {library}; pip install 'restore-prior[{EXTRAS[library]}]'"
+            code = _say(missing, UsageError.exit_code)
         elif isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EIO):
             _drop_stdout()
             code = _say(f"{fault.filename or 'stdout'}: cannot be written ({fault.strerror})", OutputError.exit_code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import sys
 import time
@@ -347,7 +348,8 @@ def _record(
         "iterations": result.iterations,
         "converged": result.status == 0,
         "status": outcome(result.status, about),
-        "residual": result.residual,
+        # JSON has no word for NaN, nor for infinity.
+        "residual": result.residual if math.isfinite(result.residual) else None,
         "seconds": seconds,
         "notes": list(notes),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -32,20 +33,24 @@ def export(
     from restore import zoo
     from restore.errors import ModelError, OutputError, UsageError, shown
     from restore.files import write_atomically
+    from restore.outputs import require_writable
 
     folder = zoo.find(model)
     if not folder.is_dir():
         raise ModelError(f"{shown(folder)}: is exported already; name the prior it was made from")
     if beside and (output is not None or float16 or no_channel):
         raise UsageError("--beside writes the whole prior into its folder; leave -o, --float16 and --no-channel away")
-    target = folder / zoo.GRAPH if beside else Path(output or f"{folder.name}.onnx")
-    if target.is_dir():
+    # A folder may be named by a path without its name in it, such as a dot.
+    target = folder / zoo.GRAPH if beside else Path(output or f"{folder.resolve().name}.onnx")
+    if os.path.isdir(target):  # noqa: PTH112, a name too long is no folder here and no error
         raise OutputError(f"{shown(target)}: is a folder; name a file")
-    if target.exists() and not overwrite:
+    if target.suffix != ".onnx":
+        raise UsageError(f"{shown(target)}: is no name to find a graph by later; let it end in .onnx")
+    if os.path.lexists(target) and not overwrite:
         raise OutputError(f"{shown(target)}: exists already; give --overwrite or another -o")
-    try:
-        from restore.export.packing import beside_weights, standalone
-    except ModuleNotFoundError as missing:
-        raise UsageError(f"export needs {missing.name}; pip install 'restore-prior[torch]'") from missing
+    require_writable(target.parent)
+
+    from restore.export.packing import beside_weights, standalone
+
     content = beside_weights(folder) if beside else standalone(folder, float16=float16, field=no_channel)
     write_atomically(target, content)

@@ -77,10 +77,11 @@ class Facts:
         """
         if "graph_version" not in metadata:
             raise ModelError(f"{where}: is no file of `restore export`; choose another model")
-        about = Description.from_header({key: metadata[key] for key in metadata if key not in _OWN}, where)
         try:
+            # First, for what a newer kind says besides may be anything.
             if int(metadata["graph_version"]) > VERSION:
                 raise ModelError(f"{where}: a newer kind of graph than this version runs; update the package")
+            about = Description.from_header({key: metadata[key] for key in metadata if key not in _OWN}, where)
             channel, polarity = metadata["channel"], metadata["polarity"]
             if channel not in OBSERVED or polarity not in POLARITIES or int(metadata["images_at_once"]) < 1:
                 raise ValueError(f"{channel}, {polarity}, {metadata['images_at_once']}")

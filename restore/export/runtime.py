@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from restore.marginals import Marginals, Status
 from restore.zoo import GRAPH, WEIGHTS
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
+    from onnxruntime import InferenceSession, NodeArg
 
 # onnxruntime's own messages are for its developers; what they say comes in its exceptions too.
 FATAL_ONLY = 4
@@ -44,15 +44,18 @@ class OnnxEngine:
         options.log_severity_level = FATAL_ONLY
         try:
             session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            # A file that refers to weights, or that lies beside them as the graph of a folder, must be made from them.
+            refers = place.is_dir() or WEIGHTS.encode() in path.read_bytes()
+            digest = hashlib.sha256((path.parent / WEIGHTS).read_bytes()).hexdigest() if refers else None
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
-            reason = " ".join(str(fault).split())
+            reason = _one_line(fault)
             raise ModelError(f"{shown(path)}: is no graph that can be run ({reason}); get the file again") from fault
         facts = Facts.from_metadata(session.get_modelmeta().custom_metadata_map, shown(path))
         _check_interface(session, facts, shown(path))
-        if place.is_dir() and hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest() != facts.weights:
+        if digest is not None and digest != facts.weights:
             raise ModelError(
                 f"{shown(path)}: was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
-                f"with `restore export {shown(place)} --beside --overwrite`"
+                f"with `restore export {shown(path.parent)} --beside --overwrite`"
             )
         return cls(facts, session)
 
@@ -98,7 +101,16 @@ class OnnxEngine:
         feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
         feed["max_iter"] = np.array(settings.max_iter, np.int64)
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
-        return dict(zip(self.facts.outputs, self.session.run(list(self.facts.outputs), feed), strict=True))
+        outputs = list(self.facts.outputs)
+        try:
+            return dict(zip(outputs, self.session.run(outputs, feed), strict=True))
+        except Exception as fault:  # see `load`
+            name = shown(self.description.name)
+            raise ModelError(f"{name}: its graph cannot be run ({_one_line(fault)}); get the file again") from fault
+
+
+def _one_line(fault: Exception) -> str:
+    return shown(" ".join(str(fault).split()))
 
 
 def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
@@ -131,13 +143,33 @@ INPUTS = {
     "damping": ("tensor(float)", 0),
 }
 
+# Types of the outputs that are not in single precision.
+OUTPUTS = {"log_partition": "tensor(double)", "iterations": "tensor(int64)", "converged": "tensor(bool)"}
+
+# A type, and sizes of which None is free.
+Kind = tuple[str, tuple[int | None, ...]]
+
 
 def _check_interface(session: InferenceSession, facts: Facts, where: str) -> None:
     """Refuse a graph whose inputs or outputs are not what its metadata promise."""
-    inputs = {node.name: (node.type, len(node.shape)) for node in session.get_inputs()}
-    outputs = {node.name: tuple(node.shape[1:]) for node in session.get_outputs()}
-    wrong = {name for name in facts.inputs if inputs.get(name) != INPUTS[name]} | (inputs.keys() - set(facts.inputs))
-    wrong |= set(facts.outputs) ^ outputs.keys()
-    wrong |= {name for name in ("restored", "means", "variances") if outputs.get(name) != facts.about.image_shape}
+    image, row = (None, *facts.about.image_shape), (None, facts.about.hidden)
+    shapes: dict[str, tuple[int | None, ...]] = dict.fromkeys(
+        ("image", "field", "restored", "means", "variances"), image
+    )
+    shapes |= dict.fromkeys(("means.1", "variances.1"), row)
+    inputs = {name: (INPUTS[name][0], shapes.get(name, (None,) * INPUTS[name][1])) for name in facts.inputs}
+    outputs = {name: (OUTPUTS.get(name, "tensor(float)"), shapes.get(name, (None,))) for name in facts.outputs}
+    wrong = _differing(inputs, _kinds(session.get_inputs())) | _differing(outputs, _kinds(session.get_outputs()))
     if wrong:
-        raise ModelError(f"{where}: inputs or outputs missing, extra or of wrong shape: {', '.join(sorted(wrong))}")
+        listed = ", ".join(shown(name) for name in sorted(wrong))
+        raise ModelError(f"{where}: inputs or outputs missing, extra or of wrong type or shape: {listed}")
+
+
+def _kinds(nodes: Sequence[NodeArg]) -> dict[str, Kind]:
+    return {
+        node.name: (node.type, tuple(size if isinstance(size, int) else None for size in node.shape)) for node in nodes
+    }
+
+
+def _differing(promised: Mapping[str, Kind], found: Mapping[str, Kind]) -> set[str]:
+    return {name for name in promised.keys() | found.keys() if promised.get(name) != found.get(name)}

@@ -64,7 +64,8 @@ def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) 
     log_weight = torch.where(hopeless[:, None] & (torch.arange(count, device=status.device) == 0), 0.0, log_weight)
     tempered = log_weight if power is None else power[:, None] * log_weight
     weight = torch.softmax(tempered.masked_fill(log_weight == -torch.inf, -torch.inf), 1)
-    says = weight >= COUNTS
+    # Of very many equal ones none has such a share, and all have a say.
+    says = weight >= weight.amax(1, keepdim=True).clamp(max=COUNTS)
 
     def average(values: Tensor) -> Tensor:
         share = weight.to(values.dtype)[:, :, None]

@@ -1,0 +1,161 @@
+"""Restoring without torch: everything but training, evaluating and exporting works, and those say what to install."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from restore import zoo
+
+ROOT = Path(__file__).parent.parent
+ASSETS = ROOT / "assets"
+
+# What an installation without the extra does not have.
+MISSING = ("torch", "scipy", "skimage", "sklearn", "matplotlib", "onnx", "onnxscript", "onnx_ir", "ml_dtypes")
+
+# Neither to be imported nor to be found.
+BLOCK = f"import sys; sys.modules.update(dict.fromkeys({MISSING}))"
+
+RESTORED = [
+    ("digit-noisy.png", ["--model", "tap-mnist", "--p", "0.1"]),
+    ("digit-noisy.png", ["--p", "0.1"]),
+    ("digit-very-noisy.png", ["--model", "tap-mnist-100", "--p", "0.3", "--engine", "onnx"]),
+    ("digit-patched.png", ["--model", "crbm-bp-mnist-patch12"]),
+    ("digit-noisy.png", ["--model", "crbm-bp-mnist-flip10"]),
+]
+
+
+def python(code: str, *words: object, where: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", f"{BLOCK}; {code}", *map(str, words)]
+    environment = os.environ | {"XDG_DATA_HOME": str(where)}
+    return subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def restore(*words: object, where: Path) -> subprocess.CompletedProcess[str]:
+    return python("from restore.cli import main; main()", *words, where=where)
+
+
+def done(found: subprocess.CompletedProcess[str]) -> str:
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def ink(path: Path) -> np.ndarray:
+    return np.asarray(Image.open(path)) > 127
+
+
+@pytest.mark.parametrize(("name", "words"), RESTORED, ids=[" ".join(words) for _, words in RESTORED])
+def test_denoise(name: str, words: list[str], tmp_path: Path) -> None:
+    out = done(restore("denoise", ASSETS / name, "-o", "out.png", "--json", *words, where=tmp_path))
+    record = json.loads(out)
+    assert record["engine"] == "onnx" and record["iterations"] >= 1
+    damaged = (ink(ASSETS / name) != ink(ASSETS / "digit.png")).sum()
+    assert (ink(tmp_path / "out.png") != ink(ASSETS / "digit.png")).sum() < damaged
+
+
+def test_complete_keeps_what_is_visible(tmp_path: Path) -> None:
+    mask = ASSETS / "digit-hole.png"
+    done(restore("complete", ASSETS / "digit-torn.png", "--mask", mask, "-o", "out.png", where=tmp_path))
+    hidden, torn = ink(mask), np.asarray(Image.open(ASSETS / "digit-torn.png"))
+    assert (np.asarray(Image.open(tmp_path / "out.png"))[~hidden] == torn[~hidden]).all()
+
+
+def test_what_needs_no_solver(tmp_path: Path) -> None:
+    listed = done(restore("models", "--json", where=tmp_path)).splitlines()
+    assert "tap-mnist" in {json.loads(line)["name"] for line in listed}
+    assert done(restore("info", "tap-mnist", where=tmp_path)).startswith("# tap-mnist")
+    graph = zoo.published_folder() / "tap-mnist" / zoo.GRAPH
+    assert json.loads(done(restore("info", graph, where=tmp_path)))["name"] == "tap-mnist"
+    done(restore("corrupt", ASSETS / "digit.png", "--task", "flip:0.1", "-o", "out.png", where=tmp_path))
+    assert ink(tmp_path / "out.png").any()
+
+
+def test_a_folder_of_many_images(tmp_path: Path) -> None:
+    """More than torch would be taken for, if it were there."""
+    (tmp_path / "many").mkdir()
+    for index in range(66):
+        (tmp_path / "many" / f"{index}.png").write_bytes((ASSETS / "digit-noisy.png").read_bytes())
+    done(restore("denoise", "many", "--model", "tap-mnist-25", "--p", "0.1", "-o", "out/", where=tmp_path))
+    assert len(list((tmp_path / "out").iterdir())) == 66
+
+
+def test_the_python_interface(tmp_path: Path) -> None:
+    code = f"""
+import numpy as np, restore
+from PIL import Image
+image = np.asarray(Image.open({str(ASSETS / "digit-noisy.png")!r}))
+hole = np.asarray(Image.open({str(ASSETS / "digit-hole.png")!r})) > 0
+clean, marginals = restore.denoise(image, "tap-mnist", 0.1, return_solution=True)
+assert type(clean) is np.ndarray and clean.dtype == np.uint8 and clean.shape == (28, 28)
+assert all(type(layer) is np.ndarray for layer in (*marginals.means, *marginals.variances))
+assert marginals.means[0].shape == (1, 784) and marginals.status[0] == 0
+whole = restore.complete(image, hole)
+assert (whole[~hole] == image[~hole]).all()
+batch = np.stack([image / 255] * 20)
+seer = restore.load("crbm-bp-mnist-flip10")
+assert seer.denoise(batch).shape == batch.shape and seer.engine.name == "onnx"
+assert restore.denoise(batch, "tap-mnist-25", np.full((28, 28), 0.1)).dtype == np.float64
+assert "tap-mnist" in restore.list_models()
+for call in (lambda: restore.load("tap-mnist", engine="torch"), lambda: restore.load("tap-mnist", "cuda")):
+    try:
+        call()
+    except restore.UsageError as fault:
+        assert "pip install 'restore-prior[torch]'" in str(fault)
+    else:
+        raise SystemExit("no fault")
+assert not {{name for name in sys.modules if sys.modules[name] and name.split(".")[0] in {MISSING}}}
+"""
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    done(python(f"exec(open({str(script)!r}).read())", where=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("words", "library"),
+    [
+        (["train", ROOT / "training" / "tap-mnist-25.toml", "-o", "mine"], "torch"),
+        (["evaluate", "tap-mnist", "--data", ASSETS, "--task", "flip:0.1"], "torch"),
+        (["study", "scores", "--model", "tap-mnist"], "torch"),
+        (["study", "denoising", "-o", "."], "torch"),
+        (["export", "tap-mnist"], "onnx"),
+        (["export", "tap-mnist", "--no-channel", "-o", "x.onnx"], "onnx"),
+        (["denoise", ASSETS / "digit-noisy.png", "--p", "0.1", "-o", "x.png", "--engine", "torch"], "torch"),
+        (["denoise", ASSETS / "digit-noisy.png", "--p", "0.1", "-o", "x.png", "--device", "cuda"], "torch"),
+        (["denoise", ASSETS / "digit-noisy.png", "--p", "0.1", "-o", "x.png", "--max-memory", "1G"], "torch"),
+    ],
+    ids=lambda value: " ".join(map(str, value[:2])) if isinstance(value, list) else value,
+)
+def test_what_needs_torch_says_so(words: list[object], library: str, tmp_path: Path) -> None:
+    found = restore(*words, where=tmp_path)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert len(found.stderr.splitlines()) == 1
+    assert f"needs {library}; pip install 'restore-prior[torch]'" in found.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_an_installation_without_torch(tmp_path: Path) -> None:
+    """What `pip install restore-prior` brings is enough."""
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    subprocess.run([environment / "bin" / "pip", "install", "--quiet", ROOT], check=True)
+    listed = subprocess.run([environment / "bin" / "pip", "list", "--format=json"], capture_output=True, check=True)
+    names = {package["name"].lower() for package in json.loads(listed.stdout)}
+    assert not names & {"torch", "scipy", "scikit-image", "scikit-learn", "matplotlib", "onnx", "onnxscript"}
+    command: list[object] = [environment / "bin" / "restore", "denoise", ASSETS / "digit-noisy.png", "-o", "out.png"]
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    subprocess.run([*map(str, command), "--p", "0.1"], cwd=tmp_path, env=clean, check=True)
+    found = (ink(tmp_path / "out.png") != ink(ASSETS / "digit.png")).mean()
+    assert found < 0.03
+    needs = subprocess.run(
+        [environment / "bin" / "restore", "evaluate", "tap-mnist", "--data", ASSETS, "--task", "flip:0.1"],
+        cwd=tmp_path, env=clean, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert needs.returncode == 2 and "pip install 'restore-prior[torch]'" in needs.stderr
