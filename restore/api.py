@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from restore import zoo
-from restore.engines import Choice, open_engine
+from restore.engines import Choice, open_engine, require_torch
 from restore.kinds import Collection, unpack, unpack_masks
 from restore.marginals import Marginals
 from restore.restoration import Fit, PictureEngine, restore_pictures
@@ -214,11 +214,12 @@ def train(
         The prior, ready to restore; `restore.zoo.save` keeps it.
 
     Raises:
-        UsageError: for settings out of range.
+        UsageError: for settings out of range, or if torch is not installed.
         TrainingError: if the images have different sizes, or training fails.
 
     Source: TAP machine, Alg. 2; CRBM-BP, sec. 4.
     """
+    require_torch("restore.train")
     from restore.data import Dataset, binarise
     from restore.data.dataset import checked
     from restore.devices import pick_device

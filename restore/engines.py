@@ -60,11 +60,20 @@ def open_engine(
         from restore.export.runtime import OnnxEngine
 
         return OnnxEngine.load(place)
-    if not _installed("torch"):
-        raise UsageError(f"{beyond or shown(model)}: needs torch; pip install 'restore-prior[torch]'")
+    require_torch(beyond or shown(model))
     from restore.engine import Engine
 
     return Engine.load(model, device, max_memory)
+
+
+def require_torch(asker: str) -> None:
+    """Refuse what takes torch where it is not installed.
+
+    Raises:
+        UsageError: naming what asked for it, and the remedy.
+    """
+    if not _installed("torch"):
+        raise UsageError(f"{asker}: needs torch; pip install 'restore-prior[torch]'")
 
 
 def _beyond_onnx(device: str, max_memory: int | None) -> str:

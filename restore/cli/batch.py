@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import re
 import sys
 import time
@@ -18,9 +17,10 @@ from typing import Annotated, Any
 import typer
 
 from restore.engines import Choice, open_engine
-from restore.errors import ModelError, PartialFailure, RestoreError, UsageError, shown
+from restore.errors import ModelError, OutputError, PartialFailure, RestoreError, UsageError, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
+from restore.marginals import Status
 from restore.outputs import expand, plan
 from restore.progress import progress
 from restore.restoration import (
@@ -319,6 +319,8 @@ def _restore(
 
 def _write(item: Loaded, result: Restored, settings: Settings) -> None:
     job = item.job
+    if result.status is Status.DIVERGED:
+        raise OutputError(f"{shown(job.target)}: is not written, for {result.status.sentence}")
     values = result.means if settings.soft else result.estimate
     format = "PNG" if job.target == STDIO else format_of(job.target)
     content = encode(item.picture, values, format=format, hidden=result.replaced, name=job.target)
@@ -348,8 +350,7 @@ def _record(
         "iterations": result.iterations,
         "converged": result.status == 0,
         "status": outcome(result.status, about),
-        # JSON has no word for NaN, nor for infinity.
-        "residual": result.residual if math.isfinite(result.residual) else None,
+        "residual": result.residual,
         "seconds": seconds,
         "notes": list(notes),
     }
