@@ -3,8 +3,32 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 # Workers of `pytest -n` share the cores: with as many threads each as there are cores they would fight over them. What
 # they start inherits the setting.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Run the command in this process with these words, and return its exit code."""
+    from restore.cli import main
+
+    def call(*words: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["restore", *(os.fspath(w) if isinstance(w, Path) else str(w) for w in words)])
+        previous = signal.getsignal(signal.SIGTERM)
+        try:
+            with pytest.raises(SystemExit) as stopped:
+                main()
+        finally:
+            signal.signal(signal.SIGTERM, previous)
+        return int(stopped.value.code or 0)
+
+    return call

@@ -31,7 +31,6 @@ from restore import zoo
 from restore.app import assembly, runtime
 from restore.app.runtime import Member, Release
 from restore.app.server import Server
-from restore.cli import main
 from restore.data.download import RemoteFile
 from restore.errors import ModelError, OutputError, UsageError
 from restore.marginals import Status
@@ -504,47 +503,37 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, priors: list[Path]) ->
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    def call(*words: object) -> int:
-        monkeypatch.setattr(sys, "argv", ["restore", "app", *map(str, words)])
-        previous = signal.getsignal(signal.SIGTERM)
-        try:
-            with pytest.raises(SystemExit) as stopped:
-                main()
-        finally:
-            signal.signal(signal.SIGTERM, previous)
-        return int(stopped.value.code or 0)
-
-    return call
+def app(run: Callable[..., int]) -> Callable[..., int]:
+    return lambda *words: run("app", *words)
 
 
-def test_output_writes_the_site(home: Path, run: Callable[..., int], tmp_path: Path) -> None:
-    assert run("--output", tmp_path / "site") == 0
+def test_output_writes_the_site(home: Path, app: Callable[..., int], tmp_path: Path) -> None:
+    assert app("--output", tmp_path / "site") == 0
     assert (tmp_path / "site" / "index.html").exists() and (tmp_path / "site" / "ort" / "run.wasm").exists()
-    assert run("--output", tmp_path / "site") == 5
-    assert run("--output", tmp_path / "site", "--overwrite") == 0
+    assert app("--output", tmp_path / "site") == 5
+    assert app("--output", tmp_path / "site", "--overwrite") == 0
 
 
 def test_without_the_runtime_the_command_names_its_installation(
-    home: Path, run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, app: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in runtime.user_folder().iterdir():
         path.unlink()
-    assert run("--no-browser") == 4
+    assert app("--no-browser") == 4
     assert "`restore app --install`" in capsys.readouterr().err
-    assert run("--install") == 4  # nothing listens at the mirror's address
+    assert app("--install") == 4  # nothing listens at the mirror's address
     assert "--runtime FILE.tgz" in capsys.readouterr().err
-    assert run("--runtime", tmp_path / "none.tgz") == 4
-    assert run("--runtime", tmp_path / "run.tgz") == 0
-    assert run("--output", tmp_path / "site") == 0
+    assert app("--runtime", tmp_path / "none.tgz") == 4
+    assert app("--runtime", tmp_path / "run.tgz") == 0
+    assert app("--output", tmp_path / "site") == 0
 
 
 def test_a_port_in_use_ends_the_command(
-    home: Path, run: Callable[..., int], server: Server, capsys: pytest.CaptureFixture[str]
+    home: Path, app: Callable[..., int], server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("--no-browser", "--port", server.server_address[1]) == 2
+    assert app("--no-browser", "--port", server.server_address[1]) == 2
     assert "is in use" in capsys.readouterr().err
-    assert run("--port", 65536) == 2
+    assert app("--port", 65536) == 2
 
 
 SERVE = """

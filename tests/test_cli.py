@@ -17,31 +17,12 @@ import pytest
 from PIL import Image
 from priors import saved_prior
 
-from restore.cli import main
-
 Run = Callable[..., int]
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(saved_prior(tmp_path_factory.mktemp("model"), bad_images.SHAPE))
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command in this process and return its exit code."""
-
-    def call(*words: object) -> int:
-        monkeypatch.setattr(sys, "argv", ["restore", *(os.fspath(w) if isinstance(w, Path) else str(w) for w in words)])
-        previous = signal.getsignal(signal.SIGTERM)
-        try:
-            with pytest.raises(SystemExit) as stopped:
-                main()
-        finally:
-            signal.signal(signal.SIGTERM, previous)
-        return int(stopped.value.code or 0)
-
-    return call
 
 
 def image(folder: Path, name: str = "image.png") -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,22 +12,10 @@ from PIL import Image
 from priors import random_conditional, saved_prior
 
 from restore import zoo
-from restore.cli import main
 from restore.errors import ModelError
 
 SHAPE = (10, 12)
 Run = Callable[..., int]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    def call(*words: object) -> int:
-        monkeypatch.setattr(sys, "argv", ["restore", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return int(stopped.value.code or 0)
-
-    return call
 
 
 @pytest.fixture

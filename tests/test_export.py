@@ -31,7 +31,6 @@ from safetensors.torch import load_file
 import restore
 from restore import zoo
 from restore.channels import BitFlip, Occlusion
-from restore.cli import main
 from restore.description import FORMAT, Description, Inference
 from restore.engine import Engine, machine_under, polarity_gain, solve
 from restore.errors import ModelError, OutputError, RestoreError, UsageError
@@ -1014,17 +1013,6 @@ def test_a_graph_of_fields_takes_no_images_and_still_tells_of_itself(exported: C
 # ----------------------------------------------------------------------------------------------- the command line
 
 Run = Callable[..., int]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    def call(*words: object) -> int:
-        monkeypatch.setattr(sys, "argv", ["restore", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return int(stopped.value.code or 0)
-
-    return call
 
 
 @pytest.fixture
