@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from restore.errors import OutputError, RestoreError, shown
@@ -22,17 +22,15 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
         error: what to raise when the file system refuses (no space, no permission, no such folder).
     """
     target = Path(path)
-    temporary: str | None = None
+    # A short name of its own, so that a target name of 255 bytes still has a temporary one; and known before there is such
+    # a file, so that a signal at any time finds it.
+    temporary = target.parent / f".restore-{secrets.token_hex(8)}"
     try:
-        # A short name of its own, so that a target name of 255 bytes still has a temporary one.
-        handle, temporary = tempfile.mkstemp(prefix=".restore-", dir=target.parent)
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:
             stream.write(content)
             stream.flush()
-            os.fsync(handle)
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(target)
-        temporary = None
+            os.fsync(stream.fileno())
+        temporary.replace(target)
         _flush_folder(target.parent)
     except OSError as fault:
         reason = fault.strerror or fault
@@ -40,9 +38,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
             f"{shown(target)}: cannot be written ({reason}); free some space or choose another place"
         ) from fault
     finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def _flush_folder(path: Path) -> None:
@@ -51,9 +48,3 @@ def _flush_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
