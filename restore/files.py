@@ -22,8 +22,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
         error: what to raise when the file system refuses (no space, no permission, no such folder).
     """
     target = Path(path)
-    # A short name of its own, so that a target name of 255 bytes still has a temporary one; and known before there is such
-    # a file, so that a signal at any time finds it.
+    # A short name of its own, so that a target name of 255 bytes still has a temporary one; and known before there is
+    # such a file, so that a signal at any time finds it.
     temporary = target.parent / f".restore-{secrets.token_hex(8)}"
     try:
         with temporary.open("xb") as stream:
