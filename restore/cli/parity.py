@@ -27,7 +27,7 @@ def parity(
     from restore.cli import batch
     from restore.data import load
     from restore.engines import open_engine
-    from restore.errors import ModelError
+    from restore.errors import ModelError, shown
     from restore.export.parity import TOLERANCE, parities
 
     known = [folder.name for folder in zoo.folders() if (folder / zoo.GRAPH).is_file()]
@@ -35,18 +35,20 @@ def parity(
     for name in models or known:
         onnx, torch = open_engine(name, "onnx"), open_engine(name, "torch", "cpu")
         about = torch.description
-        clean = load(data or about.data, split="test", root=data_root).images[:n] / 255
+        source = data or about.data
+        clean = load(source, split="test", root=data_root).images[:n] / 255
         if clean.shape[1:] != about.image_shape:
-            raise ModelError(f"{name}: the images of {data} do not fit; give others with --data")
-        for found in parities(onnx, torch, clean, seed=seed):
+            raise ModelError(f"{shown(name)}: the images of {shown(source)} do not fit; give others with --data")
+        for found in parities(onnx, torch, clean, seed):
             apart += not found.agrees
             if json:
                 batch.print_json({"model": about.name, "agrees": found.agrees} | dataclasses.asdict(found))
             else:
                 print(
-                    f"{about.name:28} {found.task:12} {found.images:5} images   largest difference "
-                    f"{found.difference:.1e}   pixels {found.pixels}   parted {found.parted}   "
-                    f"unsettled {found.unsettled}   {'agree' if found.agrees else 'DIFFER'}",
+                    f"{shown(about.name):28} {found.task:16} {found.images:5} images   largest difference "
+                    f"{found.difference:.1e}   pixels {found.pixels}   parted {found.parted} "
+                    f"({found.parted_difference:.1e})   unsettled {found.unsettled}   "
+                    f"{'agree' if found.agrees else 'DIFFER'}",
                     flush=True,
                 )
     if apart:

@@ -1,0 +1,108 @@
+"""The comparison of engines: it sees what it is there to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+from priors import random_conditional, random_prior
+
+from restore.description import Description
+from restore.engine import Engine
+from restore.export.parity import Parity, parities
+from restore.marginals import Marginals, Status
+
+SHAPE = (10, 12)
+IMAGES = np.random.default_rng(0).random((20, *SHAPE)).round()
+
+
+@dataclass(frozen=True)
+class Altered:
+    """An engine whose answers are altered."""
+
+    engine: Engine
+    alter: Callable[[Marginals], Marginals]
+
+    @property
+    def name(self) -> str:
+        return "altered"
+
+    @property
+    def description(self) -> Description:
+        return self.engine.description
+
+    @property
+    def light_ground(self) -> bool:
+        return self.engine.light_ground
+
+    def marginals(
+        self, grey: np.ndarray, p: float | np.ndarray | None, hidden: np.ndarray | None
+    ) -> tuple[Marginals, np.ndarray]:
+        found, gain = self.engine.marginals(grey, p, hidden)
+        return self.alter(found), gain
+
+
+@pytest.fixture(params=[random_prior, random_conditional], ids=["told", "conditional"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return Engine.of(request.param(SHAPE), torch.device("cpu"))
+
+
+def compare(engine: Engine, alter: Callable[[Marginals], Marginals]) -> list[Parity]:
+    return list(parities(Altered(engine, alter), engine, IMAGES))
+
+
+def with_means(found: Marginals, means: np.ndarray) -> Marginals:
+    return replace(found, means=(means, *found.means[1:]))
+
+
+def first(count: int, changed: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Changed for some images, kept for all others."""
+    some = np.arange(len(kept)) < count
+    return np.where(some if kept.ndim == 1 else some[:, None], changed, kept)
+
+
+def test_an_engine_agrees_with_itself(engine: Engine) -> None:
+    found = compare(engine, lambda found: found)
+    assert len(found) == (1 if engine.description.conditional else 4)
+    for parity in found:
+        assert parity.agrees
+        assert (parity.images, parity.difference, parity.pixels, parity.parted) == (20, 0, 0, 0)
+
+
+ALTERATIONS: dict[str, Callable[[Marginals], Marginals]] = {
+    "a little": lambda found: with_means(found, first(1, found.means[0] + 2e-4, found.means[0])),
+    "inverted": lambda found: with_means(found, 1 - found.means[0]),
+    "nothing known": lambda found: with_means(found, np.full_like(found.means[0], np.nan)),
+    "diverged": lambda found: replace(
+        with_means(found, np.full_like(found.means[0], np.nan)),
+        status=np.full_like(found.status, Status.DIVERGED),
+        residual=np.full_like(found.residual, np.inf),
+    ),
+    "one diverged": lambda found: replace(
+        with_means(found, first(1, np.full_like(found.means[0], np.nan), found.means[0])),
+        status=first(1, np.full_like(found.status, Status.DIVERGED), found.status),
+    ),
+    "two of another course, inverted": lambda found: replace(
+        with_means(found, first(2, 1 - found.means[0], found.means[0])),
+        iterations=first(2, found.iterations + 1, found.iterations),
+    ),
+    "many of another course": lambda found: replace(found, iterations=first(5, found.iterations + 1, found.iterations)),
+}
+
+
+@pytest.mark.parametrize("alter", ALTERATIONS.values(), ids=ALTERATIONS)
+def test_what_differs_does_not_agree(engine: Engine, alter: Callable[[Marginals], Marginals]) -> None:
+    assert not any(parity.agrees for parity in compare(engine, alter))
+
+
+def test_an_image_that_stopped_one_iteration_later_is_counted(engine: Engine) -> None:
+    def later(found: Marginals) -> Marginals:
+        moved = with_means(found, first(1, found.means[0] + 5e-4, found.means[0]))
+        return replace(moved, iterations=first(1, found.iterations + 1, found.iterations))
+
+    for parity in compare(engine, later):
+        assert parity.agrees and parity.parted == 1
+        assert parity.parted_difference == pytest.approx(5e-4, abs=1e-6)
