@@ -89,7 +89,8 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None,
         device: "auto", "cpu" or "cuda[:N]".
         max_memory: bytes that messages of belief propagation may take, by default 2 GiB; larger batches are solved in
             parts.
-        engine: "onnx", "torch", or "auto" for the one that starts sooner; see `restore.engines.open_engine`.
+        engine: "onnx", "torch", or "auto" for the one that is sooner done with a few images; for many at a time a
+            conditional prior is faster in "torch". See `restore.engines.open_engine`.
 
     Raises:
         ModelError: if there is no such model, or its file is damaged.

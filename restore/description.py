@@ -44,8 +44,8 @@ class Inference:
     trust: float = 1.5
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1:
-            raise UsageError(f"max_iter must be at least 1, not {self.max_iter}")
+        if not 1 <= self.max_iter < 2**31:
+            raise UsageError(f"max_iter must be at least 1, and fit into 32 bits, not {self.max_iter}")
         if self.starts < 0 or (self.starts == 0 and self.modes):
             raise UsageError(f"starts must not be negative, and 0 only without modes, not {self.starts}")
         if self.solver.endswith("_product") and self.starts:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from restore.errors import ModelError, UsageError, shown
-from restore.zoo import GRAPH, find
+from restore.zoo import GRAPH, describe, find
 
 if TYPE_CHECKING:
     from restore.restoration import PictureEngine
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 Choice = Literal["auto", "onnx", "torch"]
 
 
-# From so many images on torch, which takes a second longer to start, has caught up: see benchmarks/README.md.
-MANY = 64
+# From so many images on torch, which takes a second longer to start, has caught up in belief propagation, which has a
+# fused kernel there; in the other solvers it never does: see benchmarks/README.md.
+MANY = 40
 
 
 def open_engine(
@@ -32,8 +33,8 @@ def open_engine(
     Args:
         model: name or path of a prior, or a file of `restore export`; see `restore.zoo.find`.
         engine: "onnx" for the prior's exported graph in onnxruntime, on the CPU; "torch"; or "auto": the graph where
-            there is one, images are few or torch is not installed, and nothing is asked for that takes torch; else
-            torch. It takes torch too where the caller has loaded it already and has a CUDA device.
+            there is one, unless images are many for it, or something is asked for that takes torch, or the caller has
+            loaded torch already and has a CUDA device.
         device: "auto", "cpu" or "cuda[:N]"; anything but the CPU takes torch.
         max_memory: bytes that messages of belief propagation may take; a limit takes torch.
         images: how many there are to restore, as far as is known.
@@ -88,7 +89,8 @@ def _graph_is_best(folder: Path, device: str, images: int) -> bool:
         return False
     if not _installed("torch"):
         return True
-    return images < MANY and not _cuda_at_hand(device)
+    many = images >= MANY and describe(folder).inference.solver.endswith("_product")
+    return not many and not _cuda_at_hand(device)
 
 
 def _require_onnx(place: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 
 from restore.errors import OutputError, RestoreError, shown
@@ -24,7 +23,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
     target = Path(path)
     # A short name of its own, so that a target name of 255 bytes still has a temporary one; and known before there is
     # such a file, so that a signal at any time finds it.
-    temporary = target.parent / f".restore-{secrets.token_hex(8)}"
+    temporary = target.parent / f".restore-{os.urandom(8).hex()}"
     try:
         with temporary.open("xb") as stream:
             stream.write(content)

@@ -7,39 +7,52 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterable
+from importlib import import_module
 from types import FrameType
 from typing import Annotated, TextIO
 
 import typer
 
-from restore.cli import complete, corrupt, denoise, evaluate, export, models, page, parity, study, train
 from restore.errors import OutputError, RestoreError, UsageError
 
-app = typer.Typer(
-    name="restore",
-    help="Repair damaged images with trained priors and a deterministic fixed-point solver.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # brackets in help texts are brackets
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("denoise", epilog=denoise.EXAMPLE)(denoise.denoise)
-app.command("complete", epilog=complete.EXAMPLE)(complete.complete)
-app.command("corrupt", epilog=corrupt.EXAMPLE)(corrupt.corrupt)
-app.command("train", epilog=train.EXAMPLE)(train.train)
-app.command("evaluate", epilog=evaluate.EXAMPLE)(evaluate.evaluate)
-app.command("models", epilog=models.MODELS_EXAMPLE)(models.models)
-app.command("info", epilog=models.INFO_EXAMPLE)(models.info)
-app.command("export", epilog=export.EXAMPLE)(export.export)
-app.command("parity", epilog=parity.EXAMPLE)(parity.parity)
-app.command("app", epilog=page.EXAMPLE)(page.app)
-app.command("study", epilog=study.EXAMPLE)(study.study)
+# By name: the module, and what is in it of the command and its example.
+COMMANDS = {
+    "denoise": ("denoise", "denoise", "EXAMPLE"),
+    "complete": ("complete", "complete", "EXAMPLE"),
+    "corrupt": ("corrupt", "corrupt", "EXAMPLE"),
+    "train": ("train", "train", "EXAMPLE"),
+    "evaluate": ("evaluate", "evaluate", "EXAMPLE"),
+    "models": ("models", "models", "MODELS_EXAMPLE"),
+    "info": ("models", "info", "INFO_EXAMPLE"),
+    "export": ("export", "export", "EXAMPLE"),
+    "parity": ("parity", "parity", "EXAMPLE"),
+    "app": ("page", "app", "EXAMPLE"),
+    "study": ("study", "study", "EXAMPLE"),
+}
 
 # Libraries that not every installation has, and the extra of the package that brings each.
 EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {"matplotlib": "plots"}
 
 
-@app.callback(invoke_without_command=True)
+def app(names: Iterable[str]) -> typer.Typer:
+    """The command line with these commands."""
+    made = typer.Typer(
+        name="restore",
+        help="Repair damaged images with trained priors and a deterministic fixed-point solver.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # brackets in help texts are brackets
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback(invoke_without_command=True)(common)
+    for name in names:
+        module, function, example = COMMANDS[name]
+        place = import_module(f"restore.cli.{module}")
+        made.command(name, epilog=getattr(place, example))(getattr(place, function))
+    return made
+
+
 def common(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
     if show:
         from importlib.metadata import version
@@ -61,10 +74,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _terminate)
     warnings.showwarning = _warn
     try:
-        # Not `app()`, which answers a closed stdout with an exit code of its own.
-        command = typer.main.get_command(app)
-        with command.make_context("restore", sys.argv[1:] or ["--help"]) as context:
-            command.invoke(context)
+        words = sys.argv[1:] or ["--help"]
+        # The others are not made for a command that is named: each takes a millisecond.
+        made = app([words[0]] if words[0] in COMMANDS else COMMANDS)
+        # Not `made()`, which answers a closed stdout with an exit code of its own.
+        with typer.main.get_command(made).make_context("restore", words) as context:
+            context.command.invoke(context)
         sys.stdout.flush()
         code = 0
     except typer.Exit as done:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # onnxruntime's own messages are for its developers; what they say comes in its exceptions too.
 FATAL_ONLY = 4
 
+# Characters of its reasons that are shown.
+LONGEST = 240
+
 
 @dataclass(frozen=True)
 class OnnxEngine:
@@ -43,7 +46,7 @@ class OnnxEngine:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
         try:
-            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(_named(path), options, providers=["CPUExecutionProvider"])
             # A file that refers to weights, or that lies beside them as the graph of a folder, must be made from them.
             refers = place.is_dir() or WEIGHTS.encode() in path.read_bytes()
             digest = hashlib.sha256((path.parent / WEIGHTS).read_bytes()).hexdigest() if refers else None
@@ -109,8 +112,19 @@ class OnnxEngine:
             raise ModelError(f"{name}: its graph cannot be run ({_one_line(fault)}); get the file again") from fault
 
 
+def _named(path: Path) -> str | bytes:
+    """A file for onnxruntime: by its name, or where that is no UTF-8, the content."""
+    name = str(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return path.read_bytes()
+    return name
+
+
 def _one_line(fault: Exception) -> str:
-    return shown(" ".join(str(fault).split()))
+    """What onnxruntime says, up to where it tells of its own source code."""
+    return shown(" ".join(str(fault).split("/onnxruntime_src")[0].split())[:LONGEST])
 
 
 def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from PIL import ExifTags, Image, ImageFile, ImageOps, TiffImagePlugin, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from restore.errors import InputError, ModelError, RestoreError, shown
 from restore.images.picture import Mask, Picture, check_unit_range
@@ -27,6 +27,8 @@ DEFAULT_MAX_PIXELS = 50_000_000
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHECKED_PNG_CHUNKS = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"fdAT")
+# The TIFF tag PhotometricInterpretation.
+_PHOTOMETRIC = 262
 # Conversions from other colour spaces round: their greys may differ by this many levels between the channels.
 _CONVERTED = {"CMYK": 2, "YCbCr": 2, "LAB": 2, "HSV": 2}
 
@@ -172,8 +174,8 @@ def _decode(content: bytes, label: str, frame: int | None, max_pixels: int) -> _
             raise _too_large(label, max_pixels)
         # All this has to be asked first: loading forgets it.
         stored = _stored_as(image)
-        tags = image.tag_v2 if isinstance(image, TiffImagePlugin.TiffImageFile) else {}
-        photometric = tags.get(TiffImagePlugin.PHOTOMETRIC_INTERPRETATION)
+        # Only TIFF images have such tags; not by their class, which would load its module for every other kind.
+        photometric = getattr(image, "tag_v2", {}).get(_PHOTOMETRIC)
         turned = image.getexif().get(ExifTags.Base.Orientation, 1) in range(2, 9)
         if stored == "I;12":
             raise InputError(f"{label}: has levels of 12 bits; convert it to 8 or 16 bits first")
