@@ -18,7 +18,7 @@ Choice = Literal["auto", "onnx", "torch"]
 
 # From so many images on torch, which takes a second longer to start, has caught up in belief propagation, which has a
 # fused kernel there; in the other solvers it never does: see benchmarks/README.md.
-MANY = 40
+MANY = 48
 
 
 def open_engine(
