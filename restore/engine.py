@@ -24,7 +24,7 @@ from restore.solvers import BeliefPropagation, LayeredMap, SeveralStarts, Soluti
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes
 from restore.units import Bernoulli
-from restore.zoo import TrainedPrior, find, load
+from restore.zoo import TrainedPrior, find, light_ground, load
 
 # Rows (images times starts) solved side by side: enough to keep the matrix products busy, few enough that their state
 # stays in the caches of a processor.
@@ -75,7 +75,7 @@ class Engine:
     @property
     def light_ground(self) -> bool:
         """As in `restore.restoration.PictureEngine`."""
-        return light_ground(self.trained.pixel_means)
+        return light_ground(self.trained.pixel_means.cpu().numpy())
 
     @cached_property
     def solver(self) -> LayeredMap | BeliefPropagation:
@@ -176,11 +176,6 @@ def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
     else:
         noise = BitFlip(0.0 if p is None else float(p))
     return noise if hidden is None else noise + Occlusion(hidden)
-
-
-def light_ground(pixel_means: Tensor) -> bool:
-    """Whether images of these means are dark on light."""
-    return bool(torch.logit(pixel_means).sum() > 0)
 
 
 def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:

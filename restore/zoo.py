@@ -18,6 +18,7 @@ from restore.errors import ModelError, OutputError, RestoreError, shown
 from restore.files import write_atomically
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
     from restore.priors import RBM, ConditionalRBM
@@ -168,6 +169,13 @@ def assembled(description: Description, stored: Mapping[str, Tensor]) -> Trained
     rbm = RBM.binary(values["weights.0"], values["units.0.bias"], values["units.1.bias"])
     machine = ConditionalRBM(rbm, values["inputs.0"], values["inputs.1"]) if description.conditional else rbm
     return TrainedPrior(description, machine, values["pixel_means"], stored["modes"])
+
+
+def light_ground(pixel_means: np.ndarray) -> bool:
+    """Whether images of which each pixel has such a mean, in (0, 1), are dark on light."""
+    import numpy as np
+
+    return bool(np.log(pixel_means / (1 - pixel_means)).sum() > 0)
 
 
 def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError] = OutputError) -> None:

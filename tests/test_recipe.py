@@ -243,7 +243,7 @@ RANGE = {
     "iterations": ("learner", "iterations = 0", "[learner] solutions and iterations must be at least 1, not 100 and 0"),
     "tol": ("learner", "tol = -1e-3", "[learner] tol must not be negative"),
     "damping": ("learner", "damping = 1", "[learner] damping must lie in [0, 1), not 1.0"),
-    "max-iter": ("inference", "max_iter = 0", "[inference] max_iter must be at least 1, not 0"),
+    "max-iter": ("inference", "max_iter = 0", "[inference] max_iter must be at least 1, and fit into 32 bits, not 0"),
     "starts": ("inference", "starts = 0", "[inference] starts must not be negative, and 0 only without modes, not 0"),
     "starts-negative": ("inference", "starts = -1", "[inference] starts must not be negative"),
     "starts-of-their-own": (

@@ -81,7 +81,6 @@ def polarity(folder: Path) -> str:
     Raises:
         ModelError: if the weights cannot be read, or have no mean of each pixel.
     """
-    import numpy as np
     from safetensors import SafetensorError, safe_open
 
     path = folder / zoo.WEIGHTS
@@ -92,7 +91,7 @@ def polarity(folder: Path) -> str:
         raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
     if not ((means > 0) & (means < 1)).all():
         raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
-    return POLARITIES[bool(np.log(means / (1 - means)).sum() > 0)]
+    return POLARITIES[zoo.light_ground(means)]
 
 
 def write(site: Site, folder: Path, *, overwrite: bool = False) -> None:

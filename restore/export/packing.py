@@ -15,11 +15,10 @@ import onnx
 from onnx import external_data_helper, helper
 
 from restore.description import Description
-from restore.engine import light_ground
 from restore.errors import UsageError, shown
 from restore.export.contract import Channel, Facts
 from restore.export.graph import DOT, IR_VERSION, trace
-from restore.zoo import WEIGHTS, read
+from restore.zoo import WEIGHTS, light_ground, read
 
 
 def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> bytes:
@@ -64,7 +63,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
         }
     channel: Channel = "field" if field else "learnt" if about.conditional else "flips and mask"
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-    facts = Facts(about, channel, light_ground(stored["pixel_means"]), digest, _at_once(about))
+    facts = Facts(about, channel, light_ground(stored["pixel_means"].numpy()), digest, _at_once(about))
     model = trace(facts, stored)
     model.ir_version = IR_VERSION
     model.producer_name, model.producer_version = "restore", ""
