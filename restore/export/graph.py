@@ -1,7 +1,7 @@
 """Tracing a prior with its solver into an ONNX graph: what `Engine` does with an image, from grey values to marginals.
 
 The graph runs the library's own code: the modules below call what the engine calls, and PyTorch's exporter records it.
-Nothing here knows a unit type, a layer or a solver.
+Nothing here knows a layer or a solver, and that units are binary only where an image is cut to black and white.
 """
 
 from __future__ import annotations
