@@ -70,7 +70,7 @@ def plan(
     for path, target in pairs:
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
             raise OutputError(f"{shown(path)}: its output's name is too long; choose a shorter one with -o")
-        if _is_folder(target):
+        if is_folder(target):
             raise OutputError(f"{shown(target)}: is a folder where the output should be; choose another with -o")
     pairs = [pair for pair in pairs if not (skip_existing and os.path.lexists(pair[1]))]
     for _, target in pairs:
@@ -85,7 +85,7 @@ def plan(
 
 
 def _images_in(path: Path, suffix: str) -> list[Path]:
-    if not _is_folder(path):
+    if not is_folder(path):
         return [path]
     ours = (f".{suffix}.png", ".restored.png")
     try:
@@ -119,7 +119,7 @@ def _output_of(path: Path, output: str | os.PathLike[str] | None, suffix: str, *
 
 
 def _means_folder(output: str | os.PathLike[str]) -> bool:
-    return os.fspath(output).endswith(os.sep) or _is_folder(Path(output))
+    return os.fspath(output).endswith(os.sep) or is_folder(Path(output))
 
 
 def _refuse_collisions(pairs: Sequence[tuple[Path, Path]]) -> None:
@@ -149,7 +149,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _is_folder(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
+    """Whether a path leads to a folder; one that cannot be asked for leads to none."""
     try:
         return path.is_dir()
     except OSError:  # a name too long, a parent that may not be entered: whoever opens the file says so
@@ -162,7 +163,7 @@ def require_writable(folder: Path) -> None:
     Raises:
         OutputError: if it is none, or may not be written to.
     """
-    if not _is_folder(folder):
+    if not is_folder(folder):
         raise OutputError(f"{shown(folder)}: is not an existing folder to write to; make it or choose another with -o")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"{shown(folder)}: may not be written to; change its permissions or choose another with -o")

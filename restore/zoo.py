@@ -194,10 +194,10 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
         raise error(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another place") from fault
     header = prior.description.to_header()
     # Written by us rather than by safetensors, whose error on a full disk is no OSError.
-    with contextlib.suppress(FileNotFoundError):
-        # The graph of what was there before.
-        (folder / GRAPH).unlink()
     write_atomically(folder / WEIGHTS, to_bytes(tensors, header), error)
+    with contextlib.suppress(FileNotFoundError):
+        # The graph of what was there before; only now, for a disk that is full leaves all as it was.
+        (folder / GRAPH).unlink()
     write_atomically(folder / CARD, card.encode(), error)
 
 

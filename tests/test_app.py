@@ -34,6 +34,7 @@ from restore.app.server import Server
 from restore.data.download import RemoteFile
 from restore.errors import ModelError, OutputError, UsageError
 from restore.marginals import Status
+from restore.restoration import INVERTED, outcome
 
 ROOT = Path(__file__).parent.parent
 SITE = Path(assembly.__file__).parent / "site"
@@ -255,6 +256,8 @@ def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> Non
         "method": "none",
         "data": "noise",
         "inference": {"max_iter": 1000, "tol": 0.01, "damping": 0.3},
+        "inverted": INVERTED,
+        "outcomes": told["outcomes"],
         "bytes": told["bytes"],
     }
     assert told["bytes"] > len("graph of told")
@@ -295,9 +298,13 @@ def test_the_examples_of_the_page_are_those_drawn_by_our_script(name: str) -> No
     assert (SITE / name).read_bytes() == (ROOT / "assets" / name).read_bytes()
 
 
-def test_the_page_uses_the_words_of_the_command_line() -> None:
+def test_the_page_uses_the_words_of_the_command_line(site: assembly.Site) -> None:
+    priors = random_prior(), random_conditional()
+    for listed, prior in zip(json.loads(bytes(site["models.json"]))["priors"], priors, strict=True):
+        assert listed["outcomes"] == {status.name.lower(): outcome(status, prior.description) for status in Status}
+    # And has none of its own.
     said = (SITE / "outcome.js").read_text()
-    assert all(status.sentence in said for status in Status)
+    assert not any(status.sentence in said for status in Status) and "trained with" not in said
 
 
 def test_the_page_names_no_place_outside() -> None:

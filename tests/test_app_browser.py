@@ -461,7 +461,8 @@ def test_what_is_not_finite_is_never_shown(reader: Visit) -> None:
             const fine = [Float32Array.of(0, 1)];
             const result = (changed) => ({ restored: [0, 1], means: [0.1, 0.9], variances: [0, 0], residual: 0.1,
                 iterations: 3, converged: true, milliseconds: 1, ...changed });
-            const prior = { conditional: false };
+            const outcomes = { converged: "the solver converged", max_iter: "", diverged: "the solver diverged" };
+            const prior = { outcomes };
             return [{}, { means: [NaN, 0] }, { variances: [0, Infinity] }, { residual: Infinity, converged: false }]
                 .map((changed) => [usable(result(changed)), report(prior, result(changed))]);
         }"""

@@ -43,7 +43,7 @@ ROOMS: dict[str, str] = {
     "restoration": "errors description marginals images",
     "engine": "errors description devices marginals fields units priors solvers channels zoo",
     "export": "errors description marginals fields solvers channels tasks zoo restoration engine",
-    "app": "errors files zoo data export",
+    "app": "errors files marginals zoo data restoration export",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors description marginals channels solvers tasks engine",
     "api": "errors devices marginals zoo learning images kinds data restoration engine engines",

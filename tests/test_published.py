@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +104,17 @@ def test_the_graph_of_a_published_prior_is_up_to_date(folder: Path) -> None:
             assert where["location"] == zoo.WEIGHTS
             assert content[offset : offset + length] == stored.get_tensor(name).tobytes()
     assert graph.stat().st_size < 40_000
+
+
+@pytest.mark.slow
+def test_every_graph_loads_in_the_oldest_onnxruntime(tmp_path: Path) -> None:
+    """The version that docs/onnx.md names, from the package index."""
+    (oldest,) = set(re.findall(r"Needs onnxruntime (\d+\.\d+) or newer", (ROOT / "docs" / "onnx.md").read_text()))
+    python = tmp_path / "environment" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "environment"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", f"onnxruntime=={oldest}.*"], check=True)
+    load = "import sys, onnxruntime\nfor path in sys.argv[1:]: onnxruntime.InferenceSession(path)"
+    subprocess.run([python, "-I", "-c", load, *(folder / zoo.GRAPH for folder in FOLDERS)], check=True)
 
 
 def _clean(folder: Path) -> np.ndarray:

@@ -96,6 +96,22 @@ def test_round_trip(tmp_path: Path, height: int, width: int, hidden: int, modes:
     assert (tmp_path / "again" / CARD).read_text() == "card"
 
 
+def test_a_graph_of_other_weights_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "again"
+    save(folder, prior_of(), "card")
+    (folder / zoo.GRAPH).write_bytes(b"a graph")
+
+    def full(path: Path, content: bytes, error: type[Exception]) -> None:
+        raise error("no space left")
+
+    with monkeypatch.context() as patch, pytest.raises(OutputError):
+        patch.setattr(zoo, "write_atomically", full)
+        save(folder, prior_of(), "card")
+    assert (folder / zoo.GRAPH).read_bytes() == b"a graph"
+    save(folder, prior_of(), "card")
+    assert not (folder / zoo.GRAPH).exists()
+
+
 def test_round_trip_of_a_conditional_prior(tmp_path: Path) -> None:
     prior = conditional_prior()
     save(tmp_path / "again", prior, "card")

@@ -13,6 +13,8 @@ from restore import zoo
 from restore.errors import ModelError, OutputError, shown
 from restore.export.contract import POLARITIES
 from restore.files import write_atomically
+from restore.marginals import Status
+from restore.restoration import INVERTED, outcome
 
 # Path of an address below the site's root, such as "models/tap-mnist/solver.onnx", to the file there or its content.
 Site = Mapping[str, Path | bytes]
@@ -70,6 +72,8 @@ def facts(folder: Path) -> dict[str, Any]:
         "polarity": polarity(folder),
         "method": about.method,
         "data": about.data,
+        "outcomes": {status.name.lower(): outcome(status, about) for status in Status},
+        "inverted": INVERTED,
         "inference": {key: asdict(about.inference)[key] for key in ("max_iter", "tol", "damping")},
         "bytes": sum((folder / name).stat().st_size for name in (zoo.GRAPH, zoo.WEIGHTS)),
     }

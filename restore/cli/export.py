@@ -33,7 +33,7 @@ def export(
     from restore import zoo
     from restore.errors import ModelError, OutputError, UsageError, shown
     from restore.files import write_atomically
-    from restore.outputs import require_writable
+    from restore.outputs import is_folder, require_writable
 
     folder = zoo.find(model)
     if not folder.is_dir():
@@ -42,7 +42,7 @@ def export(
         raise UsageError("--beside writes the whole prior into its folder; leave -o, --float16 and --no-channel away")
     # A folder may be named by a path without its name in it, such as a dot.
     target = folder / zoo.GRAPH if beside else Path(output or f"{folder.resolve().name}.onnx")
-    if os.path.isdir(target):  # noqa: PTH112, a name too long is no folder here and no error
+    if is_folder(target):
         raise OutputError(f"{shown(target)}: is a folder; name a file")
     if target.suffix != ".onnx":
         raise UsageError(f"{shown(target)}: is no name to find a graph by later; let it end in .onnx")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from restore.description import Description
 from restore.errors import ModelError
@@ -86,7 +86,8 @@ class Facts:
             if channel not in OBSERVED or polarity not in POLARITIES or int(metadata["images_at_once"]) < 1:
                 raise ValueError(f"{channel}, {polarity}, {metadata['images_at_once']}")
             light = polarity == POLARITIES[True]
-            return cls(about, channel, light, metadata["weights_sha256"], int(metadata["images_at_once"]))  # type: ignore[arg-type]
+            at_once = int(metadata["images_at_once"])
+            return cls(about, cast(Channel, channel), light, metadata["weights_sha256"], at_once)
         except (KeyError, ValueError) as fault:
             raise ModelError(f"{where}: its metadata are damaged ({fault}); export it again") from fault
 

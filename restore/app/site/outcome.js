@@ -1,11 +1,4 @@
-/** What is said of a restoration, in the words of the command line. */
-
-const CONVERGED = "the solver converged";
-const MAX_ITER = "the solver stopped at its iteration limit before it converged; compare with another model";
-const DIVERGED = "the solver diverged (a value became infinite or NaN); choose another model";
-
-// An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
-const INVERTED = 0.05;
+/** What is said of a restoration, in the words of the command line, which come with the prior. */
 
 /**
  * Whether a result may be shown: every value a number, and the solver not diverged.
@@ -16,16 +9,14 @@ export function usable({ restored, means, variances, residual }) {
 }
 
 /**
- * How the solver ended; a conditional prior is meant to stop where its training did.
+ * How the solver ended.
  * @param {import("./solver.js").Prior} prior
  * @param {import("./solver.js").Result} result
  */
 export function sentence(prior, result) {
-  if (!usable(result)) return DIVERGED;
-  if (result.converged) return CONVERGED;
-  return prior.conditional
-    ? `stopped after the ${prior.inference.max_iter} iterations that ${prior.name} was trained with`
-    : MAX_ITER;
+  const { converged, max_iter, diverged } = prior.outcomes;
+  if (!usable(result)) return diverged;
+  return result.converged ? converged : max_iter;
 }
 
 /**
@@ -49,7 +40,7 @@ export function report(prior, result) {
  * @param {string} label of the control that inverts
  */
 export function polarityHint(prior, result, inverted, label) {
-  if (!(result.inversion > INVERTED)) return "";
+  if (!(result.inversion > prior.inverted)) return "";
   const expected = prior.polarity === "light on dark" ? "light strokes on dark" : "dark on light";
   const remedy = inverted ? `leave “${label}” away` : `try “${label}”`;
   return `The image looks inverted: ${prior.name} expects ${expected}; ${remedy}.`;

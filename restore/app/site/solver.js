@@ -13,6 +13,8 @@
  * @property {string} method
  * @property {string} data
  * @property {{max_iter: number, tol: number, damping: number}} inference
+ * @property {{converged: string, max_iter: string, diverged: string}} outcomes what is said of how its solver ended
+ * @property {number} inverted nats per pixel of `inversion` above which an image has its polarity wrong
  * @property {number} bytes
  *
  * @typedef {Object} Request
