@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,3 +38,17 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         return int(stopped.value.code or 0)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """Call with a name of `exports.MADE` for the prior of this name, exported."""
+    from exports import exporter
+
+    return exporter(tmp_path_factory.mktemp("exported"))
+
+
+@pytest.fixture
+def beside(exported: Callable[[str], Any], tmp_path: Path) -> Path:
+    """A copy of a folder whose graph refers to the weights."""
+    return Path(shutil.copytree(exported("mixed").folder, tmp_path / "published" / "mixed"))

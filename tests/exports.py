@@ -1,0 +1,200 @@
+"""Priors of all kinds that can be exported, each exported once, and what the library finds for them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from machines import two_patterns, with_weights
+from onnx import numpy_helper
+from priors import random_conditional, random_prior
+
+from restore import zoo
+from restore.channels import BitFlip, Occlusion
+from restore.description import Description, Inference
+from restore.engine import solve
+from restore.export import contract, packing
+from restore.fields import Fields
+from restore.marginals import Status
+from restore.priors import RBM
+from restore.priors.bits import pack
+from restore.solvers import Solution, solver_of
+from restore.zoo import GRAPH, TrainedPrior
+
+Arrays = dict[str, np.ndarray]
+
+# Not square, and the number of pixels no multiple of eight.
+SHAPE = (5, 7)
+
+# Of the solvers here. Rounding may decide whether it is met an iteration sooner, which moves no mean by more than that.
+TOLERANCE = 1e-5
+
+
+def settled(prior: TrainedPrior, weaker: float = 1.0, **inference: Any) -> TrainedPrior:
+    """A prior with other settings, by default a small tolerance, and weaker couplings."""
+    about = prior.description
+    inference = {"tol": TOLERANCE, "max_iter": 500} | inference
+    description = replace(about, inference=replace(about.inference, **inference))
+    if isinstance(prior.machine, RBM):
+        return replace(prior, description=description, machine=with_weights(prior.machine, weaker))
+    named = prior.machine.parameters
+    named["weights.0"] = weaker * named["weights.0"]
+    return replace(prior, description=description, machine=prior.machine.with_parameters(named))
+
+
+def patterns() -> TrainedPrior:
+    """A prior with two modes of like weight, which it carries among others that are none."""
+    machine, found = two_patterns()
+    noise = torch.rand(3, 12, generator=torch.Generator().manual_seed(0)) < 0.5
+    modes = pack(torch.cat([noise, found > 0]))
+    about = Description("pair", (3, 4), 12, 127, "none", "none", inference=Inference(modes=5, starts=4))
+    return settled(TrainedPrior(about, machine.to(torch.float32), torch.full((12,), 0.5), modes))
+
+
+# What is exported here, each once: the prior, and how.
+MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
+    "tap": (lambda: settled(random_prior(SHAPE, modes=6)), {}),
+    "mean_field": (lambda: settled(random_prior(SHAPE, modes=0), 0.3, solver="mean_field", starts=1), {}),
+    "alone": (lambda: settled(random_prior(SHAPE, modes=0), 0.3, starts=0), {}),
+    "sum": (lambda: settled(random_conditional(SHAPE), 0.3), {}),
+    "mixed": (lambda: settled(random_conditional(SHAPE), solver="mixed_product", damping=0.2), {"beside": True}),
+    "field": (patterns, {"field": True}),
+    "half": (lambda: settled(random_prior(SHAPE, modes=6)), {"float16": True}),
+}
+TOLD = ["tap", "mean_field", "alone", "half"]
+LEARNT = ["sum", "mixed"]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A prior in a folder and the file made of it."""
+
+    folder: Path
+    path: Path
+
+    @cached_property
+    def model(self) -> onnx.ModelProto:
+        """As it is stored: tensors outside the file are not read."""
+        return onnx.load(self.path, load_external_data=False)
+
+    @cached_property
+    def session(self) -> onnxruntime.InferenceSession:
+        return onnxruntime.InferenceSession(self.path, providers=["CPUExecutionProvider"])
+
+    @cached_property
+    def trained(self) -> TrainedPrior:
+        """The prior whose numbers are in the graph."""
+        prior = zoo.load(self.folder)
+        if prior.description.name != "half":
+            return prior
+        named = prior.machine.parameters
+        rounded = named | {"weights.0": named["weights.0"].half().float()}
+        return replace(prior, machine=prior.machine.with_parameters(rounded))
+
+    @property
+    def about(self) -> Description:
+        return self.trained.description
+
+    @property
+    def facts(self) -> contract.Facts:
+        return contract.Facts.from_metadata(self.session.get_modelmeta().custom_metadata_map, "here")
+
+    def run(self, image: np.ndarray, p: Any = 0.1, mask: Any = False, **settings: Any) -> Arrays:
+        """The outputs of the graph by name; p and mask at least of rank 3, as they are."""
+        inference = self.about.inference
+        used = {name: settings.get(name, getattr(inference, name)) for name in ("max_iter", "tol", "damping")}
+        feed = {
+            "image": np.float32(image),
+            "field": np.float32(image),
+            "p": np.broadcast_to(np.float32(p), np.shape(p) or (1, 1, 1)),
+            "mask": np.broadcast_to(mask, np.shape(mask) or (1, 1, 1)),
+            "max_iter": np.array(used["max_iter"], np.int64),
+            "tol": np.array(used["tol"], np.float32),
+            "damping": np.array(used["damping"], np.float32),
+        }
+        names = [node.name for node in self.session.get_outputs()]
+        wanted = {node.name: feed[node.name] for node in self.session.get_inputs()}
+        return dict(zip(names, self.session.run(names, wanted), strict=True))
+
+    def evidence(self, image: np.ndarray, p: Any = 0.1, mask: Any = False) -> Fields:
+        """What the prior is told by the channels of the library."""
+        if self.facts.channel == "field":
+            return Fields(torch.from_numpy(np.float32(image)).flatten(1))
+        ink = torch.from_numpy(image > self.about.threshold / 255).float().flatten(1)
+        if self.about.conditional:
+            return Fields(ink)
+        whole = np.broadcast_to(np.float32(p), image.shape).reshape(len(image), -1)
+        hidden = np.broadcast_to(mask, image.shape).reshape(len(image), -1)
+        channel = BitFlip(torch.from_numpy(whole.astype(np.float64))) + Occlusion(torch.from_numpy(hidden.copy()))
+        return channel.evidence(ink)
+
+    def solved(self, image: np.ndarray, p: Any = 0.1, mask: Any = False, **settings: Any) -> Solution:
+        """What the library's solver finds."""
+        solver = replace(solver_of(self.about.inference), **settings)
+        with torch.inference_mode():
+            return solve(self.trained, solver, self.evidence(image, p, mask))
+
+
+def exporter(root: Path) -> Callable[[str], Exported]:
+    """What exports a prior by its name in `MADE` into a folder, the first time that it is asked for."""
+    done: dict[str, Exported] = {}
+
+    def call(name: str) -> Exported:
+        if name not in done:
+            make, options = MADE[name]
+            prior = make()
+            folder = root / name
+            zoo.save(folder, replace(prior, description=replace(prior.description, name=name)), f"# {name}\n")
+            beside = options.get("beside", False)
+            path = folder / GRAPH if beside else root / f"{name}.onnx"
+            path.write_bytes(packing.beside_weights(folder) if beside else packing.standalone(folder, **options))
+            done[name] = Exported(folder, path)
+        return done[name]
+
+    return call
+
+
+def images(count: int, shape: tuple[int, int] = SHAPE, seed: int = 0) -> np.ndarray:
+    return (np.random.default_rng(seed).random((count, *shape)) < 0.4).astype(np.float32)
+
+
+def agree(found: Arrays, solution: Solution, tolerance: float = 2 * TOLERANCE) -> None:
+    """A graph's outputs are the library's solution, which nowhere diverged."""
+    assert (solution.status != int(Status.DIVERGED)).all()
+    for kind, layers in (("means", solution.means), ("variances", solution.variances)):
+        for layer, values in enumerate(layers):
+            name = kind if layer == 0 else f"{kind}.{layer}"
+            np.testing.assert_allclose(found[name].reshape(values.shape), values, atol=tolerance, err_msg=name)
+    assert (found["restored"] == (found["means"] > 0.5)).all()
+    np.testing.assert_allclose(found["log_partition"], solution.log_partition, rtol=1e-6, atol=10 * tolerance)
+    assert (abs(found["iterations"] - solution.iterations.numpy()) <= 1).all()
+    np.testing.assert_allclose(found["residual"], solution.residual, atol=tolerance)
+    assert found["converged"].tolist() == (solution.status == int(Status.CONVERGED)).tolist()
+
+
+def equal(first: Arrays, second: Arrays) -> None:
+    """The same up to rounding: products of matrices add up in another order in batches of another size."""
+    for name, values in first.items():
+        room = 1 if name == "iterations" else 2 * TOLERANCE
+        np.testing.assert_allclose(np.float64(values), np.float64(second[name]), atol=room, rtol=1e-6, err_msg=name)
+
+
+RATES = np.random.default_rng(3).random((4, *SHAPE)).astype(np.float32)
+HIDDEN = np.random.default_rng(4).random((4, *SHAPE)) < 0.3
+
+
+def with_huge_weights(case: Exported, size: float) -> onnxruntime.InferenceSession:
+    model = copy.deepcopy(case.model)
+    for tensor in model.graph.initializer:
+        if tensor.name == "weights.0":
+            signs = np.sign(numpy_helper.to_array(tensor))
+            tensor.CopyFrom(numpy_helper.from_array(np.float32(size) * signs, tensor.name))
+    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])

@@ -1,0 +1,275 @@
+"""Exported graphs from the command line: made, used, and refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bad_graphs import OUTSIDE, RUINS
+from exports import (
+    SHAPE,
+    Exported,
+    images,
+)
+from onnx import numpy_helper
+from PIL import Image
+from priors import random_conditional, random_prior
+
+import restore
+from restore import zoo
+from restore.errors import ModelError, OutputError, RestoreError, UsageError
+from restore.export import packing
+from restore.zoo import GRAPH, WEIGHTS
+
+# ----------------------------------------------------------------------------------------------- the command line
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    path = tmp_path / "image.png"
+    Image.fromarray(np.uint8(255 * images(1)[0])).save(path)
+    return path
+
+
+def fault(capfd: pytest.CaptureFixture[str]) -> str:
+    """The one line that was said, on stderr, when a command failed."""
+    out, said = capfd.readouterr()
+    assert out == "" and len(said.splitlines()) == 1 and said.startswith("restore: ")
+    return said
+
+
+@pytest.mark.parametrize("ruin", OUTSIDE.values(), ids=OUTSIDE)
+def test_denoise_with_damaged_graphs(
+    ruin: Callable[[Path], None], beside: Path, run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ruin(beside)
+    for model in (beside, beside / GRAPH):
+        assert run("denoise", picture, "--model", model, "--engine", "onnx") == 4
+        fault(capfd)
+    assert not picture.with_name("image.restored.png").exists()
+
+
+@pytest.mark.parametrize("ruin", RUINS.values(), ids=[f"44-{name}" for name in RUINS])
+def test_denoise_with_what_is_no_graph(
+    ruin: Callable[[bytes], bytes], beside: Path, run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (beside / GRAPH).write_bytes(ruin((beside / GRAPH).read_bytes()))
+    for engine in ("onnx", "auto"):
+        assert run("denoise", picture, "--model", beside, "--engine", engine) == 4
+        assert GRAPH in fault(capfd)
+    assert not picture.with_name("image.restored.png").exists()
+    # The weights are sound, and torch needs nothing else.
+    assert run("denoise", picture, "--model", beside, "--engine", "torch") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--model", "mixed"], "there is no such model"),
+        (["--model", "no/such.onnx"], "there is no such model"),
+        (["--model", "{}", "--engine", "torch"], "name the prior it was made from"),
+        (["--model", "{}", "--device", "cuda"], "name the prior it was made from"),
+    ],
+    ids=["38-name", "38-file", "44-torch", "44-cuda"],
+)
+def test_denoise_without_a_model_that_will_do(
+    words: list[str],
+    says: str,
+    exported: Callable[[str], Exported],
+    run: Run,
+    picture: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    words = [word.format(exported("tap").path) for word in words]
+    assert run("denoise", picture, "--p", 0.1, *words) == 4
+    assert says in fault(capfd)
+    assert not picture.with_name("image.restored.png").exists()
+
+
+def test_an_exported_file_is_a_model(
+    exported: Callable[[str], Exported], run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    case = exported("tap")
+    batch = np.asarray(Image.open(picture))
+    expected = restore.load(case.folder, engine="torch", device="cpu").denoise(batch, 0.1)
+    loaded = restore.load(case.path)
+    assert loaded.engine.name == "onnx" and loaded.description == case.about
+    assert (loaded.denoise(batch, 0.1) == expected).all()
+    assert (restore.denoise(batch, case.path, 0.1) == expected).all()
+    assert run("denoise", picture, "--model", case.path, "--p", 0.1, "--json") == 0
+    assert json.loads(capfd.readouterr().out)["engine"] == "onnx"
+    assert (np.asarray(Image.open(picture.with_name("image.restored.png"))) == expected).all()
+    assert run("denoise", picture, "--model", case.path, "--overwrite") == 2
+    assert "--p" in fault(capfd)
+    assert run("evaluate", case.path, "--data", picture.parent, "--task", "flip:0.1") == 4
+    assert "name the prior it was made from" in fault(capfd)
+    for engine, device in (("torch", "auto"), ("auto", "cuda")):
+        with pytest.raises(ModelError, match="name the prior it was made from"):
+            restore.load(case.path, device, engine=engine)
+
+
+@pytest.mark.parametrize("name", ["tap", "field", "sum"])
+def test_info_of_an_exported_file(
+    name: str, exported: Callable[[str], Exported], run: Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run("info", exported(name).path) == 0
+    assert json.loads(capfd.readouterr().out)["name"] == name
+
+
+def test_a_prior_that_diverges_is_told_of_in_json(
+    exported: Callable[[str], Exported], tmp_path: Path, run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Row 62: said in JSON that every reader takes, and on stderr."""
+    case = exported("tap")
+    model = copy.deepcopy(case.model)
+    for tensor in model.graph.initializer:
+        if tensor.name == "weights.0":
+            wild = 1e38 * np.sign(numpy_helper.to_array(tensor))
+            tensor.CopyFrom(numpy_helper.from_array(wild.astype(np.float32), tensor.name))
+    path = tmp_path / "wild.onnx"
+    path.write_bytes(model.SerializeToString())
+    target = tmp_path / "wild.png"
+    for options in ((), ("--soft",)):
+        assert run("denoise", picture, "--model", path, "--p", 0.1, "--json", "-o", target, *options) == 5
+        out, said = capfd.readouterr()
+        assert "diverged" in json.loads(out, parse_constant=pytest.fail)["error"]
+        assert "diverged" in said
+        assert not target.exists()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, dict[str, bool]]]:
+    """Exports are notes of what would be exported."""
+    asked: list[tuple[Path, dict[str, bool]]] = []
+
+    def noted(folder: Path, **options: bool) -> bytes:
+        asked.append((folder, options))
+        return b"a graph"
+
+    monkeypatch.setattr(packing, "standalone", noted)
+    monkeypatch.setattr(packing, "beside_weights", noted)
+    return asked
+
+
+@pytest.fixture
+def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a prior, below the working directory."""
+    monkeypatch.chdir(tmp_path)
+    zoo.save(tmp_path / "models" / "plain", random_prior(SHAPE), "# plain\n")
+    return tmp_path / "models" / "plain"
+
+
+def test_export_names_the_file_after_the_prior(
+    run: Run, plain: Path, quick: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("export", "models/plain") == 0
+    assert (tmp_path / "plain.onnx").read_bytes() == b"a graph"
+    assert run("export", plain / WEIGHTS, "-o", "other.onnx", "--float16") == 0
+    assert run("export", plain, "-o", "fields.onnx", "--no-channel") == 0
+    monkeypatch.chdir(plain)
+    assert run("export", ".", "-o", "dot.onnx") == 0
+    assert run("export", ".") == 0 and (plain / "plain.onnx").exists()
+    assert [options for _, options in quick] == [
+        {"float16": False, "field": False},
+        {"float16": True, "field": False},
+        {"float16": False, "field": True},
+        {"float16": False, "field": False},
+        {"float16": False, "field": False},
+    ]
+
+
+def test_export_beside_the_weights(run: Run, plain: Path, quick: list[Any], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("export", plain, "--beside") == 0
+    assert (plain / GRAPH).read_bytes() == b"a graph" and quick == [(plain, {})]
+    assert run("export", plain, "--beside") == 5
+    assert "exists already" in fault(capfd)
+    assert run("export", plain, "--beside", "--overwrite") == 0
+
+
+@pytest.mark.parametrize("force", [[], ["--overwrite"]], ids=["", "overwrite"])
+def test_export_refuses_before_it_works(
+    force: list[str],
+    exported: Callable[[str], Exported],
+    run: Run,
+    plain: Path,
+    quick: list[Any],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "there.onnx").write_bytes(b"before")
+    (tmp_path / "folder.onnx").mkdir()
+    (tmp_path / "dangling.onnx").symlink_to("nowhere")
+    before = (plain / WEIGHTS).read_bytes()
+    wrong: list[tuple[int, str, list[object]]] = [
+        (4, "there is no such model", ["nobody"]),
+        (4, "is exported already", [exported("tap").path]),
+        (2, "--beside", [plain, "--beside", "-o", "x.onnx"]),
+        (2, "--beside", [plain, "--beside", "--float16"]),
+        (2, "--beside", [plain, "--beside", "--no-channel"]),
+        (5, "is a folder", [plain, "-o", "models"]),
+        (5, "is a folder", [plain, "-o", "folder.onnx"]),
+        (2, ".onnx", [plain, "-o", "new/"]),
+        (2, ".onnx", [plain, "-o", plain / WEIGHTS]),
+        (2, ".onnx", [plain, "-o", "-"]),
+        (5, "is not an existing folder", [plain, "-o", "nowhere/x.onnx"]),
+        (5, "", [plain, "-o", "x" * 300 + ".onnx"]),
+    ]
+    if not force:
+        wrong += [(5, "exists already", [plain, "-o", name]) for name in ("there.onnx", "dangling.onnx")]
+    for code, says, words in wrong:
+        assert run("export", *words, *force) == code, words
+        assert says in fault(capfd)
+    assert (tmp_path / "there.onnx").read_bytes() == b"before" and (plain / WEIGHTS).read_bytes() == before
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".restore-")]
+
+
+def test_a_learnt_channel_cannot_be_left_out(
+    exported: Callable[[str], Exported], run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run("export", exported("sum").folder, "--no-channel", "-o", tmp_path / "x.onnx") == 2
+    assert "has learnt its channel" in fault(capfd)
+    with pytest.raises(UsageError):
+        packing.standalone(exported("sum").folder, field=True)
+    assert not (tmp_path / "x.onnx").exists()
+
+
+def test_53_a_full_disk_leaves_the_old_file(
+    run: Run, plain: Path, quick: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "there.onnx").write_bytes(b"before")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert run("export", plain, "-o", "there.onnx", "--overwrite") == 5
+    assert "No space left on device" in fault(capfd)
+    assert (tmp_path / "there.onnx").read_bytes() == b"before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["models", "there.onnx"]
+
+
+def test_a_damaged_prior_is_not_exported(
+    run: Run, plain: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (plain / WEIGHTS).write_bytes((plain / WEIGHTS).read_bytes()[:-8])
+    assert run("export", plain) == 4
+    assert WEIGHTS in fault(capfd)
+    assert not (tmp_path / "plain.onnx").exists()
+
+
+def test_saving_a_prior_anew_takes_the_old_graph_away(beside: Path) -> None:
+    zoo.save(beside, random_conditional(SHAPE), "")
+    assert not (beside / GRAPH).exists()
+
+
+def test_every_fault_is_one_of_the_family() -> None:
+    assert issubclass(ModelError, RestoreError) and (ModelError.exit_code, OutputError.exit_code) == (4, 5)

@@ -1,0 +1,235 @@
+"""What is in the file of an exported graph, and the engine that runs it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from exports import (
+    HIDDEN,
+    LEARNT,
+    MADE,
+    RATES,
+    SHAPE,
+    TOLERANCE,
+    Exported,
+    images,
+    with_huge_weights,
+)
+from onnx import external_data_helper
+from priors import random_prior
+from safetensors.torch import load_file
+
+import restore
+from restore import zoo
+from restore.description import FORMAT
+from restore.engine import Engine
+from restore.export import contract
+from restore.export.runtime import OnnxEngine
+from restore.marginals import Status
+from restore.zoo import WEIGHTS
+
+# ------------------------------------------------------------------------------------------------------ the file
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_file_is_sound_and_old_enough_for_every_runtime(name: str, exported: Callable[[str], Exported]) -> None:
+    case = exported(name)
+    onnx.checker.check_model(str(case.path), full_check=True)
+    assert case.model.ir_version == 8
+    assert {(entry.domain, entry.version) for entry in case.model.opset_import} == {("", 18)}
+    assert not case.model.functions
+    operations = [node.op_type for node in case.model.graph.node]
+    assert operations.count("Loop") == 1
+
+
+@pytest.mark.parametrize("name", ["tap", "half", "field"])
+def test_bytes_are_not_compared(name: str, exported: Callable[[str], Exported]) -> None:
+    """ONNX Runtime 1.20 cannot, and is the oldest that graphs are for."""
+    graph = onnx.shape_inference.infer_shapes(exported(name).model).graph
+    of_bytes = {
+        value.name
+        for value in (*graph.value_info, *graph.initializer)
+        if (value.data_type if isinstance(value, onnx.TensorProto) else value.type.tensor_type.elem_type)
+        == onnx.TensorProto.UINT8
+    }
+    users = {node.op_type for node in graph.node if of_bytes & set(node.input)}
+    assert "BitwiseAnd" in users and not users & {"Equal", "Greater", "Less", "Where", "Mul", "ReduceSum"}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_inputs_and_outputs_are_as_promised(name: str, exported: Callable[[str], Exported]) -> None:
+    case = exported(name)
+    height, width = case.about.image_shape
+    kinds = {"tensor(float)": "f", "tensor(double)": "d", "tensor(int64)": "i", "tensor(bool)": "?"}
+    seen = [(node.name, kinds[node.type], node.shape) for node in case.session.get_inputs()]
+    image: list[int | str] = ["images", height, width]
+    sizes = ("images", "height", "width")
+    wide = [(part, kind, [f"{part}_{size}" for size in sizes]) for part, kind in (("p", "f"), ("mask", "?"))]
+    told = {"field": [("field", "f", image)], "learnt": [("image", "f", image)]}
+    expected = told.get(case.facts.channel, [("image", "f", image), *wide])
+    assert seen == [*expected, ("max_iter", "i", []), ("tol", "f", []), ("damping", "f", [])]
+    outputs = [(node.name, kinds[node.type], node.shape) for node in case.session.get_outputs()]
+    row: list[int | str] = ["images", case.about.hidden]
+    each: list[int | str] = ["images"]
+    assert outputs == [
+        *((part, "f", image) for part in ("restored", "means", "variances")),
+        *((part, "f", row) for part in ("means.1", "variances.1")),
+        ("log_partition", "d", each),
+        ("iterations", "i", each),
+        ("residual", "f", each),
+        ("converged", "?", each),
+        *([] if case.facts.channel == "field" else [("inversion", "f", each)]),
+    ]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_metadata_say_all_about_a_file(name: str, exported: Callable[[str], Exported]) -> None:
+    case = exported(name)
+    found = case.session.get_modelmeta().custom_metadata_map
+    header = zoo.describe(case.folder).to_header()
+    assert {key: found[key] for key in header} == header
+    assert found["format_version"] == str(FORMAT) and found["graph_version"] == "1"
+    assert found["channel"] == {"field": "field"}.get(name, "learnt" if name in LEARNT else "flips and mask")
+    assert found["polarity"] in contract.POLARITIES
+    assert found["licence"] == "Apache-2.0" and found["name"] == name
+    assert json.loads(found["image_shape"]) == list(case.about.image_shape)
+    assert found["weights_sha256"] == hashlib.sha256((case.folder / WEIGHTS).read_bytes()).hexdigest()
+    assert found.keys() - header.keys() == {
+        "graph_version", "channel", "polarity", "weights_sha256", "images_at_once"
+    }  # fmt: skip
+    assert case.model.producer_name == "restore"
+    assert case.facts.to_metadata() == found
+
+
+def test_the_polarity_of_dark_strokes(tmp_path: Path) -> None:
+    dark = replace(random_prior(SHAPE, modes=0), pixel_means=torch.full((35,), 0.8))
+    facts = contract.Facts(dark.description, "flips and mask", True, "0" * 64, 16)
+    assert facts.to_metadata()["polarity"] == "dark on light"
+    assert contract.Facts.from_metadata(facts.to_metadata(), "here") == facts
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_nothing_of_the_machine_is_in_a_file(name: str, exported: Callable[[str], Exported]) -> None:
+    case = exported(name)
+    content = case.path.read_bytes()
+    for word in (b"site-packages", b".py", b"/tmp", b"/home", b"/root", b"/usr", b"Traceback", b'File "'):
+        assert word not in content
+    for word in (Path.home(), Path.cwd(), case.folder, Path(restore.__file__).parent, sys.prefix):
+        assert os.fsencode(word) not in content or os.fsencode(word) == b"/"
+    for graph in graphs(case.model.graph):
+        parts = (*graph.node, *graph.input, *graph.output, *graph.initializer, graph)
+        assert not any(part.metadata_props or part.doc_string for part in parts)
+
+
+def graphs(graph: onnx.GraphProto) -> list[onnx.GraphProto]:
+    inner = [attribute.g for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+    return [graph, *(part for body in inner for part in graphs(body))]
+
+
+def test_tensors_beside_the_weights_are_those_in_the_weights(exported: Callable[[str], Exported]) -> None:
+    case = exported("mixed")
+    content, stored = (case.folder / WEIGHTS).read_bytes(), load_file(case.folder / WEIGHTS)
+    outside = [tensor for tensor in case.model.graph.initializer if external_data_helper.uses_external_data(tensor)]
+    assert {"weights.0", "inputs.0"} <= {tensor.name for tensor in outside} <= stored.keys()
+    for tensor in outside:
+        where = {entry.key: entry.value for entry in tensor.external_data}
+        offset, length = int(where["offset"]), int(where["length"])
+        assert where["location"] == WEIGHTS and offset > 0 and offset + length <= len(content)
+        assert content[offset : offset + length] == stored[tensor.name].numpy().tobytes()
+        assert list(tensor.dims) == list(stored[tensor.name].shape) and not tensor.raw_data
+    # What is left inside is small.
+    assert case.path.stat().st_size < 60_000
+
+
+@pytest.mark.parametrize("name", [name for name, (_, options) in MADE.items() if "beside" not in options])
+def test_a_file_by_itself_needs_no_other(name: str, exported: Callable[[str], Exported], tmp_path: Path) -> None:
+    case = exported(name)
+    assert not any(external_data_helper.uses_external_data(tensor) for tensor in case.model.graph.initializer)
+    assert WEIGHTS.encode() not in case.path.read_bytes()
+    alone = shutil.copy(case.path, tmp_path / "moved.onnx")
+    onnxruntime.InferenceSession(alone, providers=["CPUExecutionProvider"])
+
+
+def test_tensors_inside_and_outside_give_the_same(exported: Callable[[str], Exported], tmp_path: Path) -> None:
+    case, batch = exported("mixed"), images(3)
+    inside = tmp_path / "inside.onnx"
+    onnx.save(onnx.load(case.path), inside)
+    found = Exported(case.folder, inside).run(batch)
+    for name, values in case.run(batch).items():
+        assert (values == found[name]).all()
+
+
+@pytest.mark.parametrize("name", ["tap", "half"])
+def test_weights_are_stored_once(name: str, exported: Callable[[str], Exported]) -> None:
+    """Nothing that follows from the weights is stored beside them, such as their squares."""
+    sizes = [int(np.prod(tensor.dims)) for tensor in exported(name).model.graph.initializer]
+    assert sum(size >= 35 * 5 for size in sizes) == 1
+    assert sum(tensor.data_type == onnx.TensorProto.FLOAT16 for tensor in exported(name).model.graph.initializer) == (
+        name == "half"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- the engine
+
+
+def both(case: Exported) -> tuple[OnnxEngine, Engine]:
+    return OnnxEngine.load(case.path), Engine.of(case.trained, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 16, 17, 40])
+@pytest.mark.parametrize("name", ["tap", "sum"])
+def test_engines_agree_on_any_number_of_images(name: str, count: int, exported: Callable[[str], Exported]) -> None:
+    ours, peer = both(exported(name))
+    grey = np.random.default_rng(0).random((count, *SHAPE))
+    hidden = np.random.default_rng(1).random((count, *SHAPE)) < 0.2
+    told = [(None, None)] if name == "sum" else [(0.1, None), (None, hidden), (0.2, hidden), (RATES[0] / 2, None)]
+    for p, mask in told:
+        (found, gain), (expected, its) = ours.marginals(grey, p, mask), peer.marginals(grey, p, mask)
+        np.testing.assert_allclose(gain, its, atol=1e-6)
+        for layer in range(2):
+            np.testing.assert_allclose(found.means[layer], expected.means[layer], atol=2 * TOLERANCE)
+            np.testing.assert_allclose(found.variances[layer], expected.variances[layer], atol=2 * TOLERANCE)
+        np.testing.assert_allclose(found.log_partition, expected.log_partition, rtol=1e-6, atol=1e-4)
+        assert (found.status == expected.status).all() and (abs(found.iterations - expected.iterations) <= 1).all()
+        for field in ("log_partition", "iterations", "status"):
+            assert getattr(found, field).dtype == getattr(expected, field).dtype
+
+
+def test_engines_cut_grey_values_alike(exported: Callable[[str], Exported]) -> None:
+    ours, peer = both(exported("tap"))
+    edge = 127 / 255
+    near = np.array([edge, np.nextafter(edge, 0), np.nextafter(edge, 1), edge + 1e-9, edge - 1e-9, 0.0, 1.0])
+    grey = np.tile(near, (2, 5, 1))
+    (found, _), (expected, _) = ours.marginals(grey, 0.0, None), peer.marginals(grey, 0.0, None)
+    assert ((found.means[0] > 0.5) == (expected.means[0] > 0.5)).all()
+    assert ((found.means[0][0] > 0.5).reshape(SHAPE) == (near > edge)).all()
+
+
+@pytest.mark.parametrize("arrange", [np.asfortranarray, lambda a: a[:, ::-1], lambda a: a.repeat(2, 2)[:, :, ::2]])
+def test_engines_take_arrays_however_they_lie_in_memory(
+    arrange: Callable[[np.ndarray], np.ndarray], exported: Callable[[str], Exported]
+) -> None:
+    ours, peer = both(exported("tap"))
+    grey, hidden, rates = arrange(images(3).astype(np.float64)), arrange(HIDDEN[:3]), arrange(RATES[:1] / 2)[0]
+    (found, _), (expected, _) = ours.marginals(grey, rates, hidden), peer.marginals(grey, rates, hidden)
+    np.testing.assert_allclose(found.means[0], expected.means[0], atol=2 * TOLERANCE)
+
+
+def test_a_divergence_is_nan_for_whoever_uses_the_engine(exported: Callable[[str], Exported]) -> None:
+    case = exported("tap")
+    engine = replace(OnnxEngine.load(case.path), session=with_huge_weights(case, 1e38))
+    found, gain = engine.marginals(images(2), 0.1, None)
+    assert (found.status == Status.DIVERGED).all() and np.isfinite(gain).all()
+    assert np.isnan(found.means[0]).all() and np.isnan(found.variances[1]).all() and np.isnan(found.log_partition).all()

@@ -1,0 +1,231 @@
+"""Files that are no graphs of ours, or not what they say, are refused."""
+
+from __future__ import annotations
+
+import copy
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from bad_graphs import OUTSIDE, RUINS
+from exports import (
+    SHAPE,
+    Exported,
+    images,
+)
+
+from restore.description import FORMAT
+from restore.errors import ModelError
+from restore.export import packing
+from restore.export.runtime import OnnxEngine
+from restore.zoo import GRAPH
+
+# ------------------------------------------------------------------------------------- files that are refused
+
+Change = Callable[[onnx.ModelProto], None]
+
+
+def prop(key: str, value: str | None) -> Change:
+    def change(model: onnx.ModelProto) -> None:
+        kept = {entry.key: entry.value for entry in model.metadata_props} | ({} if value is None else {key: value})
+        if value is None:
+            del kept[key]
+        del model.metadata_props[:]
+        onnx.helper.set_model_props(model, kept)
+
+    return change
+
+
+def renamed(old: str, new: str) -> Change:
+    def change(model: onnx.ModelProto) -> None:
+        packing._rename(model.graph, {old: new})
+        for value in (*model.graph.input, *model.graph.output):
+            value.name = new if value.name == old else value.name
+        for node in model.graph.node:
+            node.output[:] = [new if name == old else name for name in node.output]
+
+    return change
+
+
+def without_output(name: str) -> Change:
+    def change(model: onnx.ModelProto) -> None:
+        kept = [value for value in model.graph.output if value.name != name]
+        del model.graph.output[:]
+        model.graph.output.extend(kept)
+
+    return change
+
+
+def foreign(model: onnx.ModelProto) -> None:
+    value = onnx.helper.make_tensor_value_info("image", onnx.TensorProto.FLOAT, ["images", *SHAPE])
+    other = onnx.helper.make_tensor_value_info("restored", onnx.TensorProto.FLOAT, ["images", *SHAPE])
+    node = onnx.helper.make_node("Identity", ["image"], ["restored"])
+    model.CopyFrom(
+        onnx.helper.make_model(onnx.helper.make_graph([node], "g", [value], [other]), ir_version=8,
+                               opset_imports=[onnx.helper.make_opsetid("", 18)])
+    )  # fmt: skip
+
+
+def foreign_with_our_metadata(model: onnx.ModelProto) -> None:
+    kept = {entry.key: entry.value for entry in model.metadata_props}
+    foreign(model)
+    onnx.helper.set_model_props(model, kept)
+
+
+def other_input(kind: int, *sizes: int | str) -> Change:
+    def change(model: onnx.ModelProto) -> None:
+        (image,) = [value for value in model.graph.input if value.name == "image"]
+        image.CopyFrom(onnx.helper.make_tensor_value_info("image", kind, sizes))
+        cast = onnx.helper.make_node("Cast", ["image"], ["image_cast"], to=onnx.TensorProto.FLOAT)
+        shape = onnx.helper.make_node("Constant", [], ["image_shape"], value_ints=[-1, *SHAPE])
+        reshape = onnx.helper.make_node("Reshape", ["image_cast", "image_shape"], ["image_inner"])
+        packing._rename(model.graph, {"image": "image_inner"})
+        nodes = [cast, shape, reshape, *model.graph.node]
+        del model.graph.node[:]
+        model.graph.node.extend(nodes)
+
+    return change
+
+
+def other_output(model: onnx.ModelProto) -> None:
+    renamed("iterations", "iterations_inner")(model)
+    without_output("iterations_inner")(model)
+    node = onnx.helper.make_node("Cast", ["iterations_inner"], ["iterations"], to=onnx.TensorProto.FLOAT)
+    model.graph.node.append(node)
+    model.graph.output.append(onnx.helper.make_tensor_value_info("iterations", onnx.TensorProto.FLOAT, ["images"]))
+
+
+def fails_late(model: onnx.ModelProto) -> None:
+    """Sound as far as anyone can tell before it runs."""
+    renamed("residual", "residual_inner")(model)
+    without_output("residual_inner")(model)
+    index = onnx.helper.make_node("Constant", [], ["far"], value_ints=[10**6])
+    row = onnx.helper.make_node("Gather", ["residual_inner", "far"], ["far_row"])
+    model.graph.node.extend([index, row, onnx.helper.make_node("Add", ["residual_inner", "far_row"], ["residual"])])
+    model.graph.output.append(onnx.helper.make_tensor_value_info("residual", onnx.TensorProto.FLOAT, ["images"]))
+
+
+FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
+NEWER = "a newer kind of graph than this version runs; update the package"
+CHANGED: dict[str, tuple[Change, str]] = {
+    "foreign": (foreign, "is no file of `restore export`"),
+    "foreign-with-our-metadata": (foreign_with_our_metadata, "wrong type or shape: converged"),
+    "renamed-input": (renamed("p", "probability"), "wrong type or shape: p, probability"),
+    "renamed-output": (renamed("converged", "done"), "wrong type or shape: converged, done"),
+    "missing-output": (without_output("residual"), "wrong type or shape: residual"),
+    "other-rank": (other_input(FLOAT, "images", 35), "wrong type or shape: image"),
+    "other-shape": (other_input(FLOAT, "images", 7, 5), "wrong type or shape: image"),
+    "fixed-batch": (other_input(FLOAT, 1, *SHAPE), "wrong type or shape: image"),
+    "other-type": (other_input(DOUBLE, "images", *SHAPE), "wrong type or shape: image"),
+    "other-output-type": (other_output, "wrong type or shape: iterations"),
+    "shape-in-metadata": (prop("image_shape", "[7, 5]"), "wrong type or shape: image, means"),
+    "hidden-in-metadata": (prop("hidden", "99"), "wrong type or shape: means.1, variances.1"),
+    "channel-in-metadata": (prop("channel", "field"), "wrong type or shape: field, image"),
+    "newer-graph": (prop("graph_version", "2"), NEWER),
+    "newer-format": (prop("format_version", str(FORMAT + 1)), "update the package"),
+    "version-not-a-number": (prop("graph_version", "one"), "metadata are damaged"),
+    "no-graph-version": (prop("graph_version", None), "is no file of `restore export`"),
+    "no-format-version": (prop("format_version", None), "holds no prior of this package"),
+    "unknown-key": (prop("colour", "true"), "its description is damaged"),
+    "inference-no-json": (prop("inference", '{"solver": "tap"'), "its description is damaged"),
+    "inference-nested": (prop("inference", "[" * 50_000), "its description is damaged"),
+    "inference-out-of-range": (prop("inference", '{"max_iter": 0}'), "its description is damaged"),
+    "shape-no-list": (prop("image_shape", "35"), "its description is damaged"),
+    "unknown-channel": (prop("channel", "telepathy"), "metadata are damaged"),
+    "unknown-polarity": (prop("polarity", "grey on grey"), "metadata are damaged"),
+    "no-images-at-once": (prop("images_at_once", "0"), "metadata are damaged"),
+    **{
+        f"no-{key}": (prop(key, None), "damaged")
+        for key in ("channel", "polarity", "weights_sha256", "images_at_once", "name", "image_shape", "hidden")
+    },
+}
+
+
+def changed(case: Exported, *changes: Change) -> bytes:
+    model = copy.deepcopy(case.model)
+    for change in changes:
+        change(model)
+    return model.SerializeToString()
+
+
+def refused(place: Path, says: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ModelError, match=re.escape(says) if says else None) as caught:
+        OnnxEngine.load(place)
+    assert "\n" not in str(caught.value) and place.name in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("change", "says"), CHANGED.values(), ids=[f"44-{name}" for name in CHANGED])
+def test_graphs_that_are_not_what_they_say(
+    change: Change, says: str, exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "odd.onnx"
+    path.write_bytes(changed(exported("alone"), change))
+    refused(path, says, capfd)
+
+
+def test_44_what_a_newer_kind_of_graph_says_besides_does_not_matter(
+    exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "odd.onnx"
+    newer = (prop("graph_version", "2"), prop("channel", "blur"), prop("kernel", "9"), prop("hidden", "[1, 2]"))
+    path.write_bytes(changed(exported("alone"), *newer))
+    refused(path, NEWER, capfd)
+
+
+def test_44_a_graph_that_fails_while_it_runs(
+    exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "odd.onnx"
+    path.write_bytes(changed(exported("alone"), fails_late))
+    engine = OnnxEngine.load(path)
+    with pytest.raises(ModelError, match="cannot be run") as caught:
+        engine.marginals(images(2), 0.1, None)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("ruin", RUINS.values(), ids=[f"44-{name}" for name in RUINS])
+def test_files_that_are_no_graphs(
+    ruin: Callable[[bytes], bytes],
+    exported: Callable[[str], Exported],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "odd.onnx"
+    path.write_bytes(ruin(exported("alone").path.read_bytes()))
+    refused(path, "", capfd)
+
+
+@pytest.mark.parametrize("ruin", OUTSIDE.values(), ids=OUTSIDE)
+def test_tensors_that_lie_elsewhere_or_were_changed(
+    ruin: Callable[[Path], None], beside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    OnnxEngine.load(beside)
+    ruin(beside)
+    refused(beside, "", capfd)
+    # Named by its file it is the same graph.
+    with pytest.raises(ModelError) as caught:
+        OnnxEngine.load(beside / GRAPH)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_graph_alone_in_a_folder_is_held_to_the_weights_there_only_if_it_is_the_folders(
+    exported: Callable[[str], Exported], beside: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    alone = exported("sum")
+    shutil.copy(alone.path, beside / "other.onnx")
+    assert OnnxEngine.load(beside / "other.onnx").description.name == "sum"
+    shutil.copy(alone.path, beside / GRAPH)
+    refused(beside, "was made for another weights.safetensors", capfd)
+
+
+def test_a_graph_of_fields_takes_no_images_and_still_tells_of_itself(exported: Callable[[str], Exported]) -> None:
+    engine = OnnxEngine.load(exported("field").path)
+    assert engine.facts.channel == "field"
+    with pytest.raises(ModelError, match="--no-channel"):
+        engine.marginals(images(1, (3, 4)), 0.1, None)
