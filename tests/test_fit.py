@@ -34,12 +34,13 @@ from restore.learning.conditional_likelihood import BeliefPropagationLikelihood,
 from restore.learning.contract import LearnerState, Step
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.course import CleanImages, DamagedImages, initial_prior, pixel_means
-from restore.learning.fit import Fitted, Stopped, epoch_seconds, fit, scheduled_rate
+from restore.learning.fit import Fitted, fit, scheduled_rate
 from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.perceptron import PerceptronLoss
 from restore.learning.pipeline import course_of, train
 from restore.learning.recipe import Data, Optimizer, PriorShape, Recipe, Training
+from restore.learning.run_folder import Stopped, epoch_seconds
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import FIXED_POINTS, MeanField

@@ -61,8 +61,8 @@ def train(
     from restore.data.named import folders
     from restore.devices import pick_device
     from restore.learning.card import write_card
-    from restore.learning.fit import epoch_seconds
     from restore.learning.pipeline import train as train_prior
+    from restore.learning.run_folder import epoch_seconds
     from restore.progress import progress
 
     if threads:

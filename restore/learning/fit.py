@@ -6,23 +6,18 @@ in a checkpoint, so a run stopped at any step and resumed ends with the same bit
 
 from __future__ import annotations
 
-import json
 import math
-import signal
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Generic
 
 import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, shown
-from restore.files import write_atomically
 from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
 from restore.learning.contract import LearnerState
@@ -30,6 +25,7 @@ from restore.learning.course import Course, PriorT
 from restore.learning.matched import CONVERGED
 from restore.learning.optimizers import optimizer_of
 from restore.learning.recipe import Optimizer, Recipe
+from restore.learning.run_folder import Stopped, cut_log, log, set_generator, sitting
 from restore.progress import Meter
 
 # Share of images for which the solver of a conditional prior should converge.
@@ -37,14 +33,6 @@ MOSTLY = 0.5
 
 # Steps after which a moving average of parameters may have a memory of as many steps.
 WARM_UP = 10
-
-
-class Stopped(KeyboardInterrupt):
-    """Training was stopped by a signal, after writing a checkpoint; `signal_number` says which."""
-
-    def __init__(self, signal_number: int) -> None:
-        super().__init__(signal_number)
-        self.signal_number = signal_number
 
 
 @dataclass(frozen=True)
@@ -115,16 +103,11 @@ def fit(
     """
     batches = math.ceil(len(course.images) / recipe.training.batch)
     identity = {"recipe": recipe.training_facts, "data": fingerprint, "threads": torch.get_num_threads()}
-    with checkpoints.locked(folder), _stop_requests() as stop_requests, torch.inference_mode():
-        found = checkpoints.newest(folder)
-        if found is not None and not resume:
-            raise TrainingError(
-                f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run"
-            )
+    with sitting(folder, identity, resume) as held, torch.inference_mode():
         run = _begin(recipe, course)
-        if found is not None:
-            _restore(run, found, identity, folder)
-        _cut_log(folder / "log.jsonl", run.step // batches)
+        if held.found is not None:
+            _restore(run, held.found, folder)
+        cut_log(folder, run.step // batches)
         started = time.monotonic() - run.seconds
         total = recipe.training.epochs * batches
         while not _finished(run, recipe, batches):
@@ -145,14 +128,14 @@ def fit(
                 for text in warning.values():
                     warnings.warn(f"{shown(folder)}: {text}", stacklevel=2)
                 record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
-                _log(folder, record | averages | warning)
+                log(folder, record | averages | warning)
                 meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
                 if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
                     checkpoints.save(folder, _snapshot(run, identity))
-            if stop_requests and not _finished(run, recipe, batches):
+            if held.stops and not _finished(run, recipe, batches):
                 _check_finite(run, folder)
                 checkpoints.save(folder, _snapshot(run, identity))
-                raise Stopped(stop_requests[0])
+                raise Stopped(held.stops[0])
         if run.best:
             return Fitted(run.prior.with_parameters(run.best), run.best_epoch, run.best_error)
         return Fitted(run.current, recipe.training.epochs - 1)
@@ -264,35 +247,6 @@ def _diverged(run: Run[Any], folder: Path, what: str) -> TrainingError:
     )
 
 
-def _log(folder: Path, record: dict[str, Any]) -> None:
-    try:
-        with (folder / "log.jsonl").open("a") as stream:
-            stream.write(json.dumps(record) + "\n")
-    except OSError as fault:
-        raise TrainingError(
-            f"{shown(folder)}/log.jsonl: cannot be written ({fault.strerror}); free some space"
-        ) from fault
-
-
-def epoch_seconds(folder: Path) -> list[float]:
-    """Training time of a run at the end of each epoch, over all its sittings, from its log.
-
-    Raises:
-        TrainingError: if there is no sound log.
-    """
-    try:
-        return [float(json.loads(line)["seconds"]) for line in (folder / "log.jsonl").read_text().splitlines()]
-    except (OSError, ValueError, TypeError, KeyError) as fault:
-        raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
-
-
-def _cut_log(path: Path, epochs: int) -> None:
-    """Drop what was logged after the checkpoint that a run goes on from: it will be logged again."""
-    if path.exists():
-        lines = path.read_bytes().splitlines(keepends=True)[:epochs]
-        write_atomically(path, b"".join(lines), TrainingError)
-
-
 # Numbers of a run that go into a checkpoint as they are.
 _MEMORIES = ("best_error", "best_epoch", "mostly_converged")
 
@@ -310,20 +264,13 @@ def _snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:
     return Checkpoint(run.step, tensors, facts)
 
 
-def _restore(run: Run[Any], found: Checkpoint, identity: Mapping[str, Any], folder: Path) -> None:
-    changed = checkpoints.differences(found.facts["identity"], identity)
-    if changed:
-        raise TrainingError(
-            f"{shown(folder)}: cannot resume: {'; '.join(changed)}; undo the change or choose another --run"
-        )
-    if found.tensors["generator"].shape != run.generator.get_state().shape:
-        raise TrainingError(f"{shown(folder)}: was trained on another kind of device; choose that one or another --run")
+def _restore(run: Run[Any], found: Checkpoint, folder: Path) -> None:
+    set_generator(run.generator, found, folder)
     for name, value in run.prior.parameters.items():
         value.copy_(found.tensors[f"prior.{name}"])
     device = run.prior.weights.device
     run.learner_state = {name: value.to(device) for name, value in _under(found.tensors, "learner.").items()}
     run.order = found.tensors["order"].to(device)
-    run.generator.set_state(found.tensors["generator"])
     run.average = {name: value.to(device) for name, value in _under(found.tensors, "average.").items()}
     run.best = {name: value.to(device) for name, value in _under(found.tensors, "best.").items()}
     for name in _MEMORIES:
@@ -338,23 +285,3 @@ def _restore(run: Run[Any], found: Checkpoint, identity: Mapping[str, Any], fold
 
 def _under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-
-
-@contextmanager
-def _stop_requests() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM instead of dying of them, where this thread may say so."""
-    received: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-
-    try:
-        previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread
-        yield received
-        return
-    try:
-        yield received
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -1,0 +1,121 @@
+"""The loop of learners that change a prior themselves, a round over all images at a time.
+
+Frank-Wolfe adds a unit per round, block ascent sweeps over all couplings: neither leaves a gradient for an optimizer,
+so they do not go through `restore.learning.fit`. Everything that decides about the next round is in a checkpoint here
+too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from restore.learning import checkpoint as checkpoints
+from restore.learning.checkpoint import Checkpoint
+from restore.learning.contract import LearnerState
+from restore.learning.run_folder import Stopped, cut_log, log, set_generator, sitting
+from restore.progress import Meter
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round gave.
+
+    Attributes:
+        state: after the round; tensors only, so that a checkpoint can hold it. Their shapes may change.
+        monitors: numbers worth logging.
+        verdict: why this round was the last, as a sentence for users; empty as long as it was not.
+    """
+
+    state: LearnerState
+    monitors: Mapping[str, float]
+    verdict: str = ""
+
+
+class RoundLearner(Protocol):
+    """A learner that changes the parameters itself; frozen settings."""
+
+    @property
+    def rounds(self) -> int:
+        """No more rounds than this."""
+
+    def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
+        """The state before the first round, given all training images (N, D)."""
+
+    def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
+        """One round."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where the rounds ended: the state, the number of rounds, and why no more followed."""
+
+    state: LearnerState
+    rounds: int
+    verdict: str
+
+
+def run_rounds(
+    learner: RoundLearner,
+    images: Tensor,
+    folder: Path,
+    *,
+    seed: int,
+    identity: Mapping[str, Any],
+    checkpoint_every: int = 1,
+    resume: bool = False,
+    meter: Meter = lambda done, note="": None,
+) -> Outcome:
+    """Let a learner work until it says that it is done, or its last round.
+
+    Args:
+        learner: what to run.
+        images: training images (N, D), on the device to train on.
+        folder: run folder for checkpoints and `log.jsonl`; made if it is missing.
+        seed: of everything random.
+        identity: what else decides the outcome (recipe, data); a run is not resumed under another one.
+        checkpoint_every: rounds between two checkpoints.
+        resume: go on from the newest checkpoint in the folder, if there is one.
+        meter: told the rounds done.
+
+    Raises:
+        TrainingError: the folder is in use, holds another run, or cannot be written; or what the learner raises.
+        Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
+    """
+    known = {**identity, "threads": torch.get_num_threads()}
+    generator = torch.Generator(images.device).manual_seed(seed)
+    with sitting(folder, known, resume) as held, torch.inference_mode():
+        done, verdict, spent = 0, "", 0.0
+        if held.found is None:
+            state = learner.begin(images, generator)
+        else:
+            done, verdict, spent = held.found.step, held.found.facts["verdict"], held.found.facts["seconds"]
+            set_generator(generator, held.found, folder)
+            state = {
+                name.removeprefix("state."): value.to(images.device)
+                for name, value in held.found.tensors.items()
+                if name.startswith("state.")
+            }
+        cut_log(folder, done)
+        started = time.monotonic() - spent
+        while not verdict and done < learner.rounds:
+            result = learner.advance(images, state, generator)
+            state, verdict, done = result.state, result.verdict, done + 1
+            seconds = time.monotonic() - started
+            log(folder, {"round": done, "seconds": seconds, **result.monitors})
+            meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
+            last = bool(verdict) or done == learner.rounds
+            if last or held.stops or done % checkpoint_every == 0:
+                tensors = {f"state.{name}": value for name, value in state.items()}
+                tensors["generator"] = generator.get_state()
+                facts = {"identity": known, "seconds": seconds, "verdict": verdict}
+                checkpoints.save(folder, Checkpoint(done, tensors, facts))
+            if held.stops and not last:
+                raise Stopped(held.stops[0])
+        return Outcome(state, done, verdict)

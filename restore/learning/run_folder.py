@@ -1,0 +1,129 @@
+"""What every training run keeps in its folder, and how it is stopped: lock, checkpoints, log, signals."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from restore.errors import TrainingError, shown
+from restore.files import write_atomically
+from restore.learning import checkpoint as checkpoints
+from restore.learning.checkpoint import Checkpoint
+
+
+class Stopped(KeyboardInterrupt):
+    """Training was stopped by a signal, after writing a checkpoint; `signal_number` says which."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.signal_number = signal_number
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """A run at the beginning of a sitting.
+
+    Attributes:
+        found: the checkpoint to go on from; None for a new run.
+        stops: the signals received so far; a run looks here between steps.
+    """
+
+    found: Checkpoint | None
+    stops: list[int]
+
+
+@contextmanager
+def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator[Sitting]:
+    """Hold a run folder, find where the run is to go on, and collect requests to stop.
+
+    Args:
+        folder: made if it is missing.
+        identity: what decides the course of the run; a checkpoint of another one is refused.
+        resume: go on from the newest checkpoint in the folder, if there is one.
+
+    Raises:
+        TrainingError: the folder is in use, holds another run, or cannot be written.
+    """
+    with checkpoints.locked(folder), _stop_requests() as stops:
+        found = checkpoints.newest(folder)
+        if found is not None and not resume:
+            raise TrainingError(
+                f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run"
+            )
+        if found is not None:
+            changed = checkpoints.differences(found.facts["identity"], identity)
+            if changed:
+                raise TrainingError(
+                    f"{shown(folder)}: cannot resume: {'; '.join(changed)}; undo the change or choose another --run"
+                )
+        yield Sitting(found, stops)
+
+
+def set_generator(generator: torch.Generator, found: Checkpoint, folder: Path) -> None:
+    """Put a generator where it was at a checkpoint.
+
+    Raises:
+        TrainingError: if that was on another kind of device.
+    """
+    if found.tensors["generator"].shape != generator.get_state().shape:
+        raise TrainingError(f"{shown(folder)}: was trained on another kind of device; choose that one or another --run")
+    generator.set_state(found.tensors["generator"])
+
+
+def log(folder: Path, record: dict[str, Any]) -> None:
+    """Add a line to the log of a run."""
+    try:
+        with (folder / "log.jsonl").open("a") as stream:
+            stream.write(json.dumps(record) + "\n")
+    except OSError as fault:
+        raise TrainingError(
+            f"{shown(folder)}/log.jsonl: cannot be written ({fault.strerror}); free some space"
+        ) from fault
+
+
+def epoch_seconds(folder: Path) -> list[float]:
+    """Training time of a run at the end of each epoch, over all its sittings, from its log.
+
+    Raises:
+        TrainingError: if there is no sound log.
+    """
+    try:
+        return [float(json.loads(line)["seconds"]) for line in (folder / "log.jsonl").read_text().splitlines()]
+    except (OSError, ValueError, TypeError, KeyError) as fault:
+        raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
+
+
+def cut_log(folder: Path, epochs: int) -> None:
+    """Drop what was logged after the checkpoint that a run goes on from: it will be logged again."""
+    path = folder / "log.jsonl"
+    if path.exists():
+        lines = path.read_bytes().splitlines(keepends=True)[:epochs]
+        write_atomically(path, b"".join(lines), TrainingError)
+
+
+@contextmanager
+def _stop_requests() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM instead of dying of them, where this thread may say so."""
+    received: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+
+    try:
+        previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread
+        yield received
+        return
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
