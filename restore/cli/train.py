@@ -77,7 +77,8 @@ def train(
     images = torch.from_numpy(binarise(dataset.images, settings.data.threshold)).to(where)
     folder = run or Path("runs") / settings.name
     height, width = dataset.images.shape[1:]
-    with progress(settings.name, settings.training.epochs, quiet=quiet) as meter:
+    total = settings.learner.units if settings.in_rounds else settings.training.epochs
+    with progress(settings.name, total, quiet=quiet) as meter:
         trained = train_prior(
             settings,
             images,
@@ -87,6 +88,8 @@ def train(
             resume=resume,
             meter=meter,
         )
+    if trained.verdict and not quiet:
+        print(f"{settings.name}: {trained.prior.description.hidden} hidden units: {trained.verdict}", file=sys.stderr)
     seconds = epoch_seconds(folder)
     words = ["restore", "train", str(recipe), "--threads", str(torch.get_num_threads())]
     words += ["--data", data] if data is not None else []

@@ -180,15 +180,15 @@ def scheduled_rate(settings: Optimizer, progress: float) -> float:
 
 def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     generator = torch.Generator(course.images.device).manual_seed(recipe.seed)
+    # Where the size is not given, the course knows the prior to start from.
+    hidden = 0 if recipe.prior.hidden == "auto" else recipe.prior.hidden
     try:
-        prior = course.initial(recipe.prior.hidden, recipe.prior.weight_scale, generator)
+        prior = course.initial(hidden, recipe.prior.weight_scale, generator)
     except RuntimeError as fault:
         # torch has no exception of its own for a processor's memory.
         if not any(word in str(fault) for word in ("memory", "Storage size")):
             raise
-        raise TrainingError(
-            f"{recipe.prior.hidden} hidden units do not fit into memory; lower [prior] hidden"
-        ) from fault
+        raise TrainingError(f"{hidden} hidden units do not fit into memory; lower [prior] hidden") from fault
     state = recipe.learner.init(prior, course.images, generator)
     average = {name: value.clone() for name, value in prior.parameters.items()} if recipe.optimizer.average else {}
     order = torch.empty(0, dtype=torch.int64)
