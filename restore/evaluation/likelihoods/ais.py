@@ -1,19 +1,22 @@
 """log Z of a binary RBM by annealed importance sampling (Neal, 2001; Salakhutdinov & Murray, ICML 2008).
 
-Runs start from independent pixels, whose normaliser is known, and are led to the machine through
-p_β(v) ∝ exp((1 - β) aᵀv + β bᵀv) Π_j (1 + exp(β (Wᵀv + c)_j)), β from 0 to 1, with the hidden units summed out. The mean of
-their weights is an unbiased estimate of the ratio of the two normalisers; its logarithm is biased down.
+Runs start from independent pixels, whose normaliser is known, and are led to the machine by β from 0 to 1 through
+p_β(v) ∝ exp((1 - β) aᵀv + β bᵀv) Π_j (1 + exp(β (Wᵀv + c)_j)), with the hidden units summed out. The mean of their
+weights is an unbiased estimate of the ratio of the two normalisers; its logarithm is biased down.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from restore.errors import ModelError, UsageError
+from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, unnormalised
 from restore.evaluation.likelihoods.schedules import Schedule, temperatures
 from restore.priors import RBM
 from restore.progress import Meter
@@ -60,7 +63,7 @@ def log_partition(
     base: Tensor | None = None,
     meter: Meter = lambda done, note="": None,
 ) -> Estimate:
-    """Estimate log Z of a binary RBM; see `log_weights` for arguments and errors, `estimate` for what is made of them."""
+    """log Z of a binary RBM; see `log_weights` for arguments and errors, and `estimate` for what is made of them."""
     return estimate(log_weights(machine, schedule, runs, generator, base, meter))
 
 
@@ -106,7 +109,7 @@ def log_weights(
     total = (log_one_plus_exp(start.double()).sum() + hidden * math.log(2)).expand(runs).clone()
 
     _sample(start.expand(runs, -1), visible, generator)
-    for step, (before, after) in enumerate(zip(betas, betas[1:], strict=False), 1):
+    for step, (before, after) in enumerate(pairwise(betas), 1):
         torch.addmm(hidden_bias, visible, weights, out=odds)
         rise = log_one_plus_exp(after * odds) - log_one_plus_exp(before * odds)
         total += rise.sum(1, dtype=torch.float64) + (after - before) * (visible @ gain).double()
@@ -139,8 +142,8 @@ def estimate(log_weights: Tensor, level: float = LEVEL) -> Estimate:
     """The log of the mean weight, its standard error, and a confidence interval, from log-weights (runs,).
 
     The interval is the union of two: log mean w ± t s / mean w, which is right for even weights and too short for
-    skewed ones; and mean l + s_l² / 2 ± t sqrt(s_l² / R + s_l⁴ / (2 (R - 1))) of the log-weights l (Cox), which is right
-    for the log-normal weights that annealing tends to and misses others. Where both are right they nearly coincide.
+    skewed ones; and mean l + s_l² / 2 ± t sqrt(s_l² / R + s_l⁴ / (2 (R - 1))) of the log-weights l (Cox), which is
+    right for the log-normal weights that annealing tends to, and off for others. For even weights they coincide.
 
     Raises:
         UsageError: if the level is no probability.
@@ -175,3 +178,32 @@ def estimate(log_weights: Tensor, level: float = LEVEL) -> Estimate:
 def mean_log_likelihood(machine: RBM, images: Tensor, found: Estimate) -> float:
     """Mean of log p(v) = -F(v) - log Z over binary images (N, D), in nats; its error is that of the estimate."""
     return float(-machine.free_energy(images).double().mean()) - found.log_partition
+
+
+def ais_likelihood(
+    machine: RBM,
+    images: Tensor,
+    schedule: Schedule,
+    runs: int,
+    generator: torch.Generator,
+    base: Tensor | None = None,
+    meter: Meter = lambda done, note="": None,
+) -> Likelihood:
+    """Mean log p(v) of binary images (N, D) with log Z by annealing; see `log_weights` for arguments and errors."""
+    started = time.perf_counter()
+    mean, error = mean_and_error(unnormalised(machine, images))
+    found = log_partition(machine, schedule, runs, generator, base, meter)
+    low, high = found.interval
+    return Likelihood(
+        "ais",
+        len(images),
+        mean - found.log_partition,
+        error,
+        found.log_partition,
+        found.standard_error,
+        (mean - high, mean - low),
+        found.level,
+        (("runs", runs), ("effective_runs", found.effective_runs), ("temperatures", len(temperatures(schedule)))),
+        (found.warning,) if found.warning else (),
+        time.perf_counter() - started,
+    )

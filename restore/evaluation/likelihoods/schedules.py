@@ -9,13 +9,14 @@ from torch import Tensor
 
 from restore.errors import UsageError, shown
 
-# By name: (end of a stretch, temperatures in it), the first stretch from 0. All name the same one: Salakhutdinov &
-# Murray, "On the quantitative analysis of deep belief networks", ICML 2008, sec. 4.1; FW, sec. 5; TAP machine, sec. VII.
+# The end of each stretch of temperatures, from 0, and how many lie in it: Salakhutdinov & Murray, "On the quantitative
+# analysis of deep belief networks", ICML 2008, sec. 4.1; also FW, sec. 5, and TAP machine, fig. 12.
 _SALAKHUTDINOV = ((0.5, 500), (0.9, 4_000), (1.0, 10_000))
 NAMED: Mapping[str, tuple[tuple[float, int], ...]] = {
     "salakhutdinov": _SALAKHUTDINOV,
     "frank-wolfe": _SALAKHUTDINOV,
     "tap-machine": _SALAKHUTDINOV,
+    # S-DCP, sec. 5.
     "s-dcp": ((1.0, 10_000),),
 }
 
