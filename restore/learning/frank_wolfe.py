@@ -146,7 +146,7 @@ class Growth:
         gains = torch.cat([state["gains"], gaps.new_tensor([found.fitting.change.gain])])
         monitors |= {
             "units": state["weights"].shape[1],
-            "objective": found.objective,
+            "objective": found.fitting.objective,
             "gain": found.fitting.change.gain,
             "overlap": found.fitting.change.overlap,
             "size": found.unit.square**0.5,

@@ -16,7 +16,7 @@ from restore.errors import TrainingError
 from restore.units import log_one_plus_exp
 
 # L-BFGS for one unit ends after so many iterations, or at a gradient that is nowhere larger; more changes no gain.
-ITERATIONS = 60
+ITERATIONS = 30
 GRADIENT = 1e-4
 
 OPTIONS = {"maxiter": ITERATIONS, "gtol": GRADIENT}
@@ -24,8 +24,9 @@ OPTIONS = {"maxiter": ITERATIONS, "gtol": GRADIENT}
 # Standard deviation of the weights that the search for a unit starts from.
 START_SCALE = 0.1
 
-# Starts that may fail before there is taken to be no unit.
-ATTEMPTS = 3
+# Penalties to search with, as multiples of the penalty, one after another until one leads to a unit. A stiffer search
+# finds a smaller unit, which a model that is nearly done, or has few samples, still takes.
+STIFFNESS = (1.0, 3.0, 10.0)
 
 # What a unit may be scaled to; the search is along its direction (see `fitting_scale`).
 SCALES = tuple(2 ** (-step / 2) for step in range(13))
@@ -50,22 +51,36 @@ class Unit(NamedTuple):
         return float(self.weights.double().square().sum() + self.bias.double().square())
 
 
-def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float) -> tuple[float, Unit]:
-    """λ/2 |w|² + mean of softplus(wᵀv) over samples of the model - the same over images (eq. 9), and its gradient.
+def objective(unit: Unit, images: Tensor, samples: Tensor, drift: Tensor, penalty: float) -> tuple[float, Unit]:
+    """λ/2 |w|² + mean of φ over samples of the model - mean of φ over images (eq. 9), and its gradient.
+
+    The paper has softplus(x) for φ. Here it is softplus(x) - s (x - c), see `factor`, with the share s of images that
+    the unit is on for. Where the visible bias has made the means of the model those of the images the two objectives
+    are equal. Short of that, and samples never agree quite, eq. 9 is lowest at a unit that is always on and repeats
+    the difference of the means, which is the bias's business.
 
     Args:
         unit: where.
         images: (N, D).
         samples: (S, D).
+        drift: mean of the samples minus mean of the images, (D,).
         penalty: λ.
     """
-    value, slope = penalty / 2 * unit.square, Unit(penalty * unit.weights, penalty * unit.bias)
-    for visible, sign in ((samples, 1.0), (images, -1.0)):
-        inputs = unit.inputs(visible)
-        value += sign * float(log_one_plus_exp(inputs.double()).mean())
-        pull = torch.sigmoid(inputs) * (sign / len(visible))
-        slope = Unit(slope.weights + pull @ visible, slope.bias + pull.sum())
-    return value, slope
+    at_images, at_samples = unit.inputs(images), unit.inputs(samples)
+    on_images, on_samples = torch.sigmoid(at_images), torch.sigmoid(at_samples)
+    share, linear = on_images.mean(), unit.weights @ drift
+    value = (
+        penalty / 2 * unit.square
+        + float(log_one_plus_exp(at_samples.double()).mean() - log_one_plus_exp(at_images.double()).mean())
+        - float(share.double() * linear.double())
+    )
+    # Of an image: what it adds to the mean of softplus, and through the share to the linear part.
+    pull = (on_images + linear * on_images * (1 - on_images)) / len(images)
+    push = on_samples / len(samples)
+    return value, Unit(
+        penalty * unit.weights + push @ samples - pull @ images - share * drift,
+        penalty * unit.bias + push.sum() - pull.sum(),
+    )
 
 
 class Change(NamedTuple):
@@ -113,23 +128,27 @@ def factor(inputs: Tensor, share: float, bias: float, power: float) -> Tensor:
 
 
 class Fitting(NamedTuple):
-    """A unit of the right size.
+    """A unit of a certain size.
 
     Attributes:
         scale: how much of the unit found.
         share: of the images that it is on for.
         change: what adding it does.
+        objective: eq. 9 there; that of no unit is 0.
         net: the gain after the penalty.
     """
 
     scale: float
     share: float
     change: Change
+    objective: float
     net: float
 
 
-def fitting_scale(unit: Unit, images: Tensor, samples: Tensor, penalty: float, power: float, overlap: float) -> Fitting:
-    """How much of a unit to add: the scale that gains most after penalty, of those with overlap enough.
+def fitting_scale(
+    unit: Unit, images: Tensor, samples: Tensor, penalty: float, power: float, overlap: float
+) -> Fitting | None:
+    """How much of a unit to add: what gains most after penalty, lowers the objective, and has overlap enough.
 
     The objective is linear in the model, so it knows the direction, but not where to stop: a unit at its minimum may
     multiply probabilities by many powers of ten, of which the samples say nothing.
@@ -140,18 +159,27 @@ def fitting_scale(unit: Unit, images: Tensor, samples: Tensor, penalty: float, p
         samples: (S, D).
         penalty: λ.
         power: the unit's.
-        overlap: least overlap of samples before and after; see `Change`. If no scale has it, the smallest is taken.
+        overlap: least overlap of samples before and after; see `Change`.
+
+    Returns:
+        None if there is no such scale at which the unit gains more than its penalty.
     """
     at_images, at_samples = unit.inputs(images), unit.inputs(samples)
 
     def fitted(scale: float) -> Fitting:
         share, bias = float(torch.sigmoid(scale * at_images).mean()), scale * float(unit.bias)
-        outcome = change(factor(scale * at_images, share, bias, power), factor(scale * at_samples, share, bias, power))
-        return Fitting(scale, share, outcome, outcome.gain - power * penalty / 2 * scale**2 * unit.square)
+        of_images, of_samples = (factor(scale * inputs, share, bias, 1.0) for inputs in (at_images, at_samples))
+        cost = penalty / 2 * scale**2 * unit.square
+        outcome = change(power * of_images, power * of_samples)
+        value = cost + float(of_samples.mean() - of_images.mean())
+        return Fitting(scale, share, outcome, value, outcome.gain - power * cost)
 
-    candidates = [fitted(scale) for scale in SCALES]
-    eligible = [candidate for candidate in candidates if candidate.change.overlap >= overlap]
-    return max(eligible or candidates[-1:], key=lambda candidate: candidate.net)
+    eligible = [
+        fitting
+        for fitting in map(fitted, SCALES)
+        if fitting.change.overlap >= overlap and fitting.objective < 0 < fitting.net
+    ]
+    return max(eligible, key=lambda fitting: fitting.net) if eligible else None
 
 
 class Found(NamedTuple):
@@ -159,14 +187,12 @@ class Found(NamedTuple):
 
     Attributes:
         unit: already of the right size.
-        fitting: how that was found, and what adding it does.
-        objective: eq. 9 at the unit; that of no unit is 0.
+        fitting: what adding it does.
         evaluations: of the objective by L-BFGS.
     """
 
     unit: Unit
     fitting: Fitting
-    objective: float
     evaluations: int
 
 
@@ -176,7 +202,7 @@ def find_unit(
     """The unit that lowers the objective most, by L-BFGS from a random start, in the size that gains most.
 
     How L-BFGS itself judges its end does not matter: what counts is that the unit lowers the objective, and that it
-    gains more than its penalty. Where it does not, the search is begun again elsewhere.
+    gains more than its penalty. Where it does not, the search is begun again elsewhere, with a higher penalty.
 
     Args:
         images: (N, D).
@@ -194,25 +220,24 @@ def find_unit(
     """
     evaluations = 0
     mean = images.mean(0)
-    for _ in range(ATTEMPTS):
+    drift = samples.mean(0) - mean
+    for stiffness in STIFFNESS:
         weights = torch.randn(images.shape[1], generator=generator, device=images.device, dtype=images.dtype)
         start = Unit(START_SCALE * weights, -START_SCALE * (mean @ weights))
-        direction, evaluated = _descend(start, images, samples, penalty)
+        direction, evaluated = _descend(start, images, samples, drift, stiffness * penalty)
         evaluations += evaluated
         fitting = fitting_scale(direction, images, samples, penalty, power, overlap)
-        unit = direction.scaled(fitting.scale)
-        reached = objective(unit, images, samples, penalty)[0]
-        if reached < 0 and fitting.net > 0:
-            return Found(unit, fitting, reached, evaluations)
+        if fitting is not None:
+            return Found(direction.scaled(fitting.scale), fitting, evaluations)
     return None
 
 
-def _descend(start: Unit, images: Tensor, samples: Tensor, penalty: float) -> tuple[Unit, int]:
+def _descend(start: Unit, images: Tensor, samples: Tensor, drift: Tensor, penalty: float) -> tuple[Unit, int]:
     """Where L-BFGS ends, and how often it evaluated the objective."""
     from scipy.optimize import minimize
 
     def evaluate(point: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = objective(_unit(point, images), images, samples, penalty)
+        value, slope = objective(_unit(point, images), images, samples, drift, penalty)
         if not math.isfinite(value):
             raise TrainingError("the search for a hidden unit left the finite numbers; raise penalty")
         return value, _point(slope)

@@ -158,7 +158,7 @@ class Recipe:
     prior: PriorShape
     method: str
     learner: Any
-    training: Training
+    training: Training = field(default_factory=Training)
     optimizer: Optimizer = field(default_factory=Optimizer)
     inference: Inference = field(default_factory=Inference)
     growth: FrankWolfe = field(default_factory=FrankWolfe)
@@ -189,7 +189,7 @@ class Recipe:
         if self.in_rounds:
             _require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
         else:
-            _require(self.training.epochs > 0, "[training] epochs must be at least 1; add it")
+            _require(self.training.epochs > 0, "[training] epochs is missing; add it")
         _require(self.data.validation > 0 or not self.training.patience, "[training] patience needs [data] validation")
 
     @property
