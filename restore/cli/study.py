@@ -94,7 +94,7 @@ def study(
 
 
 def _score(folder: Path, engine: Engine, truth: Tensor, n: int | None, seed: int) -> None:
-    from restore.evaluation.scores import measure
+    from restore.evaluation.scores import as_section, measure
     from restore.files import write_atomically
     from restore.learning.card import with_scores
     from restore.zoo import CARD
