@@ -20,7 +20,7 @@ from restore.evaluation.likelihoods.exact import chunks, exact_likelihood, exact
 from restore.evaluation.likelihoods.pseudo import log_odds, pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
 from restore.evaluation.likelihoods.tap import tap_likelihood
-from restore.priors import RBM, ConditionalRBM
+from restore.priors import RBM
 from restore.solvers import TAP
 
 PIXELS = 6
@@ -226,20 +226,6 @@ def test_hidden_units_may_be_in_any_order() -> None:
     for kind in ("exact", "tap", "pseudo"):
         first, second = (all_kinds(of, images())[kind].mean for of in (machine, mixed))
         assert first == pytest.approx(second, abs=1e-9)
-
-
-def test_conditional_priors_are_refused() -> None:
-    machine = random_rbm(PIXELS, 4)
-    zeros = torch.zeros(PIXELS, PIXELS).double(), torch.zeros(4, PIXELS).double()
-    conditional = ConditionalRBM(machine, *zeros)
-    for likelihood in (
-        lambda: exact_likelihood(conditional, images()),
-        lambda: pseudo_likelihood(conditional, images(), 3, seeded()),
-        lambda: tap_likelihood(conditional, images(), images()),
-        lambda: ais_likelihood(conditional, images(), "linear:10", 10, seeded()),
-    ):
-        with pytest.raises(ModelError, match="--task"):
-            likelihood()
 
 
 def test_infinite_parameters_are_refused() -> None:
