@@ -483,7 +483,7 @@ def test_a_recipe_reads() -> None:
         ({"learner": {"method": "frank_wolfe", "samples": 0}}, "samples must be at least 1"),
         ({"learner": {"method": "frank_wolfe", "penalty": 0.0}}, "penalty must be positive"),
         ({"learner": {"method": "frank_wolfe", "power_rate": 1.0}}, "power_rate"),
-        ({"prior": {"hidden": 3}}, "[data] validation belongs to"),
+        ({"learner": {"method": "tap"}, "training": {"epochs": 3, "patience": 1}}, "[training] patience needs"),
     ],
 )
 def test_recipes_that_make_no_sense_are_refused(changed: dict, says: str) -> None:

@@ -235,11 +235,6 @@ RANGE = {
     "patience": ("training", "patience = -1", "[training] patience must not be negative, not -1"),
     "patience-alone": ("training", "patience = 3", "[training] patience needs [data] validation"),
     "task": ("data", 'task = "flip:0.1"', '[data] task belongs to [prior] family = "crbm"; leave it away'),
-    "validation": (
-        "data",
-        "validation = 5",
-        '[data] validation belongs to [prior] family = "crbm" or hidden = "auto"; leave it away',
-    ),
     "batch": ("training", "batch = 0", "[training] batch must be at least 1, not 0"),
     "checkpoint": ("training", "checkpoint_every = -5", "[training] checkpoint_every must be at least 1, not -5"),
     "noise": ("learner", "noise = 0.7", "[learner] noise must lie in [0, 0.5], not 0.7"),

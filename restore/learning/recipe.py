@@ -61,7 +61,7 @@ class Data:
 
     For conditional priors `task` is the damage they learn to undo, such as "flip:0.1". `validation` images, drawn by
     the seed, are held out of the training images: the conditional prior that restores them best is kept, and hidden
-    units are added as long as these images gain too.
+    units are added as long as these images gain too. Other priors are trained without them.
     """
 
     source: str
@@ -180,17 +180,16 @@ class Recipe:
             _require(bool(self.data.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
         else:
             _require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
-            _require(
-                self.auto or not self.data.validation,
-                '[data] validation belongs to [prior] family = "crbm" or hidden = "auto"; leave it away',
-            )
         if self.auto:
             _require(self.data.validation > 0, '[data] validation is missing; hidden = "auto" needs images held out')
         if self.in_rounds:
             _require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
         else:
             _require(self.training.epochs > 0, "[training] epochs is missing; add it")
-        _require(self.data.validation > 0 or not self.training.patience, "[training] patience needs [data] validation")
+        _require(
+            (self.conditional and self.data.validation > 0) or not self.training.patience,
+            '[training] patience needs [data] validation, and [prior] family = "crbm", which has an error to watch',
+        )
 
     @property
     def auto(self) -> bool:
