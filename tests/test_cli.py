@@ -17,6 +17,8 @@ import pytest
 from PIL import Image
 from priors import saved_prior
 
+from restore import zoo
+
 Run = Callable[..., int]
 
 

@@ -213,6 +213,8 @@ def test_data_without_labels(run: Run, folder: Path, tmp_path: Path, capsys: pyt
     np.save(tmp_path / "data.npy", GREY)
     assert run("evaluate", folder, "--data", tmp_path / "data.npy", "--classify") == 3
     assert "has no labels" in capsys.readouterr().err
+    assert run("evaluate", folder, "--data", tmp_path / "nothing", "--classify") == 3
+    assert "neither a path nor a known data set" in capsys.readouterr().err
     data = labelled(tmp_path, 20, 0)
     labels = tmp_path / "mine-labels-idx1-ubyte"
     labels.write_bytes(struct.pack(">BBBB1I", 0, 0, 8, 1, 7) + bytes(7))
