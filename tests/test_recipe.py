@@ -235,7 +235,11 @@ RANGE = {
     "patience": ("training", "patience = -1", "[training] patience must not be negative, not -1"),
     "patience-alone": ("training", "patience = 3", "[training] patience needs [data] validation"),
     "task": ("data", 'task = "flip:0.1"', '[data] task belongs to [prior] family = "crbm"; leave it away'),
-    "validation": ("data", "validation = 5", '[data] validation belongs to [prior] family = "crbm"; leave it away'),
+    "validation": (
+        "data",
+        "validation = 5",
+        '[data] validation belongs to [prior] family = "crbm" or hidden = "auto"; leave it away',
+    ),
     "batch": ("training", "batch = 0", "[training] batch must be at least 1, not 0"),
     "checkpoint": ("training", "checkpoint_every = -5", "[training] checkpoint_every must be at least 1, not -5"),
     "noise": ("learner", "noise = 0.7", "[learner] noise must lie in [0, 0.5], not 0.7"),
@@ -332,7 +336,7 @@ def test_a_conditional_learner_for_an_rbm_says_where_it_belongs(tmp_path: Path) 
         ('source = "mnist"', "[data] source is missing; add it"),
         ("hidden = 5", "[prior] hidden is missing; add it"),
         ('[learner]\nmethod = "tap"', "[learner] is missing; add it"),
-        ('method = "tap"', "[learner] method for family rbm must be one of tap, contrastive, not None"),
+        ('method = "tap"', "[learner] method for family rbm must be one of tap, contrastive, frank_wolfe, not None"),
         ("epochs = 2", "[training] epochs is missing; add it"),
     ],
 )
@@ -344,7 +348,9 @@ def test_missing_entries(gone: str, says: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ['"TAP"', "3", "[1]", "{ a = 1 }"])
 def test_unknown_methods(method: str, tmp_path: Path) -> None:
     text = GOOD.replace('method = "tap"', f"method = {method}")
-    assert_refused(write(tmp_path, text), "[learner] method for family rbm must be one of tap, contrastive, not ")
+    assert_refused(
+        write(tmp_path, text), "[learner] method for family rbm must be one of tap, contrastive, frank_wolfe, not "
+    )
 
 
 @pytest.mark.parametrize(

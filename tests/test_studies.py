@@ -8,7 +8,7 @@ import pytest
 import torch
 from priors import random_prior
 
-from restore.cli.study import _section
+from restore.cli.study import section
 from restore.engine import Engine, starts
 from restore.errors import ModelError
 from restore.evaluation import denoising_study as denoising
@@ -84,14 +84,14 @@ def test_scores_are_those_of_the_prior(engine: Engine, truth: torch.Tensor) -> N
     observed, channel = reports[1].task.damage(truth[:4], SHAPE, torch.Generator().manual_seed(0))
     expected = float(matthews(truth[:4], engine.restore(observed, channel).means[0]).mean())
     assert reports[1].mcc.mean == pytest.approx(expected)
-    section = scores.as_section(reports, "the command")
+    section = scores.assection(reports, "the command")
     assert "`the command`" in section and f"{expected:.4f}" in section
 
 
-def test_documents_keep_everything_but_the_section() -> None:
+def test_documents_keep_everything_but_thesection() -> None:
     document = "before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n"
-    assert _section(document, "x", "new") == "before\n<!-- x: begin -->\nnew\n<!-- x: end -->\nafter\n"
-    assert _section("no marks", "x", "new") == "no marks"
+    assert section(document, "x", "new") == "before\n<!-- x: begin -->\nnew\n<!-- x: end -->\nafter\n"
+    assert section("no marks", "x", "new") == "no marks"
     assert with_scores("# card\n\n## Scores\n\nold\n", "new", "card.md") == "# card\n\n## Scores\n\nnew\n"
     with pytest.raises(ModelError, match=r"card\.md"):
         with_scores("# card\n", "new", "card.md")

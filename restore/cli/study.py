@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from restore.cli.study_likelihoods import study_likelihoods
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -23,14 +25,15 @@ BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 
 def study(
     name: Annotated[
-        Literal["denoising", "scores", "crbm"],
+        Literal["denoising", "scores", "crbm", "likelihoods"],
         typer.Argument(
             help="denoising: table and figure of MCC over p. scores: the cards of the priors. "
-            "crbm: eight methods on six tasks, from the recipes crbm-*.toml in the output folder and below."
+            "crbm: eight methods on six tasks, from the recipes crbm-*.toml in the output folder and below. "
+            "likelihoods: three measures of them along a training run, and of priors."
         ),
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="denoising, crbm: folder for tables and figures.")
+        Path, typer.Option("-o", "--output", help="All but scores: folder for tables and figures.")
     ] = Path("training"),
     models: Annotated[list[str] | None, typer.Option("--model", help="Priors [all published ones].")] = None,
     n: Annotated[
@@ -39,9 +42,12 @@ def study(
     priors: Annotated[Path, typer.Option(help="crbm: folder of trained priors that are not published.")] = Path(
         "runs/priors"
     ),
-    runs: Annotated[Path, typer.Option(help="crbm: folder of the runs, whose logs are read.")] = Path("runs"),
+    runs: Annotated[
+        Path, typer.Option(help="crbm, likelihoods: folder of the runs, whose logs or kept priors are read.")
+    ] = Path("runs"),
     train_missing: Annotated[
-        bool, typer.Option("--train", help="crbm: train what is missing first, one after the other: many hours.")
+        bool,
+        typer.Option("--train", help="crbm, likelihoods: train what is missing first; crbm: many hours."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="Where named data sets lie [RESTORE_DATA].")] = None,
@@ -68,6 +74,9 @@ def study(
         return
     published = zoo.published_folder()
     names = models or sorted(folder.name for folder in zoo.folders() if folder.parent == published)
+    if name == "likelihoods":
+        study_likelihoods(output, names, runs, train_missing, n, seed, data_root, device)
+        return
     if name == "scores":
         for model in names:
             engine = Engine.load(model, device)
@@ -92,10 +101,10 @@ def _score(folder: Path, engine: Engine, truth: Tensor, n: int | None, seed: int
 
     some = f" --n {n}" if n is not None else ""
     command = f"restore study scores --model {folder.name}{some} --seed {seed}"
-    section = as_section(measure(engine, truth, seed), command)
+    scored = as_section(measure(engine, truth, seed), command)
     card = folder / CARD
-    write_atomically(card, with_scores(card.read_text(), section, str(card)).encode())
-    print(f"{folder.name}\n{section}\n")
+    write_atomically(card, with_scores(card.read_text(), scored, str(card)).encode())
+    print(f"{folder.name}\n{scored}\n")
 
 
 def _denoising(output: Path, engines: dict[str, Engine], training: Tensor, truth: Tensor, seed: int) -> None:
@@ -116,11 +125,11 @@ def _denoising(output: Path, engines: dict[str, Engine], training: Tensor, truth
     text = "\n\n".join(tables)
     readme = output / "README.md"
     if readme.exists():
-        write_atomically(readme, _section(readme.read_text(), "denoising", text).encode())
+        write_atomically(readme, section(readme.read_text(), "denoising", text).encode())
     print(text)
 
 
-def _section(document: str, name: str, text: str) -> str:
+def section(document: str, name: str, text: str) -> str:
     """The document with the part between the marks of a study replaced; without marks it stays as it is."""
     begin, end = BEGIN.format(name), END.format(name)
     head, opened, rest = document.partition(begin)
@@ -159,7 +168,7 @@ def _crbm(
         if not (folder / zoo.WEIGHTS).exists() or zoo.describe(folder).recipe != read_recipe(recipe).digest:
             folder = priors / name
         if train_missing and not (folder / zoo.WEIGHTS).exists():
-            _train(recipe, folder, runs / name, data_root, device)
+            train_run(recipe, folder, runs / name, data_root, device)
         if not (folder / zoo.WEIGHTS).exists():
             missing.append(name)
             continue
@@ -184,12 +193,12 @@ def _crbm(
     if readme.exists():
         text = readme.read_text()
         for mark, part in parts.items():
-            text = _section(text, mark, part)
+            text = section(text, mark, part)
         write_atomically(readme, text.encode())
     print("\n\n".join(parts.values()))
 
 
-def _train(recipe: Path, folder: Path, run: Path, data_root: Path | None, device: str) -> None:
+def train_run(recipe: Path, folder: Path, run: Path, data_root: Path | None, device: str, every: int = 0) -> None:
     """`restore train` with the recipe's own data, on one thread as the published priors."""
     from restore.cli.train import train
     from restore.data.named import folders
@@ -198,4 +207,4 @@ def _train(recipe: Path, folder: Path, run: Path, data_root: Path | None, device
     # What does not lie there is looked for where `load` looks next; `train` would take the folder for images.
     there = data_root is not None and folders(data_root, read_recipe(recipe).data.source)
     data = str(data_root) if there else None
-    train(recipe, data, folder, run, resume=True, threads=1, device=device)
+    train(recipe, data, folder, run, resume=True, every=every, threads=1, device=device)

@@ -24,6 +24,10 @@ def train(
         Path | None, typer.Option(help="Folder for checkpoints and log.jsonl [runs/NAME].", show_default=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest checkpoint.")] = False,
+    every: Annotated[
+        int,
+        typer.Option(min=0, help="Keep the prior every so many epochs too, in epochs/ of the run."),
+    ] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a prior of the same name.")] = False,
     threads: Annotated[
         int, typer.Option(help="CPU threads; 0 takes torch's default. Part of what fixes the bits.")
@@ -77,7 +81,8 @@ def train(
     images = torch.from_numpy(binarise(dataset.images, settings.data.threshold)).to(where)
     folder = run or Path("runs") / settings.name
     height, width = dataset.images.shape[1:]
-    with progress(settings.name, settings.training.epochs, quiet=quiet) as meter:
+    total = settings.learner.units if settings.in_rounds else settings.training.epochs
+    with progress(settings.name, total, quiet=quiet) as meter:
         trained = train_prior(
             settings,
             images,
@@ -85,8 +90,11 @@ def train(
             folder,
             fingerprint=dataset.fingerprint,
             resume=resume,
+            every=every,
             meter=meter,
         )
+    if trained.verdict and not quiet:
+        print(f"{settings.name}: {trained.prior.description.hidden} hidden units: {trained.verdict}", file=sys.stderr)
     seconds = epoch_seconds(folder)
     words = ["restore", "train", str(recipe), "--threads", str(torch.get_num_threads())]
     words += ["--data", data] if data is not None else []

@@ -83,7 +83,9 @@ def _read(path: Path) -> Checkpoint:
     weights = path.with_suffix(".safetensors")
     if _sha256(weights) != record["sha256"]:
         raise ValueError("its tensors do not match their checksum")
-    return Checkpoint(record["step"], load_file(weights), record["facts"])
+    # Copies, which begin where an allocation does: products of matrices may take other bits elsewhere.
+    tensors = {name: value.clone() for name, value in load_file(weights).items()}
+    return Checkpoint(record["step"], tensors, record["facts"])
 
 
 def _listed(folder: Path) -> list[Path]:

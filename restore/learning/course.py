@@ -60,12 +60,18 @@ def initial_prior(images: Tensor, hidden: int, weight_scale: float, generator: t
 
 @dataclass(frozen=True)
 class CleanImages:
-    """The course of an RBM."""
+    """The course of an RBM.
+
+    Attributes:
+        images: binary training images (N, D).
+        start: the prior before the first step, where it is known.
+    """
 
     images: Tensor
+    start: RBM | None = None
 
     def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:
-        return initial_prior(self.images, hidden, weight_scale, generator)
+        return self.start or initial_prior(self.images, hidden, weight_scale, generator)
 
     def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
         return self.images[index]
@@ -84,6 +90,7 @@ class DamagedImages:
         image_shape: (H, W).
         task: the damage.
         seed: of the damage of the validation images, which is the same in every epoch.
+        start: the machine before the first step, where it is known.
     """
 
     images: Tensor
@@ -91,6 +98,7 @@ class DamagedImages:
     image_shape: tuple[int, int]
     task: Task
     seed: int = 0
+    start: RBM | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("training", self.images), ("validation", self.validation)):
@@ -99,9 +107,9 @@ class DamagedImages:
                 raise TrainingError(f"{name} images hold other values than 0 and 1; cut them to black and white first")
 
     def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> ConditionalRBM:
-        machine = initial_prior(self.images, hidden, weight_scale, generator)
+        machine = self.start or initial_prior(self.images, hidden, weight_scale, generator)
         pixels = self.images.shape[1]
-        draw = torch.randn(hidden, pixels, generator=generator, device=self.images.device)
+        draw = torch.randn(machine.hidden.size, pixels, generator=generator, device=self.images.device)
         return ConditionalRBM(machine, self.images.new_zeros(pixels, pixels), draw * weight_scale)
 
     def batch(self, index: Tensor, generator: torch.Generator) -> Pairs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
@@ -83,6 +83,7 @@ def fit(
     fingerprint: str,
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
+    after_epoch: Callable[[int, PriorT], None] = lambda epoch, prior: None,
 ) -> Fitted[PriorT]:
     """Train a prior as a recipe says.
 
@@ -93,6 +94,8 @@ def fit(
         fingerprint: names the data, so that a run is not resumed on other data.
         resume: go on from the newest checkpoint in the folder, if there is one.
         meter: told the epochs done.
+        after_epoch: given the number of epochs done and the prior they have come to, which goes on changing; after the
+            epoch from which a stopped run goes on it may be called twice, with the same.
 
     Returns:
         The prior after the last epoch, or where the course has validation images, the one with the lowest error.
@@ -130,6 +133,7 @@ def fit(
                 record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
                 log(folder, record | averages | warning)
                 meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
+                after_epoch(epoch + 1, run.current)
                 if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
                     checkpoints.save(folder, _snapshot(run, identity))
             if held.stops and not _finished(run, recipe, batches):
@@ -180,15 +184,15 @@ def scheduled_rate(settings: Optimizer, progress: float) -> float:
 
 def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     generator = torch.Generator(course.images.device).manual_seed(recipe.seed)
+    # Where the size is not given, the course knows the prior to start from.
+    hidden = 0 if recipe.prior.hidden == "auto" else recipe.prior.hidden
     try:
-        prior = course.initial(recipe.prior.hidden, recipe.prior.weight_scale, generator)
+        prior = course.initial(hidden, recipe.prior.weight_scale, generator)
     except RuntimeError as fault:
         # torch has no exception of its own for a processor's memory.
         if not any(word in str(fault) for word in ("memory", "Storage size")):
             raise
-        raise TrainingError(
-            f"{recipe.prior.hidden} hidden units do not fit into memory; lower [prior] hidden"
-        ) from fault
+        raise TrainingError(f"{hidden} hidden units do not fit into memory; lower [prior] hidden") from fault
     state = recipe.learner.init(prior, course.images, generator)
     average = {name: value.clone() for name, value in prior.parameters.items()} if recipe.optimizer.average else {}
     order = torch.empty(0, dtype=torch.int64)

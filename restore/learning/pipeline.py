@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,20 @@ import torch
 from torch import Tensor
 
 from restore.description import Description, Inference
-from restore.errors import TrainingError
+from restore.errors import TrainingError, UsageError
 from restore.learning.course import CleanImages, Course, DamagedImages, pixel_means
-from restore.learning.fit import fit
+from restore.learning.fit import Fitted, fit
+from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
 from restore.learning.modes import own_modes
 from restore.learning.recipe import Recipe
+from restore.learning.rounds import run_rounds
+from restore.learning.run_folder import GROWTH
 from restore.priors import RBM, ConditionalRBM
 from restore.priors.bits import pack
 from restore.progress import Meter
 from restore.solvers import TAP
 from restore.tasks import parse_task
-from restore.zoo import TrainedPrior
+from restore.zoo import TrainedPrior, save
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,13 @@ class Trained:
         prior: what was trained, with all that restoring with it takes.
         epoch: the epoch its parameters are from, counted from 1.
         error: share of wrong pixels of the validation images then; None where there were none.
+        verdict: why there are as many hidden units as there are, in words; empty where the recipe says how many.
     """
 
     prior: TrainedPrior
     epoch: int
     error: float | None
+    verdict: str = ""
 
 
 def train(
@@ -46,6 +52,7 @@ def train(
     *,
     fingerprint: str,
     resume: bool = False,
+    every: int = 0,
     meter: Meter = lambda done, note="": None,
 ) -> Trained:
     """Train a prior as a recipe says; see `restore.learning.fit.fit` for arguments and errors.
@@ -55,24 +62,75 @@ def train(
         images: binary training images (N, H * W), on the device to train on.
         image_shape: (H, W).
         folder: run folder.
+        every: keep the prior after every so many epochs too, as `epoch_folder` says; 0 keeps none.
     """
-    course = course_of(recipe, images, image_shape)
-    fitted = fit(recipe, course, folder, fingerprint=fingerprint, resume=resume, meter=meter)
+    if every < 0:
+        raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
+
+    def keep(epoch: int, machine: RBM | ConditionalRBM) -> None:
+        if every and epoch % every == 0:
+            prior = _without_modes(recipe, images, image_shape, epoch, machine)
+            save(epoch_folder(folder, epoch), prior, f"# {prior.description.name}\n", TrainingError)
+
+    place: dict[str, Any] = {"fingerprint": fingerprint, "resume": resume}
+    start, verdict = None, ""
+    if recipe.in_rounds:
+        grown, rounds, verdict = grow(recipe, images, folder, meter=meter, after_round=keep, **place)
+        fitted: Fitted[Any] = Fitted(grown, rounds - 1)
+    else:
+        if recipe.auto:
+
+            def said(done: int, note: str = "") -> None:
+                meter(0, f"growing: {note}")
+
+            start, _, verdict = grow(recipe, images, folder / GROWTH, meter=said, **place)
+        course = course_of(recipe, images, image_shape, start)
+        fitted = fit(recipe, course, folder, meter=meter, after_epoch=keep, **place)
+    training, _ = split(recipe, images)
     with torch.inference_mode():
-        machine = fitted.prior
-        if recipe.storage == "float16":
-            machine = machine.with_parameters(
-                {
-                    name: value if name.startswith("units") else value.half().float()
-                    for name, value in machine.parameters.items()
-                }
-            )
+        machine = _as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
-        modes = _modes(machine, course.images, inference, recipe.seed)
-    description = Description(
+        modes = _modes(machine, training, inference, recipe.seed)
+    description = _description(recipe, image_shape, machine, inference)
+    prior = TrainedPrior(description, machine, pixel_means(training), modes)
+    return Trained(prior, fitted.epoch + 1, fitted.error, verdict)
+
+
+def epoch_folder(folder: Path, epoch: int) -> Path:
+    """Where in a run folder the prior after so many epochs is kept."""
+    return folder / "epochs" / f"{epoch:04d}"
+
+
+def _without_modes(
+    recipe: Recipe, images: Tensor, image_shape: tuple[int, int], epoch: int, machine: RBM | ConditionalRBM
+) -> TrainedPrior:
+    """The prior in the middle of its training. To find its modes may take as long as an epoch, so it has none."""
+    inference = recipe.learner.inference(epoch - 1) if recipe.conditional else recipe.inference
+    inference = replace(inference, modes=0, starts=min(inference.starts, 1))
+    about = replace(_description(recipe, image_shape, machine, inference), name=f"{recipe.name}-epoch-{epoch}")
+    training, _ = split(recipe, images)
+    return TrainedPrior(about, _as_stored(recipe, machine), pixel_means(training), pack(training[:0]))
+
+
+def _as_stored(recipe: Recipe, machine: Any) -> Any:
+    """A machine with its weights in the precision they are kept in."""
+    if recipe.storage != "float16":
+        return machine
+    return machine.with_parameters(
+        {
+            name: value if name.startswith("units") else value.half().float()
+            for name, value in machine.parameters.items()
+        }
+    )
+
+
+def _description(
+    recipe: Recipe, image_shape: tuple[int, int], machine: RBM | ConditionalRBM, inference: Inference
+) -> Description:
+    return Description(
         name=recipe.name,
         image_shape=image_shape,
-        hidden=recipe.prior.hidden,
+        hidden=machine.weights.shape[1],
         threshold=recipe.data.threshold,
         data=recipe.data.source,
         method=recipe.method,
@@ -81,19 +139,66 @@ def train(
         family=recipe.prior.family,
         task=recipe.data.task,
     )
-    prior = TrainedPrior(description, machine, pixel_means(course.images), modes)
-    return Trained(prior, fitted.epoch + 1, fitted.error)
 
 
-def course_of(recipe: Recipe, images: Tensor, image_shape: tuple[int, int]) -> Course[Any, Any]:
-    """What a recipe makes of training images; see `train`.
+def grow(
+    recipe: Recipe,
+    images: Tensor,
+    folder: Path,
+    *,
+    fingerprint: str,
+    resume: bool = False,
+    meter: Meter = lambda done, note="": None,
+    after_round: Callable[[int, RBM], None] = lambda rounds, machine: None,
+) -> tuple[RBM, int, str]:
+    """A machine that grows as large as it needs to be; see `train`.
+
+    Returns:
+        The machine, the number of rounds, and why there were no more, in words.
+    """
+    settings: FrankWolfe = recipe.learner if recipe.in_rounds else recipe.growth
+    if recipe.prior.hidden != "auto":
+        settings = replace(settings, units=recipe.prior.hidden)
+    training, validation = split(recipe, images)
+    outcome = run_rounds(
+        Growth(settings, validation),
+        training,
+        folder,
+        seed=recipe.seed,
+        identity={"recipe": recipe.growth_facts, "data": fingerprint},
+        checkpoint_every=recipe.training.checkpoint_every,
+        resume=resume,
+        meter=meter,
+        after_round=lambda rounds, state: after_round(rounds, rbm_of(state)),
+    )
+    limit = f"the limit of {settings.units} units was reached before the validation images stopped gaining; raise units"
+    verdict = outcome.verdict or (limit if recipe.auto else "")
+    return rbm_of(outcome.state), outcome.rounds, verdict
+
+
+def course_of(
+    recipe: Recipe, images: Tensor, image_shape: tuple[int, int], start: RBM | None = None
+) -> Course[Any, Any]:
+    """What a recipe makes of training images; see `train` and `split`.
+
+    Args:
+        start: the machine before the first step; by default one without correlations.
+    """
+    training, validation = split(recipe, images)
+    if not recipe.conditional:
+        return CleanImages(training, start)
+    return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
+
+
+def split(recipe: Recipe, images: Tensor) -> tuple[Tensor, Tensor]:
+    """Training and validation images.
 
     Raises:
         TrainingError: if there are not enough images to hold some out.
     """
-    if not recipe.conditional:
-        return CleanImages(images)
     held_out = recipe.data.validation
+    if not held_out and not recipe.conditional:
+        return images, images[:0]
     if len(images) - held_out < 2:
         raise TrainingError(
             f"{recipe.data.source}: {len(images)} images, of which {held_out} are for validation, leave too few to "
@@ -101,9 +206,7 @@ def course_of(recipe: Recipe, images: Tensor, image_shape: tuple[int, int]) -> C
         )
     # Drawn on the processor, so that every device holds out the same images.
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(recipe.seed)).to(images.device)
-    return DamagedImages(
-        images[order[held_out:]], images[order[:held_out]], image_shape, parse_task(recipe.data.task), recipe.seed
-    )
+    return images[order[held_out:]], images[order[:held_out]]
 
 
 def _modes(machine: RBM | ConditionalRBM, images: Tensor, inference: Inference, seed: int) -> Tensor:

@@ -25,6 +25,7 @@ from restore.errors import UsageError, shown
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
 from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.frank_wolfe import FrankWolfe
 from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.optimizers import optimizer_of
@@ -34,7 +35,7 @@ from restore.tasks import parse_task
 
 # By the kind of prior they train.
 LEARNERS: dict[str, dict[str, type]] = {
-    "rbm": {"tap": TAPLikelihood, "contrastive": ContrastiveDivergence},
+    "rbm": {"tap": TAPLikelihood, "contrastive": ContrastiveDivergence, "frank_wolfe": FrankWolfe},
     "crbm": {
         "belief_propagation": BeliefPropagationLikelihood,
         "mean_field": MeanFieldLikelihood,
@@ -58,8 +59,9 @@ def _require(condition: bool, message: str) -> None:
 class Data:
     """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold.
 
-    For conditional priors: `task` is the damage they learn to undo, such as "flip:0.1"; `validation` images, drawn by
-    the seed, are held out of the training images, and the prior that restores them best is kept.
+    For conditional priors `task` is the damage they learn to undo, such as "flip:0.1". `validation` images, drawn by
+    the seed, are held out of the training images: the conditional prior that restores them best is kept, and hidden
+    units are added as long as these images gain too.
     """
 
     source: str
@@ -76,14 +78,17 @@ class Data:
 
 @dataclass(frozen=True)
 class PriorShape:
-    """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only."""
+    """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only.
 
-    hidden: int
+    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough.
+    """
+
+    hidden: int | Literal["auto"]
     family: Literal["rbm", "crbm"] = "rbm"
     weight_scale: float = 0.01
 
     def __post_init__(self) -> None:
-        _require(self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
+        _require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
 
 
 @dataclass(frozen=True)
@@ -123,23 +128,27 @@ class Optimizer:
 class Training:
     """[training]: passes over the data, mini-batch size, and how many epochs lie between two checkpoints.
 
-    With `patience`, training ends after as many epochs without a lower validation error; 0 is no such end.
+    With `patience`, training ends after as many epochs without a lower validation error; 0 is no such end. A learner
+    that works in rounds knows its own end and has no epochs; its checkpoints lie that many rounds apart.
     """
 
-    epochs: int
+    epochs: int = 0
     batch: int = 100
     checkpoint_every: int = 1
     patience: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "checkpoint_every"):
+        for name in ("batch", "checkpoint_every"):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
+        _require(self.epochs >= 0, f"epochs must be at least 1, not {self.epochs}")
         _require(self.patience >= 0, f"patience must not be negative, not {self.patience}")
 
 
 @dataclass(frozen=True)
 class Recipe:
     """A training run: see the classes of its tables; [inference] is `restore.description.Inference`.
+
+    [growth] says how hidden units are added where [prior] hidden = "auto"; the learner then goes on from there.
 
     `storage` is the precision in which the weights are kept, in the file and from then on.
     """
@@ -149,9 +158,10 @@ class Recipe:
     prior: PriorShape
     method: str
     learner: Any
-    training: Training
+    training: Training = field(default_factory=Training)
     optimizer: Optimizer = field(default_factory=Optimizer)
     inference: Inference = field(default_factory=Inference)
+    growth: FrankWolfe = field(default_factory=FrankWolfe)
     seed: int = 0
     storage: Literal["float16", "float32"] = "float16"
 
@@ -170,8 +180,27 @@ class Recipe:
             _require(bool(self.data.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
         else:
             _require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
-            _require(not self.data.validation, '[data] validation belongs to [prior] family = "crbm"; leave it away')
+            _require(
+                self.auto or not self.data.validation,
+                '[data] validation belongs to [prior] family = "crbm" or hidden = "auto"; leave it away',
+            )
+        if self.auto:
+            _require(self.data.validation > 0, '[data] validation is missing; hidden = "auto" needs images held out')
+        if self.in_rounds:
+            _require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
+        else:
+            _require(self.training.epochs > 0, "[training] epochs is missing; add it")
         _require(self.data.validation > 0 or not self.training.patience, "[training] patience needs [data] validation")
+
+    @property
+    def auto(self) -> bool:
+        """Whether the number of hidden units is found by growing them."""
+        return self.prior.hidden == "auto"
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether the learner changes the prior itself, in rounds over all images."""
+        return isinstance(self.learner, FrankWolfe)
 
     @property
     def conditional(self) -> bool:
@@ -185,6 +214,12 @@ class Recipe:
     def training_facts(self) -> dict[str, Any]:
         """What decides the trained weights; how they are used and stored later does not."""
         return {key: value for key, value in self.as_dict().items() if key not in ("name", "inference", "storage")}
+
+    @property
+    def growth_facts(self) -> dict[str, Any]:
+        """What decides how hidden units grow, before a learner goes on from there."""
+        settings = self.learner if self.in_rounds else self.growth
+        return {"data": asdict(self.data), "growth": asdict(settings), "hidden": self.prior.hidden, "seed": self.seed}
 
     @property
     def digest(self) -> str:
@@ -281,6 +316,10 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
         return _expect(value, dict, where)
     if hint in (int, float, bool, str):
         return _expect(value, hint, where)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        # A number, or a word that stands for one.
+        number, words = typing.get_args(hint)
+        return value if value in typing.get_args(words) else _expect(value, number, where)
     return _make(hint, _expect(value, dict, f"[{where}]"), f"[{where}] ")
 
 

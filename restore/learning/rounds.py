@@ -8,7 +8,7 @@ too.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -71,6 +71,7 @@ def run_rounds(
     checkpoint_every: int = 1,
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
+    after_round: Callable[[int, LearnerState], None] = lambda done, state: None,
 ) -> Outcome:
     """Let a learner work until it says that it is done, or its last round.
 
@@ -83,6 +84,7 @@ def run_rounds(
         checkpoint_every: rounds between two checkpoints.
         resume: go on from the newest checkpoint in the folder, if there is one.
         meter: told the rounds done.
+        after_round: given the number of rounds done and the state they have come to.
 
     Raises:
         TrainingError: the folder is in use, holds another run, or cannot be written; or what the learner raises.
@@ -110,6 +112,7 @@ def run_rounds(
             seconds = time.monotonic() - started
             log(folder, {"round": done, "seconds": seconds, **result.monitors})
             meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
+            after_round(done, state)
             last = bool(verdict) or done == learner.rounds
             if last or held.stops or done % checkpoint_every == 0:
                 tensors = {f"state.{name}": value for name, value in state.items()}

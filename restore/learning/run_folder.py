@@ -89,14 +89,20 @@ def log(folder: Path, record: dict[str, Any]) -> None:
         ) from fault
 
 
+# The folder, inside that of a run, of the growth of hidden units that went before.
+GROWTH = "growth"
+
+
 def epoch_seconds(folder: Path) -> list[float]:
-    """Training time of a run at the end of each epoch, over all its sittings, from its log.
+    """Training time of a run at the end of each epoch, growth and all sittings included, from its log.
 
     Raises:
         TrainingError: if there is no sound log.
     """
+    before = epoch_seconds(folder / GROWTH)[-1] if (folder / GROWTH).is_dir() else 0.0
     try:
-        return [float(json.loads(line)["seconds"]) for line in (folder / "log.jsonl").read_text().splitlines()]
+        lines = (folder / "log.jsonl").read_text().splitlines()
+        return [before + float(json.loads(line)["seconds"]) for line in lines]
     except (OSError, ValueError, TypeError, KeyError) as fault:
         raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
 

@@ -1,0 +1,265 @@
+"""Frank-Wolfe RBMs: a machine that grows by one hidden unit per round and says when it has enough (FW, Alg. 1).
+
+log p(v | q, b, α) = α E_q(w)[softplus(wᵀv)] + bᵀv - log Z is concave in the distribution q of weights. A round finds
+the unit w* at which the linearised likelihood rises most, q <- (1 - 1/t) q + δ(w*)/t, lets α grow as t does, and
+corrects b. With α = t every unit has power 1 and the model is an RBM; with an α of its own it is a fractional one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from restore.errors import UsageError
+from restore.learning.contract import LearnerState
+from restore.learning.course import pixel_means
+from restore.learning.hidden_unit import Found, Unit, change, factor, find_unit
+from restore.learning.rounds import Round
+from restore.priors import RBM, FractionalRBM
+from restore.solvers.gibbs import gibbs_steps
+from restore.solvers.metropolis import metropolis_steps
+from restore.units import log_one_plus_exp
+
+# Visible states whose fields on all hidden units are held at a time.
+BLOCK = 10_000
+
+# Sweeps that carry the samples away from the images they start at.
+BURN_IN = 50
+
+# Standard errors by which removing a unit has to gain.
+SURE = 2.0
+
+
+@dataclass(frozen=True)
+class FrankWolfe:
+    """Settings of the growth.
+
+    Attributes:
+        units: no more units than this.
+        penalty: λ; half of it times |w|² is what a unit costs, in nats.
+        samples: persistent samples of the model.
+        bias_steps: steps on the visible bias after each unit; each moves the samples by one sweep.
+        bias_rate: η of these steps.
+        overlap: least effective share of samples that a new unit leaves typical (`hidden_unit.Change`), in (0, 1).
+        window: rounds over which the stopping rule looks back.
+        away_every: rounds between two away steps, which try to remove the worst unit; 0 for none.
+        power_rate: step along the gradient in α, per unit; 0 keeps α = t, which makes the outcome an RBM.
+    """
+
+    units: int = 700
+    penalty: float = 0.03
+    samples: int = 3000
+    bias_steps: int = 10
+    bias_rate: float = 0.1
+    overlap: float = 0.3
+    window: int = 20
+    away_every: int = 20
+    power_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("units", "samples", "bias_steps", "window"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if not 0 < self.overlap < 1:
+            raise UsageError(f"overlap must lie in (0, 1), not {self.overlap}")
+        for name in ("penalty", "bias_rate"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
+        if self.away_every < 0 or not 0 <= self.power_rate < 1:
+            raise UsageError(
+                f"away_every must not be negative and power_rate lie in [0, 1), not {self.away_every} and "
+                f"{self.power_rate}"
+            )
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A growing machine on its data: the learner that `restore.learning.rounds` runs.
+
+    Attributes:
+        settings: how.
+        validation: images (M, D) for the stopping rule; M = 0 grows to the limit of units.
+        start: the machine to grow from; None for one without hidden units.
+    """
+
+    settings: FrankWolfe
+    validation: Tensor
+    start: RBM | None = None
+
+    @property
+    def rounds(self) -> int:
+        """As many as it takes to reach the limit of units; removed ones are not replaced."""
+        return max(0, self.settings.units - (0 if self.start is None else self.start.hidden.size))
+
+    def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
+        """A machine without hidden units that has the images' pixel means (or the one to start from), and samples."""
+        machine = self.start or RBM.binary(
+            images.new_zeros(images.shape[1], 0), torch.logit(pixel_means(images)), images.new_zeros(0)
+        )
+        chosen = torch.randint(len(images), (self.settings.samples,), generator=generator, device=images.device)
+        state = {
+            "weights": machine.weights,
+            "visible_bias": machine.visible.parameters["bias"],
+            "hidden_bias": machine.hidden.parameters["bias"],
+            "power": images.new_ones(()),
+            "pixels": images.mean(0, dtype=torch.float64),
+            "validation_pixels": self.validation.mean(0, dtype=torch.float64),
+            "means": unit_means(machine, images),
+            "validation_means": unit_means(machine, self.validation),
+            "gaps": torch.zeros(0, dtype=torch.float64),
+            "gains": torch.zeros(0, dtype=torch.float64),
+        }
+        return state | {"samples": moved(prior_of(state), images[chosen], BURN_IN, generator)}
+
+    def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
+        """An away step where it is time for one, then a unit more."""
+        settings = self.settings
+        monitors: dict[str, float] = {}
+        if settings.away_every and (len(state["gaps"]) + 1) % settings.away_every == 0:
+            shorter = without_worst(state, images, settings, generator)
+            monitors["removed"] = float(shorter is not None)
+            state = shorter or state
+        found = find_unit(
+            images, state["samples"], settings.penalty, float(state["power"]), settings.overlap, generator
+        )
+        if found is None:
+            return Round(state, monitors, "no further unit gains more than its penalty")
+        validation = unit_means(_single(found.unit), self.validation)
+        longer = state | {
+            "weights": torch.cat([state["weights"], found.unit.weights[:, None]], 1),
+            "hidden_bias": torch.cat([state["hidden_bias"], found.unit.bias[None]]),
+            "visible_bias": state["visible_bias"] - state["power"] * found.fitting.share * found.unit.weights,
+            "means": torch.cat([state["means"], unit_means(_single(found.unit), images)]),
+            "validation_means": torch.cat([state["validation_means"], validation]),
+        }
+        return self._judged(settled(longer, settings, generator), found, monitors)
+
+    def _judged(self, state: LearnerState, found: Found, monitors: dict[str, float]) -> Round:
+        """The round that ends in a state: what to log, and whether the stopping rule fires."""
+        bias, power = state["visible_bias"].double(), state["power"].double()
+        # Means of the unnormalised log-probability over either set of images: log Z is the same for both.
+        gap = bias @ (state["pixels"] - state["validation_pixels"])
+        gap = gap + power * (state["means"] - state["validation_means"]).sum()
+        gaps = torch.cat([state["gaps"], gap[None]])
+        gains = torch.cat([state["gains"], gaps.new_tensor([found.fitting.change.gain])])
+        monitors |= {
+            "units": state["weights"].shape[1],
+            "objective": found.fitting.objective,
+            "gain": found.fitting.change.gain,
+            "overlap": found.fitting.change.overlap,
+            "size": found.unit.square**0.5,
+            "evaluations": found.evaluations,
+            "gap": float(gap),
+            "power": float(state["power"]),
+        }
+        return Round(
+            state | {"gaps": gaps, "gains": gains}, monitors, stopping_verdict(gaps, gains, self.settings.window)
+        )
+
+
+def stopping_verdict(gaps: Tensor, gains: Tensor, window: int) -> str:
+    """Why growth should stop, or nothing.
+
+    The gap between the mean log-probabilities of training and validation images needs no log Z. Validation images gain
+    what training images gain less what the gap grows; once that is nothing over a window of rounds, what is learnt is
+    the training images only. (The paper stops when the gap "largely increases".)
+
+    Args:
+        gaps: gap after each round, in nats; NaN where there are no validation images.
+        gains: estimated gain of the training images in each round.
+        window: rounds to look back.
+    """
+    if len(gaps) <= window:
+        return ""
+    growth, gained = float(gaps[-1] - gaps[-1 - window]), float(gains[-window:].sum())
+    if not growth >= gained:
+        return ""
+    return (
+        f"the last {window} units raised the mean log-likelihood of training images by {gained:.2f} nats, "
+        f"and the gap to validation images by {growth:.2f}"
+    )
+
+
+def prior_of(state: LearnerState) -> RBM | FractionalRBM:
+    """The machine of a state: an RBM where every unit has power 1."""
+    machine = RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
+    power = state["power"]
+    return machine if float(power) == 1 else FractionalRBM(machine, power.expand(machine.hidden.size))
+
+
+def rbm_of(state: LearnerState) -> RBM:
+    """The RBM of a state; one that comes near where the powers are not 1 (eq. 12)."""
+    prior = prior_of(state)
+    return prior if isinstance(prior, RBM) else prior.approximation()
+
+
+def moved(prior: RBM | FractionalRBM, samples: Tensor, sweeps: int, generator: torch.Generator) -> Tensor:
+    """Samples (S, D) of a prior after some sweeps more."""
+    if isinstance(prior, FractionalRBM):
+        return metropolis_steps(prior, samples, sweeps, generator)[0]
+    return gibbs_steps(prior, samples, sweeps, generator)
+
+
+def settled(state: LearnerState, settings: FrankWolfe, generator: torch.Generator) -> LearnerState:
+    """The state after steps on the visible bias (and on α, if it moves), each with fresh samples (Alg. 1)."""
+    mean = state["pixels"].to(state["visible_bias"])
+    for _ in range(settings.bias_steps):
+        samples = moved(prior_of(state), state["samples"], 1, generator)
+        bias = state["visible_bias"] + settings.bias_rate * (mean - samples.mean(0))
+        state = state | {"samples": samples, "visible_bias": bias}
+    if settings.power_rate:
+        rise = (state["means"] - unit_means(prior_of(state), state["samples"])).mean()
+        state = state | {"power": state["power"] * torch.exp(settings.power_rate * rise).to(state["power"])}
+    return state
+
+
+def without_worst(
+    state: LearnerState, images: Tensor, settings: FrankWolfe, generator: torch.Generator
+) -> LearnerState | None:
+    """An away step: the state without the unit that the linearised likelihood likes least (FW, sec. 3.2).
+
+    Returns:
+        None if all units pull their weight: if to remove that one would not, beyond sampling error, raise the
+        likelihood after penalty.
+    """
+    machine = RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
+    if machine.hidden.size < 2:
+        return None
+    squares = machine.weights.double().square().sum(0) + state["hidden_bias"].double().square()
+    score = settings.penalty / 2 * squares + unit_means(machine, state["samples"]) - state["means"]
+    worst = int(score.argmax())
+    unit, power = Unit(machine.weights[:, worst], state["hidden_bias"][worst]), float(state["power"])
+    at_images, at_samples = unit.inputs(images), unit.inputs(state["samples"])
+    share = float(torch.sigmoid(at_images).mean())
+    outcome = change(
+        -factor(at_images, share, float(unit.bias), power), -factor(at_samples, share, float(unit.bias), power)
+    )
+    net = outcome.gain + power * settings.penalty / 2 * unit.square
+    if outcome.overlap < settings.overlap or net <= SURE * outcome.error:
+        return None
+    kept = torch.arange(machine.hidden.size, device=images.device) != worst
+    shorter = state | {
+        "weights": machine.weights[:, kept],
+        "hidden_bias": state["hidden_bias"][kept],
+        "visible_bias": state["visible_bias"] + power * share * unit.weights,
+        "means": state["means"][kept],
+        "validation_means": state["validation_means"][kept],
+    }
+    return settled(shorter, settings, generator)
+
+
+def unit_means(prior: RBM | FractionalRBM, visible: Tensor) -> Tensor:
+    """Mean of softplus(c_j + (Wᵀv)_j) over visible states (N, D), per unit; shape (H,), float64."""
+    machine = prior.machine if isinstance(prior, FractionalRBM) else prior
+    total = torch.zeros(machine.hidden.size, dtype=torch.float64, device=visible.device)
+    for block in visible.split(BLOCK):
+        inputs = machine.hidden_fields(block).linear + machine.hidden.parameters["bias"]
+        total += log_one_plus_exp(inputs).sum(0, dtype=torch.float64)
+    return total / len(visible)
+
+
+def _single(unit: Unit) -> RBM:
+    """A machine with this unit alone."""
+    return RBM.binary(unit.weights[:, None], torch.zeros_like(unit.weights), unit.bias[None])
