@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -272,7 +272,7 @@ def state_at(objective: Objective, at: Spins) -> LearnerState:
     return {"couplings": at.couplings, "bias": at.bias, "value": value}
 
 
-def spins_of(state: LearnerState) -> Spins:
+def spins_of(state: Mapping[str, Tensor]) -> Spins:
     """The parameters in a learner's state."""
     return Spins(state["couplings"], state["bias"])
 

@@ -20,8 +20,9 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from restore.description import Inference
+from restore.description import FULLY_VISIBLE_SOLVERS, Inference
 from restore.errors import UsageError, shown
+from restore.learning.bslm import BSLM, GradientAscent, PseudoLikelihoodAscent
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
 from restore.learning.contrastive import ContrastiveDivergence
@@ -45,6 +46,7 @@ LEARNERS: dict[str, dict[str, type]] = {
         "latent_max_margin": LatentMaxMargin,
         "logistic": LogisticRegression,
     },
+    "fvbm": {"bslm": BSLM, "gradient_ascent": GradientAscent},
 }
 
 Made = TypeVar("Made")
@@ -80,14 +82,18 @@ class Data:
 class PriorShape:
     """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only.
 
-    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough.
+    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. A fully
+    visible machine ("fvbm") has none, and starts without couplings.
     """
 
-    hidden: int | Literal["auto"]
-    family: Literal["rbm", "crbm"] = "rbm"
+    hidden: int | Literal["auto"] = 0
+    family: Literal["rbm", "crbm", "fvbm"] = "rbm"
     weight_scale: float = 0.01
 
     def __post_init__(self) -> None:
+        if self.family == "fvbm":
+            _require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden away")
+            return
         _require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
 
 
@@ -186,6 +192,12 @@ class Recipe:
             )
         if self.auto:
             _require(self.data.validation > 0, '[data] validation is missing; hidden = "auto" needs images held out')
+        if self.prior.family == "fvbm":
+            solver = self.inference.solver
+            _require(
+                solver in FULLY_VISIBLE_SOLVERS,
+                f"[inference] solver of a fully visible machine is {' or '.join(FULLY_VISIBLE_SOLVERS)}, not {solver}",
+            )
         if self.in_rounds:
             _require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
         else:
@@ -200,7 +212,14 @@ class Recipe:
     @property
     def in_rounds(self) -> bool:
         """Whether the learner changes the prior itself, in rounds over all images."""
-        return isinstance(self.learner, FrankWolfe)
+        return isinstance(self.learner, FrankWolfe | PseudoLikelihoodAscent)
+
+    @property
+    def limit(self) -> int:
+        """Epochs, or rounds at most."""
+        if isinstance(self.learner, FrankWolfe):
+            return self.learner.units
+        return self.learner.rounds if self.in_rounds else self.training.epochs
 
     @property
     def conditional(self) -> bool:
@@ -279,6 +298,8 @@ def parse(table: dict[str, Any]) -> Recipe:
         raise UsageError(
             f"[learner] method for family {family} must be one of {', '.join(known)}, not {method!r}{hint}"
         )
+    if family != "fvbm" and isinstance(prior, dict) and "hidden" not in prior:
+        raise UsageError("[prior] hidden is missing; add it")
     if family == "crbm" and "inference" in table:
         raise UsageError("[inference] follows from the learner of a crbm; leave it away")
     learner = _make(known[method], learner_table, "[learner] ") if known else None
