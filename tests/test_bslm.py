@@ -17,6 +17,7 @@ from restore.learning.bslm import (
     BSLM,
     GradientAscent,
     PseudoLikelihoodAscent,
+    QuasiNewton,
     climb,
     rounds_of,
     spins_of,
@@ -229,7 +230,8 @@ def test_five_starts_agree(units: int) -> None:
 def test_all_learners_find_the_one_maximum() -> None:
     images = drawn(random_spins(5, 0.1), 2000)
     ends = []
-    for learner in (BSLM(spacers=0, tol=1e-15, rounds=5000), BSLM(tol=1e-15), GradientAscent(tol=1e-15, rounds=5000)):
+    sweeps, ascent = BSLM(spacers=0, tol=1e-15, rounds=5000), GradientAscent(tol=1e-15, rounds=5000)
+    for learner in (sweeps, BSLM(tol=1e-15), ascent, QuasiNewton(tol=1e-15)):
         ends.append(flattened(spins_of(fitted(learner, images)[-1].state)))
     for end in ends[1:]:
         torch.testing.assert_close(end, ends[0], rtol=0, atol=1e-6)

@@ -22,7 +22,7 @@ import torch
 
 from restore.description import FULLY_VISIBLE_SOLVERS, Inference
 from restore.errors import UsageError, shown
-from restore.learning.bslm import BSLM, GradientAscent, PseudoLikelihoodAscent
+from restore.learning.bslm import BSLM, GradientAscent, PseudoLikelihoodAscent, QuasiNewton
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
 from restore.learning.contrastive import ContrastiveDivergence
@@ -46,8 +46,12 @@ LEARNERS: dict[str, dict[str, type]] = {
         "latent_max_margin": LatentMaxMargin,
         "logistic": LogisticRegression,
     },
-    "fvbm": {"bslm": BSLM, "gradient_ascent": GradientAscent},
+    "fvbm": {"bslm": BSLM, "gradient_ascent": GradientAscent, "quasi_newton": QuasiNewton},
 }
+
+# How fully visible machines restore unless a recipe says otherwise. TAP with the common damping oscillates on couplings
+# learnt from images, mean field does not; and Gibbs chains that lead to modes take a step per pixel.
+FULLY_VISIBLE_INFERENCE = {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
 
 Made = TypeVar("Made")
 
@@ -302,6 +306,8 @@ def parse(table: dict[str, Any]) -> Recipe:
         raise UsageError("[prior] hidden is missing; add it")
     if family == "crbm" and "inference" in table:
         raise UsageError("[inference] follows from the learner of a crbm; leave it away")
+    if family == "fvbm":
+        table["inference"] = FULLY_VISIBLE_INFERENCE | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     learner = _make(known[method], learner_table, "[learner] ") if known else None
     return _make(Recipe, table | {"method": method, "learner": learner}, "")
 
