@@ -34,7 +34,8 @@ def refuse_unbounded(images: Tensor) -> None:
     constant = ((count == 0) | (count == len(images))).nonzero().squeeze(-1)
     remedy = "the pseudo-likelihood has no maximum; set [learner] l2, such as 1e-3"
     if len(constant):
-        raise TrainingError(f"{told_units(constant)} never change in {len(images)} images: {remedy}")
+        changes = "changes" if len(constant) == 1 else "change"
+        raise TrainingError(f"{told_units(constant)} never {changes} in {len(images)} images: {remedy}")
     alone = count - both.T
     cells = torch.stack([both, alone, alone.T, len(images) - count - count[:, None] + both])
     missing = (cells == 0).any(0).triu(1).nonzero()
