@@ -14,8 +14,11 @@ from restore.tasks import parse_task
 
 FORMAT = 1
 
-# Kinds of machine: an RBM, and one whose fields follow from an observed image.
-FAMILIES = ("rbm", "crbm")
+# Kinds of machine: an RBM; one whose fields follow from an observed image; and a fully visible machine.
+FAMILIES = ("rbm", "crbm", "fvbm")
+
+# What solves a machine without hidden units: belief propagation here is for two layers.
+FULLY_VISIBLE_SOLVERS = ("tap", "mean_field")
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Description:
     Attributes:
         name: published or chosen name.
         image_shape: height and width of the images it knows, in pixels.
-        hidden: number of hidden units.
+        hidden: number of hidden units; 0 for a fully visible machine alone.
         threshold: a pixel is 1 when its grey level, 0 to 255, is above this.
         data: what it was trained on.
         method: the learner that trained it.
@@ -98,7 +101,12 @@ class Description:
     @property
     def layers(self) -> int:
         """Number of layers of units, the image among them."""
-        return 2
+        return 1 if self.fully_visible else 2
+
+    @property
+    def fully_visible(self) -> bool:
+        """Whether the pixels are coupled with each other, and there are no hidden units."""
+        return self.family == "fvbm"
 
     @property
     def conditional(self) -> bool:
@@ -131,6 +139,18 @@ class Description:
                 "choose a prior that is told of the damage"
             )
 
+    def check_features(self) -> None:
+        """Refuse to be asked for hidden units.
+
+        Raises:
+            ModelError: if there are none, or if they see a damaged image.
+        """
+        self.check_unconditional("features")
+        if self.fully_visible:
+            raise ModelError(
+                f"{shown(self.name)} has no hidden units, and so no features; choose a prior that has some"
+            )
+
     def to_header(self) -> dict[str, str]:
         """Metadata of a safetensors header: texts only."""
         facts = dataclasses.asdict(self) | {"format_version": FORMAT}
@@ -161,7 +181,8 @@ class Description:
                 inference=Inference(**_of_declared_types(Inference, inference)),
                 **_of_declared_types(cls, facts),
             )
-            if list(about.image_shape) != shape or min(*shape, about.hidden) < 1 or not 0 <= about.threshold < 255:
+            units = about.hidden == 0 if about.fully_visible else about.hidden >= 1
+            if list(about.image_shape) != shape or min(shape) < 1 or not units or not 0 <= about.threshold < 255:
                 raise ValueError(f"{about.hidden} hidden units, images of shape {shape}, threshold {about.threshold}")
             if about.family not in FAMILIES or (about.visible, about.hidden_type) != ("bernoulli", "bernoulli"):
                 raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
@@ -169,6 +190,8 @@ class Description:
                 parse_task(about.task)
             if bool(about.task) != about.conditional:
                 raise ValueError(f"a {about.family} with the task {about.task!r}")
+            if about.fully_visible and about.inference.solver not in FULLY_VISIBLE_SOLVERS:
+                raise ValueError(f"a {about.family} with the solver {about.inference.solver}")
             if about.conditional and about.inference.starts:
                 raise ValueError(f"a {about.family} with {about.inference.starts} starts")
             return about

@@ -19,7 +19,7 @@ from restore.devices import pick_device
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.marginals import Marginals
-from restore.priors import RBM, ConditionalRBM
+from restore.priors import RBM, ConditionalRBM, FullyVisible
 from restore.solvers import BeliefPropagation, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes
@@ -77,11 +77,18 @@ class Engine:
         """As in `restore.restoration.PictureEngine`."""
         return light_ground(self.trained.pixel_means.cpu().numpy())
 
-    def machine(self, what: str) -> RBM:
+    def machine(self, what: str) -> RBM | FullyVisible:
         """The prior's machine, for what only a machine over images has; see `Description.check_unconditional`."""
         self.description.check_unconditional(what)
         machine = self.trained.machine
         assert not isinstance(machine, ConditionalRBM)
+        return machine
+
+    def machine_with_features(self) -> RBM:
+        """The prior's machine, for what only one with hidden units has; see `Description.check_features`."""
+        self.description.check_features()
+        machine = self.trained.machine
+        assert isinstance(machine, RBM)
         return machine
 
     @cached_property
@@ -111,7 +118,7 @@ class Engine:
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         """As in `restore.restoration.PictureEngine`."""
-        machine = self.machine("features")
+        machine = self.machine_with_features()
         visible = torch.from_numpy(grey > self.description.threshold / 255).flatten(1)
         with torch.inference_mode():
             return machine.transform(visible.to(machine.weights)).cpu().numpy()
@@ -158,7 +165,10 @@ def solve(trained: TrainedPrior, solver: LayeredMap | BeliefPropagation, evidenc
     """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts."""
     settings = trained.description.inference
     machine = machine_under(trained, evidence)
-    if not settings.starts or isinstance(solver, BeliefPropagation):
+    if isinstance(solver, BeliefPropagation):
+        assert isinstance(machine, RBM)
+        return solver.solve(machine)
+    if not settings.starts:
         return solver.solve(machine)
     evidence = _like(machine.weights, evidence)
     strength = evidence.linear.abs().mean(-1)
@@ -166,7 +176,7 @@ def solve(trained: TrainedPrior, solver: LayeredMap | BeliefPropagation, evidenc
     return SeveralStarts(solver).solve(machine, starts(trained, evidence), power)
 
 
-def machine_under(trained: TrainedPrior, evidence: Fields) -> RBM:
+def machine_under(trained: TrainedPrior, evidence: Fields) -> RBM | FullyVisible:
     """The prior under evidence (batch, D); that of a conditional prior is the observed image as it is."""
     prior = trained.machine
     evidence = _like(prior.weights, evidence)

@@ -60,7 +60,7 @@ class PictureEngine(Protocol):
             grey: as in `marginals`.
 
         Raises:
-            ModelError: if the prior is a conditional one, whose hidden units see a damaged image too.
+            ModelError: if the prior is a conditional one, whose hidden units see a damaged image too, or has none.
         """
 
 

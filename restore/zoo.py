@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-    from restore.priors import RBM, ConditionalRBM
+    from restore.priors import RBM, ConditionalRBM, FullyVisible
 
 WEIGHTS = "weights.safetensors"
 GRAPH = "solver.onnx"
@@ -34,13 +34,13 @@ class TrainedPrior:
 
     Attributes:
         description: its header.
-        machine: the binary RBM, or conditional RBM.
+        machine: the binary RBM, conditional RBM, or fully visible machine.
         pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
         modes: some of the prior's own modes, packed (`restore.priors.bits`), (modes, bytes).
     """
 
     description: Description
-    machine: RBM | ConditionalRBM
+    machine: RBM | ConditionalRBM | FullyVisible
     pixel_means: Tensor
     modes: Tensor
 
@@ -127,6 +127,8 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    from restore.priors.fully_visible import symmetric
+
     description = describe(folder)
     path = folder / WEIGHTS
     try:
@@ -135,12 +137,13 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
         raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
     pixels, hidden = description.pixels, description.hidden
     shapes = {
-        "weights.0": (pixels, hidden),
+        "weights.0": (pixels, pixels if description.fully_visible else hidden),
         "units.0.bias": (pixels,),
-        "units.1.bias": (hidden,),
         "pixel_means": (pixels,),
         "modes": (description.inference.modes, (pixels + 7) // 8),
     }
+    if not description.fully_visible:
+        shapes |= {"units.1.bias": (hidden,)}
     if description.conditional:
         shapes |= {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
     found = {name: tuple(value.shape) for name, value in stored.items()}
@@ -154,6 +157,8 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
             raise ModelError(f"{shown(path)}: {name} holds NaN or infinite values; get the file again or train again")
     if not bool(((stored["pixel_means"] > 0) & (stored["pixel_means"] < 1)).all()):
         raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
+    if description.fully_visible and not symmetric(stored["weights.0"]):
+        raise ModelError(f"{shown(path)}: weights.0 is not symmetric, or its diagonal not zero; get the file again")
     odd = [name for name, value in stored.items() if value.is_floating_point() == (name == "modes")]
     if odd or stored["modes"].dtype != torch.uint8:
         raise ModelError(f"{shown(path)}: numbers of a wrong type in {', '.join(odd) or 'modes'}; get the file again")
@@ -163,11 +168,16 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
 def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
     """The prior made of the tensors of a weights file, in single precision."""
 
-    from restore.priors import RBM, ConditionalRBM
+    from restore.priors import RBM, ConditionalRBM, FullyVisible
 
     values = {name: value.float() for name, value in stored.items() if name != "modes"}
-    rbm = RBM.binary(values["weights.0"], values["units.0.bias"], values["units.1.bias"])
-    machine = ConditionalRBM(rbm, values["inputs.0"], values["inputs.1"]) if description.conditional else rbm
+    machine: RBM | ConditionalRBM | FullyVisible
+    if description.fully_visible:
+        machine = FullyVisible.binary(values["weights.0"], values["units.0.bias"])
+    else:
+        machine = RBM.binary(values["weights.0"], values["units.0.bias"], values["units.1.bias"])
+        if description.conditional:
+            machine = ConditionalRBM(machine, values["inputs.0"], values["inputs.1"])
     return TrainedPrior(description, machine, values["pixel_means"], stored["modes"])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.priors import RBM, LayeredPrior
+from restore.priors import RBM, BoltzmannMachine, FullyVisible, LayeredPrior
 from restore.units import Bernoulli
 
 # Small matrices: threads only cost.
@@ -50,7 +50,17 @@ def random_deep(*sizes: int, scale: float = 1.0, bias: float = 0.7, seed: int = 
     return LayeredPrior(layers, couplings)
 
 
-def with_weights(prior: LayeredPrior, factor: float) -> LayeredPrior:
+def random_fully_visible(
+    size: int, *, scale: float = 1.0, bias: float = 0.7, seed: int = 0, dtype: torch.dtype = torch.float64
+) -> FullyVisible:
+    """A fully visible machine with normal couplings and biases of the given standard deviations."""
+    draw = seeded(seed)
+    upper = torch.randn(size, size, generator=draw, dtype=torch.float64).triu(1)
+    biases = torch.randn(size, generator=draw, dtype=torch.float64)
+    return FullyVisible.binary((scale * (upper + upper.T)).to(dtype), (bias * biases).to(dtype))
+
+
+def with_weights(prior: BoltzmannMachine, factor: float) -> BoltzmannMachine:
     """The machine with all its couplings multiplied by a factor."""
     named = prior.parameters
     return prior.with_parameters(
@@ -76,6 +86,8 @@ def two_patterns(size: int = 12, strength: float = 0.6, tilt: float = -0.2) -> t
 class Truth:
     """log Z, E[x_l] per layer and E[x_l x_{l+1}^T] per coupling of one machine; and its joint distribution.
 
+    The coupling of a fully visible machine joins layer 0 with itself: E[x_0 x_0^T].
+
     Attributes:
         states: every joint state, (states, units of all layers).
         probabilities: of each, (states,).
@@ -88,7 +100,7 @@ class Truth:
     probabilities: np.ndarray
 
 
-def brute_force(prior: LayeredPrior, row: int = 0) -> Truth:
+def brute_force(prior: BoltzmannMachine, row: int = 0) -> Truth:
     """All answers about a binary machine (of a batch of tilted machines, about the one in `row`)."""
     biases = []
     for layer in prior.layers:
@@ -99,15 +111,17 @@ def brute_force(prior: LayeredPrior, row: int = 0) -> Truth:
     states = np.array(list(itertools.product((0.0, 1.0), repeat=sum(sizes))))
     parts = np.split(states, np.cumsum(sizes)[:-1], axis=1)
     score = sum(part @ bias for part, bias in zip(parts, biases, strict=True))
-    for left, coupling, right in zip(parts, couplings, parts[1:], strict=False):
-        score = score + np.einsum("si,ij,sj->s", left, coupling, right)
+    dense = isinstance(prior, FullyVisible)
+    joined = [(parts[0], parts[0])] if dense else list(itertools.pairwise(parts))
+    for (left, right), coupling in zip(joined, couplings, strict=True):
+        score = score + np.einsum("si,ij,sj->s", left, np.triu(coupling) if dense else coupling, right)
     top = score.max()
     log_partition = top + np.log(np.exp(score - top).sum())
     probabilities = np.exp(score - log_partition)
     return Truth(
         float(log_partition),
         [probabilities @ part for part in parts],
-        [np.einsum("s,si,sj->ij", probabilities, a, b) for a, b in itertools.pairwise(parts)],
+        [np.einsum("s,si,sj->ij", probabilities, a, b) for a, b in joined],
         states,
         probabilities,
     )
@@ -125,7 +139,7 @@ def numerical_gradient(function, value: Tensor, step: float = 1e-5) -> Tensor:
     return gradient
 
 
-def numerical_gradients(function, prior: LayeredPrior, step: float = 1e-5) -> dict[str, Tensor]:
+def numerical_gradients(function, prior: BoltzmannMachine, step: float = 1e-5) -> dict[str, Tensor]:
     """Finite differences of a scalar function of a machine in each of its parameters."""
     named = prior.parameters
     return {

@@ -7,12 +7,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import brute_force, numerical_gradients, random_deep, random_rbm, seeded
+from machines import brute_force, numerical_gradients, random_deep, random_fully_visible, random_rbm, seeded
 from torch import Tensor
 
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.priors import RBM, LayeredPrior
+from restore.priors import RBM, BoltzmannMachine, LayeredPrior
 from restore.priors.exact import (
     MAX_ENUMERATED,
     binary_states,
@@ -24,7 +24,7 @@ from restore.priors.exact import (
 from restore.units import Bernoulli
 
 
-def joint_states(prior: LayeredPrior) -> tuple[np.ndarray, list[Tensor]]:
+def joint_states(prior: BoltzmannMachine) -> tuple[np.ndarray, list[Tensor]]:
     truth = brute_force(prior)
     parts = torch.from_numpy(truth.states).split([layer.size for layer in prior.layers], dim=1)
     return truth.probabilities, list(parts)
@@ -44,16 +44,20 @@ def assert_same(exact, truth, row: int | None = None) -> None:
 
 
 @pytest.mark.parametrize(
-    "prior", [random_rbm(4, 3), random_deep(3, 4, 2), random_deep(2, 3, 3, 2)], ids=["two", "three", "four"]
+    "prior",
+    [random_rbm(4, 3), random_deep(3, 4, 2), random_deep(2, 3, 3, 2), random_fully_visible(6)],
+    ids=["two", "three", "four", "fully-visible"],
 )
-def test_energy_gives_the_boltzmann_distribution(prior: LayeredPrior) -> None:
+def test_energy_gives_the_boltzmann_distribution(prior: BoltzmannMachine) -> None:
     probabilities, states = joint_states(prior)
     log_weight = -prior.energy(states)
     np.testing.assert_allclose(torch.softmax(log_weight, 0).numpy(), probabilities, atol=1e-14)
 
 
-@pytest.mark.parametrize("prior", [random_rbm(4, 3), random_deep(3, 4, 2)], ids=["rbm", "deep"])
-def test_inputs_are_the_change_of_energy_with_a_unit(prior: LayeredPrior) -> None:
+@pytest.mark.parametrize(
+    "prior", [random_rbm(4, 3), random_deep(3, 4, 2), random_fully_visible(5)], ids=["rbm", "deep", "fully-visible"]
+)
+def test_inputs_are_the_change_of_energy_with_a_unit(prior: BoltzmannMachine) -> None:
     states = [torch.bernoulli(torch.full((6, layer.size), 0.5).double(), generator=seeded(1)) for layer in prior.layers]
     for index, layer in enumerate(prior.layers):
         field = prior.inputs(index, states) + layer.parameters["bias"]

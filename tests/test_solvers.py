@@ -16,6 +16,7 @@ from machines import (
     brute_force,
     numerical_gradients,
     random_deep,
+    random_fully_visible,
     random_rbm,
     seeded,
     two_patterns,
@@ -30,7 +31,7 @@ from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.statistics import fixed_point
 from restore.marginals import Status
-from restore.priors import RBM, LayeredPrior
+from restore.priors import RBM, BoltzmannMachine
 from restore.priors.bits import pack
 from restore.priors.exact import binary_states, exact_moments
 from restore.solvers import (
@@ -53,7 +54,7 @@ both = pytest.mark.parametrize("kind", [MeanField, TAP], ids=["mean-field", "tap
 PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.5}
 
 
-def halves(machine: LayeredPrior, batch: int = 1) -> Tensor:
+def halves(machine: BoltzmannMachine, batch: int = 1) -> Tensor:
     return torch.full((batch, machine.layers[0].size), 0.5, dtype=machine.couplings[0].dtype)
 
 
@@ -218,10 +219,12 @@ ORDER = {MeanField: 2, TAP: 3}
         random_rbm(4, 5, seed=4).tilt(Fields(torch.tensor([[3.0, -2.0, 0.5, 1.0]]).double())),
         random_deep(4, 3, 3, seed=5),
         random_deep(3, 3, 2, 3, seed=6),
+        random_fully_visible(7, seed=7),
+        random_fully_visible(6, seed=8).tilt(Fields(torch.tensor([[3.0, -2.0, 0.5, 1.0, 0.0, -1.0]]).double())),
     ],
-    ids=["rbm", "tilted", "three-layers", "four-layers"],
+    ids=["rbm", "tilted", "three-layers", "four-layers", "fully-visible", "fully-visible-tilted"],
 )
-def test_errors_shrink_at_the_order_of_the_method(kind: type[LayeredMap], machine: LayeredPrior) -> None:
+def test_errors_shrink_at_the_order_of_the_method(kind: type[LayeredMap], machine: BoltzmannMachine) -> None:
     factors = [2.0**-power for power in (5, 6, 7, 8)]
     errors = []
     for factor in factors:
@@ -282,7 +285,7 @@ def test_a_solution_stays_where_it_is(kind: type[LayeredMap]) -> None:
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-12)
 
 
-def gradient_in_means(solver: LayeredMap, machine: LayeredPrior, means: tuple[Tensor, ...]) -> list[Tensor]:
+def gradient_in_means(solver: LayeredMap, machine: BoltzmannMachine, means: tuple[Tensor, ...]) -> list[Tensor]:
     moved = [mean.clone().requires_grad_() for mean in means]
     value = solver.log_partition(machine, moved, [mean * (1 - mean) for mean in moved])
     return list(torch.autograd.grad(value.sum(), moved))
@@ -290,9 +293,11 @@ def gradient_in_means(solver: LayeredMap, machine: LayeredPrior, means: tuple[Te
 
 @both
 @pytest.mark.parametrize(
-    "machine", [random_rbm(6, 4, scale=0.6), random_deep(5, 4, 3, scale=0.5)], ids=["rbm", "three-layers"]
+    "machine",
+    [random_rbm(6, 4, scale=0.6), random_deep(5, 4, 3, scale=0.5), random_fully_visible(8, scale=0.4)],
+    ids=["rbm", "three-layers", "fully-visible"],
 )
-def test_free_energy_is_stationary_at_the_fixed_point(kind: type[LayeredMap], machine: LayeredPrior) -> None:
+def test_free_energy_is_stationary_at_the_fixed_point(kind: type[LayeredMap], machine: BoltzmannMachine) -> None:
     solver = kind(**PRECISE)
     solution = solver.solve(machine, halves(machine))
     for gradient in gradient_in_means(solver, machine, solution.means):
@@ -321,10 +326,10 @@ def test_log_partition_is_the_plefka_expansion(kind: type[LayeredMap]) -> None:
 @pytest.mark.parametrize(
     "machine", [random_rbm(5, 4, scale=0.6), random_deep(4, 3, 3, scale=0.5)], ids=["rbm", "three-layers"]
 )
-def test_statistics_of_a_fixed_point_are_the_gradient_of_its_log_partition(machine: LayeredPrior) -> None:
+def test_statistics_of_a_fixed_point_are_the_gradient_of_its_log_partition(machine: BoltzmannMachine) -> None:
     solver = TAP(**PRECISE)
 
-    def log_partition(moved: LayeredPrior) -> Tensor:
+    def log_partition(moved: BoltzmannMachine) -> Tensor:
         return solver.solve(moved, halves(moved)).log_partition
 
     solution = solver.solve(machine, halves(machine))

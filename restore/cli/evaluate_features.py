@@ -47,6 +47,6 @@ def _examples(engine: Engine, source: Source, dataset: Dataset, labels: Labels) 
     if len(labels) != len(dataset.images):
         raise InputError(f"{source.data}: has {len(labels)} labels for {len(dataset.images)} images; get both again")
     visible = source.binary(dataset, engine.description.threshold)
-    machine = engine.machine("features")
+    machine = engine.machine_with_features()
     features = machine.transform(visible.to(machine.weights)).cpu().numpy()
     return Examples(features, labels[: source.n])

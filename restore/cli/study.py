@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from restore.cli.study_bslm import study_bslm
 from restore.cli.study_likelihoods import study_likelihoods
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 
 def study(
     name: Annotated[
-        Literal["denoising", "scores", "crbm", "likelihoods"],
+        Literal["denoising", "scores", "crbm", "likelihoods", "bslm"],
         typer.Argument(
             help="denoising: table and figure of MCC over p. scores: the cards of the priors. "
             "crbm: eight methods on six tasks, from the recipes crbm-*.toml in the output folder and below. "
-            "likelihoods: three measures of them along a training run, and of priors."
+            "likelihoods: three measures of them along a training run, and of priors. "
+            "bslm: fully visible machines fitted to samples of known ones."
         ),
     ],
     output: Annotated[
@@ -69,6 +71,9 @@ def study(
         raise OutputError(f"{output}: is no folder; make it or choose another -o")
     if name != "scores" and find_spec("matplotlib") is None:
         raise UsageError("the figure of this study needs matplotlib; pip install matplotlib")
+    if name == "bslm":
+        study_bslm(output, seed)
+        return
     if name == "crbm":
         _crbm(output, priors, runs, train_missing, n, seed, data_root, device)
         return

@@ -81,8 +81,7 @@ def train(
     images = torch.from_numpy(binarise(dataset.images, settings.data.threshold)).to(where)
     folder = run or Path("runs") / settings.name
     height, width = dataset.images.shape[1:]
-    total = settings.learner.units if settings.in_rounds else settings.training.epochs
-    with progress(settings.name, total, quiet=quiet) as meter:
+    with progress(settings.name, settings.limit, quiet=quiet) as meter:
         trained = train_prior(
             settings,
             images,
@@ -94,7 +93,9 @@ def train(
             meter=meter,
         )
     if trained.verdict and not quiet:
-        print(f"{settings.name}: {trained.prior.description.hidden} hidden units: {trained.verdict}", file=sys.stderr)
+        units = trained.prior.description.hidden
+        size = f"{units} hidden units: " if units else ""
+        print(f"{settings.name}: {size}{trained.verdict}", file=sys.stderr)
     seconds = epoch_seconds(folder)
     words = ["restore", "train", str(recipe), "--threads", str(torch.get_num_threads())]
     words += ["--data", data] if data is not None else []

@@ -114,7 +114,7 @@ class OnnxEngine:
         """
         from safetensors.numpy import load_file
 
-        self.description.check_unconditional("features")
+        self.description.check_features()
         if self.weights is None:
             name = shown(self.description.name)
             raise ModelError(f"{name}: is a graph by itself, which has no features; name the prior it was made from")

@@ -51,10 +51,9 @@ def write_card(
     about = trained.prior.description
     height, width = about.image_shape
     learnt_from = images - recipe.data.validation
-    kind = "conditional restricted Boltzmann machine" if about.conditional else "restricted Boltzmann machine"
     lines = [
-        f"A binary {kind} with {about.pixels} visible units ({height} x {width} pixels) and",
-        f"{about.hidden} hidden units, trained on {learnt_from} images of `{about.data}` "
+        f"A binary {KINDS[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
+        f"{about.hidden or 'no'} hidden units, trained on {learnt_from} images of `{about.data}` "
         f"(ink = grey level above {about.threshold}).",
         *_use(about, trained),
         f"Licence: {about.licence}.",
@@ -82,6 +81,13 @@ def write_card(
 Not measured yet.
 """
 
+
+# Families in words.
+KINDS = {
+    "rbm": "restricted Boltzmann machine",
+    "crbm": "conditional restricted Boltzmann machine",
+    "fvbm": "fully visible Boltzmann machine",
+}
 
 # The iteration limit at which speeds of training are compared.
 REFERENCE = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from restore.priors import RBM
+from restore.priors import RBM, FullyVisible
 from restore.priors.bits import pack
 from restore.solvers.gibbs import gibbs_steps
 from restore.solvers.tap import TAP
@@ -17,7 +17,7 @@ SWEEPS = 500
 BLOCK = 1000
 
 
-def own_modes(prior: RBM, images: Tensor, count: int, solver: TAP, generator: torch.Generator) -> Tensor:
+def own_modes(prior: RBM | FullyVisible, images: Tensor, count: int, solver: TAP, generator: torch.Generator) -> Tensor:
     """Binary images, packed (count, bytes): the modes of TAP solutions started from samples of the prior itself.
 
     Sampling first spreads the modes as the prior spreads its mass, and leaves the training images behind.

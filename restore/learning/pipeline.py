@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from restore.description import Description, Inference
 from restore.errors import TrainingError, UsageError
+from restore.learning.bslm import PseudoLikelihoodAscent, spins_of
 from restore.learning.course import CleanImages, Course, DamagedImages, pixel_means
 from restore.learning.fit import Fitted, fit
 from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
@@ -19,12 +20,15 @@ from restore.learning.modes import own_modes
 from restore.learning.recipe import Recipe
 from restore.learning.rounds import run_rounds
 from restore.learning.run_folder import GROWTH
-from restore.priors import RBM, ConditionalRBM
+from restore.priors import RBM, ConditionalRBM, FullyVisible
 from restore.priors.bits import pack
 from restore.progress import Meter
 from restore.solvers import TAP
 from restore.tasks import parse_task
 from restore.zoo import TrainedPrior, save
+
+# What recipes train.
+Machine = RBM | ConditionalRBM | FullyVisible
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Trained:
         prior: what was trained, with all that restoring with it takes.
         epoch: the epoch its parameters are from, counted from 1.
         error: share of wrong pixels of the validation images then; None where there were none.
-        verdict: why there are as many hidden units as there are, in words; empty where the recipe says how many.
+        verdict: why training ended, or hidden units were added no longer, in words; empty where the recipe says when.
     """
 
     prior: TrainedPrior
@@ -67,7 +71,7 @@ def train(
     if every < 0:
         raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
 
-    def keep(epoch: int, machine: RBM | ConditionalRBM) -> None:
+    def keep(epoch: int, machine: Machine) -> None:
         if every and epoch % every == 0:
             prior = _without_modes(recipe, images, image_shape, epoch, machine)
             save(epoch_folder(folder, epoch), prior, f"# {prior.description.name}\n", TrainingError)
@@ -75,8 +79,9 @@ def train(
     place: dict[str, Any] = {"fingerprint": fingerprint, "resume": resume}
     start, verdict = None, ""
     if recipe.in_rounds:
-        grown, rounds, verdict = grow(recipe, images, folder, meter=meter, after_round=keep, **place)
-        fitted: Fitted[Any] = Fitted(grown, rounds - 1)
+        work = ascend if isinstance(recipe.learner, PseudoLikelihoodAscent) else grow
+        found, rounds, verdict = work(recipe, images, folder, meter=meter, after_round=keep, **place)
+        fitted: Fitted[Any] = Fitted(found, rounds - 1)
     else:
         if recipe.auto:
 
@@ -102,7 +107,7 @@ def epoch_folder(folder: Path, epoch: int) -> Path:
 
 
 def _without_modes(
-    recipe: Recipe, images: Tensor, image_shape: tuple[int, int], epoch: int, machine: RBM | ConditionalRBM
+    recipe: Recipe, images: Tensor, image_shape: tuple[int, int], epoch: int, machine: Machine
 ) -> TrainedPrior:
     """The prior in the middle of its training. To find its modes may take as long as an epoch, so it has none."""
     inference = recipe.learner.inference(epoch - 1) if recipe.conditional else recipe.inference
@@ -124,13 +129,11 @@ def _as_stored(recipe: Recipe, machine: Any) -> Any:
     )
 
 
-def _description(
-    recipe: Recipe, image_shape: tuple[int, int], machine: RBM | ConditionalRBM, inference: Inference
-) -> Description:
+def _description(recipe: Recipe, image_shape: tuple[int, int], machine: Machine, inference: Inference) -> Description:
     return Description(
         name=recipe.name,
         image_shape=image_shape,
-        hidden=machine.weights.shape[1],
+        hidden=0 if isinstance(machine, FullyVisible) else machine.weights.shape[1],
         threshold=recipe.data.threshold,
         data=recipe.data.source,
         method=recipe.method,
@@ -176,6 +179,37 @@ def grow(
     return rbm_of(outcome.state), outcome.rounds, verdict
 
 
+def ascend(
+    recipe: Recipe,
+    images: Tensor,
+    folder: Path,
+    *,
+    fingerprint: str,
+    resume: bool = False,
+    meter: Meter = lambda done, note="": None,
+    after_round: Callable[[int, FullyVisible], None] = lambda rounds, machine: None,
+) -> tuple[FullyVisible, int, str]:
+    """A fully visible machine by maximum pseudo-likelihood; see `grow` for what is returned."""
+    outcome = run_rounds(
+        recipe.learner,
+        images,
+        folder,
+        seed=recipe.seed,
+        identity={"recipe": recipe.training_facts, "data": fingerprint},
+        checkpoint_every=recipe.training.checkpoint_every,
+        resume=resume,
+        meter=meter,
+        after_round=lambda rounds, state: after_round(rounds, machine_of(state)),
+    )
+    limit = f"the limit of {outcome.rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
+    return machine_of(outcome.state), outcome.rounds, outcome.verdict or limit
+
+
+def machine_of(state: Mapping[str, Tensor]) -> FullyVisible:
+    """The machine that a learner by pseudo-likelihood has come to, in single precision."""
+    return FullyVisible.from_spins(*spins_of(state)).to(torch.float32)
+
+
 def course_of(
     recipe: Recipe, images: Tensor, image_shape: tuple[int, int], start: RBM | None = None
 ) -> Course[Any, Any]:
@@ -209,7 +243,7 @@ def split(recipe: Recipe, images: Tensor) -> tuple[Tensor, Tensor]:
     return images[order[held_out:]], images[order[:held_out]]
 
 
-def _modes(machine: RBM | ConditionalRBM, images: Tensor, inference: Inference, seed: int) -> Tensor:
+def _modes(machine: Machine, images: Tensor, inference: Inference, seed: int) -> Tensor:
     """Modes of the machine as starts for its solver; none for a solver that needs no start."""
     if isinstance(machine, ConditionalRBM) or not inference.modes:
         return pack(images[:0])

@@ -20,8 +20,9 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from restore.description import Inference
+from restore.description import FULLY_VISIBLE_SOLVERS, Inference
 from restore.errors import UsageError, shown
+from restore.learning.bslm import BSLM, GradientAscent, PseudoLikelihoodAscent, QuasiNewton
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
 from restore.learning.contrastive import ContrastiveDivergence
@@ -45,7 +46,12 @@ LEARNERS: dict[str, dict[str, type]] = {
         "latent_max_margin": LatentMaxMargin,
         "logistic": LogisticRegression,
     },
+    "fvbm": {"bslm": BSLM, "gradient_ascent": GradientAscent, "quasi_newton": QuasiNewton},
 }
+
+# How fully visible machines restore unless a recipe says otherwise. TAP with the common damping oscillates on couplings
+# learnt from images, mean field does not; and Gibbs chains that lead to modes take a step per pixel.
+FULLY_VISIBLE_INFERENCE = {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
 
 Made = TypeVar("Made")
 
@@ -80,14 +86,18 @@ class Data:
 class PriorShape:
     """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only.
 
-    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough.
+    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. A fully
+    visible machine ("fvbm") has none, and starts without couplings.
     """
 
-    hidden: int | Literal["auto"]
-    family: Literal["rbm", "crbm"] = "rbm"
+    hidden: int | Literal["auto"] = 0
+    family: Literal["rbm", "crbm", "fvbm"] = "rbm"
     weight_scale: float = 0.01
 
     def __post_init__(self) -> None:
+        if self.family == "fvbm":
+            _require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden away")
+            return
         _require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
 
 
@@ -182,6 +192,12 @@ class Recipe:
             _require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
         if self.auto:
             _require(self.data.validation > 0, '[data] validation is missing; hidden = "auto" needs images held out')
+        if self.prior.family == "fvbm":
+            solver = self.inference.solver
+            _require(
+                solver in FULLY_VISIBLE_SOLVERS,
+                f"[inference] solver of a fully visible machine is {' or '.join(FULLY_VISIBLE_SOLVERS)}, not {solver}",
+            )
         if self.in_rounds:
             _require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
         else:
@@ -199,7 +215,14 @@ class Recipe:
     @property
     def in_rounds(self) -> bool:
         """Whether the learner changes the prior itself, in rounds over all images."""
-        return isinstance(self.learner, FrankWolfe)
+        return isinstance(self.learner, FrankWolfe | PseudoLikelihoodAscent)
+
+    @property
+    def limit(self) -> int:
+        """Epochs, or rounds at most."""
+        if isinstance(self.learner, FrankWolfe):
+            return self.learner.units
+        return self.learner.rounds if self.in_rounds else self.training.epochs
 
     @property
     def conditional(self) -> bool:
@@ -278,8 +301,12 @@ def parse(table: dict[str, Any]) -> Recipe:
         raise UsageError(
             f"[learner] method for family {family} must be one of {', '.join(known)}, not {method!r}{hint}"
         )
+    if family != "fvbm" and isinstance(prior, dict) and "hidden" not in prior:
+        raise UsageError("[prior] hidden is missing; add it")
     if family == "crbm" and "inference" in table:
         raise UsageError("[inference] follows from the learner of a crbm; leave it away")
+    if family == "fvbm":
+        table["inference"] = FULLY_VISIBLE_INFERENCE | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     learner = _make(known[method], learner_table, "[learner] ") if known else None
     return _make(Recipe, table | {"method": method, "learner": learner}, "")
 

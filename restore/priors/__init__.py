@@ -2,7 +2,9 @@
 
 from restore.priors.conditional import ConditionalRBM
 from restore.priors.fractional import FractionalRBM
+from restore.priors.fully_visible import FullyVisible
 from restore.priors.layered import LayeredPrior
+from restore.priors.machine import BoltzmannMachine
 from restore.priors.rbm import RBM
 
-__all__ = ["RBM", "ConditionalRBM", "FractionalRBM", "LayeredPrior"]
+__all__ = ["RBM", "BoltzmannMachine", "ConditionalRBM", "FractionalRBM", "FullyVisible", "LayeredPrior"]

@@ -62,3 +62,7 @@ class RBM(LayeredPrior):
     def sample_visible(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """v ~ p(v | h); shape (batch, D)."""
         return self.visible.sample(self.visible_fields(hidden), generator)
+
+    def gibbs_sweep(self, visible: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """h ~ p(h | v), then v ~ p(v | h), from states (batch, D); same shape."""
+        return self.sample_visible(self.sample_hidden(visible, generator), generator)

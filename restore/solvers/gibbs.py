@@ -1,4 +1,4 @@
-"""Block Gibbs sampling of a bipartite machine: exact in the long run, and slow to leave a mode."""
+"""Gibbs sampling, of a bipartite machine in blocks: exact in the long run, and slow to leave a mode."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.marginals import Status
-from restore.priors import RBM
+from restore.priors import RBM, FullyVisible
 from restore.solvers.solution import Solution
 
 
-def gibbs_steps(machine: RBM, visible: Tensor, steps: int, generator: torch.Generator | None = None) -> Tensor:
-    """Visible states (batch, D) after `steps` sweeps h ~ p(h|v), v ~ p(v|h)."""
+def gibbs_steps(
+    machine: RBM | FullyVisible, visible: Tensor, steps: int, generator: torch.Generator | None = None
+) -> Tensor:
+    """Visible states (batch, D) after `steps` sweeps over all units."""
     for _ in range(steps):
-        visible = machine.sample_visible(machine.sample_hidden(visible, generator), generator)
+        visible = machine.gibbs_sweep(visible, generator)
     return visible
 
 

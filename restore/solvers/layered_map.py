@@ -1,8 +1,9 @@
-"""What the moment-based solvers of layered machines share: settings, starting point, sweep order, running the loop.
+"""What the moment-based solvers share: settings, starting point, sweep order, running the loop.
 
 A solver of this family is a map that gives one layer's new mean and variance from the state of all layers. A sweep
 updates the odd layers and then the even ones; holding one side fixed while the other moves is what makes the iteration
-of a bipartite machine settle (TAP machine, Alg. 1).
+of a bipartite machine settle (TAP machine, Alg. 1). The one layer of a fully visible machine is updated as a whole:
+every unit sees what all others were before, and it takes damping to settle where couplings are strong.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import torch
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.priors import LayeredPrior
+from restore.priors import BoltzmannMachine
 from restore.solvers.loop import State, check_settings, damped, iterate
 from restore.solvers.solution import Solution
 
 
 @dataclass(frozen=True)
 class LayeredMap(ABC):
-    """Settings of a fixed-point solver for layered machines.
+    """Settings of a fixed-point solver.
 
     Attributes:
         max_iter: iteration limit per image.
@@ -36,28 +37,29 @@ class LayeredMap(ABC):
     def __post_init__(self) -> None:
         check_settings(self.max_iter, self.tol, self.damping)
 
-    def init(self, machine: LayeredPrior, start: Tensor) -> State:
+    def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
         """The state that starts from visible means (batch, D): means of all layers, then variances of all layers.
 
         The variances of the image start at zero, as for data (TAP machine, Alg. 1); the other layers follow from
         the mean-field answer to the layer before.
         """
         means, variances = [start], [torch.zeros_like(start)]
-        for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=True):
+        # Not strict: the coupling of a fully visible machine leads to no other layer.
+        for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=False):
             mean, variance = layer.moments(Fields(means[-1] @ coupling))
             means.append(mean)
             variances.append(variance)
         return (*means, *variances)
 
     @abstractmethod
-    def update(self, machine: LayeredPrior, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
+    def update(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
         """New mean and variance of one layer, undamped."""
 
     @abstractmethod
-    def log_partition(self, machine: LayeredPrior, means: list[Tensor], variances: list[Tensor]) -> Tensor:
+    def log_partition(self, machine: BoltzmannMachine, means: list[Tensor], variances: list[Tensor]) -> Tensor:
         """The method's estimate of log Z at a fixed point; shape (batch,), float64."""
 
-    def step(self, machine: LayeredPrior, state: State) -> State:
+    def step(self, machine: BoltzmannMachine, state: State) -> State:
         """One sweep over all layers."""
         depth = len(machine.layers)
         means, variances = list(state[:depth]), list(state[depth:])
@@ -66,7 +68,7 @@ class LayeredMap(ABC):
             means[layer], variances[layer] = damped(self.update(machine, layer, means, variances), old, self.damping)
         return (*means, *variances)
 
-    def solve(self, machine: LayeredPrior, start: Tensor | None = None) -> Solution:
+    def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """Iterate from visible means (batch, D) until every image has converged.
 
         Args:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.priors import LayeredPrior
+from restore.priors import BoltzmannMachine
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.loop import State
 
@@ -17,10 +17,10 @@ from restore.solvers.loop import State
 class MeanField(LayeredMap):
     """a_l = f_a(sum of W a over neighbours): TAP (Alg. 1) with A = 0. At a fixed point log Z is bounded from below."""
 
-    def update(self, machine: LayeredPrior, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
+    def update(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
         return machine.layers[layer].moments(Fields(machine.inputs(layer, means)))
 
-    def log_partition(self, machine: LayeredPrior, means: list[Tensor], variances: list[Tensor]) -> Tensor:
+    def log_partition(self, machine: BoltzmannMachine, means: list[Tensor], variances: list[Tensor]) -> Tensor:
         machine, means = machine.to(torch.float64), [mean.double() for mean in means]
         own = []
         for index, layer in enumerate(machine.layers):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from restore.marginals import Status
-from restore.priors import LayeredPrior
+from restore.priors import BoltzmannMachine
 from restore.priors.bits import inner_products, unpack
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.solution import Solution
@@ -32,7 +32,7 @@ class SeveralStarts:
 
     solver: LayeredMap
 
-    def solve(self, machine: LayeredPrior, starts: Tensor, power: Tensor | None = None) -> Solution:
+    def solve(self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None = None) -> Solution:
         """Marginals of a batch of machines from several starts each.
 
         Args:

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.priors import LayeredPrior
+from restore.priors import BoltzmannMachine
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.loop import State
 
 
-def cavity_fields(machine: LayeredPrior, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
+def cavity_fields(machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
     """A = -(W∘W)ᵀ c and B = A∘a + Wᵀ a from the neighbours' means a and variances c (Alg. 1); A is never positive."""
     quadratic = -machine.neighbour_sum(machine.squared_couplings, layer, variances)
     return Fields(torch.addcmul(machine.inputs(layer, means), quadratic, means[layer]), quadratic)
@@ -26,15 +26,15 @@ def cavity_fields(machine: LayeredPrior, layer: int, means: list[Tensor], varian
 class TAP(LayeredMap):
     """Second-order TAP: its log Z is wrong at third order in the weights, that of naive mean field at second."""
 
-    def init(self, machine: LayeredPrior, start: Tensor) -> State:
+    def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
         # Here, so that no iteration has to; in a graph each one would.
         _ = machine.squared_couplings
         return super().init(machine, start)
 
-    def update(self, machine: LayeredPrior, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
+    def update(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
         return machine.layers[layer].moments(cavity_fields(machine, layer, means, variances))
 
-    def log_partition(self, machine: LayeredPrior, means: list[Tensor], variances: list[Tensor]) -> Tensor:
+    def log_partition(self, machine: BoltzmannMachine, means: list[Tensor], variances: list[Tensor]) -> Tensor:
         # In double precision: evidence adds fields of up to ±1000 per pixel, and what decides between two solutions is
         # a difference of order one between their sums.
         machine = machine.to(torch.float64)

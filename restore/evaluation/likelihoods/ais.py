@@ -18,7 +18,7 @@ from torch import Tensor
 from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, unnormalised
 from restore.evaluation.likelihoods.schedules import Schedule, temperatures
-from restore.priors import RBM
+from restore.priors import RBM, FullyVisible
 from restore.progress import Meter
 from restore.units import Bernoulli, log_one_plus_exp
 
@@ -56,7 +56,7 @@ class Estimate:
 
 
 def log_partition(
-    machine: RBM,
+    machine: RBM | FullyVisible,
     schedule: Schedule,
     runs: int,
     generator: torch.Generator,
@@ -69,7 +69,7 @@ def log_partition(
 
 @torch.inference_mode()
 def log_weights(
-    machine: RBM,
+    machine: RBM | FullyVisible,
     schedule: Schedule,
     runs: int,
     generator: torch.Generator,
@@ -131,9 +131,9 @@ def _sample(log_odds: Tensor, out: Tensor, generator: torch.Generator) -> None:
     torch.lt(out, torch.sigmoid(log_odds), out=out)
 
 
-def _parameters(machine: RBM) -> tuple[Tensor, Tensor, Tensor]:
-    binary = isinstance(machine, RBM) and all(isinstance(layer, Bernoulli) for layer in machine.layers)
-    if not binary or any(layer.parameters["bias"].dim() > 1 for layer in machine.layers):
+def _parameters(machine: RBM | FullyVisible) -> tuple[Tensor, Tensor, Tensor]:
+    binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
+    if not (isinstance(machine, RBM) and binary) or any(layer.parameters["bias"].dim() > 1 for layer in machine.layers):
         raise ModelError("annealing knows one binary RBM at a time; give one without a batch of fields")
     return machine.weights, machine.visible.parameters["bias"], machine.hidden.parameters["bias"]
 
@@ -175,13 +175,13 @@ def estimate(log_weights: Tensor, level: float = LEVEL) -> Estimate:
     return Estimate(centre, error, interval, level, runs, effective, warning)
 
 
-def mean_log_likelihood(machine: RBM, images: Tensor, found: Estimate) -> float:
+def mean_log_likelihood(machine: RBM | FullyVisible, images: Tensor, found: Estimate) -> float:
     """Mean of log p(v) = -F(v) - log Z over binary images (N, D), in nats; its error is that of the estimate."""
     return float(-machine.free_energy(images).double().mean()) - found.log_partition
 
 
 def ais_likelihood(
-    machine: RBM,
+    machine: RBM | FullyVisible,
     images: Tensor,
     schedule: Schedule,
     runs: int,

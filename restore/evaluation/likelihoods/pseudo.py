@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from restore.errors import UsageError
 from restore.evaluation.likelihoods.result import Likelihood, Model, mean_and_error, unnormalised
-from restore.priors import RBM
+from restore.priors import RBM, FullyVisible
 from restore.units import Bernoulli, log_one_plus_exp
 
 # Numbers held at a time when pixels are flipped: 64 megabytes in single precision.
@@ -62,6 +62,9 @@ def log_odds(model: Model, images: Tensor, chosen: Tensor) -> Tensor:
         Shape (N, m).
     """
     here = images.gather(1, chosen)
+    if isinstance(model, FullyVisible) and isinstance(model.visible, Bernoulli):
+        odds = model.inputs(0, (images,)) + model.visible.parameters["bias"]
+        return (2 * here - 1) * odds.gather(1, chosen)
     if isinstance(model, RBM) and isinstance(model.visible, Bernoulli):
         # What a pixel says to the hidden units is all that changes: no product for each of the images.
         sign = 2 * here - 1

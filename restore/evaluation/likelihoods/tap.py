@@ -10,7 +10,7 @@ from torch import Tensor
 from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, unnormalised
 from restore.marginals import Status
-from restore.priors import RBM
+from restore.priors import RBM, FullyVisible
 from restore.solvers import TAP
 
 # Share of starts that should converge for their mean to be called a TAP likelihood.
@@ -18,7 +18,9 @@ MOSTLY = 0.9
 
 
 @torch.inference_mode()
-def tap_likelihood(machine: RBM, images: Tensor, starts: Tensor, solver: TAP | None = None) -> Likelihood:
+def tap_likelihood(
+    machine: RBM | FullyVisible, images: Tensor, starts: Tensor, solver: TAP | None = None
+) -> Likelihood:
     """Mean of -F(v) over binary images (N, D), minus the mean of log Z over TAP solutions.
 
     An approximation and no bound: log Z may come out too large or too small.

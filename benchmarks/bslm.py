@@ -1,0 +1,88 @@
+"""Fitting a fully visible machine by BSLM against scikit-learn logistic regressions, one per variable.
+
+    python benchmarks/bslm.py [--units 100] [--images 16000]
+
+Images are Gibbs samples of a machine over spins whose parameters have the variance 1 / (2 units), so that the field on
+a unit has variance 1/2. scikit-learn fits each variable to all others in float64
+with its default solver and tolerance, without a penalty; a coupling is then the mean of the two that it finds. The
+log-pseudo-likelihood reached is printed for all. Without this symmetry the regressions have twice as many couplings.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+from timing import medians, parser, report
+from torch import Tensor
+
+from restore.learning.bslm import BSLM, PseudoLikelihoodAscent, QuasiNewton, rounds_of, spins_of
+from restore.learning.pseudo_likelihood import Objective, Sample, Spins, unflattened
+from restore.priors import FullyVisible
+from restore.solvers.gibbs import gibbs_steps
+
+# Sweeps of Gibbs sampling, and rises of the mean log-pseudo-likelihood at which a fit stops.
+SWEEPS, TOLERANCE = 200, 1e-6
+
+
+def drawn(units: int, images: int) -> Tensor:
+    """Images (N, D) in {0, 1}."""
+    generator = torch.Generator().manual_seed(0)
+    parameters = (0.5 / units) ** 0.5 * torch.randn(units * (units + 1) // 2, generator=generator)
+    machine = FullyVisible.from_spins(*unflattened(parameters))
+    start = (torch.rand(images, units, generator=generator) < 0.5).float()
+    return gibbs_steps(machine, start, SWEEPS, generator)
+
+
+def ours(learner: PseudoLikelihoodAscent, images: Tensor) -> Spins:
+    """The maximum, with all checks of the images that `restore train` makes."""
+    start = spins_of(learner.begin(images, torch.Generator()))
+    return spins_of(list(rounds_of(learner, images, start))[-1].state)
+
+
+def regressions(images: np.ndarray) -> Spins:
+    """The couplings of all variables, of which M is the symmetric part."""
+    units = images.shape[1]
+    spins = 2 * images - 1
+    couplings, bias = np.zeros((units, units)), np.zeros(units)
+    for unit in range(units):
+        others = np.delete(np.arange(units), unit)
+        # The log-odds of a spin are 2f.
+        fitted = LogisticRegression(C=np.inf).fit(spins[:, others], images[:, unit])
+        couplings[unit, others], bias[unit] = fitted.coef_[0] / 2, fitted.intercept_[0] / 2
+    return Spins(torch.from_numpy(couplings), torch.from_numpy(bias))
+
+
+def main() -> None:
+    options = parser("BSLM against logistic regressions.", repeats=3)
+    options.add_argument("--units", type=int, default=100, help="[%(default)s]")
+    options.add_argument("--images", type=int, default=16_000, help="[%(default)s]")
+    chosen = options.parse_args()
+    torch.set_num_threads(chosen.threads)
+    images = drawn(chosen.units, chosen.images)
+    double = images.double().numpy()
+    peer = "scikit-learn, per variable"
+    learners: dict[str, PseudoLikelihoodAscent] = {
+        "restore, BSLM": BSLM(tol=TOLERANCE),
+        "restore, BSLM, float32": BSLM(tol=TOLERANCE, precision="float32"),
+        "restore, BSLM without quasi-Newton steps": BSLM(tol=TOLERANCE, spacers=0),
+        "restore, quasi-Newton steps alone": QuasiNewton(tol=TOLERANCE, steps=20),
+    }
+    candidates = {name: lambda learner=learner: ours(learner, images) for name, learner in learners.items()}
+    candidates[peer] = lambda: regressions(double)
+    with threadpool_limits(chosen.threads), torch.inference_mode():
+        seconds = medians(candidates, chosen.repeats, warm_up=0)
+        objective = Objective(Sample.of(images))
+        for name, work in candidates.items():
+            at = work()
+            note = ""
+            if name == peer:
+                note = f" ({objective.value(at):.6f} with the couplings of each variable by themselves)"
+                at = Spins((at.couplings + at.couplings.T) / 2, at.bias)
+            print(f"{name:<48} {objective.value(Spins(*(part.double() for part in at))):12.6f} nats per image{note}")
+    report(seconds, peer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""`restore study bslm`: sequences of BSLM from several starts, and its errors beside their prediction."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+def study_bslm(output: Path, seed: int) -> None:
+    """Measure, and write bslm.json, bslm.png and two tables of README.md."""
+    import json
+
+    from restore.cli.study import section
+    from restore.evaluation import bslm_study as study
+    from restore.files import write_atomically
+
+    runs, found = study.study(seed, lambda line: print(line, file=sys.stderr, flush=True))
+    parts = {"bslm-sequences": study.sequence_table(runs), "bslm-errors": study.errors_table(found)}
+    write_atomically(output / "bslm.json", json.dumps(study.as_record(runs, found, seed), indent=1).encode())
+    study.as_figure(runs, output / "bslm.png")
+    readme = output / "README.md"
+    if readme.exists():
+        text = readme.read_text()
+        for mark, part in parts.items():
+            text = section(text, mark, part)
+        write_atomically(readme, text.encode())
+    print("\n\n".join(parts.values()))

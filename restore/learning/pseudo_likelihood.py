@@ -1,0 +1,230 @@
+"""The log-pseudo-likelihood of fully visible machines: value, gradient, and the covariance of its maximum.
+
+A machine over spins x in {-1, 1}^D has p(x) ∝ exp(xᵀMx / 2 + bᵀx), and each unit given all others the log-odds 2f with
+f = Mx + b. The log-pseudo-likelihood of an image is the sum of log p(x_j | all others) = x_j f_j - log 2 cosh f_j over
+its units (BSLM, eq. 2.1). All figures here are means over images, 1/n of the paper's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from restore.errors import TrainingError, UsageError
+from restore.priors import FullyVisible
+
+# Numbers that the matrices of a block of images may hold.
+BLOCK = 2**24
+
+# Pixels up to which an image is a number, by which equal images are found. Larger ones are hardly ever equal.
+CODED = 62
+
+# Units up to which standard errors are computed: they take two matrices of half their number to the fourth power.
+MAX_UNITS = 100
+
+
+class Spins(NamedTuple):
+    """The parameters of a machine over spins, or a direction in which to change them.
+
+    Attributes:
+        couplings: M (D, D), symmetric with a diagonal of zeros.
+        bias: b (D,).
+    """
+
+    couplings: Tensor
+    bias: Tensor
+
+    def plus(self, other: Spins, length: float = 1.0) -> Spins:
+        """These parameters and `length` times a direction."""
+        return Spins(self.couplings + length * other.couplings, self.bias + length * other.bias)
+
+    def dot(self, other: Spins) -> Tensor:
+        """Inner product in which every entry of M counts, so each coupling twice; 0-dimensional."""
+        return (self.couplings * other.couplings).sum() + self.bias @ other.bias
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Images, small ones only once each; what is a mean over all images is a sum over these with their shares.
+
+    Attributes:
+        spins: a column for every image, (D, n), in {-1, 1}.
+        shares: the share of each among all images, (n,).
+        count: number of all images.
+    """
+
+    spins: Tensor
+    shares: Tensor
+    count: int
+
+    @classmethod
+    def of(cls, images: Tensor, dtype: torch.dtype = torch.float64) -> Sample:
+        """The sample of binary images (N, D).
+
+        Raises:
+            TrainingError: if there are none, or they hold other values than 0 and 1.
+        """
+        if not len(images):
+            raise TrainingError("there are no images to learn from; give some")
+        # Written so that NaN fails too.
+        if not bool(((images == 0) | (images == 1)).all()):
+            raise TrainingError("images hold other values than 0 and 1; cut them to black and white first")
+        pixels, counts = images.shape[1], torch.ones(len(images), device=images.device)
+        if pixels <= CODED:
+            places = torch.arange(pixels, device=images.device)
+            codes, counts = torch.unique((images.long() << places).sum(1), return_counts=True)
+            images = (codes[:, None] >> places) & 1
+        return cls(
+            (2 * images.T.to(dtype) - 1).contiguous(), (counts.double() / counts.sum()).to(dtype), int(counts.sum())
+        )
+
+    @cached_property
+    def pairs(self) -> Tensor:
+        """Means of x_j x_k over the images, (D, D)."""
+        return (self.spins * self.shares) @ self.spins.T
+
+    @cached_property
+    def means(self) -> Tensor:
+        """Means of x_j over the images, (D,)."""
+        return self.spins @ self.shares
+
+    @cached_property
+    def curvature(self) -> float:
+        """An upper bound, at most D, of the curvature of the log-pseudo-likelihood along any direction u, over u·u.
+
+        For unit j it is the mean of sech²(f_j) (u_jᵀ(1, x))² <= λ |u_j|² with λ the largest eigenvalue of the second
+        moments of (1, x), and the |u_j|² add up to u·u. With x_j left out of x, λ <= D, the trace.
+        """
+        corner = torch.ones(1, 1, dtype=self.pairs.dtype, device=self.pairs.device)
+        moments = torch.cat([torch.cat([corner, self.means[None]], 1), torch.cat([self.means[:, None], self.pairs], 1)])
+        return min(float(torch.linalg.eigvalsh(moments.double())[-1]), float(len(self.means)))
+
+
+class Evaluation(NamedTuple):
+    """The penalised log-pseudo-likelihood at one point, and its gradient in the inner product of `Spins.dot`.
+
+    The gradient's bias is the derivative in b_j, its couplings half the derivative in m_jk, which moves two entries.
+    """
+
+    value: float
+    gradient: Spins
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The mean log-pseudo-likelihood of a sample less l2 / 2 times the squares of all biases and entries of M.
+
+    Every unit's log-likelihood given the others has then the penalty l2 / 2 of its own bias and couplings.
+    """
+
+    sample: Sample
+    l2: float = 0.0
+
+    def fields(self, at: Spins) -> Tensor:
+        """f = Mx + b of every unit in every distinct image, (D, n)."""
+        return torch.addmm(at.bias[:, None], at.couplings, self.sample.spins)
+
+    def value(self, at: Spins) -> float:
+        """Its value, summed in double precision."""
+        return self._value(at, self.fields(at))
+
+    def evaluate(self, at: Spins) -> Evaluation:
+        """Value and gradient."""
+        spins, shares = self.sample.spins, self.sample.shares
+        fields = self.fields(at)
+        value = self._value(at, fields)
+        predicted = fields.tanh_().mul_(shares)
+        error = self.sample.pairs - predicted @ spins.T
+        gradient = Spins(
+            ((error + error.T) / 2).fill_diagonal_(0) - self.l2 * at.couplings,
+            self.sample.means - predicted.sum(1) - self.l2 * at.bias,
+        )
+        return Evaluation(value, gradient)
+
+    def _value(self, at: Spins, fields: Tensor) -> float:
+        # log p(x_j | all others) = log σ(2 x_j f_j).
+        terms = logsigmoid(2 * self.sample.spins * fields).sum(0, dtype=torch.float64)
+        return float(terms @ self.sample.shares.double()) - self.l2 / 2 * float(at.dot(at))
+
+
+def log_pseudo_likelihood(machine: FullyVisible, images: Tensor) -> Tensor:
+    """Exact log-pseudo-likelihood of each image (batch, D) in {0, 1}; shape (batch,), at most 0."""
+    log_odds = machine.inputs(0, (images,)) + machine.visible.parameters["bias"]
+    return logsigmoid((2 * images - 1) * log_odds).sum(-1)
+
+
+def standard_errors(images: Tensor, at: Spins) -> Spins:
+    """Standard errors of the maximum of the unpenalised log-pseudo-likelihood, from its sandwich covariance.
+
+    Args:
+        images: those it was fitted to, (N, D), in {0, 1}.
+        at: the maximum.
+
+    Raises:
+        UsageError: for more than MAX_UNITS units.
+        TrainingError: if the images do not tell some parameters from others.
+    """
+    return unflattened((covariance(Sample.of(images), at).diagonal() / len(images)).sqrt())
+
+
+def covariance(sample: Sample, at: Spins) -> Tensor:
+    """The asymptotic covariance of sqrt(n) (θ̂ - θ), H⁻¹ J H⁻¹ (Godambe), (q, q).
+
+    H is the mean of minus the second derivatives of an image's log-pseudo-likelihood and J that of the outer product
+    of its first derivatives, in θ: the biases first, then the couplings m_jk, j < k, row by row. With all states in
+    place of a sample, and their probabilities as shares, it is that of a true machine.
+
+    Raises:
+        UsageError: for more than MAX_UNITS units.
+        TrainingError: if H is singular.
+    """
+    count = len(sample.spins)
+    if count > MAX_UNITS:
+        raise UsageError(f"standard errors of {count} units would take too much memory; give at most {MAX_UNITS} units")
+    place = parameter_places(count, sample.spins.device)
+    size = count * (count + 1) // 2
+    bends, scatter = (sample.spins.new_zeros(size, size) for _ in range(2))
+    upper = torch.triu_indices(count, count, 1, device=place.device)
+    for spins, shares in zip(
+        *(part.split(max(1, BLOCK // size), -1) for part in (sample.spins, sample.shares)), strict=True
+    ):
+        fields = torch.addmm(at.bias[:, None], at.couplings, spins)
+        error = spins - fields.tanh()
+        scores = torch.cat([error, error[upper[0]] * spins[upper[1]] + error[upper[1]] * spins[upper[0]]])
+        scatter += (scores * shares) @ scores.T
+        for unit, weight in enumerate(shares / fields.cosh() ** 2):
+            # What multiplies the parameters of row `unit` of `place` in its field: x, and 1 for its bias.
+            seen = spins.clone()
+            seen[unit] = 1
+            bends[place[unit][:, None], place[unit]] += (seen * weight) @ seen.T
+    factor, singular = torch.linalg.cholesky_ex(bends)
+    if int(singular) or float(factor.diagonal().min()) < 1e-7 * float(factor.diagonal().max()):
+        raise TrainingError("the images do not tell some parameters from others; give more images, or fewer pixels")
+    inverse = torch.cholesky_inverse(factor)
+    return inverse @ scatter @ inverse
+
+
+def parameter_places(count: int, device: torch.device | None = None) -> Tensor:
+    """Where among all parameters b_j stands (on the diagonal) and m_jk (beside it), (count, count)."""
+    place = torch.diag(torch.arange(count, device=device))
+    upper = torch.triu_indices(count, count, 1, device=device)
+    place[upper[0], upper[1]] = torch.arange(count, count * (count + 1) // 2, device=device)
+    return torch.maximum(place, place.T)
+
+
+def unflattened(parameters: Tensor) -> Spins:
+    """Matrix and vector of all parameters (q,) in the order of `covariance`."""
+    count = int((8 * len(parameters) + 1) ** 0.5 - 1) // 2
+    whole = parameters[parameter_places(count, parameters.device)]
+    return Spins(whole.clone().fill_diagonal_(0), whole.diagonal().clone())
+
+
+def flattened(at: Spins) -> Tensor:
+    """All parameters (q,) of a matrix and vector, in the order of `covariance`."""
+    upper = torch.triu_indices(len(at.bias), len(at.bias), 1, device=at.bias.device)
+    return torch.cat([at.bias, at.couplings[upper[0], upper[1]]])

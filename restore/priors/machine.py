@@ -1,0 +1,89 @@
+"""Boltzmann machines: units joined by couplings. What every solver asks of one, whatever is joined to what."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from restore.fields import Fields
+from restore.units import Units
+
+
+@dataclass(frozen=True)
+class BoltzmannMachine(ABC):
+    """log p(x) = sum_l log_weight_l(x_l) + interaction(x) - log Z, with the units x in layers x_0, x_1, ...
+
+    Attributes:
+        layers: units of each layer; layer 0 is the image.
+        couplings: the matrices of the interaction; which units each joins depends on the kind of machine.
+    """
+
+    layers: tuple[Units, ...]
+    couplings: tuple[Tensor, ...]
+
+    @cached_property
+    def squared_couplings(self) -> tuple[Tensor, ...]:
+        """W∘W for every coupling: what the variances of one layer contribute to the next (TAP)."""
+        return tuple(coupling * coupling for coupling in self.couplings)
+
+    @property
+    def parameters(self) -> dict[str, Tensor]:
+        """Every parameter by name: `weights.L` per coupling, `units.L.NAME` per layer."""
+        named = {f"weights.{index}": coupling for index, coupling in enumerate(self.couplings)}
+        for index, layer in enumerate(self.layers):
+            named |= {f"units.{index}.{name}": value for name, value in layer.parameters.items()}
+        return named
+
+    def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
+        """The same kind of machine with other parameters, named as in `parameters`."""
+        layers = tuple(
+            layer.with_parameters({name: parameters[f"units.{index}.{name}"] for name in layer.parameters})
+            for index, layer in enumerate(self.layers)
+        )
+        couplings = tuple(parameters[f"weights.{index}"] for index in range(len(self.couplings)))
+        return replace(self, layers=layers, couplings=couplings)
+
+    def to(self, target: torch.device | torch.dtype) -> Self:
+        """The machine on another device or in another precision."""
+        return self.with_parameters({name: value.to(target) for name, value in self.parameters.items()})
+
+    def tilt(self, *fields: Fields | None) -> Self:
+        """The machine under evidence: fields per layer, the image first; None or nothing leaves a layer alone."""
+        padded = (*fields, *[None] * (len(self.layers) - len(fields)))
+        layers = tuple(
+            layer if extra is None else layer.tilt(extra) for layer, extra in zip(self.layers, padded, strict=True)
+        )
+        return replace(self, layers=layers)
+
+    def rows(self, index: Tensor) -> Self:
+        """The machines of the given rows of a batch of tilted machines."""
+        taken = replace(self, layers=tuple(layer.rows(index) for layer in self.layers))
+        if "squared_couplings" in vars(self):
+            vars(taken)["squared_couplings"] = self.squared_couplings
+        return taken
+
+    def inputs(self, layer: int, states: Sequence[Tensor]) -> Tensor:
+        """Linear field on a layer from its neighbours' states; shape (batch, size of the layer)."""
+        return self.neighbour_sum(self.couplings, layer, states)
+
+    @abstractmethod
+    def neighbour_sum(self, couplings: Sequence[Tensor], layer: int, states: Sequence[Tensor]) -> Tensor:
+        """Sum over a layer's neighbours of states times the couplings given (the machine's, or their squares)."""
+
+    @abstractmethod
+    def interaction(self, couplings: Sequence[Tensor], states: Sequence[Tensor]) -> Tensor:
+        """Sum over pairs of coupled units of both states times the coupling, for those given; shape (batch,).
+
+        Its derivative in the state of a layer is the `neighbour_sum` of that layer.
+        """
+
+    def energy(self, states: Sequence[Tensor]) -> Tensor:
+        """Minus the log of the unnormalised probability of a joint state; states per layer, result (batch,)."""
+        own = torch.stack([layer.log_weight(x).sum(-1) for layer, x in zip(self.layers, states, strict=True)]).sum(0)
+        return -own - self.interaction(self.couplings, states)

@@ -1,0 +1,240 @@
+"""Fully visible machines: both conventions, the enumeration, sampling, and what the solvers make of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import brute_force, random_fully_visible, seeded
+from torch import Tensor
+
+from restore.errors import UsageError
+from restore.fields import Fields
+from restore.marginals import Status
+from restore.priors import FullyVisible
+from restore.priors.exact import (
+    MAX_ENUMERATED,
+    binary_states,
+    exact_moments,
+    exact_samples,
+    log_likelihood,
+    state_probabilities,
+)
+from restore.solvers import TAP, LayeredMap, MeanField
+from restore.solvers.gibbs import gibbs_steps
+from restore.units import Bernoulli
+
+both = pytest.mark.parametrize("kind", [MeanField, TAP], ids=["mean-field", "tap"])
+
+
+def spin_scores(couplings: Tensor, bias: Tensor) -> Tensor:
+    """x^T M x / 2 + b^T x of every state, in the order of `binary_states`, written out from the paper."""
+    spins = 2 * binary_states(len(bias), bias) - 1
+    return torch.stack([x @ couplings @ x / 2 + bias @ x for x in spins])
+
+
+# --- conventions ---
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 6), st.sampled_from([0.1, 1.0, 5.0]), st.integers(0, 10_000))
+def test_spins_and_bits_are_one_distribution(size: int, scale: float, seed: int) -> None:
+    draw = seeded(seed)
+    upper = torch.randn(size, size, generator=draw, dtype=torch.float64).triu(1)
+    couplings, bias = scale * (upper + upper.T), scale * torch.randn(size, generator=draw, dtype=torch.float64)
+    machine = FullyVisible.from_spins(couplings, bias)
+    scores = spin_scores(couplings, bias)
+    _, probabilities = state_probabilities(machine)
+    torch.testing.assert_close(probabilities, torch.softmax(scores, 0), rtol=0, atol=1e-13)
+    constant = couplings.sum() / 2 - bias.sum()
+    log_partition = exact_moments(machine).log_partition + constant
+    torch.testing.assert_close(log_partition, torch.logsumexp(scores, 0), rtol=1e-13, atol=1e-11)
+    for back, told in zip(machine.to_spins(), (couplings, bias), strict=True):
+        torch.testing.assert_close(back, told, rtol=0, atol=1e-13 * scale)
+
+
+def test_conditionals_are_half_the_log_odds_of_spins() -> None:
+    machine = random_fully_visible(6)
+    couplings, bias = machine.to_spins()
+    states = binary_states(6, bias)
+    log_odds = machine.inputs(0, (states,)) + machine.visible.parameters["bias"]
+    torch.testing.assert_close(log_odds, 2 * ((2 * states - 1) @ couplings + bias))
+
+
+@pytest.mark.parametrize(
+    ("couplings", "reason"),
+    [
+        (torch.tensor([[0.0, 1.0], [1.1, 0.0]]), "symmetric"),
+        (torch.tensor([[0.0, 1.0], [1.0, 0.1]]), "zeros"),
+        (torch.tensor([[0.0, torch.nan], [torch.nan, 0.0]]), "symmetric"),
+        (torch.zeros(2, 3), "shape"),
+        (torch.zeros(3, 3), "shape"),
+    ],
+    ids=["asymmetric", "diagonal", "nan", "not-square", "size"],
+)
+def test_other_couplings_are_refused(couplings: Tensor, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        FullyVisible.binary(couplings, torch.zeros(2))
+
+
+def test_more_layers_are_refused() -> None:
+    layers = Bernoulli(torch.zeros(2)), Bernoulli(torch.zeros(2))
+    with pytest.raises(ValueError, match="one layer"):
+        FullyVisible(layers, (torch.zeros(2, 2),))
+
+
+def test_parameters_are_named_as_those_of_layered_machines() -> None:
+    machine = random_fully_visible(3)
+    assert list(machine.parameters) == ["weights.0", "units.0.bias"]
+    single = machine.to(torch.float32)
+    assert isinstance(single, FullyVisible)
+    assert {value.dtype for value in single.parameters.values()} == {torch.float32}
+
+
+# --- enumeration ---
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_exact_moments_are_those_of_all_states(size: int) -> None:
+    machine = random_fully_visible(size)
+    exact, truth = exact_moments(machine), brute_force(machine)
+    assert float(exact.log_partition) == pytest.approx(truth.log_partition, abs=1e-12)
+    np.testing.assert_allclose(exact.visible, truth.means[0], atol=1e-13)
+    np.testing.assert_allclose(exact.pairs, truth.pairs[0], atol=1e-13)
+    assert exact.hidden.shape == (0,)
+
+
+def test_exact_moments_of_a_batch_of_tilted_machines() -> None:
+    fields = Fields(torch.randn(3, 5, generator=seeded(1), dtype=torch.float64))
+    tilted = random_fully_visible(5).tilt(fields)
+    exact = exact_moments(tilted)
+    for row in range(3):
+        truth = brute_force(tilted, row)
+        assert float(exact.log_partition[row]) == pytest.approx(truth.log_partition, abs=1e-12)
+        np.testing.assert_allclose(exact.visible[row], truth.means[0], atol=1e-13)
+        np.testing.assert_allclose(exact.pairs[row], truth.pairs[0], atol=1e-13)
+
+
+def test_likelihoods_of_all_images_sum_to_one() -> None:
+    machine = random_fully_visible(6)
+    assert float(log_likelihood(machine, binary_states(6, machine.weights)).exp().sum()) == pytest.approx(1, abs=1e-13)
+
+
+def test_too_many_units_to_enumerate() -> None:
+    machine = random_fully_visible(MAX_ENUMERATED + 1)
+    with pytest.raises(UsageError, match=str(MAX_ENUMERATED)):
+        exact_moments(machine)
+
+
+# --- sampling ---
+
+
+def frequencies(samples: Tensor) -> Tensor:
+    codes = (samples.long() << torch.arange(samples.shape[1])).sum(1)
+    return torch.bincount(codes, minlength=2 ** samples.shape[1]) / len(samples)
+
+
+def chi_square(samples: Tensor, probabilities: Tensor) -> float:
+    """Pearson's statistic over its degrees of freedom."""
+    expected = probabilities * len(samples)
+    return float(((frequencies(samples) * len(samples) - expected) ** 2 / expected).sum()) / (len(expected) - 1)
+
+
+def test_exact_samples_have_the_enumerated_frequencies() -> None:
+    machine = random_fully_visible(4)
+    _, probabilities = state_probabilities(machine)
+    samples = exact_samples(machine, 40_000, seeded(3))
+    # 15 degrees of freedom: above 2.5 in one of a thousand runs.
+    assert chi_square(samples, probabilities) < 2.5
+
+
+def test_gibbs_sampling_keeps_the_distribution() -> None:
+    machine = random_fully_visible(4)
+    _, probabilities = state_probabilities(machine)
+    samples = gibbs_steps(machine, exact_samples(machine, 40_000, seeded(4)), 3, seeded(5))
+    assert chi_square(samples, probabilities) < 2.5
+
+
+def test_gibbs_sampling_reaches_the_distribution() -> None:
+    machine = random_fully_visible(4)
+    _, probabilities = state_probabilities(machine)
+    samples = gibbs_steps(machine, torch.zeros(40_000, 4, dtype=torch.float64), 60, seeded(6))
+    assert chi_square(samples, probabilities) < 2.5
+
+
+# --- solvers ---
+
+
+def weak(size: int, seed: int = 0) -> FullyVisible:
+    return random_fully_visible(size, scale=0.3, seed=seed)
+
+
+@both
+def test_batch_is_loop(kind: type[LayeredMap]) -> None:
+    fields = Fields(2 * torch.randn(6, 9, generator=seeded(1), dtype=torch.float64))
+    machine, solver = weak(9).tilt(fields), kind(tol=1e-10)
+    start = torch.rand(6, 9, generator=seeded(2), dtype=torch.float64)
+    whole = solver.solve(machine, start)
+    for row in range(6):
+        index = torch.tensor([row])
+        alone = solver.solve(machine.rows(index), start[index])
+        torch.testing.assert_close(alone.means[0][0], whole.means[0][row], rtol=0, atol=1e-12)
+        assert int(alone.iterations) == int(whole.iterations[row])
+
+
+@both
+def test_order_of_units_does_not_matter(kind: type[LayeredMap]) -> None:
+    machine, order = weak(8), torch.randperm(8, generator=seeded(3))
+    couplings, bias = machine.weights, machine.visible.parameters["bias"]
+    permuted = FullyVisible.binary(couplings[order][:, order], bias[order])
+    start = torch.full((1, 8), 0.5, dtype=torch.float64)
+    found, other = (kind(tol=1e-12).solve(one, start) for one in (machine, permuted))
+    torch.testing.assert_close(other.means[0], found.means[0][:, order], rtol=0, atol=1e-11)
+    torch.testing.assert_close(other.log_partition, found.log_partition, rtol=0, atol=1e-10)
+
+
+@both
+def test_log_partition_is_the_plefka_expansion(kind: type[LayeredMap]) -> None:
+    machine = weak(8)
+    solution = kind(tol=1e-13, max_iter=5000).solve(machine, torch.full((1, 8), 0.5, dtype=torch.float64))
+    mean = solution.means[0][0]
+    entropy = -(mean * mean.log() + (1 - mean) * (1 - mean).log()).sum()
+    wanted = entropy + mean @ machine.visible.parameters["bias"] + mean @ machine.weights @ mean / 2
+    if kind is TAP:
+        variance = mean - mean**2
+        wanted = wanted + variance @ machine.weights**2 @ variance / 4
+    torch.testing.assert_close(solution.log_partition[0], wanted, rtol=0, atol=1e-11)
+
+
+def test_tap_beats_mean_field() -> None:
+    gained = []
+    for seed in range(10):
+        machine = weak(10, seed)
+        exact = exact_moments(machine).visible
+        start = torch.full((1, 10), 0.5, dtype=torch.float64)
+        errors = [float((kind().solve(machine, start).means[0][0] - exact).abs().max()) for kind in (TAP, MeanField)]
+        gained.append(errors[1] / errors[0])
+    assert np.median(gained) > 3
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 8), st.sampled_from([0.1, 1.0, 3.0]), st.integers(0, 10_000))
+def test_mean_field_bounds_log_partition_from_below(size: int, scale: float, seed: int) -> None:
+    machine = random_fully_visible(size, scale=scale, seed=seed)
+    start = torch.rand(4, size, generator=seeded(seed), dtype=torch.float64)
+    solution = MeanField(max_iter=3000, tol=1e-12, damping=0.7).solve(machine, start)
+    bound = solution.log_partition[solution.status == Status.CONVERGED]
+    assert bool((bound <= exact_moments(machine).log_partition + 1e-9).all())
+
+
+def test_damping_settles_what_oscillates() -> None:
+    """Two units that repel each other strongly: updated together they jump between both on and both off."""
+    machine = FullyVisible.binary(torch.tensor([[0.0, -20.0], [-20.0, 0.0]]).double(), torch.full((2,), 10.0).double())
+    start = torch.tensor([[0.6, 0.5]], dtype=torch.float64)
+    plain = MeanField(max_iter=2000, damping=0.0).solve(machine, start)
+    slow = MeanField(max_iter=2000, damping=0.8).solve(machine, start)
+    assert int(plain.status) == Status.MAX_ITER
+    assert int(slow.status) == Status.CONVERGED
+    torch.testing.assert_close(slow.means[0].round(), torch.tensor([[1.0, 0.0]]).double())

@@ -1,0 +1,228 @@
+"""Fully visible priors through the commands: recipe, training, stopping and resuming, files, graphs, restoring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from machines import bars_and_stripes, seeded
+
+from restore import zoo
+from restore.channels import BitFlip
+from restore.description import Description, Inference
+from restore.engine import Engine
+from restore.errors import ModelError, TrainingError, UsageError
+from restore.evaluation.likelihoods.exact import exact_likelihood
+from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
+from restore.learning.card import write_card
+from restore.learning.pipeline import Trained, train
+from restore.learning.pseudo_likelihood import log_pseudo_likelihood
+from restore.learning.recipe import Recipe, parse
+from restore.learning.rounds import run_rounds
+from restore.priors import FullyVisible
+from restore.priors.exact import log_likelihood
+
+TABLE: dict[str, Any] = {
+    "name": "mine",
+    "data": {"source": "bars"},
+    "prior": {"family": "fvbm"},
+    "learner": {"method": "bslm", "l2": 0.01, "rounds": 5},
+}
+SHAPE = (4, 4)
+
+
+def recipe(**learner: Any) -> Recipe:
+    return parse(TABLE | {"learner": TABLE["learner"] | learner})
+
+
+@pytest.fixture(scope="module")
+def images() -> torch.Tensor:
+    return bars_and_stripes(4)
+
+
+@pytest.fixture(scope="module")
+def trained(images: torch.Tensor, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return train(recipe(), images, SHAPE, tmp_path_factory.mktemp("run"), fingerprint="x")
+
+
+@pytest.fixture(scope="module")
+def folder(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("models") / "mine"
+    zoo.save(target, trained.prior, "# mine\n")
+    return target
+
+
+# --- recipes ---
+
+
+def test_a_recipe_needs_the_family_and_a_method_only() -> None:
+    made = recipe()
+    assert (made.prior.hidden, made.in_rounds, made.limit) == (0, True, 5)
+    assert made.inference == Inference("mean_field", damping=0.5, modes=0, starts=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"prior": {"family": "fvbm", "hidden": 5}}, "no hidden units; leave hidden away"),
+        ({"prior": {"family": "rbm"}}, r"\[prior\] hidden is missing; add it"),
+        ({"inference": {"solver": "sum_product", "modes": 0, "starts": 0}}, "tap or mean_field, not sum_product"),
+        ({"training": {"epochs": 3}}, "epochs has no meaning for bslm"),
+        ({"learner": {"method": "tap"}}, "method for family fvbm must be one of bslm, gradient_ascent, quasi_newton"),
+        ({"learner": {"method": "bslm", "step": 2.5}}, r"step must lie in \(0, 2\)"),
+        ({"data": {"source": "x", "task": "flip:0.1"}}, "task belongs to"),
+    ],
+    ids=["hidden", "no-hidden", "solver", "epochs", "method", "step", "task"],
+)
+def test_recipes_that_do_not_fit(change: dict[str, Any], reason: str) -> None:
+    table = TABLE | change
+    if change.get("prior", {}).get("family") == "rbm":
+        table = table | {"learner": {"method": "tap"}}
+    with pytest.raises(UsageError, match=reason):
+        parse(table)
+
+
+# --- training ---
+
+
+def test_training_describes_what_it_made(trained: Trained, images: torch.Tensor) -> None:
+    about = trained.prior.description
+    assert (about.family, about.hidden, about.layers, about.method) == ("fvbm", 0, 1, "bslm")
+    assert "log-pseudo-likelihood" in trained.verdict
+    machine = trained.prior.machine
+    assert isinstance(machine, FullyVisible)
+    assert machine.weights.dtype == torch.float32
+    independent = FullyVisible.binary(torch.zeros(16, 16), torch.logit(images.mean(0)))
+    assert float(log_pseudo_likelihood(machine, images).mean()) > float(
+        log_pseudo_likelihood(independent, images).mean() + 5
+    )
+    card = write_card(trained, recipe(), "text", "command", len(images), [1.0, 2.0], "cpu")
+    assert "A binary fully visible Boltzmann machine with 16 visible units (4 x 4 pixels) and\nno hidden units" in card
+
+
+@pytest.mark.parametrize("method", ["bslm", "gradient_ascent", "quasi_newton"])
+def test_a_stopped_run_goes_on_bit_by_bit(method: str, images: torch.Tensor, tmp_path: Path) -> None:
+    whole = recipe(method=method, rounds=4, tol=0.0).learner
+    some = replace(whole, rounds=2)
+    facts: dict[str, Any] = {"seed": 0, "identity": {"recipe": "same"}}
+    straight = run_rounds(whole, images, tmp_path / "a", **facts)
+    run_rounds(some, images, tmp_path / "b", **facts)
+    resumed = run_rounds(whole, images, tmp_path / "b", **facts, resume=True)
+    assert straight.rounds == resumed.rounds
+    for name, value in straight.state.items():
+        assert torch.equal(resumed.state[name], value)
+
+
+def test_the_same_recipe_is_resumed_to_the_same_prior(images: torch.Tensor, tmp_path: Path) -> None:
+    first = train(recipe(), images, SHAPE, tmp_path, fingerprint="x")
+    again = train(recipe(), images, SHAPE, tmp_path, fingerprint="x", resume=True)
+    assert torch.equal(first.prior.machine.weights, again.prior.machine.weights)
+    with pytest.raises(TrainingError, match="l2"):
+        train(recipe(l2=0.02), images, SHAPE, tmp_path, fingerprint="x", resume=True)
+
+
+def test_the_limit_of_rounds_is_told(images: torch.Tensor, tmp_path: Path) -> None:
+    cut = train(recipe(rounds=1, spacers=0), images, SHAPE, tmp_path, fingerprint="x")
+    assert "raise rounds" in cut.verdict
+
+
+def test_constant_pixels_need_a_penalty(images: torch.Tensor, tmp_path: Path) -> None:
+    framed = images.clone()
+    framed[:, 0] = 0
+    with pytest.raises(TrainingError, match=r"pixel 0 never changes .*set \[learner\] l2"):
+        train(recipe(l2=0.0), framed, SHAPE, tmp_path / "a", fingerprint="x")
+    made = train(recipe(), framed, SHAPE, tmp_path / "b", fingerprint="x")
+    assert all(bool(torch.isfinite(value).all()) for value in made.prior.machine.parameters.values())
+
+
+def test_modes_come_from_its_own_samples(images: torch.Tensor, tmp_path: Path) -> None:
+    table = TABLE | {"inference": {"solver": "tap", "damping": 0.6, "modes": 6, "starts": 3}}
+    made = train(parse(table), images, SHAPE, tmp_path, fingerprint="x")
+    assert made.prior.modes.shape == (6, 2)
+    found = Engine.of(made.prior, torch.device("cpu")).restore(images[:3], BitFlip(0.1))
+    assert bool(torch.isfinite(found.log_partition).all())
+
+
+# --- files ---
+
+
+def test_saved_and_loaded_it_is_the_same(folder: Path, trained: Trained) -> None:
+    loaded = zoo.load(folder)
+    assert loaded.description == trained.prior.description
+    for name, value in trained.prior.machine.parameters.items():
+        assert torch.equal(loaded.machine.parameters[name], value)
+
+
+def test_an_asymmetric_coupling_is_refused(folder: Path, trained: Trained, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    stored = load_file(folder / zoo.WEIGHTS)
+    stored["weights.0"][0, 1] += 1
+    save_file(stored, tmp_path / zoo.WEIGHTS, trained.prior.description.to_header())
+    with pytest.raises(ModelError, match="not symmetric"):
+        zoo.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"hidden": 3}, {"family": "rbm"}, {"inference": Inference("sum_product", modes=0, starts=0)}], ids=str
+)
+def test_descriptions_that_contradict_themselves(trained: Trained, wrong: dict[str, Any]) -> None:
+    header = replace(trained.prior.description, **wrong).to_header()
+    with pytest.raises(ModelError, match="damaged"):
+        Description.from_header(header, "it")
+
+
+# --- use ---
+
+
+@pytest.mark.parametrize("solver", ["tap", "mean_field"])
+def test_it_restores(trained: Trained, images: torch.Tensor, solver: Any) -> None:
+    about = replace(trained.prior.description, inference=Inference(solver, damping=0.5, modes=0, starts=1))
+    engine = Engine.of(replace(trained.prior, description=about), torch.device("cpu"))
+    truth = images.repeat(10, 1)
+    channel = BitFlip(0.1)
+    noisy = channel.corrupt(truth, seeded(1))
+    restored = engine.restore(noisy, channel).means[0] > 0.5
+    before, after = ((one != truth.bool()).float().mean() for one in (noisy.bool(), restored))
+    assert float(after) < 0.7 * float(before)
+
+
+def test_it_has_likelihoods_and_no_features(trained: Trained, images: torch.Tensor) -> None:
+    engine = Engine.of(trained.prior, torch.device("cpu"))
+    machine = engine.machine("likelihood")
+    assert isinstance(machine, FullyVisible)
+    exact = exact_likelihood(machine, images)
+    assert exact.mean == pytest.approx(
+        float(log_likelihood(machine.to(torch.float64), images.double()).mean()), abs=1e-3
+    )
+    told = pseudo_likelihood(machine, images, 16, seeded())
+    assert told.mean == pytest.approx(float(log_pseudo_likelihood(machine, images).mean()), abs=1e-4)
+    with pytest.raises(ModelError, match="no hidden units"):
+        engine.features(images.unflatten(1, SHAPE).numpy())
+
+
+def test_the_graph_restores_as_torch_does(folder: Path, images: torch.Tensor) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    from restore.export.packing import beside_weights
+    from restore.export.runtime import OnnxEngine
+
+    (folder / zoo.GRAPH).write_bytes(beside_weights(folder))
+    noisy = BitFlip(0.1).corrupt(images, seeded(2)).unflatten(1, SHAPE).numpy()
+    graph, torch_engine = OnnxEngine.load(folder), Engine.load(str(folder), "cpu")
+    assert "means.1" not in graph.facts.outputs
+    hidden = np.zeros(noisy.shape, bool)
+    hidden[:, :2, :2] = True
+    for p, mask in ((0.1, None), (0.05, hidden), (None, hidden)):
+        (found, gain), (wanted, other) = (one.marginals(noisy, p, mask) for one in (graph, torch_engine))
+        np.testing.assert_allclose(found.means[0], wanted.means[0], atol=1e-5)
+        np.testing.assert_allclose(found.log_partition, wanted.log_partition, atol=1e-3)
+        assert (found.iterations == wanted.iterations).all()
+        assert (found.status == wanted.status).all()
+        np.testing.assert_allclose(gain, other, atol=1e-5)
+    with pytest.raises(ModelError, match="no hidden units"):
+        graph.features(noisy)
