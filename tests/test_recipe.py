@@ -15,7 +15,7 @@ from restore.errors import UsageError
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.max_margin import MarginalMaxMargin
-from restore.learning.recipe import LEARNERS, Optimizer, _departures, parse, read_recipe
+from restore.learning.recipe import LEARNERS, Data, Optimizer, _departures, parse, read_recipe
 from restore.learning.tap_likelihood import TAPLikelihood
 
 TRAINING = sorted((Path(__file__).parents[1] / "training").rglob("*.toml"))
@@ -86,7 +86,7 @@ def test_a_recipe_says_everything(tmp_path: Path) -> None:
             name = "my.digits-2"
             seed = 7
             storage = "float32"
-            data = { source = "some/folder", threshold = 100 }
+            data = { source = "some/folder", threshold = 100, binarisation = "sampled" }
             prior = { family = "rbm", hidden = 12, weight_scale = 1 }
             [learner]
             method = "contrastive"
@@ -115,7 +115,7 @@ def test_a_recipe_says_everything(tmp_path: Path) -> None:
         )
     )
     assert (recipe.name, recipe.seed, recipe.storage, recipe.method) == ("my.digits-2", 7, "float32", "contrastive")
-    assert (recipe.data.source, recipe.data.threshold) == ("some/folder", 100)
+    assert recipe.data == Data("some/folder", 100, binarisation="sampled")
     # Whole numbers are numbers.
     assert (recipe.prior.hidden, recipe.prior.weight_scale) == (12, 1.0)
     assert isinstance(recipe.prior.weight_scale, float)
@@ -235,6 +235,11 @@ RANGE = {
     "patience": ("training", "patience = -1", "[training] patience must not be negative, not -1"),
     "patience-alone": ("training", "patience = 3", "[training] patience needs [data] validation"),
     "task": ("data", 'task = "flip:0.1"', '[data] task belongs to [prior] family = "crbm"; leave it away'),
+    "binarisation": (
+        "data",
+        'binarisation = "grey"',
+        "[data] binarisation must be one of threshold, sampled, not 'grey'",
+    ),
     "validation": ("data", "validation = 5", '[data] validation belongs to [prior] family = "crbm"; leave it away'),
     "batch": ("training", "batch = 0", "[training] batch must be at least 1, not 0"),
     "checkpoint": ("training", "checkpoint_every = -5", "[training] checkpoint_every must be at least 1, not -5"),

@@ -1,6 +1,6 @@
 """Data sets and image folders as arrays, with splits and checksummed downloads."""
 
-from restore.data.dataset import Dataset, Split, binarise, overlap
+from restore.data.dataset import Dataset, Split, binarise, overlap, sample_binary
 from restore.data.loading import load
 
-__all__ = ["Dataset", "Split", "binarise", "load", "overlap"]
+__all__ = ["Dataset", "Split", "binarise", "load", "overlap", "sample_binary"]
