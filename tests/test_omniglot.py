@@ -116,7 +116,7 @@ def tall() -> bytes:
     "content", [b"", b"hello", BLANK[:60], png(np.zeros((28, 28), dtype=np.uint8)), tall()], ids=lambda c: str(len(c))
 )
 def test_what_is_no_drawing_is_refused_by_name(content: bytes) -> None:
-    with pytest.raises(InputError, match="^where: "):
+    with pytest.raises(InputError, match=r"^where: "):
         ink(content, "where")
 
 

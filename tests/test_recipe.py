@@ -94,6 +94,7 @@ def test_a_recipe_says_everything(tmp_path: Path) -> None:
             chains = 20
             steps = 3
             centring = false
+            inner_steps = 2
             [optimizer]
             name = "adam"
             rate = 1e-3
@@ -119,7 +120,7 @@ def test_a_recipe_says_everything(tmp_path: Path) -> None:
     # Whole numbers are numbers.
     assert (recipe.prior.hidden, recipe.prior.weight_scale) == (12, 1.0)
     assert isinstance(recipe.prior.weight_scale, float)
-    assert recipe.learner == ContrastiveDivergence("persistent", 20, 3, False)
+    assert recipe.learner == ContrastiveDivergence("persistent", 20, 3, False, 2)
     assert (recipe.optimizer.name, recipe.optimizer.rate, recipe.optimizer.schedule) == ("adam", 1e-3, "constant")
     assert (recipe.training.epochs, recipe.training.batch, recipe.training.checkpoint_every) == (3, 50, 2)
     assert (recipe.inference.solver, recipe.inference.max_iter, recipe.inference.starts) == ("mean_field", 10, 1)
@@ -337,7 +338,7 @@ def test_a_conditional_learner_for_an_rbm_says_where_it_belongs(tmp_path: Path) 
         ('source = "mnist"', "[data] source is missing; add it"),
         ("hidden = 5", "[prior] hidden is missing; add it"),
         ('[learner]\nmethod = "tap"', "[learner] is missing; add it"),
-        ('method = "tap"', "[learner] method for family rbm must be one of tap, contrastive, not None"),
+        ('method = "tap"', "[learner] method for family rbm must be one of tap, contrastive, spectral, not None"),
         ("epochs = 2", "[training] epochs is missing; add it"),
     ],
 )
@@ -349,7 +350,9 @@ def test_missing_entries(gone: str, says: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ['"TAP"', "3", "[1]", "{ a = 1 }"])
 def test_unknown_methods(method: str, tmp_path: Path) -> None:
     text = GOOD.replace('method = "tap"', f"method = {method}")
-    assert_refused(write(tmp_path, text), "[learner] method for family rbm must be one of tap, contrastive, not ")
+    assert_refused(
+        write(tmp_path, text), "[learner] method for family rbm must be one of tap, contrastive, spectral, not "
+    )
 
 
 @pytest.mark.parametrize(

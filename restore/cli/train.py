@@ -75,7 +75,9 @@ def train(
     for note in dataset.notes:
         print(f"{source}: {note}", file=sys.stderr)
     sampled = settings.data.binarisation == "sampled"
-    binary = sample_binary(dataset.images, settings.seed) if sampled else binarise(dataset.images, settings.data.threshold)
+    binary = (
+        sample_binary(dataset.images, settings.seed) if sampled else binarise(dataset.images, settings.data.threshold)
+    )
     images = torch.from_numpy(binary).to(where)
     folder = run or Path("runs") / settings.name
     height, width = dataset.images.shape[1:]

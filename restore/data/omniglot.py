@@ -1,10 +1,10 @@
 """Omniglot: handwritten characters of many alphabets (Lake, Salakhutdinov & Tenenbaum, 2015), as 28x28 images.
 
 Read are the two small "background" archives, each of five alphabets with twenty drawings of every character, 105x105,
-black on white. Greek and Latin are in both, so that 5,840 drawings are 4,840 different ones: those of the second archive
-that the first has too are left out. A picture is shown white on black, as MNIST is: a pixel's grey level is the share of
-its area that is ink. No split is published for these archives; a quarter of the drawings, drawn by a fixed permutation,
-is for testing, so that both parts hold drawings of the same characters.
+black on white. Greek and Latin are in both, so that 5,840 drawings are 4,840 different ones, and the others are left
+out. A picture is shown white on black, as MNIST is: a pixel's grey level is the share of its area that is ink. No split
+is published for these archives; a quarter of the drawings, drawn by a fixed permutation, is for testing, so that both
+parts hold drawings of the same characters.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def drawings_of(path: Path) -> Iterator[tuple[str, bytes]]:
                 with archive.open(member) as stream:
                     content = stream.read(_MAX_BYTES + 1)
                 if len(content) > _MAX_BYTES:
-                    raise InputError(
-                        f"{shown(path)}: {shown(member.filename)} is larger than {_MAX_BYTES} bytes, which is no drawing"
-                    )
+                    raise InputError(f"{shown(path)}: {shown(member.filename)} is larger than {_MAX_BYTES} bytes")
                 yield "/".join(found.groups()), content
     except InputError:
         raise

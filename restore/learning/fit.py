@@ -222,7 +222,7 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
 
 
 def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int, folder: Path) -> None:
-    """One mini-batch: the optimizer changes the prior's tensors in place, once per step that the learner takes on it."""
+    """One mini-batch: the optimizer changes the prior's tensors in place, once per step the learner takes on it."""
     for group in run.optimizer.param_groups:
         group["lr"] = rate
     try:
