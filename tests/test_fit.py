@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 from machines import bars_and_stripes, seeded
 from torch import Tensor
 
+from restore import zoo
 from restore.description import Inference
-from restore.errors import TrainingError
+from restore.errors import TrainingError, UsageError
 from restore.learning import checkpoint as checkpoints
 from restore.learning import course as course_module
 from restore.learning.checkpoint import Checkpoint, differences, locked, newest
@@ -38,7 +39,7 @@ from restore.learning.fit import Fitted, Stopped, epoch_seconds, fit, scheduled_
 from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.perceptron import PerceptronLoss
-from restore.learning.pipeline import course_of, train
+from restore.learning.pipeline import course_of, epoch_folder, train
 from restore.learning.recipe import Data, Optimizer, PriorShape, Recipe, Training
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, ConditionalRBM
@@ -472,7 +473,8 @@ def test_a_disk_that_takes_no_more_bytes(tmp_path: Path) -> None:
     # The file system itself refuses, half way through the tensors.
     code = f"""
 import resource, signal, sys, pathlib, torch
-from restore.errors import TrainingError
+from restore import zoo
+from restore.errors import TrainingError, UsageError
 from restore.learning.checkpoint import Checkpoint, newest, save
 folder = pathlib.Path({str(tmp_path)!r})
 save(folder, Checkpoint(1, {{"a": torch.zeros(10)}}, {{}}))
@@ -1034,3 +1036,36 @@ def test_more_units_than_memory_holds(tmp_path: Path) -> None:
     recipe = replace(recipe_of(), prior=PriorShape(hidden=10**13))
     with pytest.raises(TrainingError, match="10000000000000 hidden units do not fit into memory"):
         run(recipe, tmp_path)
+
+
+@pytest.mark.parametrize("family", ["rbm", "crbm"])
+def test_priors_are_kept_along_the_run(family: str, tmp_path: Path) -> None:
+    """They load as any prior does, and are what a run of as many epochs at a constant rate ends with."""
+
+    def recipe(epochs: int) -> Recipe:
+        length = Training(epochs=epochs, batch=4)
+        if family == "rbm":
+            return recipe_of("pcd", Optimizer(rate=0.2, schedule="constant"), training=length, storage="float32")
+        return recipe_of(
+            BeliefPropagationLikelihood(),
+            Optimizer(rate=0.2, schedule="constant"),
+            training=length,
+            storage="float32",
+            data=Data("bars-and-stripes", task="flip:0.1"),
+            prior=PriorShape(hidden=3, family="crbm", weight_scale=0.1),
+        )
+
+    train(recipe(5), IMAGES, (3, 3), tmp_path / "run", fingerprint="data", every=2)
+    assert sorted(path.name for path in (tmp_path / "run" / "epochs").iterdir()) == ["0002", "0004"]
+    for epochs in (2, 4):
+        kept = zoo.load(epoch_folder(tmp_path / "run", epochs))
+        ended = train(recipe(epochs), IMAGES, (3, 3), tmp_path / str(epochs), fingerprint="data").prior
+        assert bits(kept.machine) == bits(ended.machine)
+        assert kept.description.name == f"test-epoch-{epochs}"
+        assert kept.description.inference.solver == ended.description.inference.solver
+        assert not (tmp_path / str(epochs) / "epochs").exists()
+
+
+def test_keeping_priors_every_so_often_backwards_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="every"):
+        train(recipe_of(), IMAGES, (3, 3), tmp_path, fingerprint="data", every=-1)

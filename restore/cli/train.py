@@ -24,6 +24,10 @@ def train(
         Path | None, typer.Option(help="Folder for checkpoints and log.jsonl [runs/NAME].", show_default=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest checkpoint.")] = False,
+    every: Annotated[
+        int,
+        typer.Option(min=0, help="Keep the prior every so many epochs too, in epochs/ of the run."),
+    ] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a prior of the same name.")] = False,
     threads: Annotated[
         int, typer.Option(help="CPU threads; 0 takes torch's default. Part of what fixes the bits.")
@@ -89,6 +93,7 @@ def train(
             folder,
             fingerprint=dataset.fingerprint,
             resume=resume,
+            every=every,
             meter=meter,
         )
     seconds = epoch_seconds(folder)

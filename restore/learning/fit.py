@@ -11,7 +11,7 @@ import math
 import signal
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +95,7 @@ def fit(
     fingerprint: str,
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
+    after_epoch: Callable[[int, PriorT], None] = lambda epoch, prior: None,
 ) -> Fitted[PriorT]:
     """Train a prior as a recipe says.
 
@@ -105,6 +106,8 @@ def fit(
         fingerprint: names the data, so that a run is not resumed on other data.
         resume: go on from the newest checkpoint in the folder, if there is one.
         meter: told the epochs done.
+        after_epoch: given the number of epochs done and the prior they have come to, which goes on changing; after the
+            epoch from which a stopped run goes on it may be called twice, with the same.
 
     Returns:
         The prior after the last epoch, or where the course has validation images, the one with the lowest error.
@@ -147,6 +150,7 @@ def fit(
                 record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
                 _log(folder, record | averages | warning)
                 meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
+                after_epoch(epoch + 1, run.current)
                 if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
                     checkpoints.save(folder, _snapshot(run, identity))
             if stop_requests and not _finished(run, recipe, batches):

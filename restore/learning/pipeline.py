@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from restore.description import Description, Inference
-from restore.errors import TrainingError
+from restore.errors import TrainingError, UsageError
 from restore.learning.course import CleanImages, Course, DamagedImages, pixel_means
 from restore.learning.fit import fit
 from restore.learning.modes import own_modes
@@ -20,7 +20,7 @@ from restore.priors.bits import pack
 from restore.progress import Meter
 from restore.solvers import TAP
 from restore.tasks import parse_task
-from restore.zoo import TrainedPrior
+from restore.zoo import TrainedPrior, save
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ def train(
     *,
     fingerprint: str,
     resume: bool = False,
+    every: int = 0,
     meter: Meter = lambda done, note="": None,
 ) -> Trained:
     """Train a prior as a recipe says; see `restore.learning.fit.fit` for arguments and errors.
@@ -55,21 +56,56 @@ def train(
         images: binary training images (N, H * W), on the device to train on.
         image_shape: (H, W).
         folder: run folder.
+        every: keep the prior after every so many epochs too, as `epoch_folder` says; 0 keeps none.
     """
+    if every < 0:
+        raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
     course = course_of(recipe, images, image_shape)
-    fitted = fit(recipe, course, folder, fingerprint=fingerprint, resume=resume, meter=meter)
+
+    def keep(epoch: int, machine: RBM | ConditionalRBM) -> None:
+        if every and epoch % every == 0:
+            prior = _without_modes(recipe, course, image_shape, epoch, machine)
+            save(epoch_folder(folder, epoch), prior, f"# {prior.description.name}\n", TrainingError)
+
+    fitted = fit(recipe, course, folder, fingerprint=fingerprint, resume=resume, meter=meter, after_epoch=keep)
     with torch.inference_mode():
-        machine = fitted.prior
-        if recipe.storage == "float16":
-            machine = machine.with_parameters(
-                {
-                    name: value if name.startswith("units") else value.half().float()
-                    for name, value in machine.parameters.items()
-                }
-            )
+        machine = _as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
         modes = _modes(machine, course.images, inference, recipe.seed)
-    description = Description(
+    description = _description(recipe, image_shape, inference)
+    prior = TrainedPrior(description, machine, pixel_means(course.images), modes)
+    return Trained(prior, fitted.epoch + 1, fitted.error)
+
+
+def epoch_folder(folder: Path, epoch: int) -> Path:
+    """Where in a run folder the prior after so many epochs is kept."""
+    return folder / "epochs" / f"{epoch:04d}"
+
+
+def _without_modes(
+    recipe: Recipe, course: Course[Any, Any], image_shape: tuple[int, int], epoch: int, machine: RBM | ConditionalRBM
+) -> TrainedPrior:
+    """The prior in the middle of its training. To find its modes may take as long as an epoch, so it has none."""
+    inference = recipe.learner.inference(epoch - 1) if recipe.conditional else recipe.inference
+    inference = replace(inference, modes=0, starts=min(inference.starts, 1))
+    about = replace(_description(recipe, image_shape, inference), name=f"{recipe.name}-epoch-{epoch}")
+    return TrainedPrior(about, _as_stored(recipe, machine), pixel_means(course.images), pack(course.images[:0]))
+
+
+def _as_stored(recipe: Recipe, machine: Any) -> Any:
+    """A machine with its weights in the precision they are kept in."""
+    if recipe.storage != "float16":
+        return machine
+    return machine.with_parameters(
+        {
+            name: value if name.startswith("units") else value.half().float()
+            for name, value in machine.parameters.items()
+        }
+    )
+
+
+def _description(recipe: Recipe, image_shape: tuple[int, int], inference: Inference) -> Description:
+    return Description(
         name=recipe.name,
         image_shape=image_shape,
         hidden=recipe.prior.hidden,
@@ -81,8 +117,6 @@ def train(
         family=recipe.prior.family,
         task=recipe.data.task,
     )
-    prior = TrainedPrior(description, machine, pixel_means(course.images), modes)
-    return Trained(prior, fitted.epoch + 1, fitted.error)
 
 
 def course_of(recipe: Recipe, images: Tensor, image_shape: tuple[int, int]) -> Course[Any, Any]:

@@ -1,0 +1,209 @@
+"""log Z of a binary RBM by annealed importance sampling (Neal, 2001; Salakhutdinov & Murray, ICML 2008).
+
+Runs start from independent pixels, whose normaliser is known, and are led to the machine by β from 0 to 1 through
+p_β(v) ∝ exp((1 - β) aᵀv + β bᵀv) Π_j (1 + exp(β (Wᵀv + c)_j)), with the hidden units summed out. The mean of their
+weights is an unbiased estimate of the ratio of the two normalisers; its logarithm is biased down.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from restore.errors import ModelError, UsageError
+from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, unnormalised
+from restore.evaluation.likelihoods.schedules import Schedule, temperatures
+from restore.priors import RBM
+from restore.progress import Meter
+from restore.units import Bernoulli, log_one_plus_exp
+
+# Probability that the interval of an estimate holds the truth, as long as its runs know the machine's modes.
+LEVEL = 0.95
+
+# Effective runs, as a share of all, below which a few runs decide and the estimate is warned of.
+POOR = 0.2
+
+# How often the meter is told, in temperatures.
+METER_EVERY = 50
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate of log Z from weighted runs.
+
+    Attributes:
+        log_partition: log Z, in nats.
+        standard_error: of it, in nats.
+        interval: a confidence interval for log Z, in nats: below and above.
+        level: the probability that such an interval holds the truth.
+        runs: number of runs.
+        effective_runs: effective sample size of their weights, (Σ w)² / Σ w², from 1 to `runs`.
+        warning: a sentence if the weights are too uneven to be trusted; empty if not.
+    """
+
+    log_partition: float
+    standard_error: float
+    interval: tuple[float, float]
+    level: float
+    runs: int
+    effective_runs: float
+    warning: str = ""
+
+
+def log_partition(
+    machine: RBM,
+    schedule: Schedule,
+    runs: int,
+    generator: torch.Generator,
+    base: Tensor | None = None,
+    meter: Meter = lambda done, note="": None,
+) -> Estimate:
+    """log Z of a binary RBM; see `log_weights` for arguments and errors, and `estimate` for what is made of them."""
+    return estimate(log_weights(machine, schedule, runs, generator, base, meter))
+
+
+@torch.inference_mode()
+def log_weights(
+    machine: RBM,
+    schedule: Schedule,
+    runs: int,
+    generator: torch.Generator,
+    base: Tensor | None = None,
+    meter: Meter = lambda done, note="": None,
+) -> Tensor:
+    """Log-weights of independent runs, each with E[exp(log-weight)] = Z; shape (runs,), float64, in nats.
+
+    All runs are one batch in the machine's own precision and on its device; weights are accumulated in float64. One
+    sweep h ~ p_β(h|v), v ~ p_β(v|h) per temperature, whose product Wᵀv is also what the next weight is made of.
+
+    Args:
+        machine: a binary RBM, not a batch of tilted ones.
+        schedule: see `restore.evaluation.likelihoods.schedules.temperatures`.
+        runs: at least 2.
+        generator: on the machine's device.
+        base: log-odds a of the pixels that runs start from, shape (D,); those of the training images' means make good
+            ones, and by default pixels are fair coins.
+        meter: told the temperatures done; the first of a schedule of K counts as none, so the last tells K - 1.
+
+    Raises:
+        UsageError: if the schedule is none, or there are fewer than two runs.
+        ModelError: if the machine is no single binary RBM, the base does not fit, or a weight is no finite number.
+    """
+    betas = temperatures(schedule).tolist()
+    if runs < 2:
+        raise UsageError(f"an estimate with an error needs at least 2 runs, not {runs}")
+    weights, visible_bias, hidden_bias = _parameters(machine)
+    start = torch.zeros_like(visible_bias) if base is None else base.to(weights)
+    if start.shape != visible_bias.shape:
+        raise ModelError(f"a base of shape {tuple(start.shape)} does not fit a machine of {len(visible_bias)} pixels")
+    pixels, hidden = weights.shape
+    # Buffers, so that no step allocates what the one before has thrown away; a state takes its uniform numbers' place.
+    visible, hidden_state = weights.new_empty(runs, pixels), weights.new_empty(runs, hidden)
+    visible_odds, odds = torch.empty_like(visible), torch.empty_like(hidden_state)
+    gain = visible_bias - start
+    total = (log_one_plus_exp(start.double()).sum() + hidden * math.log(2)).expand(runs).clone()
+
+    _sample(start.expand(runs, -1), visible, generator)
+    for step, (before, after) in enumerate(pairwise(betas), 1):
+        torch.addmm(hidden_bias, visible, weights, out=odds)
+        rise = log_one_plus_exp(after * odds) - log_one_plus_exp(before * odds)
+        total += rise.sum(1, dtype=torch.float64) + (after - before) * (visible @ gain).double()
+        if step % METER_EVERY == 0 or step + 1 == len(betas):
+            meter(step)
+        if step + 1 == len(betas):
+            break
+        _sample(odds.mul_(after), hidden_state, generator)
+        torch.addmm(torch.lerp(start, visible_bias, after), hidden_state, weights.T, alpha=after, out=visible_odds)
+        _sample(visible_odds, visible, generator)
+    if not bool(torch.isfinite(total).all()):
+        raise ModelError("annealing led to weights that are no finite numbers; the machine's parameters are too large")
+    return total
+
+
+def _sample(log_odds: Tensor, out: Tensor, generator: torch.Generator) -> None:
+    """Draw binary units with these log-odds into `out`."""
+    torch.rand(out.shape, generator=generator, out=out)
+    torch.lt(out, torch.sigmoid(log_odds), out=out)
+
+
+def _parameters(machine: RBM) -> tuple[Tensor, Tensor, Tensor]:
+    binary = isinstance(machine, RBM) and all(isinstance(layer, Bernoulli) for layer in machine.layers)
+    if not binary or any(layer.parameters["bias"].dim() > 1 for layer in machine.layers):
+        raise ModelError("annealing knows one binary RBM at a time; give one without a batch of fields")
+    return machine.weights, machine.visible.parameters["bias"], machine.hidden.parameters["bias"]
+
+
+def estimate(log_weights: Tensor, level: float = LEVEL) -> Estimate:
+    """The log of the mean weight, its standard error, and a confidence interval, from log-weights (runs,).
+
+    The interval is the union of two: log mean w ± t s / mean w, which is right for even weights and too short for
+    skewed ones; and mean l + s_l² / 2 ± t sqrt(s_l² / R + s_l⁴ / (2 (R - 1))) of the log-weights l (Cox), which is
+    right for the log-normal weights that annealing tends to, and off for others. For even weights they coincide.
+
+    Raises:
+        UsageError: if the level is no probability.
+    """
+    from scipy.special import stdtrit
+
+    if not 0 < level < 1:
+        raise UsageError(f"the level of an interval must lie between 0 and 1, not {level}")
+    runs = len(log_weights)
+    top = log_weights.max()
+    relative = torch.exp(log_weights - top)
+    mean = relative.mean()
+    centre = float(top + mean.log())
+    error = float(relative.std() / mean) / math.sqrt(runs)
+    variance = float(log_weights.var())
+    normal = float(log_weights.mean()) + variance / 2
+    spread = math.sqrt(variance / runs + variance**2 / (2 * (runs - 1)))
+    quantile = float(stdtrit(runs - 1, (1 + level) / 2))
+    interval = (
+        min(centre - quantile * error, normal - quantile * spread),
+        max(centre + quantile * error, normal + quantile * spread),
+    )
+    effective = float(relative.sum() ** 2 / (relative**2).sum())
+    warning = (
+        f"the weights of the {runs} runs count as {effective:.1f}: log Z may be too small; give more temperatures"
+        if effective < POOR * runs
+        else ""
+    )
+    return Estimate(centre, error, interval, level, runs, effective, warning)
+
+
+def mean_log_likelihood(machine: RBM, images: Tensor, found: Estimate) -> float:
+    """Mean of log p(v) = -F(v) - log Z over binary images (N, D), in nats; its error is that of the estimate."""
+    return float(-machine.free_energy(images).double().mean()) - found.log_partition
+
+
+def ais_likelihood(
+    machine: RBM,
+    images: Tensor,
+    schedule: Schedule,
+    runs: int,
+    generator: torch.Generator,
+    base: Tensor | None = None,
+    meter: Meter = lambda done, note="": None,
+) -> Likelihood:
+    """Mean log p(v) of binary images (N, D) with log Z by annealing; see `log_weights` for arguments and errors."""
+    started = time.perf_counter()
+    mean, error = mean_and_error(unnormalised(machine, images))
+    found = log_partition(machine, schedule, runs, generator, base, meter)
+    low, high = found.interval
+    return Likelihood(
+        "ais",
+        len(images),
+        mean - found.log_partition,
+        error,
+        found.log_partition,
+        found.standard_error,
+        (mean - high, mean - low),
+        found.level,
+        (("runs", runs), ("effective_runs", found.effective_runs), ("temperatures", len(temperatures(schedule)))),
+        (found.warning,) if found.warning else (),
+        time.perf_counter() - started,
+    )

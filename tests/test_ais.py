@@ -1,0 +1,216 @@
+"""Annealed importance sampling against enumeration: log Z, its interval, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from machines import random_rbm, seeded
+
+from restore.errors import ModelError, UsageError
+from restore.evaluation.likelihoods.ais import estimate, log_partition, log_weights, mean_log_likelihood
+from restore.evaluation.likelihoods.schedules import NAMED, temperatures
+from restore.fields import Fields
+from restore.priors import RBM
+from restore.priors.exact import exact_moments, log_likelihood
+
+# Couplings from weak to strong: at the last, single weights change log-odds by 3.
+SCALES = [0.1 * 30 ** (index / 19) for index in range(20)]
+
+RUNS = 100
+
+
+def machine_of(index: int) -> RBM:
+    return random_rbm(12, 9, scale=SCALES[index], seed=index)
+
+
+@pytest.mark.parametrize("index", range(20))
+def test_log_z_is_within_a_tenth_of_a_nat_of_enumeration(index: int) -> None:
+    machine = machine_of(index)
+    found = log_partition(machine, "linear:2000", RUNS, seeded(index))
+    assert found.log_partition == pytest.approx(float(exact_moments(machine).log_partition), abs=0.1)
+    assert found.warning == ""
+
+
+def covered(schedule: str, repeats: int, runs: int, machines: range) -> tuple[int, int]:
+    """How many intervals hold the truth, of how many."""
+    hits = 0
+    for index in machines:
+        machine = machine_of(index)
+        truth = float(exact_moments(machine).log_partition)
+        weights = log_weights(machine, schedule, runs * repeats, seeded(100 + index)).view(repeats, runs)
+        for part in weights:
+            low, high = estimate(part).interval
+            hits += low <= truth <= high
+    return hits, repeats * len(machines)
+
+
+@pytest.mark.parametrize("schedule", ["linear:300", "linear:40"], ids=["even", "uneven"])
+def test_the_interval_covers_the_truth_at_its_rate(schedule: str) -> None:
+    hits, of = covered(schedule, 40, RUNS, range(20))
+    # 95 % of 800 intervals, give or take three standard deviations of a binomial; wider than promised is a fault too.
+    assert 0.925 <= hits / of <= 0.99
+
+
+def test_the_interval_of_few_runs_covers_too() -> None:
+    hits, of = covered("linear:300", 80, 10, range(0, 20, 2))
+    assert 0.925 <= hits / of <= 0.99
+
+
+def test_a_lower_level_is_a_shorter_interval() -> None:
+    weights = log_weights(machine_of(10), "linear:100", RUNS, seeded())
+    wide, narrow = estimate(weights).interval, estimate(weights, 0.5).interval
+    assert wide[0] < narrow[0] < estimate(weights).log_partition < narrow[1] < wide[1]
+
+
+def test_weights_are_unbiased() -> None:
+    """E[w] = Z holds for any schedule, even one of two temperatures, which is plain importance sampling."""
+    machine = random_rbm(6, 4, scale=0.5, seed=3)
+    truth = float(exact_moments(machine).log_partition)
+    for schedule in ([0, 1], [0, 0.3, 1], "linear:10"):
+        ratio = torch.exp(log_weights(machine, schedule, 200_000, seeded()) - truth)
+        error = float(ratio.std()) / math.sqrt(len(ratio))
+        assert float(ratio.mean()) == pytest.approx(1, abs=4 * error)
+        assert error < 0.02
+
+
+def test_a_base_that_is_the_machine_has_no_error() -> None:
+    machine = RBM.binary(torch.zeros(8, 3).double(), torch.linspace(-2, 2, 8).double(), torch.zeros(3).double())
+    found = log_partition(machine, "linear:5", 10, seeded(), machine.visible.parameters["bias"])
+    assert found.log_partition == pytest.approx(float(exact_moments(machine).log_partition), abs=1e-12)
+    assert found.standard_error == pytest.approx(0, abs=1e-12)
+    assert found.effective_runs == pytest.approx(10)
+
+
+def test_a_base_with_the_right_means_is_better_than_fair_coins() -> None:
+    machine = random_rbm(12, 9, scale=0.3, bias=3.0, seed=1)
+    base = torch.logit(exact_moments(machine).visible)
+    coins = log_partition(machine, "linear:30", RUNS, seeded())
+    assert log_partition(machine, "linear:30", RUNS, seeded(), base).standard_error < coins.standard_error / 2
+
+
+def test_single_precision_suffices() -> None:
+    """Of a machine as large as the published ones, driven as hard: rounding must not add up over the temperatures."""
+    wide = random_rbm(784, 200, scale=0.1, bias=2.0, seed=5)
+    single = wide.to(torch.float32)
+    base = wide.visible.parameters["bias"]
+    doubles = log_partition(wide, "linear:200", 20, seeded(), base)
+    singles = log_partition(single, "linear:200", 20, seeded(), base)
+    combined = math.hypot(doubles.standard_error, singles.standard_error)
+    assert singles.log_partition == pytest.approx(doubles.log_partition, abs=4 * combined)
+    # Weights of a machine without couplings do not depend on the states: what differs from the truth is rounding.
+    alone = single.with_parameters(single.parameters | {"weights.0": torch.zeros(784, 200)})
+    exact = float(sum(layer.log_partition(Fields(torch.zeros(()))).double().sum() for layer in alone.layers))
+    found = log_partition(alone, "linear:5000", 2, seeded(), alone.visible.parameters["bias"])
+    assert found.log_partition == pytest.approx(exact, abs=1e-3)
+
+
+def test_a_seed_gives_the_same_weights_and_the_order_of_units_does_not_matter() -> None:
+    machine = machine_of(8)
+    weights = log_weights(machine, "linear:50", 20, seeded(1))
+    assert torch.equal(weights, log_weights(machine, "linear:50", 20, seeded(1)))
+    assert not torch.equal(weights, log_weights(machine, "linear:50", 20, seeded(2)))
+    order = torch.randperm(9, generator=seeded())
+    mixed = RBM.binary(
+        machine.weights[:, order], machine.visible.parameters["bias"], machine.hidden.parameters["bias"][order]
+    )
+    first, second = (log_partition(of, "linear:500", RUNS, seeded(1)) for of in (machine, mixed))
+    combined = math.hypot(first.standard_error, second.standard_error)
+    assert first.log_partition == pytest.approx(second.log_partition, abs=4 * combined)
+
+
+def test_likelihoods_differ_from_exact_ones_by_the_error_of_log_z() -> None:
+    machine = machine_of(12)
+    images = (torch.rand(30, 12, generator=seeded()) < 0.5).double()
+    found = log_partition(machine, "linear:500", RUNS, seeded())
+    exact = exact_moments(machine).log_partition
+    mean = mean_log_likelihood(machine, images, found)
+    assert mean + found.log_partition - float(exact) == pytest.approx(float(log_likelihood(machine, images).mean()))
+
+
+def test_few_effective_runs_are_warned_of() -> None:
+    found = log_partition(random_rbm(12, 9, scale=3.0, bias=3.0, seed=4), [0, 1], RUNS, seeded())
+    assert found.effective_runs < 20
+    assert "more temperatures" in found.warning
+
+
+def test_the_meter_is_told_all_temperatures() -> None:
+    told: list[int] = []
+    log_weights(machine_of(0), "linear:120", 2, seeded(), meter=lambda done, note="": told.append(done))
+    assert told == [50, 100, 119]
+
+
+# --- schedules ---
+
+
+def test_the_schedules_of_the_papers() -> None:
+    for name in ("salakhutdinov", "frank-wolfe", "tap-machine"):
+        found = temperatures(name)
+        assert len(found) == 14_500
+        counts = [int(((found >= low) & (found < high)).sum()) for low, high in ((0, 0.5), (0.5, 0.9), (0.9, 1.1))]
+        assert counts == [500, 4_000, 10_000]
+    assert len(temperatures("s-dcp")) == 10_000
+    for name in NAMED:
+        found = temperatures(name)
+        assert found[0] == 0 and found[-1] == 1 and bool((found.diff() > 0).all())
+    assert temperatures("linear:5").tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert temperatures([0, 0.1, 1]).tolist() == [0, 0.1, 1]
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        [],
+        [1],
+        [0, 0.5],
+        [0.1, 1],
+        [0, 0.5, 0.5, 1],
+        [0, 0.7, 0.3, 1],
+        [0, math.nan, 1],
+        [0, 2],
+        "linear:1",
+        "linear:0",
+        "linear:-3",
+        "linear:x",
+        "linear:",
+        "linear",
+        "linear:99999999",
+        "no-such",
+        "",
+    ],
+    ids=str,
+)
+def test_other_schedules_are_refused(schedule: str | list[float]) -> None:
+    with pytest.raises(UsageError):
+        log_partition(machine_of(0), schedule, RUNS, seeded())
+
+
+def test_one_temperature_is_said_to_be_too_few() -> None:
+    for schedule in ([1.0], "linear:1"):
+        with pytest.raises(UsageError, match="at least 2 temperatures"):
+            temperatures(schedule)
+
+
+# --- what it refuses ---
+
+
+def test_one_run_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least 2 runs"):
+        log_partition(machine_of(0), "linear:10", 1, seeded())
+
+
+def test_a_level_that_is_no_probability_is_refused() -> None:
+    with pytest.raises(UsageError, match="level"):
+        estimate(torch.zeros(3), 1.0)
+
+
+def test_other_machines_are_refused() -> None:
+    machine = machine_of(0)
+    with pytest.raises(ModelError, match="one binary RBM at a time"):
+        log_partition(machine.tilt(Fields(torch.zeros(5, 12).double())), "linear:10", 10, seeded())
+    with pytest.raises(ModelError, match="base"):
+        log_partition(machine, "linear:10", 10, seeded(), torch.zeros(11))
+    infinite = machine.with_parameters(machine.parameters | {"units.0.bias": torch.full((12,), torch.inf).double()})
+    with pytest.raises(ModelError, match="finite"):
+        log_partition(infinite, "linear:10", 10, seeded())
