@@ -23,14 +23,15 @@ BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 
 def study(
     name: Annotated[
-        Literal["denoising", "scores", "crbm"],
+        Literal["denoising", "scores", "crbm", "dcp"],
         typer.Argument(
             help="denoising: table and figure of MCC over p. scores: the cards of the priors. "
-            "crbm: eight methods on six tasks, from the recipes crbm-*.toml in the output folder and below."
+            "crbm: eight methods on six tasks, from the recipes crbm-*.toml in the output folder and below. "
+            "dcp: learners of RBMs at equal numbers of Gibbs sweeps."
         ),
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="denoising, crbm: folder for tables and figures.")
+        Path, typer.Option("-o", "--output", help="denoising, crbm, dcp: folder for tables and figures.")
     ] = Path("training"),
     models: Annotated[list[str] | None, typer.Option("--model", help="Priors [all published ones].")] = None,
     n: Annotated[
@@ -39,9 +40,9 @@ def study(
     priors: Annotated[Path, typer.Option(help="crbm: folder of trained priors that are not published.")] = Path(
         "runs/priors"
     ),
-    runs: Annotated[Path, typer.Option(help="crbm: folder of the runs, whose logs are read.")] = Path("runs"),
+    runs: Annotated[Path, typer.Option(help="crbm, dcp: folder of the runs, which are read.")] = Path("runs"),
     train_missing: Annotated[
-        bool, typer.Option("--train", help="crbm: train what is missing first, one after the other: many hours.")
+        bool, typer.Option("--train", help="crbm, dcp: train what is missing first, one after the other: many hours.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="Where named data sets lie [RESTORE_DATA].")] = None,
@@ -65,6 +66,9 @@ def study(
         raise UsageError("the figure of this study needs matplotlib; pip install matplotlib")
     if name == "crbm":
         _crbm(output, priors, runs, train_missing, n, seed, data_root, device)
+        return
+    if name == "dcp":
+        _dcp(output, runs / "dcp", train_missing, n, seed, data_root)
         return
     published = zoo.published_folder()
     names = models or sorted(folder.name for folder in zoo.folders() if folder.parent == published)
@@ -199,3 +203,79 @@ def _train(recipe: Path, folder: Path, run: Path, data_root: Path | None, device
     there = data_root is not None and folders(data_root, read_recipe(recipe).data.source)
     data = str(data_root) if there else None
     train(recipe, data, folder, run, resume=True, threads=1, device=device)
+
+
+def _dcp(output: Path, runs: Path, train_missing: bool, n: int | None, seed: int, data_root: Path | None) -> None:
+    import json
+
+    from restore.errors import InputError
+    from restore.evaluation import dcp_study as dcp
+    from restore.files import write_atomically
+
+    if train_missing:
+        _train_dcp(runs, n, seed, data_root)
+    results = [
+        dcp.Small(**json.loads(path.read_text()))
+        for data in dcp.BEST
+        for algorithm in dcp.ALGORITHMS
+        if (path := runs / f"{data}-{algorithm.lower()}.json").exists()
+    ]
+    curves = {
+        figure: [curve for plan in plans if (curve := dcp.read_large(plan, runs / plan.name)) is not None]
+        for figure, plans in dcp.plans().items()
+    }
+    if not results and not any(curves.values()):
+        raise InputError(f"{runs}: holds no run of this study; give --train, or --runs")
+    parts = {}
+    record = dcp.as_record(results, curves, seed)
+    write_atomically(output / "dcp.json", json.dumps(record, indent=None).encode())
+    if results:
+        parts["dcp-small"] = "\n\n".join(
+            dcp.small_table(results, data) for data in dcp.BEST if any(one.data == data for one in results)
+        )
+        dcp.small_figure(results, output / "dcp-small.png")
+    if any(curves.values()):
+        parts["dcp-large"] = dcp.large_tables(curves)
+        dcp.large_figure(curves, output / "dcp-large.png")
+    readme = output / "README.md"
+    if readme.exists():
+        text = readme.read_text()
+        for mark, part in parts.items():
+            text = _section(text, mark, part)
+        write_atomically(readme, text.encode())
+    print("\n\n".join(parts.values()))
+
+
+def _train_dcp(runs: Path, n: int | None, seed: int, data_root: Path | None) -> None:
+    """Train what is missing, on one thread: small sets first, then the curves in the order of `plans`."""
+    import json
+    from dataclasses import asdict
+
+    import torch
+
+    from restore.data import binarise, load, sample_binary
+    from restore.evaluation import dcp_study as dcp
+    from restore.files import write_atomically
+    from restore.progress import progress
+
+    torch.set_num_threads(1)
+    runs.mkdir(parents=True, exist_ok=True)
+    for data in dcp.BEST:
+        images = torch.from_numpy(binarise(load(data, split="train", root=data_root).images))
+        for algorithm in dcp.ALGORITHMS:
+            path = runs / f"{data}-{algorithm.lower()}.json"
+            if not path.exists():
+                with progress(path.stem, dcp.SMALL_EPOCHS) as meter:
+                    found = dcp.small(data, algorithm, images, seed=seed, meter=meter)
+                write_atomically(path, json.dumps(asdict(found)).encode())
+    known: dict[str, tuple[Tensor, Tensor]] = {}
+    for plan in dict.fromkeys(plan for plans in dcp.plans().values() for plan in plans):
+        if plan.data not in known:
+            # The images to be judged by are drawn apart from those to learn from.
+            known[plan.data] = (
+                torch.from_numpy(sample_binary(load(plan.data, split="train", root=data_root).images, seed)),
+                torch.from_numpy(sample_binary(load(plan.data, split="test", root=data_root).images[:n], seed + 1)),
+            )
+        training, test = known[plan.data]
+        with progress(plan.name, plan.epochs) as meter:
+            dcp.train_large(plan, training[: plan.images or None], test, runs / plan.name, seed, meter)
