@@ -266,7 +266,17 @@ def _train_dcp(runs: Path, n: int | None, seed: int, data_root: Path | None) -> 
             path = runs / f"{data}-{algorithm.lower()}.json"
             if not path.exists():
                 with progress(path.stem, dcp.SMALL_EPOCHS) as meter:
-                    found = dcp.small(data, algorithm, images, seed=seed, meter=meter)
+                    found = dcp.small(
+                        data,
+                        algorithm,
+                        images,
+                        rates=dcp.SMALL_RATES,
+                        trials=dcp.TRIALS,
+                        epochs=dcp.SMALL_EPOCHS,
+                        every=dcp.SMALL_EVERY,
+                        seed=seed,
+                        meter=meter,
+                    )
                 write_atomically(path, json.dumps(asdict(found)).encode())
     known: dict[str, tuple[Tensor, Tensor]] = {}
     for plan in dict.fromkeys(plan for plans in dcp.plans().values() for plan in plans):
