@@ -45,17 +45,20 @@ def test_the_best_is_that_of_the_set_itself() -> None:
         assert len(patterns) == {"shifting-bar": 9, "bars-and-stripes": 14}[name]
 
 
-@pytest.mark.parametrize("algorithm", dcp.ALGORITHMS)
-def test_a_lane_is_what_the_learner_does_alone(algorithm: str) -> None:
+@pytest.mark.parametrize(("algorithm", "copies"), [*((name, 1) for name in dcp.ALGORITHMS), ("PCD", 3), ("CS-DCP", 3)])
+def test_a_lane_is_what_the_learner_does_alone(algorithm: str, copies: int) -> None:
     images, rate = images_of("shifting-bar"), 0.3
-    found = dcp.small("shifting-bar", algorithm, images, rates=[rate], trials=1, epochs=6, every=2, seed=4)
-    machine = initial_prior(images, 4, 0.01, seeded(4))
-    learner, generator = dcp.learner_of(algorithm, 12, 3, len(images)), seeded(5)
-    state, wanted = learner.init(machine, images, generator), []
+    found = dcp.small(
+        "shifting-bar", algorithm, images, copies=copies, rates=[rate], trials=1, epochs=6, every=2, seed=4
+    )
+    batch = images.repeat(copies, 1)
+    machine = initial_prior(batch, 4, 0.01, seeded(4))
+    learner, generator = dcp.learner_of(algorithm, 12, 3, len(batch)), seeded(5)
+    state, wanted = learner.init(machine, batch, generator), []
     for done in range(7):
         if done % 2 == 0:
             wanted.append(float(log_likelihood(machine, images).mean()))
-        step = learner.step(machine, images, state, generator, 0)
+        step = learner.step(machine, batch, state, generator, 0)
         machine = machine.with_parameters(
             {name: value + rate * step.gradient[name] for name, value in machine.parameters.items()}
         )
@@ -72,7 +75,9 @@ def test_a_lane_is_what_the_learner_does_alone(algorithm: str) -> None:
 def test_trials_differ_and_start_alike_for_every_algorithm_and_rate() -> None:
     images = images_of("bars-and-stripes")
     found = [
-        dcp.small("bars-and-stripes", name, images, rates=[0.3, 0.5], trials=3, epochs=4, every=4, seed=1).values
+        dcp.small(
+            "bars-and-stripes", name, images, copies=1, rates=[0.3, 0.5], trials=3, epochs=4, every=4, seed=1
+        ).values
         for name in ("CD", "CS-DCP", "SSD")
     ]
     for values in found:
@@ -81,12 +86,14 @@ def test_trials_differ_and_start_alike_for_every_algorithm_and_rate() -> None:
         assert torch.equal(values[..., 0], found[0][..., 0])
         assert len(values[0, :, 1].unique()) == 3
     assert not torch.equal(found[0][..., 1], found[1][..., 1])
-    again = dcp.small("bars-and-stripes", "CD", images, rates=[0.3, 0.5], trials=3, epochs=4, every=4, seed=1).values
+    again = dcp.small(
+        "bars-and-stripes", "CD", images, copies=1, rates=[0.3, 0.5], trials=3, epochs=4, every=4, seed=1
+    ).values
     assert torch.equal(again, found[0])
 
 
 def trials(*curves: list[float]) -> dcp.Small:
-    return dcp.Small("shifting-bar", "CD", (0.3,), (0, 10, 20), [list(curves)])
+    return dcp.Small("shifting-bar", "CD", 1, (0.3,), (0, 10, 20), [list(curves)])
 
 
 def test_the_table_tells_who_came_near_and_who_stayed() -> None:
@@ -94,7 +101,7 @@ def test_the_table_tells_who_came_near_and_who_stayed() -> None:
     found = trials([-3.0, best - 0.04, best - 0.2], [-3.0, -3.0, best - 0.01], [-3.0, math.nan, math.nan])
     assert dcp.learnt(found).tolist() == [[10, 20, math.inf]]
     found = trials([-3.0, best - 0.04, best - 0.2], [-3.0, -3.0, best - 0.01], [-3.0, -3.0, -3.0])
-    text = dcp.small_table([found], "shifting-bar")
+    text = dcp.small_table([found])
     assert text.splitlines()[-1] == f"| CD | 0.3 | {(3 * 0 + best - 0.2 + best - 0.01 - 3) / 3:.3f} | -3.000 | " + (
         f"{best - 0.01:.3f} | 2 of 3 | 1 of 3 | 20 |"
     )
@@ -110,7 +117,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machines that can be enumerated, and figures of two curves each."""
     for name, value in {"LARGE_HIDDEN": 5, "RUNS": 50, "ALONG": "linear:200", "AT_THE_END": "linear:400"}.items():
         monkeypatch.setattr(dcp, name, value)
-    for name, value in {"TRIALS": 2, "SMALL_EPOCHS": 4, "SMALL_EVERY": 2}.items():
+    for name, value in {"TRIALS": {1: 2, 2: 1}, "SMALL_EPOCHS": 4, "SMALL_EVERY": 2}.items():
         monkeypatch.setattr(dcp, name, value)
 
 
@@ -245,7 +252,7 @@ def test_the_command_trains_what_is_missing_and_writes(
     readme = Path("README.md").read_text()
     assert "old" not in readme and "| CS-DCP | 0.5 |" in readme and readme.endswith("<!-- dcp-large: begin -->")
     record = json.loads(Path("dcp.json").read_text())
-    assert len(record["small"]) == 8 and len(record["large"]) == 3
+    assert len(record["small"]) == 16 and len(record["large"]) == 3
     assert all(Path(name).read_bytes().startswith(b"\x89PNG") for name in ("dcp-small.png", "dcp-large.png"))
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.json")}
     assert run(monkeypatch, "study", "dcp", "-o", ".", "--seed", 2) == 0

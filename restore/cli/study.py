@@ -217,8 +217,9 @@ def _dcp(output: Path, runs: Path, train_missing: bool, n: int | None, seed: int
     results = [
         dcp.Small(**json.loads(path.read_text()))
         for data in dcp.BEST
+        for copies in dcp.TRIALS
         for algorithm in dcp.ALGORITHMS
-        if (path := runs / f"{data}-{algorithm.lower()}.json").exists()
+        if (path := runs / f"{data}-x{copies}-{algorithm.lower()}.json").exists()
     ]
     curves = {
         figure: [curve for plan in plans if (curve := dcp.read_large(plan, runs / plan.name)) is not None]
@@ -230,9 +231,7 @@ def _dcp(output: Path, runs: Path, train_missing: bool, n: int | None, seed: int
     record = dcp.as_record(results, curves, seed)
     write_atomically(output / "dcp.json", json.dumps(record, indent=None).encode())
     if results:
-        parts["dcp-small"] = "\n\n".join(
-            dcp.small_table(results, data) for data in dcp.BEST if any(one.data == data for one in results)
-        )
+        parts["dcp-small"] = dcp.small_tables(results)
         dcp.small_figure(results, output / "dcp-small.png")
     if any(curves.values()):
         parts["dcp-large"] = dcp.large_tables(curves)
@@ -250,6 +249,7 @@ def _train_dcp(runs: Path, n: int | None, seed: int, data_root: Path | None) -> 
     """Train what is missing, on one thread: small sets first, then the curves in the order of `plans`."""
     import json
     from dataclasses import asdict
+    from itertools import product
 
     import torch
 
@@ -260,24 +260,24 @@ def _train_dcp(runs: Path, n: int | None, seed: int, data_root: Path | None) -> 
 
     torch.set_num_threads(1)
     runs.mkdir(parents=True, exist_ok=True)
-    for data in dcp.BEST:
-        images = torch.from_numpy(binarise(load(data, split="train", root=data_root).images))
-        for algorithm in dcp.ALGORITHMS:
-            path = runs / f"{data}-{algorithm.lower()}.json"
-            if not path.exists():
-                with progress(path.stem, dcp.SMALL_EPOCHS) as meter:
-                    found = dcp.small(
-                        data,
-                        algorithm,
-                        images,
-                        rates=dcp.SMALL_RATES,
-                        trials=dcp.TRIALS,
-                        epochs=dcp.SMALL_EPOCHS,
-                        every=dcp.SMALL_EVERY,
-                        seed=seed,
-                        meter=meter,
-                    )
-                write_atomically(path, json.dumps(asdict(found)).encode())
+    for data, (copies, trials), algorithm in product(dcp.BEST, dcp.TRIALS.items(), dcp.ALGORITHMS):
+        path = runs / f"{data}-x{copies}-{algorithm.lower()}.json"
+        if path.exists():
+            continue
+        with progress(path.stem, dcp.SMALL_EPOCHS) as meter:
+            found = dcp.small(
+                data,
+                algorithm,
+                torch.from_numpy(binarise(load(data, split="train", root=data_root).images)),
+                copies=copies,
+                rates=dcp.SMALL_RATES,
+                trials=trials,
+                epochs=dcp.SMALL_EPOCHS,
+                every=dcp.SMALL_EVERY,
+                seed=seed,
+                meter=meter,
+            )
+        write_atomically(path, json.dumps(asdict(found)).encode())
     known: dict[str, tuple[Tensor, Tensor]] = {}
     for plan in dict.fromkeys(plan for plans in dcp.plans().values() for plan in plans):
         if plan.data not in known:

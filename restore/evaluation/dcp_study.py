@@ -55,7 +55,11 @@ WEIGHT_SCALE = 0.01
 # many gradient steps share them.
 SMALL_HIDDEN, SMALL_SWEEPS, SMALL_INNER = 4, 12, 3
 SMALL_RATES = (0.3, 0.5)
-TRIALS, SMALL_EPOCHS, SMALL_EVERY = 25, 20_000, 200
+SMALL_EPOCHS, SMALL_EVERY = 20_000, 200
+
+# Trials by the number of copies of each pattern, of which the paper does not tell. Each copy starts a chain, so that
+# more of them make gradients less noisy.
+TRIALS = {1: 25, 10: 10}
 
 # Large sets, likewise.
 LARGE_HIDDEN, LARGE_SWEEPS, LARGE_INNER, LARGE_BATCH = 500, 24, 6, 200
@@ -95,6 +99,7 @@ class Small:
 
     Attributes:
         data, algorithm: of `BEST` and of `ALGORITHMS`.
+        copies: how often each image of the set was in the batch.
         rates: learning rates.
         epochs: at which the likelihood was summed.
         likelihood: exact mean log-likelihood per rate, trial and entry of `epochs`, in nats; NaN where one diverged.
@@ -102,6 +107,7 @@ class Small:
 
     data: str
     algorithm: str
+    copies: int
     rates: tuple[float, ...]
     epochs: tuple[int, ...]
     likelihood: list[list[list[float]]]
@@ -117,6 +123,7 @@ def small(
     algorithm: str,
     images: Tensor,
     *,
+    copies: int,
     rates: Sequence[float],
     trials: int,
     epochs: int,
@@ -124,16 +131,17 @@ def small(
     seed: int,
     meter: Meter = lambda done, note="": None,
 ) -> Small:
-    """Learn a small set from all its images (N, D) at once, by plain ascent, every trial at every rate.
+    """Learn a small set from so many copies of all its images (N, D) at once, by plain ascent; all trials at all rates.
 
     Trial t starts from the same weights for every rate and algorithm. The likelihood is summed every so many epochs.
     """
-    learner = learner_of(algorithm, SMALL_SWEEPS, SMALL_INNER, len(images))
+    batch = images.repeat(copies, 1)
+    learner = learner_of(algorithm, SMALL_SWEEPS, SMALL_INNER, len(batch))
     first = torch.Generator().manual_seed(seed)
-    machines = [initial_prior(images, SMALL_HIDDEN, WEIGHT_SCALE, first) for _ in range(trials)]
+    machines = [initial_prior(batch, SMALL_HIDDEN, WEIGHT_SCALE, first) for _ in range(trials)]
     kind, count = machines[0], len(rates) * trials
     generator = torch.Generator().manual_seed(seed + 1)
-    state = {name: value.expand(count, *value.shape) for name, value in learner.init(kind, images, generator).items()}
+    state = {name: value.expand(count, *value.shape) for name, value in learner.init(kind, batch, generator).items()}
     parameters = {
         name: torch.stack([machine.parameters[name] for machine in machines]).repeat(len(rates), *[1] * value.dim())
         for name, value in kind.parameters.items()
@@ -143,7 +151,7 @@ def small(
     def epoch(
         parameters: Mapping[str, Tensor], state: LearnerState, rate: Tensor
     ) -> tuple[Mapping[str, Tensor], LearnerState]:
-        step = learner.step(kind.with_parameters(parameters), images, state, generator, 0)
+        step = learner.step(kind.with_parameters(parameters), batch, state, generator, 0)
         parameters = {name: value + rate * step.gradient[name] for name, value in parameters.items()}
         while step.again is not None:
             step = step.again(kind.with_parameters(parameters))
@@ -159,7 +167,7 @@ def small(
             found.append(exact(parameters))
             meter(done, f"{algorithm} {float(found[-1].mean()):.3f}")
     likelihood = torch.stack(found, 1).view(len(rates), trials, len(found))
-    return Small(data, algorithm, tuple(rates), tuple(range(0, epochs + 1, every)), likelihood.tolist())
+    return Small(data, algorithm, copies, tuple(rates), tuple(range(0, epochs + 1, every)), likelihood.tolist())
 
 
 def learnt(found: Small) -> Tensor:
@@ -169,12 +177,22 @@ def learnt(found: Small) -> Tensor:
     return torch.where(near, epochs, torch.inf).amin(-1)
 
 
-def small_table(results: Sequence[Small], data: str) -> str:
-    """Markdown: mean likelihood at the end, and how many trials came near the best and when, per algorithm and rate."""
+def small_tables(results: Sequence[Small]) -> str:
+    """A table for every set and number of copies that there are trials of."""
+    keys = sorted({(list(BEST).index(found.data), found.copies) for found in results})
+    groups = [[found for found in results if found.data == list(BEST)[data] and found.copies == n] for data, n in keys]
+    return "\n\n".join(small_table(group) for group in groups)
+
+
+def small_table(results: Sequence[Small]) -> str:
+    """Markdown: mean likelihood at the end, and how many trials came near the best and when, per algorithm and rate.
+
+    Args:
+        results: of one set and number of copies.
+    """
     rows = []
+    data, copies = results[0].data, results[0].copies
     for found in results:
-        if found.data != data:
-            continue
         for index, rate in enumerate(found.rates):
             ends, first = found.values[index, :, -1], learnt(found)[index]
             near = torch.isfinite(first)
@@ -193,7 +211,7 @@ def small_table(results: Sequence[Small], data: str) -> str:
                 ]
             )
     rows.sort(key=lambda row: (float(row[1]), ALGORITHMS.index(row[0])))
-    title = f"{TITLES[data]}, best {BEST[data]:.3f}"
+    title = f"{TITLES[data]}, best {BEST[data]:.3f}, each pattern x {copies}"
     head = [title, "rate", "mean at the end", "worst", "best", f"came within {NEAR}", "end there", "median epoch"]
     return table(head, rows)
 
@@ -450,6 +468,7 @@ def as_record(results: Sequence[Small], found: Mapping[str, Sequence[Large]], se
         {
             "data": one.data,
             "algorithm": one.algorithm,
+            "copies": one.copies,
             "rate": rate,
             "epochs": one.epochs,
             "mean": _rounded(one.values[index].mean(0)),
@@ -468,23 +487,24 @@ def _rounded(values: Tensor) -> list[float]:
 
 
 def small_figure(results: Sequence[Small], path: Path) -> None:
-    """Figs. 1 and 2: mean exact likelihood over epochs, a panel per set and rate."""
+    """Figs. 1 and 2: mean exact likelihood over epochs, a row per set and number of copies, a column per rate."""
     from matplotlib.figure import Figure
 
-    sets = [name for name in BEST if any(found.data == name for found in results)]
+    rows = [(data, n) for data in BEST for n in TRIALS if any((one.data, one.copies) == (data, n) for one in results)]
     rates = sorted({rate for found in results for rate in found.rates})
-    figure = Figure(figsize=(5.5 * len(rates), 4 * len(sets)), layout="constrained")
-    for row, data in enumerate(sets):
+    figure = Figure(figsize=(5.5 * len(rates), 3.6 * len(rows)), layout="constrained")
+    for row, (data, copies) in enumerate(rows):
         for column, rate in enumerate(rates):
-            axes: Any = figure.add_subplot(len(sets), len(rates), row * len(rates) + column + 1)
+            axes: Any = figure.add_subplot(len(rows), len(rates), row * len(rates) + column + 1)
             for found in results:
-                if found.data == data and rate in found.rates:
+                if (found.data, found.copies) == (data, copies) and rate in found.rates:
                     mean = found.values[found.rates.index(rate)].mean(0)
                     colour = f"C{ALGORITHMS.index(found.algorithm)}"
                     axes.plot(found.epochs, mean, label=found.algorithm, linewidth=1.3, color=colour)
             axes.axhline(BEST[data], color="black", linestyle=":", linewidth=1)
-            axes.set(xlabel="epoch", ylabel="log-likelihood, nats", title=f"{TITLES[data]}, rate {rate:g}")
-            axes.set_ylim(BEST[data] - 2.5, BEST[data] + 0.1)
+            title = f"{TITLES[data]}, each pattern x {copies}, rate {rate:g}"
+            axes.set(xlabel="epoch", ylabel="log-likelihood, nats", title=title)
+            axes.set_ylim(BEST[data] - 1.6, BEST[data] + 0.1)
             axes.grid(alpha=0.3)
             axes.legend(fontsize=8, loc="lower right")
     figure.savefig(path, dpi=110)
