@@ -199,10 +199,13 @@ def small_table(results: Sequence[Small]) -> str:
             near = torch.isfinite(first)
             stays = ends >= BEST[data] - NEAR
             middle = f"{float(first.median()):,.0f}" if float(near.double().mean()) > 0.5 else "-"
+            high = found.values[index].mean(0) >= BEST[data] / ARRIVED
+            arrived = f"{found.epochs[int(high.int().argmax())]:,}" if bool(high.any()) else "-"
             rows.append(
                 [
                     found.algorithm,
                     f"{rate:g}",
+                    arrived,
                     f"{float(ends.mean()):.3f}",
                     f"{float(ends.min()):.3f}",
                     f"{float(ends.max()):.3f}",
@@ -213,7 +216,18 @@ def small_table(results: Sequence[Small]) -> str:
             )
     rows.sort(key=lambda row: (float(row[1]), ALGORITHMS.index(row[0])))
     title = f"{TITLES[data]}, best {BEST[data]:.3f}, each pattern x {copies}"
-    head = [title, "rate", "mean at the end", "worst", "best", f"came within {NEAR}", "end there", "median epoch"]
+    level = f"epochs of the mean to {BEST[data] / ARRIVED:.3f}"
+    head = [
+        title,
+        "rate",
+        level,
+        "mean at the end",
+        "worst",
+        "best",
+        f"came within {NEAR}",
+        "end there",
+        "median epoch",
+    ]
     return table(head, rows)
 
 
