@@ -8,7 +8,7 @@ import pytest
 import torch
 from priors import random_prior
 
-from restore.cli.study import section
+from restore.cli.study_report import section
 from restore.engine import Engine, starts
 from restore.errors import ModelError
 from restore.evaluation import denoising_study as denoising
