@@ -205,7 +205,7 @@ UNKNOWN = {
 
 WRONG = {
     "text-for-number": ("", 'seed = "0"', "seed must be a whole number, not '0'"),
-    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be one of rbm, crbm, not 3"),
+    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be one of rbm, crbm, fvbm, not 3"),
     "true-for-number": ("data", "threshold = true", "[data] threshold must be a whole number, not True"),
     "float-for-whole": ("training", "batch = 10.0", "[training] batch must be a whole number, not 10.0"),
     "number-for-flag": ("learner", "centring = 1", "[learner] centring must be true or false, not 1"),
