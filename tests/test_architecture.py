@@ -45,12 +45,12 @@ ROOMS: dict[str, str] = {
     "export": "errors description marginals fields solvers channels tasks zoo restoration engine",
     "app": "errors files marginals zoo data restoration export",
     "engines": "errors zoo restoration engine export",
-    "evaluation": "errors progress description marginals units priors channels solvers tasks learning engine",
+    "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
     "api": "errors devices marginals zoo learning images kinds data restoration engine engines",
     "__init__": "errors api",
     "cli": (
-        "errors files progress devices marginals tasks zoo learning images outputs data restoration engine export app "
-        "engines evaluation"
+        "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "
+        "export app engines evaluation"
     ),
 }
 

@@ -10,12 +10,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import bad_images
 import numpy as np
 import pytest
 from PIL import Image
 from priors import saved_prior
+
+from restore import zoo
 
 Run = Callable[..., int]
 
@@ -200,7 +203,8 @@ def test_train_from_a_recipe(
         'name = "mine"\n[data]\nsource = "data.npy"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
         "[training]\nepochs = 2\nbatch = 10\n[inference]\nmodes = 4\nstarts = 3\n"
     )
-    assert run("train", "mine.toml") == 0
+    assert run("train", "mine.toml", "--every", 2) == 0
+    assert zoo.describe(Path("runs/mine/epochs/0002")).name == "mine-epoch-2"
     assert "mine" in capsys.readouterr().err
     assert run("train", "mine.toml") == 5
     assert "--overwrite" in fault(capsys)
@@ -211,6 +215,32 @@ def test_train_from_a_recipe(
     assert "hidden = 3" in card and "restore train" in card
     Image.fromarray(np.zeros((4, 5), np.uint8)).save("small.png")
     assert run("denoise", "small.png", "--model", "mine", "--p", 0.2) == 0
+
+
+@pytest.mark.parametrize("binarisation", ["threshold", "sampled"])
+def test_training_images_are_made_binary_as_the_recipe_says(
+    binarisation: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from restore.data import binarise, sample_binary
+    from restore.errors import TrainingError
+
+    monkeypatch.chdir(tmp_path)
+    grey = np.random.default_rng(0).integers(0, 256, (30, 4, 5), dtype=np.uint8)
+    np.save("data.npy", grey)
+    Path("mine.toml").write_text(
+        f'name = "mine"\nseed = 3\n[data]\nsource = "data.npy"\nthreshold = 90\nbinarisation = "{binarisation}"\n'
+        '[prior]\nhidden = 3\n[learner]\nmethod = "contrastive"\n[training]\nepochs = 1\n'
+    )
+    seen = []
+
+    def stand_in(recipe: object, images: Any, *arguments: object, **options: object) -> None:
+        seen.append(images.numpy())
+        raise TrainingError("seen enough")
+
+    monkeypatch.setattr("restore.learning.pipeline.train", stand_in)
+    assert run("train", "mine.toml", "-o", "out") == 7
+    wanted = binarise(grey, 90) if binarisation == "threshold" else sample_binary(grey, 3)
+    np.testing.assert_array_equal(seen[0], wanted)
 
 
 # ------------------------------------------------------------------------------------------------------- bad input

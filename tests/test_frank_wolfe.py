@@ -374,13 +374,15 @@ def test_an_away_step_that_would_not_pay_is_refused() -> None:
 # --- when to stop ---
 
 
-def test_growth_stops_once_only_the_training_images_gain() -> None:
+def test_growth_stops_once_validation_images_gain_too_little() -> None:
     gaps, gains = torch.arange(30).double() * 0.1, torch.full((30,), 0.2).double()
-    assert stopping_verdict(gaps, gains, 10) == ""
+    # Of 6.0 - 2.9 nats on the whole the last ten units brought 2.0 - 1.0.
+    assert stopping_verdict(gaps, gains, 10, 0.3) == ""
+    assert "by 1.00 nats, all units by 3.1" in stopping_verdict(gaps, gains, 10, 0.33)
     gains[-10:] = 0.05
-    assert "gap to validation images by 1.00" in stopping_verdict(gaps, gains, 10)
-    assert stopping_verdict(gaps[:10], gains[:10], 10) == ""
-    assert stopping_verdict(gaps * math.nan, gains, 10) == ""
+    assert "by -0.50 nats" in stopping_verdict(gaps, gains, 10, 0.0)
+    assert stopping_verdict(gaps[:10], gains[:10], 10, 0.9) == ""
+    assert stopping_verdict(gaps * math.nan, gains, 10, 0.9) == ""
 
 
 def test_overfitting_stops_growth() -> None:
@@ -393,7 +395,7 @@ def test_overfitting_stops_growth() -> None:
         outcome = growth.advance(noise[:6], state, draw)
         state, verdict, rounds = outcome.state, outcome.verdict, rounds + 1
     assert rounds < 20
-    assert "gap to validation images" in verdict
+    assert "of validation images by" in verdict
 
 
 # --- recipes and runs ---
@@ -483,7 +485,7 @@ def test_a_recipe_reads() -> None:
         ({"learner": {"method": "frank_wolfe", "samples": 0}}, "samples must be at least 1"),
         ({"learner": {"method": "frank_wolfe", "penalty": 0.0}}, "penalty must be positive"),
         ({"learner": {"method": "frank_wolfe", "power_rate": 1.0}}, "power_rate"),
-        ({"prior": {"hidden": 3}}, "[data] validation belongs to"),
+        ({"learner": {"method": "tap"}, "training": {"epochs": 3, "patience": 1}}, "[training] patience needs"),
     ],
 )
 def test_recipes_that_make_no_sense_are_refused(changed: dict, says: str) -> None:

@@ -15,8 +15,10 @@ from restore.errors import UsageError
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.max_margin import MarginalMaxMargin
-from restore.learning.recipe import LEARNERS, Optimizer, _departures, parse, read_recipe
+from restore.learning.recipe import LEARNERS, Data, Optimizer, _departures, parse, read_recipe
 from restore.learning.tap_likelihood import TAPLikelihood
+
+RBM_METHODS = "tap, contrastive, spectral, frank_wolfe"
 
 TRAINING = sorted((Path(__file__).parents[1] / "training").rglob("*.toml"))
 
@@ -86,7 +88,7 @@ def test_a_recipe_says_everything(tmp_path: Path) -> None:
             name = "my.digits-2"
             seed = 7
             storage = "float32"
-            data = { source = "some/folder", threshold = 100 }
+            data = { source = "some/folder", threshold = 100, binarisation = "sampled" }
             prior = { family = "rbm", hidden = 12, weight_scale = 1 }
             [learner]
             method = "contrastive"
@@ -94,6 +96,7 @@ def test_a_recipe_says_everything(tmp_path: Path) -> None:
             chains = 20
             steps = 3
             centring = false
+            inner_steps = 2
             [optimizer]
             name = "adam"
             rate = 1e-3
@@ -115,11 +118,11 @@ def test_a_recipe_says_everything(tmp_path: Path) -> None:
         )
     )
     assert (recipe.name, recipe.seed, recipe.storage, recipe.method) == ("my.digits-2", 7, "float32", "contrastive")
-    assert (recipe.data.source, recipe.data.threshold) == ("some/folder", 100)
+    assert recipe.data == Data("some/folder", 100, binarisation="sampled")
     # Whole numbers are numbers.
     assert (recipe.prior.hidden, recipe.prior.weight_scale) == (12, 1.0)
     assert isinstance(recipe.prior.weight_scale, float)
-    assert recipe.learner == ContrastiveDivergence("persistent", 20, 3, False)
+    assert recipe.learner == ContrastiveDivergence("persistent", 20, 3, False, 2)
     assert (recipe.optimizer.name, recipe.optimizer.rate, recipe.optimizer.schedule) == ("adam", 1e-3, "constant")
     assert (recipe.training.epochs, recipe.training.batch, recipe.training.checkpoint_every) == (3, 50, 2)
     assert (recipe.inference.solver, recipe.inference.max_iter, recipe.inference.starts) == ("mean_field", 10, 1)
@@ -235,10 +238,10 @@ RANGE = {
     "patience": ("training", "patience = -1", "[training] patience must not be negative, not -1"),
     "patience-alone": ("training", "patience = 3", "[training] patience needs [data] validation"),
     "task": ("data", 'task = "flip:0.1"', '[data] task belongs to [prior] family = "crbm"; leave it away'),
-    "validation": (
+    "binarisation": (
         "data",
-        "validation = 5",
-        '[data] validation belongs to [prior] family = "crbm" or hidden = "auto"; leave it away',
+        'binarisation = "grey"',
+        "[data] binarisation must be one of threshold, sampled, not 'grey'",
     ),
     "batch": ("training", "batch = 0", "[training] batch must be at least 1, not 0"),
     "checkpoint": ("training", "checkpoint_every = -5", "[training] checkpoint_every must be at least 1, not -5"),
@@ -336,7 +339,10 @@ def test_a_conditional_learner_for_an_rbm_says_where_it_belongs(tmp_path: Path) 
         ('source = "mnist"', "[data] source is missing; add it"),
         ("hidden = 5", "[prior] hidden is missing; add it"),
         ('[learner]\nmethod = "tap"', "[learner] is missing; add it"),
-        ('method = "tap"', "[learner] method for family rbm must be one of tap, contrastive, frank_wolfe, not None"),
+        (
+            'method = "tap"',
+            f"[learner] method for family rbm must be one of {RBM_METHODS}, not None",
+        ),
         ("epochs = 2", "[training] epochs is missing; add it"),
     ],
 )
@@ -349,7 +355,8 @@ def test_missing_entries(gone: str, says: str, tmp_path: Path) -> None:
 def test_unknown_methods(method: str, tmp_path: Path) -> None:
     text = GOOD.replace('method = "tap"', f"method = {method}")
     assert_refused(
-        write(tmp_path, text), "[learner] method for family rbm must be one of tap, contrastive, frank_wolfe, not "
+        write(tmp_path, text),
+        "[learner] method for family rbm must be one of tap, contrastive, spectral, frank_wolfe, not ",
     )
 
 

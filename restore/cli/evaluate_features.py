@@ -25,8 +25,8 @@ def evaluate_features(model: str, source: Source, seed: int, device: str) -> Cla
 
     engine = Engine.load(model, device)
     engine.machine("features")
-    labels = [load_labels(source.data, split=split, root=source.root) for split in ("train", "test")]
     known, unknown = source.load("train"), source.load("test")
+    labels = [load_labels(source.data, split=split, root=source.root) for split in ("train", "test")]
     shared = overlap(known, unknown)
     if shared:
         source.note(f"{shared} of the images it is tested on are also trained on")

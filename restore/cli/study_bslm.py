@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from restore.cli.study_report import report
+
 
 def study_bslm(output: Path, seed: int) -> None:
     """Measure, and write bslm.json, bslm.png and two tables of README.md."""
     import json
 
-    from restore.cli.study import section
     from restore.evaluation import bslm_study as study
     from restore.files import write_atomically
 
@@ -18,10 +19,4 @@ def study_bslm(output: Path, seed: int) -> None:
     parts = {"bslm-sequences": study.sequence_table(runs), "bslm-errors": study.errors_table(found)}
     write_atomically(output / "bslm.json", json.dumps(study.as_record(runs, found, seed), indent=1).encode())
     study.as_figure(runs, output / "bslm.png")
-    readme = output / "README.md"
-    if readme.exists():
-        text = readme.read_text()
-        for mark, part in parts.items():
-            text = section(text, mark, part)
-        write_atomically(readme, text.encode())
-    print("\n\n".join(parts.values()))
+    report(output, parts)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from restore.cli.study_report import report, train_run
+
 # The run that is measured, a recipe below the output folder, and at how many of its epochs.
 RECIPE = Path("likelihoods/tap-mnist-500-along.toml")
 EPOCHS = 10
@@ -25,7 +27,6 @@ def study_likelihoods(
 
     import torch
 
-    from restore.cli.study import section, train_run
     from restore.data import binarise, load
     from restore.engine import Engine
     from restore.errors import InputError
@@ -64,10 +65,4 @@ def study_likelihoods(
     record = study.as_record(found, priors, len(images), seed)
     write_atomically(output / "likelihoods.json", json.dumps(record, indent=1).encode())
     study.as_figure(found, output / "likelihoods.png")
-    readme = output / "README.md"
-    if readme.exists():
-        text = readme.read_text()
-        for mark, part in parts.items():
-            text = section(text, mark, part)
-        write_atomically(readme, text.encode())
-    print("\n\n".join(parts.values()))
+    report(output, parts)

@@ -61,7 +61,7 @@ def train(
 
     import torch
 
-    from restore.data import binarise, load
+    from restore.data import binarise, load, sample_binary
     from restore.data.named import folders
     from restore.devices import pick_device
     from restore.learning.card import write_card
@@ -78,7 +78,11 @@ def train(
     dataset = load(source, split="train", root=root, max_bad=max_bad)
     for note in dataset.notes:
         print(f"{source}: {note}", file=sys.stderr)
-    images = torch.from_numpy(binarise(dataset.images, settings.data.threshold)).to(where)
+    sampled = settings.data.binarisation == "sampled"
+    binary = (
+        sample_binary(dataset.images, settings.seed) if sampled else binarise(dataset.images, settings.data.threshold)
+    )
+    images = torch.from_numpy(binary).to(where)
     folder = run or Path("runs") / settings.name
     height, width = dataset.images.shape[1:]
     with progress(settings.name, settings.limit, quiet=quiet) as meter:

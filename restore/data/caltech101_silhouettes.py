@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.data.dataset import Images, Split
+from restore.data.dataset import Images, Split, fixed_order
 from restore.data.download import RemoteFile, read_intact
 from restore.data.named import Labels, LabelSource, NamedSet
 
@@ -32,13 +32,8 @@ _SEED = 0
 
 
 def rows_of(split: Split) -> NDArray[np.intp]:
-    """Which rows of the file make up a split, in the order of the split; each row is in exactly one.
-
-    Numpy promises the raw bits of PCG64 for all its versions, but not what `Generator.permutation` makes of them; hence
-    the order is that of raw draws, one per row.
-    """
-    draws = np.random.PCG64(_SEED).random_raw(sum(_SIZES.values()))
-    order = np.argsort(draws, kind="stable")
+    """Which rows of the file make up a split, in the order of the split; each row is in exactly one."""
+    order = fixed_order(sum(_SIZES.values()), _SEED)
     return order[: _SIZES["train"]] if split == "train" else order[_SIZES["train"] :]
 
 

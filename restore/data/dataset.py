@@ -16,6 +16,9 @@ from restore.images import check_unit_range
 Split: TypeAlias = Literal["train", "test"]
 Images: TypeAlias = NDArray[np.uint8]
 
+# Images whose random numbers are drawn together: it bounds the memory and changes nothing else.
+_DRAWN_AT_ONCE = 1000
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -82,6 +85,38 @@ def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
     if not 0 <= threshold <= 254:
         raise UsageError(f"the threshold must lie in 0..254, not {threshold}")
     return (_flat(images) > threshold).astype(np.float32)
+
+
+def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
+    """Statistically binarised images: each pixel is 1 with probability grey level / 255, all of them independent.
+
+    Salakhutdinov & Murray, ICML 2008. Numpy promises the raw bits drawn here for all its versions.
+
+    Args:
+        images: shape (N, H, W), uint8.
+        seed: of the draw; the same images and seed give the same bits, and the first images of a set the bits that
+            they have in the whole set.
+
+    Returns:
+        Shape (N, H·W), float32, rows in reading order.
+    """
+    flat, bits = _flat(images), np.random.PCG64(seed)
+    binary = np.empty(flat.shape, dtype=np.float32)
+    for first in range(0, len(flat), _DRAWN_AT_ONCE):
+        part = flat[first : first + _DRAWN_AT_ONCE]
+        # Whole numbers below 2^53, of which a share of grey / 255 lies below grey / 255 · 2^53.
+        draws = (bits.random_raw(part.size) >> np.uint64(11)).reshape(part.shape)
+        binary[first : first + _DRAWN_AT_ONCE] = draws < part / 255 * 2.0**53
+    return binary
+
+
+def fixed_order(count: int, seed: int) -> NDArray[np.intp]:
+    """A permutation of 0 ... count - 1 that stays the same for all versions of numpy.
+
+    Numpy promises the raw bits of PCG64, but not what `Generator.permutation` makes of them; hence the order is that of
+    raw draws, one per entry.
+    """
+    return np.argsort(np.random.PCG64(seed).random_raw(count), kind="stable")
 
 
 def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:

@@ -14,10 +14,14 @@ from restore.data.dataset import Dataset, Images, Split, as_grey, checked
 from restore.data.idx import GZIP, UINT8, read_idx
 from restore.data.mnist import MNIST
 from restore.data.named import NamedSet, read_named
+from restore.data.omniglot import OMNIGLOT
+from restore.data.patterns import BARS_AND_STRIPES, SHIFTING_BAR
 from restore.errors import InputError, RestoreError, TrainingError, UsageError, shown
 
 # A new data set is one file like mnist.py and one entry here.
-NAMED: dict[str, NamedSet] = {known.name: known for known in (MNIST, CALTECH101_SILHOUETTES)}
+NAMED: dict[str, NamedSet] = {
+    known.name: known for known in (MNIST, CALTECH101_SILHOUETTES, OMNIGLOT, BARS_AND_STRIPES, SHIFTING_BAR)
+}
 
 _NPY = b"\x93NUMPY"
 _NAMES_SHOWN = 5

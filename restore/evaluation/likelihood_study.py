@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -93,13 +94,18 @@ def along(
 
 
 def rank_correlations(found: Mapping[int, Measured]) -> dict[tuple[str, str], float]:
-    """Spearman's correlation between every two kinds over the epochs: 1 where both order them alike."""
+    """Spearman's correlation between every two kinds over the epochs: 1 for the same order, NaN where there is none."""
     from scipy.stats import spearmanr
 
     means = {
         kind: [measured.likelihoods[kind].mean for measured in found.values()] for kind in ("ais", "tap", "pseudo")
     }
-    return {(one, other): float(spearmanr(means[one], means[other])[0]) for one, other in combinations(means, 2)}
+    return {
+        (one, other): float(spearmanr(means[one], means[other])[0])
+        if min(len(set(means[one])), len(set(means[other]))) > 1
+        else math.nan
+        for one, other in combinations(means, 2)
+    }
 
 
 def along_table(found: Mapping[int, Measured]) -> str:
@@ -163,9 +169,9 @@ def as_record(found: Mapping[int, Measured], priors: Sequence[Measured], n: int,
         "seed": seed,
         "along": {str(epoch): _plain(measured) for epoch, measured in found.items()},
         "priors": [_plain(measured) for measured in priors],
-        "rank_correlations": {" ".join(pair): value for pair, value in rank_correlations(found).items()}
-        if found
-        else {},
+        "rank_correlations": {
+            " ".join(pair): value if math.isfinite(value) else None for pair, value in rank_correlations(found).items()
+        },
     }
 
 

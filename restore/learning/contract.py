@@ -6,9 +6,9 @@ data, checkpoints and logs belong to `restore.learning.fit`; every random number
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -29,17 +29,21 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """What one mini-batch gave.
+    """What one mini-batch gave, or the first part of it.
 
     Attributes:
         gradient: direction of *ascent* per parameter, named and shaped as `prior.parameters`.
         state: the learner's state after the step; tensors only, so that a checkpoint can hold it.
         monitors: numbers worth logging; zero-dimensional tensors, so that no step waits for the device.
+        again: for learners that take several steps on a mini-batch: the next of them, given the prior as it is after
+            this one. Only what the last step of a mini-batch says of state and monitors counts, so that nothing
+            between them needs to be in a checkpoint.
     """
 
     gradient: Gradient
     state: LearnerState
     monitors: Mapping[str, Tensor]
+    again: Callable[[Any], Step] | None = None
 
 
 PriorT = TypeVar("PriorT", RBM, ConditionalRBM, contravariant=True)

@@ -1,4 +1,11 @@
-"""Contrastive divergence: the model's statistics from a few Gibbs steps (Hinton 2002; persistent: Tieleman 2008)."""
+"""Contrastive divergence, and the programming of differences of convex functions that it is a case of.
+
+The mean log-likelihood is g(θ) - f(θ) with f = log Z and g the mean of log Σ_h exp(-E(v, h)), both convex. Contrastive
+divergence (Hinton 2002; persistent: Tieleman 2008) climbs it along ∇g - ∇f̂, with ∇f̂ from a few Gibbs sweeps. S-DCP
+(Upadhya & Sastry, ACML 2017, Alg. 3) holds ∇g of a mini-batch fixed for several steps: they descend on the *convex*
+function f(θ') - θ'ᵀ∇g(θ), which lies above -log-likelihood up to a constant and touches it at θ. Its samples come from
+one chain that starts at the data and goes on through these steps. One step per mini-batch is contrastive divergence.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +17,7 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.learning.centring import centred, follow
-from restore.learning.contract import LearnerState, Step
+from restore.learning.contract import Gradient, LearnerState, Step
 from restore.learning.statistics import clamped, difference
 from restore.priors import RBM
 from restore.solvers.gibbs import gibbs_steps
@@ -18,24 +25,45 @@ from restore.solvers.gibbs import gibbs_steps
 
 @dataclass(frozen=True)
 class ContrastiveDivergence:
-    """CD-k and PCD-k.
+    """CD-k, PCD-k, the centred gradient (CG), S-DCP and CS-DCP.
+
+    | | starts | centring | inner_steps |
+    | --- | --- | --- | --- |
+    | CD | data | false | 1 |
+    | PCD | persistent | false | 1 |
+    | CG | data | true | 1 |
+    | S-DCP | data | false | d |
+    | CS-DCP | data | true | d |
 
     Attributes:
-        starts: "data" restarts the chains from the mini-batch at every step (CD); "persistent" goes on from where the
-            chains of the step before ended (PCD).
+        starts: "data" restarts the chains from every mini-batch (CD); "persistent" goes on from where the chains of
+            the one before ended (PCD).
         chains: how many persistent chains are kept.
-        steps: Gibbs sweeps per mini-batch (k).
+        steps: Gibbs sweeps per gradient (k, or K').
         centring: take the gradient in the centred gauge.
+        inner_steps: gradient steps per mini-batch (d), for all of which the data's statistics are those before the
+            first, and the chains go on. Offsets of the centred gauge move once per mini-batch.
     """
 
     starts: Literal["data", "persistent"] = "data"
     chains: int = 100
     steps: int = 1
     centring: bool = True
+    inner_steps: int = 1
 
     def __post_init__(self) -> None:
         if self.chains < 1 or self.steps < 1:
             raise UsageError(f"chains and steps must be at least 1, not {self.chains} and {self.steps}")
+        if self.inner_steps < 1:
+            raise UsageError(f"inner_steps must be at least 1, not {self.inner_steps}")
+
+    @property
+    def sweeps(self) -> int:
+        """Gibbs sweeps per mini-batch, d K': what learners are compared at equal values of (sec. 3.1 of the paper).
+
+        It leaves out the statistics, whose time is that of about one sweep for each of the d + 1 times.
+        """
+        return self.inner_steps * self.steps
 
     def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
         state = {"visible_offset": images.mean(0), "hidden_offset": torch.full_like(prior.weights[0], 0.5)}
@@ -45,18 +73,35 @@ class ContrastiveDivergence:
         return state
 
     def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
-        batch_fields = prior.hidden_fields(batch)
+        fields = prior.hidden_fields(batch)
         # Chains rest in their hidden states, so that a sweep ends with the fields its statistics need.
-        hidden = state["chains"] if "chains" in state else prior.hidden.sample(batch_fields, generator)
+        hidden = state["chains"] if "chains" in state else prior.hidden.sample(fields, generator)
+        data = clamped(prior, batch, fields)
+        moved = state | {"hidden_offset": follow(state["hidden_offset"], data["units.1.bias"])}
+        return self._inner_step(prior, data, hidden, moved, generator, self.inner_steps)
+
+    def _inner_step(
+        self,
+        prior: RBM,
+        data: Gradient,
+        hidden: Tensor,
+        state: LearnerState,
+        generator: torch.Generator,
+        remaining: int,
+    ) -> Step:
         visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)
         fields = prior.hidden_fields(visible)
-        data = clamped(prior, batch, batch_fields)
         gradient = difference(data, clamped(prior, visible, fields))
         gap = gradient["units.0.bias"].square().mean().sqrt()
-        hidden_offset = follow(state["hidden_offset"], data["units.1.bias"])
         if self.centring:
-            gradient = centred(gradient, state["visible_offset"], hidden_offset)
-        after = state | {"hidden_offset": hidden_offset}
-        if self.starts == "persistent":
-            after["chains"] = prior.hidden.sample(fields, generator)
-        return Step(gradient, after, {"pixel_mean_gap": gap})
+            gradient = centred(gradient, state["visible_offset"], state["hidden_offset"])
+        monitors = {"pixel_mean_gap": gap, "sweeps": torch.full_like(gap, self.sweeps)}
+        if remaining > 1:
+
+            def again(moved: RBM) -> Step:
+                onwards = moved.sample_hidden(visible, generator)
+                return self._inner_step(moved, data, onwards, state, generator, remaining - 1)
+
+            return Step(gradient, state, monitors, again)
+        after = state | {"chains": prior.hidden.sample(fields, generator)} if self.starts == "persistent" else state
+        return Step(gradient, after, monitors)

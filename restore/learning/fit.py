@@ -20,7 +20,7 @@ from torch import Tensor
 from restore.errors import TrainingError, shown
 from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
-from restore.learning.contract import LearnerState
+from restore.learning.contract import LearnerState, Step
 from restore.learning.course import Course, PriorT
 from restore.learning.matched import CONVERGED
 from restore.learning.optimizers import optimizer_of
@@ -209,22 +209,22 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
 
 
 def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int, folder: Path) -> None:
-    """One step: the optimizer changes the prior's tensors in place."""
-    # A prior of its own for each step, so that nothing derived from the weights outlives them.
-    prior = run.prior.with_parameters(run.prior.parameters)
+    """One mini-batch: the optimizer changes the prior's tensors in place, once per step the learner takes on it."""
+    for group in run.optimizer.param_groups:
+        group["lr"] = rate
     try:
-        step = recipe.learner.step(prior, batch, run.learner_state, run.generator, epoch)
+        # A prior of its own for each step, so that nothing derived from the weights outlives them.
+        step = recipe.learner.step(_renewed(run.prior), batch, run.learner_state, run.generator, epoch)
+        _climb(run, step)
+        while step.again is not None:
+            step = step.again(_renewed(run.prior))
+            _climb(run, step)
     except RuntimeError as fault:
         # Sampling refuses probabilities that are NaN, so that is where weights without bounds may show first. As long
         # as the magnitudes of all parameters have a finite sum, no field is NaN.
-        if math.isfinite(sum(value.abs().sum() for value in prior.parameters.values())):
+        if math.isfinite(sum(value.abs().sum() for value in run.prior.parameters.values())):
             raise
         raise _diverged(run, folder, "a field") from fault
-    for name, parameter in prior.parameters.items():
-        parameter.grad = -step.gradient[name]
-    for group in run.optimizer.param_groups:
-        group["lr"] = rate
-    run.optimizer.step()
     run.learner_state = dict(step.state)
     for name, value in step.monitors.items():
         run.sums[name] = run.sums.get(name, 0.0) + value.double()
@@ -233,6 +233,16 @@ def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int,
     keep = min(recipe.optimizer.average, run.step / (run.step + WARM_UP))
     for name, value in run.average.items():
         value.lerp_(run.prior.parameters[name], 1 - keep)
+
+
+def _renewed(prior: PriorT) -> PriorT:
+    return prior.with_parameters(prior.parameters)
+
+
+def _climb(run: Run[Any], step: Step) -> None:
+    for name, parameter in run.prior.parameters.items():
+        parameter.grad = -step.gradient[name]
+    run.optimizer.step()
 
 
 def _numbers(sums: Mapping[str, Tensor | float]) -> dict[str, float]:

@@ -44,17 +44,19 @@ class FrankWolfe:
         bias_rate: η of these steps.
         overlap: least effective share of samples that a new unit leaves typical (`hidden_unit.Change`), in (0, 1).
         window: rounds over which the stopping rule looks back.
+        least: share of what all units gained the validation images that a window must bring, in [0, 1).
         away_every: rounds between two away steps, which try to remove the worst unit; 0 for none.
         power_rate: step along the gradient in α, per unit; 0 keeps α = t, which makes the outcome an RBM.
     """
 
     units: int = 700
-    penalty: float = 0.03
+    penalty: float = 0.01
     samples: int = 3000
     bias_steps: int = 10
     bias_rate: float = 0.1
     overlap: float = 0.3
     window: int = 20
+    least: float = 0.01
     away_every: int = 20
     power_rate: float = 0.0
 
@@ -64,6 +66,8 @@ class FrankWolfe:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
         if not 0 < self.overlap < 1:
             raise UsageError(f"overlap must lie in (0, 1), not {self.overlap}")
+        if not 0 <= self.least < 1:
+            raise UsageError(f"least must lie in [0, 1), not {self.least}")
         for name in ("penalty", "bias_rate"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
@@ -80,7 +84,7 @@ class Growth:
 
     Attributes:
         settings: how.
-        validation: images (M, D) for the stopping rule; M = 0 grows to the limit of units.
+        validation: images (M, D) for the stopping rule; without any, growth goes on to the limit of units.
         start: the machine to grow from; None for one without hidden units.
     """
 
@@ -154,31 +158,33 @@ class Growth:
             "gap": float(gap),
             "power": float(state["power"]),
         }
-        return Round(
-            state | {"gaps": gaps, "gains": gains}, monitors, stopping_verdict(gaps, gains, self.settings.window)
-        )
+        verdict = stopping_verdict(gaps, gains, self.settings.window, self.settings.least)
+        return Round(state | {"gaps": gaps, "gains": gains}, monitors, verdict)
 
 
-def stopping_verdict(gaps: Tensor, gains: Tensor, window: int) -> str:
+def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> str:
     """Why growth should stop, or nothing.
 
     The gap between the mean log-probabilities of training and validation images needs no log Z. Validation images gain
-    what training images gain less what the gap grows; once that is nothing over a window of rounds, what is learnt is
-    the training images only. (The paper stops when the gap "largely increases".)
+    what training images gain less what the gap grows. Growth ends where they gain too little, or nothing any more. (The
+    paper stops when the gap "largely increases", which it never does where there are many images.)
 
     Args:
         gaps: gap after each round, in nats; NaN where there are no validation images.
         gains: estimated gain of the training images in each round.
         window: rounds to look back.
+        least: share of the whole gain that a window must bring.
     """
     if len(gaps) <= window:
         return ""
-    growth, gained = float(gaps[-1] - gaps[-1 - window]), float(gains[-window:].sum())
-    if not growth >= gained:
+    last = float(gains[-window:].sum() - (gaps[-1] - gaps[-1 - window]))
+    whole = float(gains.sum() - (gaps[-1] - gaps[0]))
+    # Written so that nothing follows from NaN.
+    if not last <= least * whole:
         return ""
     return (
-        f"the last {window} units raised the mean log-likelihood of training images by {gained:.2f} nats, "
-        f"and the gap to validation images by {growth:.2f}"
+        f"the last {window} units raised the mean log-likelihood of validation images by {last:.2f} nats, "
+        f"all units by {whole:.1f}"
     )
 
 

@@ -160,9 +160,9 @@ def grow(
         The machine, the number of rounds, and why there were no more, in words.
     """
     settings: FrankWolfe = recipe.learner if recipe.in_rounds else recipe.growth
-    if recipe.prior.hidden != "auto":
-        settings = replace(settings, units=recipe.prior.hidden)
     training, validation = split(recipe, images)
+    if recipe.prior.hidden != "auto":
+        settings, validation = replace(settings, units=recipe.prior.hidden), validation[:0]
     outcome = run_rounds(
         Growth(settings, validation),
         training,

@@ -31,12 +31,18 @@ from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.optimizers import optimizer_of
 from restore.learning.perceptron import PerceptronLoss
+from restore.learning.spectral import SpectralDescent
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.tasks import parse_task
 
 # By the kind of prior they train.
 LEARNERS: dict[str, dict[str, type]] = {
-    "rbm": {"tap": TAPLikelihood, "contrastive": ContrastiveDivergence, "frank_wolfe": FrankWolfe},
+    "rbm": {
+        "tap": TAPLikelihood,
+        "contrastive": ContrastiveDivergence,
+        "spectral": SpectralDescent,
+        "frank_wolfe": FrankWolfe,
+    },
     "crbm": {
         "belief_propagation": BeliefPropagationLikelihood,
         "mean_field": MeanFieldLikelihood,
@@ -65,15 +71,19 @@ def _require(condition: bool, message: str) -> None:
 class Data:
     """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold.
 
+    With `binarisation = "sampled"` training images are drawn once, by the seed: each pixel is 1 with probability grey
+    level / 255. Images to be restored are cut at the threshold all the same.
+
     For conditional priors `task` is the damage they learn to undo, such as "flip:0.1". `validation` images, drawn by
     the seed, are held out of the training images: the conditional prior that restores them best is kept, and hidden
-    units are added as long as these images gain too.
+    units are added as long as these images gain too. Other priors are trained without them.
     """
 
     source: str
     threshold: int = 127
     task: str = ""
     validation: int = 0
+    binarisation: Literal["threshold", "sampled"] = "threshold"
 
     def __post_init__(self) -> None:
         _require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
@@ -190,10 +200,6 @@ class Recipe:
             _require(bool(self.data.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
         else:
             _require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
-            _require(
-                self.auto or not self.data.validation,
-                '[data] validation belongs to [prior] family = "crbm" or hidden = "auto"; leave it away',
-            )
         if self.auto:
             _require(self.data.validation > 0, '[data] validation is missing; hidden = "auto" needs images held out')
         if self.prior.family == "fvbm":
@@ -206,7 +212,10 @@ class Recipe:
             _require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
         else:
             _require(self.training.epochs > 0, "[training] epochs is missing; add it")
-        _require(self.data.validation > 0 or not self.training.patience, "[training] patience needs [data] validation")
+        _require(
+            (self.conditional and self.data.validation > 0) or not self.training.patience,
+            '[training] patience needs [data] validation, and [prior] family = "crbm", which has an error to watch',
+        )
 
     @property
     def auto(self) -> bool:

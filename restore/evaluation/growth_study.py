@@ -1,0 +1,162 @@
+"""Growth against random starts: likelihood and features over the number of hidden units (FW, sec. 4, Figs. 1-2)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from restore.engine import Engine
+from restore.errors import InputError, shown
+from restore.evaluation.likelihoods.ais import ais_likelihood
+from restore.evaluation.markdown import table
+
+# As in the paper, with a fifth of its runs.
+SCHEDULE, RUNS = "frank-wolfe", 100
+
+# Sizes at which the growing machine is measured, beside those of the other priors.
+SIZES = (20, 60, 100, 200, 300, 400, 500, 600, 700)
+
+GROWN, TUNED, RANDOM = "FW", "CD-10 from FW", "CD-10 from random weights"
+METHODS = (GROWN, TUNED, RANDOM)
+
+# Data sets by the word that names of recipes have for them.
+DATA = {"mnist": "MNIST", "caltech": "Caltech-101 Silhouettes"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One prior.
+
+    Attributes:
+        name: of its recipe.
+        data: a key of `DATA`.
+        method: one of `METHODS`.
+        hidden: number of hidden units.
+        minutes: how long its training took, growth included.
+        likelihood: mean log-likelihood of the test images, in nats, by AIS.
+        interval: for it, from that of log Z.
+        effective: effective number of AIS runs.
+        error: share of test images that a classifier on its hidden units gets wrong; None where not measured.
+        weights: SHA-256 of its weights file.
+    """
+
+    name: str
+    data: str
+    method: str
+    hidden: int
+    minutes: float
+    likelihood: float
+    interval: tuple[float, float]
+    effective: float
+    error: float | None
+    weights: str
+
+
+def kind_of(name: str) -> tuple[str, str] | None:
+    """The method and the data of a recipe of this study by its name; None for others."""
+    found = re.fullmatch(r"(cd-fw|cd|fw)-(mnist|caltech)((-\d+){0,2})", name)
+    if not found or (found[1] == "cd" and not found[3]):
+        return None
+    return {"fw": GROWN, "cd-fw": TUNED, "cd": RANDOM}[found[1]], found[2]
+
+
+def likelihood_of(engine: Engine, images: Tensor, seed: int) -> tuple[float, tuple[float, float], float]:
+    """Mean log-likelihood of binary images (N, D) by AIS, its interval, and the effective number of runs."""
+    machine = engine.machine("likelihood")
+    generator = torch.Generator(engine.device).manual_seed(seed)
+    base = torch.logit(engine.trained.pixel_means)
+    found = ais_likelihood(machine, images.to(engine.device), SCHEDULE, RUNS, generator, base)
+    assert found.interval is not None
+    return found.mean, found.interval, dict(found.details)["effective_runs"]
+
+
+def read_points(path: Path) -> dict[str, Point]:
+    """What an earlier study found, by the checksum of the weights; empty if there is none.
+
+    Raises:
+        InputError: if it is no record of this study.
+    """
+    if not path.exists():
+        return {}
+    try:
+        entries = json.loads(path.read_text())["points"]
+        return {entry["weights"]: Point(**entry | {"interval": tuple(entry["interval"])}) for entry in entries}
+    except (OSError, ValueError, TypeError, KeyError) as fault:
+        raise InputError(f"{shown(path)}: not the record of this study; remove it") from fault
+
+
+def as_record(points: Sequence[Point], seed: int) -> dict[str, Any]:
+    """What the study found, as JSON has it."""
+    return {"seed": seed, "schedule": SCHEDULE, "runs": RUNS, "points": [asdict(point) for point in points]}
+
+
+def as_tables(points: Sequence[Point], sizes: Mapping[str, int]) -> str:
+    """Markdown: a table per data set, a row per prior, those of a size together.
+
+    Args:
+        points: what was measured.
+        sizes: where growth stopped by itself, by data set.
+    """
+    parts = []
+    for data, label in DATA.items():
+        rows = []
+        chosen = sorted(
+            (point for point in points if point.data == data), key=lambda p: (p.hidden, METHODS.index(p.method), p.name)
+        )
+        for point in chosen:
+            low, high = point.interval
+            stopped = " (stopped here)" if point.method == GROWN and point.hidden == sizes.get(data) else ""
+            rows.append(
+                [
+                    f"{point.hidden}{stopped}",
+                    point.method,
+                    f"{point.likelihood:.2f}",
+                    f"{low:.2f} ... {high:.2f}",
+                    f"{point.effective:.0f}",
+                    "-" if point.error is None else f"{100 * point.error:.2f}",
+                    f"{point.minutes:.1f}",
+                ]
+            )
+        header = ["hidden units", "training", "test log-likelihood", "95 % interval", "effective runs"]
+        if rows:
+            parts.append(f"{label}:\n\n" + table([*header, "classification error, %", "minutes"], rows))
+    return "\n\n".join(parts)
+
+
+def as_figure(points: Sequence[Point], sizes: Mapping[str, int], path: Path) -> None:
+    """Likelihood (above) and classification error (below) over the number of hidden units, as one PNG."""
+    from matplotlib.figure import Figure
+
+    known = [data for data in DATA if any(point.data == data for point in points)]
+    figure = Figure(figsize=(5.5 * len(known), 8), layout="constrained")
+    grid: Any = figure.subplots(2, len(known), squeeze=False)
+    for column, data in enumerate(known):
+        for row, label in enumerate(("test log-likelihood, nats", "classification error, %")):
+            axes = grid[row][column]
+            for index, method in enumerate(METHODS):
+                pairs = [
+                    (point.hidden, point.likelihood if row == 0 else 100 * (point.error or 0.0))
+                    for point in points
+                    if point.data == data and point.method == method and (row == 0 or point.error is not None)
+                ]
+                # A line through the best of each size; every start is a dot.
+                best = {
+                    hidden: (max if row == 0 else min)(value for size, value in pairs if size == hidden)
+                    for hidden, _ in pairs
+                }
+                known_sizes = sorted(best)
+                axes.plot(known_sizes, [best[size] for size in known_sizes], color=f"C{index}", label=method)
+                axes.plot([hidden for hidden, _ in pairs], [value for _, value in pairs], ".", color=f"C{index}")
+            if data in sizes:
+                axes.axvline(sizes[data], color="green", linestyle="--", linewidth=1, label="growth stops")
+            axes.set(xlabel="hidden units", ylabel=label, title=DATA[data])
+            axes.grid(alpha=0.3)
+            axes.legend(fontsize=8)
+    figure.savefig(path, dpi=110)

@@ -1,0 +1,259 @@
+"""The study of S-DCP: its trials side by side against a plain loop, its curves against enumeration, its tables."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from machines import seeded
+from torch import Tensor
+
+from restore.cli import main
+from restore.data import binarise, load
+from restore.evaluation import dcp_study as dcp
+from restore.learning.course import initial_prior, pixel_means
+from restore.learning.fit import Stopped
+from restore.priors.exact import log_likelihood
+
+
+def images_of(name: str) -> Tensor:
+    return torch.from_numpy(binarise(load(name).images))
+
+
+# --- small sets ---
+
+
+def test_all_learners_cost_the_same() -> None:
+    learners = [dcp.learner_of(name, 12, 3, 9) for name in dcp.ALGORITHMS]
+    assert {learner.sweeps for learner in learners} == {12}
+    assert len(set(learners)) == len(dcp.ALGORITHMS)
+    assert learners[dcp.ALGORITHMS.index("CS-DCP")].steps == 4
+
+
+def test_the_best_is_that_of_the_set_itself() -> None:
+    for name, best in dcp.BEST.items():
+        patterns, counts = images_of(name).unique(dim=0, return_counts=True)
+        shares = counts / counts.sum()
+        assert float((shares * shares.log()).sum()) == pytest.approx(best, abs=1e-6)
+        assert len(patterns) == {"shifting-bar": 9, "bars-and-stripes": 14}[name]
+
+
+@pytest.mark.parametrize(("algorithm", "copies"), [*((name, 1) for name in dcp.ALGORITHMS), ("PCD", 3), ("CS-DCP", 3)])
+def test_a_lane_is_what_the_learner_does_alone(algorithm: str, copies: int) -> None:
+    images, rate = images_of("shifting-bar"), 0.3
+    found = dcp.small(
+        "shifting-bar", algorithm, images, copies=copies, rates=[rate], trials=1, epochs=6, every=2, seed=4
+    )
+    batch = images.repeat(copies, 1)
+    machine = initial_prior(batch, 4, 0.01, seeded(4))
+    learner, generator = dcp.learner_of(algorithm, 12, 3, len(batch)), seeded(5)
+    state, wanted = learner.init(machine, batch, generator), []
+    for done in range(7):
+        if done % 2 == 0:
+            wanted.append(float(log_likelihood(machine, images).mean()))
+        step = learner.step(machine, batch, state, generator, 0)
+        machine = machine.with_parameters(
+            {name: value + rate * step.gradient[name] for name, value in machine.parameters.items()}
+        )
+        while step.again is not None:
+            step = step.again(machine)
+            machine = machine.with_parameters(
+                {name: value + rate * step.gradient[name] for name, value in machine.parameters.items()}
+            )
+        state = step.state
+    assert found.epochs == (0, 2, 4, 6)
+    torch.testing.assert_close(found.values[0, 0], torch.tensor(wanted).double(), rtol=0, atol=1e-4)
+
+
+def test_trials_differ_and_start_alike_for_every_algorithm_and_rate() -> None:
+    images = images_of("bars-and-stripes")
+    found = [
+        dcp.small(
+            "bars-and-stripes", name, images, copies=1, rates=[0.3, 0.5], trials=3, epochs=4, every=4, seed=1
+        ).values
+        for name in ("CD", "CS-DCP", "SSD")
+    ]
+    for values in found:
+        assert values.shape == (2, 3, 2)
+        assert torch.equal(values[0, :, 0], values[1, :, 0])
+        assert torch.equal(values[..., 0], found[0][..., 0])
+        assert len(values[0, :, 1].unique()) == 3
+    assert not torch.equal(found[0][..., 1], found[1][..., 1])
+    again = dcp.small(
+        "bars-and-stripes", "CD", images, copies=1, rates=[0.3, 0.5], trials=3, epochs=4, every=4, seed=1
+    ).values
+    assert torch.equal(again, found[0])
+
+
+def trials(*curves: list[float]) -> dcp.Small:
+    return dcp.Small("shifting-bar", "CD", 1, (0.3,), (0, 10, 20), [list(curves)])
+
+
+def test_the_table_tells_who_came_near_and_who_stayed() -> None:
+    best = dcp.BEST["shifting-bar"]
+    found = trials([-3.0, best - 0.04, best - 0.2], [-3.0, -3.0, best - 0.01], [-3.0, math.nan, math.nan])
+    assert dcp.learnt(found).tolist() == [[10, 20, math.inf]]
+    found = trials([-3.0, best - 0.04, best - 0.2], [-3.0, -3.0, best - 0.01], [-3.0, -3.0, -3.0])
+    text = dcp.small_table([found])
+    assert text.splitlines()[-1] == (
+        f"| CD | 0.3 | - | {(best - 0.2 + best - 0.01 - 3) / 3:.3f} | -3.000 | {best - 0.01:.3f} "
+        "| 2 of 3 | 1 of 3 | 20 |"
+    )
+    quick = trials([-3.0, best - 0.3, best - 0.1], [-3.0, best - 0.1, best - 0.3])
+    # The mean is at best / 0.9 = best - 0.244 from the second epoch on, and nobody is near.
+    assert dcp.small_table([quick]).splitlines()[-1].startswith(f"| CD | 0.3 | 10 | {best - 0.2:.3f} |")
+
+
+# --- large sets ---
+
+SHAPE = (4, 4)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines that can be enumerated, and figures of two curves each."""
+    for name, value in {"LARGE_HIDDEN": 5, "RUNS": 50, "SCHEDULE": "linear:400"}.items():
+        monkeypatch.setattr(dcp, name, value)
+    for name, value in {"TRIALS": {1: 2, 2: 1}, "SMALL_EPOCHS": 4, "SMALL_EVERY": 2}.items():
+        monkeypatch.setattr(dcp, name, value)
+
+
+def digits(count: int = 60, seed: int = 0) -> Tensor:
+    return (torch.rand(count, 16, generator=seeded(seed)) < torch.linspace(0.1, 0.9, 16)).float()
+
+
+PLAN = dcp.Plan("mnist", "CS-DCP", 0.05, 4, every=2, batch=20)
+
+
+def test_plans_have_names_of_their_own_and_the_papers_settings() -> None:
+    plans = dcp.plans()
+    every = {plan for some in plans.values() for plan in some}
+    assert len({plan.name for plan in every}) == len(every) < sum(map(len, plans.values()))
+    for plan in every:
+        recipe = plan.recipe(3)
+        assert (recipe.optimizer.momentum, recipe.optimizer.weight_decay, recipe.optimizer.schedule) == (
+            0,
+            0,
+            "constant",
+        )
+        assert recipe.learner.sweeps == 24
+        assert (recipe.prior.hidden, recipe.data.binarisation, recipe.seed) == (500, "sampled", 3)
+        assert recipe.optimizer.rate == plan.rate
+
+
+def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_path: Path) -> None:
+    training, test = digits(), digits(40, 1)
+    told: list[tuple[int, str]] = []
+    curve = dcp.train_large(PLAN, training, test, tmp_path, 3, lambda done, note="": told.append((done, note)))
+    assert curve.epochs == (2, 4)
+    assert [done for done, _ in told] == [2, 4]
+    from restore.learning.course import CleanImages
+    from restore.learning.fit import fit
+
+    machine = fit(PLAN.recipe(3), CleanImages(training), tmp_path / "again", fingerprint="x").prior
+    exact = float(log_likelihood(machine, test).mean())
+    assert curve.likelihood[-1] == pytest.approx(exact, abs=5 * curve.errors[-1] + 1e-3)
+    assert 0 < curve.errors[-1] < 0.1
+    assert torch.backends.mkldnn.matmul.fp32_precision != "bf16"
+
+
+def test_a_stopped_curve_goes_on_and_ends_the_same(tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    training, test = digits(), digits(40, 1)
+    whole = dcp.train_large(PLAN, training, test, tmp_path / "whole", 3)
+    original = dcp.log_partition
+
+    def stopping(*arguments: object) -> object:
+        raise Stopped(2)
+
+    monkeypatch.setattr(dcp, "log_partition", stopping)
+    with pytest.raises(Stopped):
+        dcp.train_large(PLAN, training, test, tmp_path / "stopped", 3)
+    assert dcp.read_large(PLAN, tmp_path / "stopped") is None
+    monkeypatch.setattr(dcp, "log_partition", original)
+    resumed = dcp.train_large(PLAN, training, test, tmp_path / "stopped", 3)
+    assert replace(resumed, seconds=0) == replace(whole, seconds=0)
+    assert replace(dcp.train_large(PLAN, training, test, tmp_path / "whole", 3), seconds=0) == replace(whole, seconds=0)
+
+
+def test_first_values_are_as_planned() -> None:
+    images = digits()
+    for zero in (False, True):
+        course = (dcp.ZeroBias if zero else dcp.CleanImages)(images)
+        prior = course.initial(3, 0.001, seeded())
+        wanted = torch.zeros(16) if zero else torch.logit(pixel_means(images))
+        torch.testing.assert_close(prior.parameters["units.0.bias"], wanted)
+        assert float(prior.weights.abs().max()) < 0.005
+
+
+def curve_of(*values: float, **changed: object) -> dcp.Large:
+    plan = replace(dcp.Plan("mnist", "CD", 0.05, 8), **changed)  # type: ignore[arg-type]
+    return dcp.Large(plan, tuple(range(2, 2 * len(values) + 1, 2)), values, (0.25,) * len(values), 1.0)
+
+
+def test_arrival_is_interpolated() -> None:
+    assert dcp.arrival(curve_of(-150.0, -110.0, -90.0), -90) == pytest.approx(5)
+    assert dcp.arrival(curve_of(-95.0, -90.0), -90) == 2
+    assert dcp.arrival(curve_of(-150.0, -110.0), -90) is None
+    # From the first time on, whatever follows.
+    assert dcp.arrival(curve_of(-110.0, -90.0, -120.0, -80.0), -90) == pytest.approx(3)
+
+
+def test_the_table_of_a_figure() -> None:
+    curves = [curve_of(-150.0, -110.0, -100.0), curve_of(-120.0, -100.0, -90.0, algorithm="CS-DCP")]
+    lines = dcp.large_tables({"3": curves}).splitlines()
+    assert lines[0] == "| Fig. 3, MNIST | rate | epoch 2 | epoch 4 | epoch 6 | epochs to -100.0 |"
+    assert lines[2] == "| CD | 0.05 | -150.0 ± 0.2 | -110.0 ± 0.2 | -100.0 ± 0.2 | 6.0 |"
+    assert lines[3] == "| CS-DCP | 0.05 | -120.0 ± 0.2 | -100.0 ± 0.2 | -90.0 ± 0.2 | 4.0 |"
+
+
+# --- the command ---
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["restore", *map(str, words)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return int(stopped.value.code or 0)
+
+
+def test_the_command_trains_what_is_missing_and_writes(
+    tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = {
+        "3": (replace(PLAN, every=1), replace(PLAN, algorithm="CD")),
+        "7b": (replace(PLAN, images=40, zero_bias=True),),
+    }
+    monkeypatch.setattr(dcp, "plans", lambda: few)
+    monkeypatch.setattr(dcp, "ALGORITHMS", ("CD", "CS-DCP"))
+    # A stand-in for MNIST, which is not read.
+    grey = np.random.default_rng(0).integers(0, 256, (60, *SHAPE), dtype=np.uint8)
+    known = load
+
+    def loading(source: str, **options: object) -> object:
+        return replace(known("shifting-bar"), images=grey) if source == "mnist" else known(source)
+
+    monkeypatch.setattr("restore.data.load", loading)
+    monkeypatch.chdir(tmp_path)
+    Path("README.md").write_text(
+        "# Log\n<!-- dcp-small: begin -->\nold\n<!-- dcp-small: end -->\n<!-- dcp-large: begin -->"
+    )
+    assert run(monkeypatch, "study", "dcp", "-o", ".") == 3
+    assert "--train" in capsys.readouterr().err
+    assert run(monkeypatch, "study", "dcp", "-o", ".", "--train", "--seed", 2) == 0
+    text = capsys.readouterr().out
+    assert "Bars & Stripes" in text and "Fig. 3, MNIST" in text and "base rate" not in text
+    readme = Path("README.md").read_text()
+    assert "old" not in readme and "| CS-DCP | 0.5 |" in readme and readme.endswith("<!-- dcp-large: begin -->")
+    record = json.loads(Path("dcp.json").read_text())
+    assert len(record["small"]) == 16 and len(record["large"]) == 3
+    assert all(Path(name).read_bytes().startswith(b"\x89PNG") for name in ("dcp-small.png", "dcp-large.png"))
+    before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.json")}
+    assert run(monkeypatch, "study", "dcp", "-o", ".", "--seed", 2) == 0
+    assert capsys.readouterr().out == text
+    assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.json")} == before

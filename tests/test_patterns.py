@@ -1,0 +1,80 @@
+"""The computed sets, and images binarised by chance."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from restore.data import Split, load, sample_binary
+from restore.data.patterns import bars_and_stripes, shifting_bar
+
+BEST = {"bars-and-stripes": -2.5993, "shifting-bar": -2.1972}
+
+
+def counts(images: np.ndarray) -> Counter[bytes]:
+    return Counter(image.tobytes() for image in images)
+
+
+def test_bars_and_stripes_are_what_the_recipe_of_the_literature_draws() -> None:
+    wanted: Counter[bytes] = Counter()
+    for colours in product((0, 255), repeat=3):
+        rows = np.repeat(np.array(colours, dtype=np.uint8)[:, None], 3, axis=1)
+        wanted.update([rows.tobytes(), np.rot90(rows).tobytes()])
+    # Turning by 90 degrees reverses columns that transposing leaves in order: the same pictures altogether.
+    assert counts(bars_and_stripes(3)) == wanted
+    assert (len(wanted), sorted(wanted.values())) == (14, [1] * 12 + [2] * 2)
+
+
+def test_the_bar_visits_every_place_once() -> None:
+    images = shifting_bar(9, 1)
+    assert images.shape == (9, 1, 9)
+    np.testing.assert_array_equal(images[:, 0], 255 * np.eye(9, dtype=np.uint8))
+    wide = shifting_bar(5, 3)[:, 0] // 255
+    assert wide.sum(1).tolist() == [3] * 5
+    assert len(counts(wide)) == 5
+    assert [0, 0, 0, 1, 1] not in wide.tolist()
+    assert [1, 0, 0, 1, 1] in wide.tolist()
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize("name", BEST)
+def test_computed_sets_are_loaded_by_name_and_have_the_published_bound(name: str, split: Split) -> None:
+    found = load(name, split=split)
+    shares = [count / len(found.images) for count in counts(found.images).values()]
+    assert sum(share * math.log(share) for share in shares) == pytest.approx(BEST[name], abs=1e-4)
+    assert set(np.unique(found.images)) == {0, 255}
+
+
+def test_pixels_are_one_as_often_as_they_are_bright() -> None:
+    levels = np.arange(256, dtype=np.uint8)
+    count = 20_000
+    images = np.broadcast_to(levels, (count, 1, 256))
+    drawn = sample_binary(images, 3)
+    assert (drawn.shape, drawn.dtype) == ((count, 256), np.float32)
+    assert set(np.unique(drawn)) == {0.0, 1.0}
+    p = levels / 255
+    assert (np.abs(drawn.mean(0) - p) <= 5 * np.sqrt(p * (1 - p) / count)).all()
+    # Independent: no pair of pixels is correlated beyond chance.
+    inner = drawn[:, 1:-1]
+    correlation = np.corrcoef(inner.T)[~np.eye(254, dtype=bool)]
+    assert np.abs(correlation).max() < 6 / math.sqrt(count)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32), st.integers(0, 2500))
+def test_draws_depend_on_the_seed_and_the_place_only(seed: int, count: int) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (2500, 2, 2), dtype=np.uint8)
+    whole = sample_binary(images, seed)
+    np.testing.assert_array_equal(sample_binary(images[:count], seed), whole[:count])
+    assert (sample_binary(images, seed + 1) != whole).any()
+
+
+def test_draws_never_change() -> None:
+    drawn = sample_binary(np.full((1, 4, 8), 128, dtype=np.uint8), 0)
+    assert "".join(str(int(value)) for value in drawn[0]) == "01110000000101010011110001000001"
