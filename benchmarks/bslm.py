@@ -71,11 +71,15 @@ def main() -> None:
     }
     candidates = {name: lambda learner=learner: ours(learner, images) for name, learner in learners.items()}
     candidates[peer] = lambda: regressions(double)
+    found: dict[str, Spins] = {}
+
+    def kept(name: str) -> None:
+        found[name] = candidates[name]()
+
     with threadpool_limits(chosen.threads), torch.inference_mode():
-        seconds = medians(candidates, chosen.repeats, warm_up=0)
+        seconds = medians({name: lambda name=name: kept(name) for name in candidates}, chosen.repeats, warm_up=0)
         objective = Objective(Sample.of(images))
-        for name, work in candidates.items():
-            at = work()
+        for name, at in found.items():
             note = ""
             if name == peer:
                 note = f" ({objective.value(at):.6f} with the couplings of each variable by themselves)"

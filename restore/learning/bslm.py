@@ -31,6 +31,13 @@ MEMORY = 10
 # A quasi-Newton step must gain this share of what the gradient promises, or it is halved, at most so many times.
 ENOUGH, HALVINGS = 1e-4, 30
 
+# Quasi-Newton steps end where one promises this share of the tolerance.
+NEGLIGIBLE = 1e-3
+
+# Numbers of a block of images that a sweep goes through at a time, so that they stay in the caches of a processor, and
+# the fewest images of one.
+BLOCK, NARROWEST = 2**15, 64
+
 # A coupling of spins of this size makes odds of e^40 to 1, which no number of images measures: it goes to infinity.
 HUGE = 10.0
 
@@ -63,21 +70,32 @@ def sweep(objective: Objective, at: Spins, step: float = 1.0) -> Spins:
         step: μ of eq. 4.1 and 4.2. Along one coordinate the objective curves at most as much as the parabola, so no
             step lowers it for 0 < μ < 2; 1 maximises the bound.
     """
-    spins, shares, l2 = objective.sample.spins, objective.sample.shares, objective.l2
+    sample, l2 = objective.sample, objective.l2
     scale = step / (1 + l2)
     couplings, bias = at.couplings.clone(), at.bias.clone()
     predicted = objective.fields(at).tanh_()
-    change = scale * (objective.sample.means - predicted @ shares - l2 * bias)
+    change = scale * (sample.means - predicted @ sample.shares - l2 * bias)
     bias += change
     predicted = _moved(predicted, change[:, None].tanh())
+    width = max(NARROWEST, BLOCK // len(bias))
+    parts = [
+        [part.contiguous() for part in block.split(width, -1)] for block in (sample.spins, predicted, sample.shares)
+    ]
+    unit = other = torch.empty(0, dtype=torch.int64, device=bias.device)
+    shift = bias.new_empty(0, 1)
     for first, second in tournament(len(bias)).to(bias.device):
-        unit, other = torch.cat([first, second]), torch.cat([second, first])
-        seen, answer = spins[other], predicted[unit]
-        explained = ((seen * answer) @ shares).unflatten(0, (2, -1)).mean(0)
-        change = scale * (objective.sample.pairs[first, second] - explained - l2 * couplings[first, second])
+        before, unit, other_before, other = unit, torch.cat([first, second]), other, torch.cat([second, first])
+        explained = bias.new_zeros(len(unit))
+        for seen, answers, shares in zip(*parts, strict=True):
+            # What the round before has changed is taken in here, where the block is at hand anyway.
+            moved = _moved(answers.index_select(0, before), seen.index_select(0, other_before).mul_(shift))
+            answers.index_copy_(0, before, moved)
+            explained.addmv_(seen.index_select(0, other).mul_(answers.index_select(0, unit)), shares)
+        explained = explained.unflatten(0, (2, -1)).mean(0)
+        change = scale * (sample.pairs[first, second] - explained - l2 * couplings[first, second])
         couplings[first, second] += change
         couplings[second, first] += change
-        predicted[unit] = _moved(answer, seen.mul_(change.tanh().repeat(2)[:, None]))
+        shift = change.tanh().repeat(2)[:, None]
     return Spins(couplings, bias)
 
 
@@ -88,8 +106,10 @@ def _moved(predicted: Tensor, shift: Tensor) -> Tensor:
     )
 
 
-def climb(objective: Objective, start: Spins, steps: int) -> Spins:
+def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> Spins:
     """Quasi-Newton steps (L-BFGS) in all parameters at once, each taken only if it raises the objective.
+
+    They end early where a step promises a rise far below `tol`.
 
     It does if its value says so; or if the slope along the step is not negative at its end: the objective is concave.
     That tells rises below the rounding of values, down to that of gradients.
@@ -104,6 +124,8 @@ def climb(objective: Objective, start: Spins, steps: int) -> Spins:
     for _ in range(steps):
         direction = _quasi_newton(here.gradient, known, first)
         promised, length = float(direction.dot(here.gradient)), 1.0
+        if promised < NEGLIGIBLE * tol:
+            break
         for _ in range(HALVINGS):
             reached = at.plus(direction, length)
             there = objective.evaluate(reached)
@@ -238,7 +260,7 @@ class BSLM(PseudoLikelihoodAscent):
 
     def improve(self, objective: Objective, at: Spins) -> Spins:
         swept = sweep(objective, at, self.step)
-        return climb(objective, swept, self.spacers) if self.spacers else swept
+        return climb(objective, swept, self.spacers, self.tol) if self.spacers else swept
 
 
 @dataclass(frozen=True)
@@ -282,7 +304,7 @@ class QuasiNewton(PseudoLikelihoodAscent):
             raise UsageError(f"steps must be at least 1, not {self.steps}")
 
     def improve(self, objective: Objective, at: Spins) -> Spins:
-        return climb(objective, at, self.steps)
+        return climb(objective, at, self.steps, self.tol)
 
 
 def state_at(objective: Objective, at: Spins) -> LearnerState:
