@@ -190,7 +190,7 @@ def small_tables(results: Sequence[Small]) -> str:
 
 
 def small_table(results: Sequence[Small]) -> str:
-    """Markdown: mean likelihood at the end, and how many trials came near what is reachable and when, per algorithm and rate.
+    """Markdown: mean likelihood at the end, and how many trials came near what is reachable, per algorithm and rate.
 
     Args:
         results: of one set and number of copies.
