@@ -205,11 +205,13 @@ def small_table(results: Sequence[Small]) -> str:
             middle = f"{float(first.median()):,.0f}" if float(near.double().mean()) > 0.5 else "-"
             high = found.values[index].mean(0) >= REACHABLE[data] / ARRIVED
             arrived = f"{found.epochs[int(high.int().argmax())]:,}" if bool(high.any()) else "-"
+            top, when = found.values[index].mean(0).max(0)
             rows.append(
                 [
                     found.algorithm,
                     f"{rate:g}",
                     arrived,
+                    f"{float(top):.3f} ({found.epochs[int(when)]:,})",
                     f"{float(ends.mean()):.3f}",
                     f"{float(ends.min()):.3f}",
                     f"{float(ends.max()):.3f}",
