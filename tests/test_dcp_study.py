@@ -124,7 +124,9 @@ def test_the_table_tells_who_came_near_and_who_stayed() -> None:
     found = trials([-3.0, best - 0.04, best - 0.2], [-3.0, -3.0, best - 0.01], [-3.0, -3.0, -3.0])
     text = dcp.small_table([found])
     end, top = best - 0.2 + best - 0.01 - 3, best - 0.01
-    assert text.splitlines()[-1] == (f"| CD | 0.3 | - | {end / 3:.3f} | -3.000 | {top:.3f} | 2 of 3 | 1 of 3 | 20 |")
+    assert text.splitlines()[-1] == (
+        f"| CD | 0.3 | - | {end / 3:.3f} (20) | {end / 3:.3f} | -3.000 | {top:.3f} | 2 of 3 | 1 of 3 | 20 |"
+    )
     quick = trials([-3.0, best - 0.3, best - 0.2], [-3.0, best - 0.1, best - 0.4])
     # The mean is at best / 0.9 = best - 0.244 from the second epoch on, and nobody is near.
     assert (
