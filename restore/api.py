@@ -11,9 +11,9 @@ import numpy as np
 
 from restore import zoo
 from restore.engines import Choice, open_engine, require_torch
-from restore.kinds import Collection, unpack, unpack_masks
+from restore.kinds import Collection, in_kind, unpack, unpack_masks
 from restore.marginals import Marginals
-from restore.restoration import Fit, PictureEngine, restore_pictures
+from restore.restoration import Fit, PictureEngine, restore_pictures, whole
 
 if TYPE_CHECKING:
     from restore.learning.recipe import Recipe
@@ -60,6 +60,23 @@ class Restorer:
         """As `restore.complete`, with this prior."""
         collection = unpack(image, channel_axis)
         return self._restored(collection, p, _masks(mask, collection), fit, invert, soft, return_solution)
+
+    def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
+        """Features of images for other methods, such as a classifier: the expected hidden units given each image.
+
+        Args:
+            images: as in `restore.denoise`, of the prior's size.
+            invert, channel_axis: as in `restore.denoise`.
+
+        Returns:
+            E[h | v], shape (N, hidden units), float32 in [0, 1], also for a single image: a tensor for tensors, else an
+            array.
+
+        Raises:
+            ModelError: if an image has another size; if the prior is a conditional one, or a graph by itself.
+        """
+        grey = whole([item.pixels for item in unpack(images, channel_axis).items], self.description)
+        return in_kind(self.engine.features(1 - grey if invert else grey), images)
 
     def _restored(
         self,

@@ -119,6 +119,18 @@ class Description:
         if not self.conditional and not told:
             raise UsageError("p is missing; give the probability that a pixel is inverted, such as --p 0.1 (or p=0.1)")
 
+    def check_unconditional(self, what: str) -> None:
+        """Refuse what only a prior over images has, such as a likelihood.
+
+        Raises:
+            ModelError: if this one answers to a damaged image.
+        """
+        if self.conditional:
+            raise ModelError(
+                f"{shown(self.name)} answers to a damaged image and has no {what} of images by themselves; "
+                "choose a prior that is told of the damage"
+            )
+
     def to_header(self) -> dict[str, str]:
         """Metadata of a safetensors header: texts only."""
         facts = dataclasses.asdict(self) | {"format_version": FORMAT}

@@ -77,6 +77,13 @@ class Engine:
         """As in `restore.restoration.PictureEngine`."""
         return light_ground(self.trained.pixel_means.cpu().numpy())
 
+    def machine(self, what: str) -> RBM:
+        """The prior's machine, for what only a machine over images has; see `Description.check_unconditional`."""
+        self.description.check_unconditional(what)
+        machine = self.trained.machine
+        assert not isinstance(machine, ConditionalRBM)
+        return machine
+
     @cached_property
     def solver(self) -> LayeredMap | BeliefPropagation:
         """The fixed point that the prior restores with."""
@@ -101,6 +108,13 @@ class Engine:
         solution = self.restore(observed, None if self.description.conditional else channel_of(p, mask))
         gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
         return _in_numpy(solution), gain.numpy()
+
+    def features(self, grey: np.ndarray) -> np.ndarray:
+        """As in `restore.restoration.PictureEngine`."""
+        machine = self.machine("features")
+        visible = torch.from_numpy(grey > self.description.threshold / 255).flatten(1)
+        with torch.inference_mode():
+            return machine.transform(visible.to(machine.weights)).cpu().numpy()
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
         """Posterior marginals of damaged images.

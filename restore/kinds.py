@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,15 @@ class Collection:
 
     items: list[Item]
     together: Callable[[list[Any]], Any]
+
+
+def in_kind(values: np.ndarray, images: Any) -> Any:
+    """Numbers about images: a tensor on their device if those, or the first of several, are tensors; else the array."""
+    first = images[0] if isinstance(images, list | tuple) else images
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(first, torch.Tensor):
+        return values
+    return torch.from_numpy(values).to(first.device)
 
 
 def unpack(images: Any, channel_axis: int | None = None) -> Collection:

@@ -53,6 +53,16 @@ class PictureEngine(Protocol):
             The marginals; and by how many nats per visible pixel each image is likelier after inversion, (N,).
         """
 
+    def features(self, grey: np.ndarray) -> np.ndarray:
+        """E[h | v], the expected hidden units given whole images; shape (N, H), float32, in [0, 1].
+
+        Args:
+            grey: as in `marginals`.
+
+        Raises:
+            ModelError: if the prior is a conditional one, whose hidden units see a damaged image too.
+        """
+
 
 @dataclass(frozen=True, eq=False)
 class Restored:
@@ -149,6 +159,20 @@ def restore_pictures(
             )
         )
     return restored, found
+
+
+def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
+    """Pictures of the prior's size as one array (N, H, W).
+
+    Raises:
+        ModelError: if one has another size.
+    """
+    for values in pixels:
+        if values.shape != about.image_shape:
+            raise ModelError(
+                f"the image has shape {values.shape} and {about.name} knows {about.image_shape}; resize it first"
+            )
+    return np.stack(pixels)
 
 
 def stopped_as_trained(status: Status, about: Description) -> bool:

@@ -49,8 +49,8 @@ ROOMS: dict[str, str] = {
     "api": "errors devices marginals zoo learning images kinds data restoration engine engines",
     "__init__": "errors api",
     "cli": (
-        "errors files progress devices marginals tasks zoo learning images outputs data restoration engine export app "
-        "engines evaluation"
+        "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "
+        "export app engines evaluation"
     ),
 }
 

@@ -18,6 +18,8 @@ import pytest
 from PIL import Image
 from priors import saved_prior
 
+from restore import zoo
+
 Run = Callable[..., int]
 
 
@@ -201,7 +203,8 @@ def test_train_from_a_recipe(
         'name = "mine"\n[data]\nsource = "data.npy"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
         "[training]\nepochs = 2\nbatch = 10\n[inference]\nmodes = 4\nstarts = 3\n"
     )
-    assert run("train", "mine.toml") == 0
+    assert run("train", "mine.toml", "--every", 2) == 0
+    assert zoo.describe(Path("runs/mine/epochs/0002")).name == "mine-epoch-2"
     assert "mine" in capsys.readouterr().err
     assert run("train", "mine.toml") == 5
     assert "--overwrite" in fault(capsys)

@@ -8,11 +8,12 @@ import pytest
 import torch
 from priors import random_prior
 
-from restore.cli.study import _section
+from restore.cli.study import section
 from restore.engine import Engine, starts
 from restore.errors import ModelError
 from restore.evaluation import denoising_study as denoising
-from restore.evaluation import scores
+from restore.evaluation import likelihood_study, scores
+from restore.evaluation.likelihoods.result import Likelihood
 from restore.evaluation.metrics import matthews
 from restore.learning.card import with_scores
 
@@ -90,8 +91,76 @@ def test_scores_are_those_of_the_prior(engine: Engine, truth: torch.Tensor) -> N
 
 def test_documents_keep_everything_but_the_section() -> None:
     document = "before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n"
-    assert _section(document, "x", "new") == "before\n<!-- x: begin -->\nnew\n<!-- x: end -->\nafter\n"
-    assert _section("no marks", "x", "new") == "no marks"
+    assert section(document, "x", "new") == "before\n<!-- x: begin -->\nnew\n<!-- x: end -->\nafter\n"
+    assert section("no marks", "x", "new") == "no marks"
     assert with_scores("# card\n\n## Scores\n\nold\n", "new", "card.md") == "# card\n\n## Scores\n\nnew\n"
     with pytest.raises(ModelError, match=r"card\.md"):
         with_scores("# card\n", "new", "card.md")
+
+
+# --- likelihoods ---
+
+
+def measured(values: dict[int, tuple[float, float, float]]) -> dict[int, likelihood_study.Measured]:
+    """By epoch, with these means of AIS, TAP and pseudo-likelihood."""
+    return {
+        epoch: likelihood_study.Measured(
+            f"epoch-{epoch}",
+            5,
+            {
+                "ais": Likelihood(
+                    "ais", 9, ais, 0.5, 100.0, 0.1, (ais - 0.25, ais + 0.25), 0.95, (("effective_runs", 71.0),)
+                ),
+                "tap": Likelihood("tap", 9, tap, 0.5, 101.0, 0.2),
+                "pseudo": Likelihood("pseudo", 9, pseudo, 0.3),
+            },
+        )
+        for epoch, (ais, tap, pseudo) in values.items()
+    }
+
+
+ALONG = {1: (-9.0, -8.0, -5.0), 2: (-7.0, -6.5, -4.0), 4: (-6.0, -5.5, -4.5)}
+
+
+def test_rank_correlations_compare_orders() -> None:
+    found = likelihood_study.rank_correlations(measured(ALONG))
+    assert found[("ais", "tap")] == pytest.approx(1)
+    assert found[("ais", "pseudo")] == found[("tap", "pseudo")] == pytest.approx(0.5)
+    assert "| AIS and TAP | 1.000 |" in likelihood_study.correlation_table(found)
+
+
+def test_tables_of_likelihoods_have_a_row_per_prior() -> None:
+    rows = likelihood_study.along_table(measured(ALONG)).splitlines()
+    assert len(rows) == 2 + 3
+    assert rows[2] == "| 1 | -9.00 (-9.25 ... -8.75) | 100.00 | -8.00 ± 0.20 | 101.00 | -5.00 ± 0.30 |"
+    (prior,) = likelihood_study.priors_table(list(measured({1: ALONG[1]}).values())).splitlines()[2:]
+    assert prior == "| `epoch-1` | 5 |  | -9.00 (-9.25 ... -8.75) | 71 | -8.00 ± 0.20 | -5.00 ± 0.30 |"
+
+
+@pytest.mark.parametrize(
+    ("epochs", "count", "chosen"),
+    [
+        (range(1, 41), 10, [1, 2, 3, 4, 5, 8, 12, 18, 27, 40]),
+        ([10, 20, 30], 5, [10, 20, 30]),
+        ([10, 20, 30, 40], 2, [10, 40]),
+        (range(1, 6), 4, [1, 2, 3, 5]),
+    ],
+)
+def test_epochs_are_spread_by_factors(epochs: range, count: int, chosen: list[int]) -> None:
+    assert likelihood_study.spread(list(epochs), count) == chosen
+
+
+def test_likelihoods_of_a_prior_along_a_run(truth: torch.Tensor, engine: Engine, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    lines: list[str] = []
+    found = likelihood_study.along({3: engine, 7: engine}, truth, 0, lines.append, "linear:20")
+    assert list(found) == [3, 7] and lines[0].startswith("epoch 3: ")
+    assert found[3].likelihoods["tap"].mean == found[7].likelihoods["tap"].mean
+    small = engine.description.hidden <= 25
+    assert ("exact" in found[3].likelihoods) == small
+    record = likelihood_study.as_record(found, [], 6, 0)
+    # The same prior twice has no order to compare.
+    assert set(record["rank_correlations"].values()) == {None}
+    assert record["along"]["3"]["likelihoods"]["ais"]["mean"] == found[3].likelihoods["ais"].mean
+    likelihood_study.as_figure(found, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 5000

@@ -32,7 +32,10 @@ COMMANDS = {
 }
 
 # Libraries that not every installation has, and the extra of the package that brings each.
-EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {"matplotlib": "plots"}
+EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {
+    "matplotlib": "plots",
+    "sklearn": "features",
+}
 
 
 def app(names: Iterable[str]) -> typer.Typer:

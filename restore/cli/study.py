@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from restore.cli.study_dcp import study_dcp
+from restore.cli.study_likelihoods import study_likelihoods
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -23,15 +26,16 @@ BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 
 def study(
     name: Annotated[
-        Literal["denoising", "scores", "crbm", "dcp"],
+        Literal["denoising", "scores", "crbm", "likelihoods", "dcp"],
         typer.Argument(
             help="denoising: table and figure of MCC over p. scores: the cards of the priors. "
             "crbm: eight methods on six tasks, from the recipes crbm-*.toml in the output folder and below. "
+            "likelihoods: three measures of them along a training run, and of priors. "
             "dcp: learners of RBMs at equal numbers of Gibbs sweeps."
         ),
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="denoising, crbm, dcp: folder for tables and figures.")
+        Path, typer.Option("-o", "--output", help="All but scores: folder for tables and figures.")
     ] = Path("training"),
     models: Annotated[list[str] | None, typer.Option("--model", help="Priors [all published ones].")] = None,
     n: Annotated[
@@ -40,9 +44,12 @@ def study(
     priors: Annotated[Path, typer.Option(help="crbm: folder of trained priors that are not published.")] = Path(
         "runs/priors"
     ),
-    runs: Annotated[Path, typer.Option(help="crbm, dcp: folder of the runs, which are read.")] = Path("runs"),
+    runs: Annotated[
+        Path, typer.Option(help="All but denoising and scores: folder of the runs, whose logs or results are read.")
+    ] = Path("runs"),
     train_missing: Annotated[
-        bool, typer.Option("--train", help="crbm, dcp: train what is missing first, one after the other: many hours.")
+        bool,
+        typer.Option("--train", help="The same: train what is missing first; crbm and dcp: many hours."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="Where named data sets lie [RESTORE_DATA].")] = None,
@@ -68,10 +75,13 @@ def study(
         _crbm(output, priors, runs, train_missing, n, seed, data_root, device)
         return
     if name == "dcp":
-        _dcp(output, runs / "dcp", train_missing, n, seed, data_root)
+        study_dcp(output, runs / "dcp", train_missing, n, seed, data_root)
         return
     published = zoo.published_folder()
     names = models or sorted(folder.name for folder in zoo.folders() if folder.parent == published)
+    if name == "likelihoods":
+        study_likelihoods(output, names, runs, train_missing, n, seed, data_root, device)
+        return
     if name == "scores":
         for model in names:
             engine = Engine.load(model, device)
@@ -96,10 +106,10 @@ def _score(folder: Path, engine: Engine, truth: Tensor, n: int | None, seed: int
 
     some = f" --n {n}" if n is not None else ""
     command = f"restore study scores --model {folder.name}{some} --seed {seed}"
-    section = as_section(measure(engine, truth, seed), command)
+    scored = as_section(measure(engine, truth, seed), command)
     card = folder / CARD
-    write_atomically(card, with_scores(card.read_text(), section, str(card)).encode())
-    print(f"{folder.name}\n{section}\n")
+    write_atomically(card, with_scores(card.read_text(), scored, str(card)).encode())
+    print(f"{folder.name}\n{scored}\n")
 
 
 def _denoising(output: Path, engines: dict[str, Engine], training: Tensor, truth: Tensor, seed: int) -> None:
@@ -120,11 +130,11 @@ def _denoising(output: Path, engines: dict[str, Engine], training: Tensor, truth
     text = "\n\n".join(tables)
     readme = output / "README.md"
     if readme.exists():
-        write_atomically(readme, _section(readme.read_text(), "denoising", text).encode())
+        write_atomically(readme, section(readme.read_text(), "denoising", text).encode())
     print(text)
 
 
-def _section(document: str, name: str, text: str) -> str:
+def section(document: str, name: str, text: str) -> str:
     """The document with the part between the marks of a study replaced; without marks it stays as it is."""
     begin, end = BEGIN.format(name), END.format(name)
     head, opened, rest = document.partition(begin)
@@ -163,7 +173,7 @@ def _crbm(
         if not (folder / zoo.WEIGHTS).exists() or zoo.describe(folder).recipe != read_recipe(recipe).digest:
             folder = priors / name
         if train_missing and not (folder / zoo.WEIGHTS).exists():
-            _train(recipe, folder, runs / name, data_root, device)
+            train_run(recipe, folder, runs / name, data_root, device)
         if not (folder / zoo.WEIGHTS).exists():
             missing.append(name)
             continue
@@ -188,12 +198,12 @@ def _crbm(
     if readme.exists():
         text = readme.read_text()
         for mark, part in parts.items():
-            text = _section(text, mark, part)
+            text = section(text, mark, part)
         write_atomically(readme, text.encode())
     print("\n\n".join(parts.values()))
 
 
-def _train(recipe: Path, folder: Path, run: Path, data_root: Path | None, device: str) -> None:
+def train_run(recipe: Path, folder: Path, run: Path, data_root: Path | None, device: str, every: int = 0) -> None:
     """`restore train` with the recipe's own data, on one thread as the published priors."""
     from restore.cli.train import train
     from restore.data.named import folders
@@ -202,90 +212,4 @@ def _train(recipe: Path, folder: Path, run: Path, data_root: Path | None, device
     # What does not lie there is looked for where `load` looks next; `train` would take the folder for images.
     there = data_root is not None and folders(data_root, read_recipe(recipe).data.source)
     data = str(data_root) if there else None
-    train(recipe, data, folder, run, resume=True, threads=1, device=device)
-
-
-def _dcp(output: Path, runs: Path, train_missing: bool, n: int | None, seed: int, data_root: Path | None) -> None:
-    import json
-
-    from restore.errors import InputError
-    from restore.evaluation import dcp_study as dcp
-    from restore.files import write_atomically
-
-    if train_missing:
-        _train_dcp(runs, n, seed, data_root)
-    results = [
-        dcp.Small(**json.loads(path.read_text()))
-        for data in dcp.BEST
-        for copies in dcp.TRIALS
-        for algorithm in dcp.ALGORITHMS
-        if (path := runs / f"{data}-x{copies}-{algorithm.lower()}.json").exists()
-    ]
-    curves = {
-        figure: [curve for plan in plans if (curve := dcp.read_large(plan, runs / plan.name)) is not None]
-        for figure, plans in dcp.plans().items()
-    }
-    if not results and not any(curves.values()):
-        raise InputError(f"{runs}: holds no run of this study; give --train, or --runs")
-    parts = {}
-    record = dcp.as_record(results, curves, seed)
-    write_atomically(output / "dcp.json", json.dumps(record, indent=None).encode())
-    if results:
-        parts["dcp-small"] = dcp.small_tables(results)
-        dcp.small_figure(results, output / "dcp-small.png")
-    if any(curves.values()):
-        parts["dcp-large"] = dcp.large_tables(curves)
-        dcp.large_figure(curves, output / "dcp-large.png")
-    readme = output / "README.md"
-    if readme.exists():
-        text = readme.read_text()
-        for mark, part in parts.items():
-            text = _section(text, mark, part)
-        write_atomically(readme, text.encode())
-    print("\n\n".join(parts.values()))
-
-
-def _train_dcp(runs: Path, n: int | None, seed: int, data_root: Path | None) -> None:
-    """Train what is missing, on one thread: small sets first, then the curves in the order of `plans`."""
-    import json
-    from dataclasses import asdict
-    from itertools import product
-
-    import torch
-
-    from restore.data import binarise, load, sample_binary
-    from restore.evaluation import dcp_study as dcp
-    from restore.files import write_atomically
-    from restore.progress import progress
-
-    torch.set_num_threads(1)
-    runs.mkdir(parents=True, exist_ok=True)
-    for data, (copies, trials), algorithm in product(dcp.BEST, dcp.TRIALS.items(), dcp.ALGORITHMS):
-        path = runs / f"{data}-x{copies}-{algorithm.lower()}.json"
-        if path.exists():
-            continue
-        with progress(path.stem, dcp.SMALL_EPOCHS) as meter:
-            found = dcp.small(
-                data,
-                algorithm,
-                torch.from_numpy(binarise(load(data, split="train", root=data_root).images)),
-                copies=copies,
-                rates=dcp.SMALL_RATES,
-                trials=trials,
-                epochs=dcp.SMALL_EPOCHS,
-                every=dcp.SMALL_EVERY,
-                seed=seed,
-                meter=meter,
-            )
-        write_atomically(path, json.dumps(asdict(found)).encode())
-    known: dict[str, tuple[Tensor, Tensor]] = {}
-    for plan in dict.fromkeys(plan for plans in dcp.plans().values() for plan in plans):
-        if plan.data not in known:
-            # The images to be judged by are drawn apart from those to learn from.
-            known[plan.data] = (
-                torch.from_numpy(sample_binary(load(plan.data, split="train", root=data_root).images, seed)),
-                torch.from_numpy(sample_binary(load(plan.data, split="test", root=data_root).images[:n], seed + 1)),
-            )
-        training, test = known[plan.data]
-        with progress(plan.name, plan.epochs) as meter:
-            dcp.train_large(plan, training[: plan.images or None], test, runs / plan.name, seed, meter)
+    train(recipe, data, folder, run, resume=True, every=every, threads=1, device=device)

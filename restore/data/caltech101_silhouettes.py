@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restore.data.dataset import Images, Split, fixed_order
 from restore.data.download import RemoteFile, read_intact
-from restore.data.named import NamedSet
+from restore.data.named import Labels, LabelSource, NamedSet
 
 _FILE = RemoteFile(
     "caltech101_silhouettes_28.mat",
@@ -50,14 +51,27 @@ def upright(rows: NDArray[np.uint8]) -> Images:
 
 
 def _read(split: Split, paths: tuple[Path, ...]) -> Images:
+    return upright(_rows(split, paths, "X"))
+
+
+def _read_labels(split: Split, paths: tuple[Path, ...]) -> Labels:
+    """Numbers of the classes, from 1, in the order of the names in the file."""
+    return _rows(split, paths, "Y").ravel().astype(np.int64)
+
+
+def _rows(split: Split, paths: tuple[Path, ...], variable: str) -> NDArray[Any]:
+    """What a variable of the file, one row or one entry per image, holds for a split."""
     from scipy.io import loadmat
 
     (path,) = paths
     # loadmat is compiled code that a damaged file can crash beyond any exception, and the splits hold for the published
     # order of the images only: so it is shown nothing but the published bytes, and there is no other fault to expect.
     content = read_intact(path, _FILE)
-    rows: NDArray[np.uint8] = loadmat(io.BytesIO(content), variable_names=["X"])["X"]
-    return upright(rows[rows_of(split)])
+    values = loadmat(io.BytesIO(content), variable_names=[variable])[variable]
+    rows: NDArray[Any] = values.reshape(sum(_SIZES.values()), -1)
+    return rows[rows_of(split)]
 
 
-CALTECH101_SILHOUETTES = NamedSet("caltech101-silhouettes", {"train": (_FILE,), "test": (_FILE,)}, _read)
+_FILES: dict[Split, tuple[RemoteFile, ...]] = {"train": (_FILE,), "test": (_FILE,)}
+
+CALTECH101_SILHOUETTES = NamedSet("caltech101-silhouettes", _FILES, _read, LabelSource(_FILES, _read_labels))

@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from restore.data.dataset import Images
 from restore.errors import InputError, shown
@@ -31,29 +32,51 @@ def read_idx(path: Path) -> Images:
     Raises:
         InputError: if the file cannot be read, is damaged, truncated or padded, or holds anything but grey images.
     """
+    return _read(path, 3)
+
+
+def read_idx_labels(path: Path) -> NDArray[np.uint8]:
+    """The labels of an idx file, gzipped or not.
+
+    Returns:
+        Shape (N,), uint8; N may be 0.
+
+    Raises:
+        InputError: if the file cannot be read, is damaged, truncated or padded, or holds anything but labels.
+    """
+    return _read(path, 1)
+
+
+# What an idx file of so many dimensions holds.
+_CONTENT = {1: "labels (N)", 3: "images (N, H, W)"}
+
+
+def _read(path: Path, rank: int) -> NDArray[np.uint8]:
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == GZIP
             raw.seek(0)
             limit = min(path.stat().st_size * (_EXPANSION if packed else 1), _MAX_BYTES)
             if not packed:
-                return _parse(raw, path, limit)
+                return _parse(raw, path, limit, rank)
             with gzip.GzipFile(fileobj=raw) as unpacked:
-                return _parse(unpacked, path, limit)
+                return _parse(unpacked, path, limit, rank)
     except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
         raise InputError(f"{shown(path)}: the gzip data is damaged ({fault}); get the file again") from fault
     except OSError as fault:
         raise InputError(f"{shown(path)}: cannot be read ({fault.strerror or fault})") from fault
 
 
-def _parse(stream: io.BufferedIOBase, path: Path, limit: int) -> Images:
+def _parse(stream: io.BufferedIOBase, path: Path, limit: int, rank: int) -> NDArray[np.uint8]:
     header = stream.read(4)
     if len(header) < 4 or header[:3] != UINT8:
         raise InputError(f"{shown(path)}: not an idx file of bytes (it must begin with 00 00 08)")
-    if header[3] != 3:
-        raise InputError(f"{shown(path)}: holds {header[3]}-dimensional data (labels?), not images (N, H, W)")
-    sizes = stream.read(12)
-    if len(sizes) < 12:
+    if header[3] != rank:
+        guess = _CONTENT.get(header[3], "").partition(" ")[0]
+        hint = f" ({guess}?)" if guess else ""
+        raise InputError(f"{shown(path)}: holds {header[3]}-dimensional data{hint}, not {_CONTENT[rank]}")
+    sizes = stream.read(4 * rank)
+    if len(sizes) < 4 * rank:
         raise InputError(f"{shown(path)}: ends within its header; get the file again")
     shape = tuple(int(size) for size in np.frombuffer(sizes, dtype=">u4"))
     wanted = math.prod(shape)

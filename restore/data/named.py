@@ -6,12 +6,34 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from restore.data.dataset import Images, Split
 from restore.data.download import RemoteFile, fetch
 from restore.errors import InputError, shown
 
 VARIABLE = "RESTORE_DATA"
+
+
+# Class of each image, (N,).
+Labels: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LabelSource:
+    """Where the labels of a published data set are.
+
+    Attributes:
+        files: the files the labels of each split are read from.
+        read: from the paths of those files to the labels of the split's images, in their order; raises InputError if
+            they hold anything else.
+    """
+
+    files: Mapping[Split, tuple[RemoteFile, ...]]
+    read: Callable[[Split, tuple[Path, ...]], Labels]
 
 
 @dataclass(frozen=True)
@@ -23,11 +45,13 @@ class NamedSet:
             the cache.
         files: the files each split is read from; none for a set that is computed.
         read: from the paths of those files to images (N, H, W); raises InputError if they hold anything else.
+        labels: where their labels are; None for a set without.
     """
 
     name: str
     files: Mapping[Split, tuple[RemoteFile, ...]]
     read: Callable[[Split, tuple[Path, ...]], Images]
+    labels: LabelSource | None = None
 
 
 def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Images:
@@ -43,6 +67,18 @@ def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Image
         OutputError: if the cache cannot be written.
     """
     return known.read(split, tuple(_locate(file, known.name, root) for file in known.files[split]))
+
+
+def read_labels(known: NamedSet, split: Split, root: Path | None = None) -> Labels:
+    """The labels of the images of one split, looked for as `read_named` does.
+
+    Raises:
+        InputError: if the set has none; as `read_named` otherwise.
+        OutputError: if the cache cannot be written.
+    """
+    if known.labels is None:
+        raise InputError(f"{known.name}: is a data set without labels; choose one that has them")
+    return known.labels.read(split, tuple(_locate(file, known.name, root) for file in known.labels.files[split]))
 
 
 def folders(root: Path, name: str) -> list[Path]:

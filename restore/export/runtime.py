@@ -29,10 +29,17 @@ LONGEST = 240
 
 @dataclass(frozen=True)
 class OnnxEngine:
-    """A prior with its solver in onnxruntime, ready to restore; as in `restore.restoration.PictureEngine`."""
+    """A prior with its solver in onnxruntime, ready to restore; as in `restore.restoration.PictureEngine`.
+
+    Attributes:
+        facts: what the graph says about itself.
+        session: the graph.
+        weights: the file of weights that the graph was made from, where it lies beside it.
+    """
 
     facts: Facts
     session: InferenceSession
+    weights: Path | None = None
 
     @classmethod
     def load(cls, place: Path) -> OnnxEngine:
@@ -49,7 +56,8 @@ class OnnxEngine:
             session = onnxruntime.InferenceSession(_named(path), options, providers=["CPUExecutionProvider"])
             # A file that refers to weights, or that lies beside them as the graph of a folder, must be made from them.
             refers = place.is_dir() or WEIGHTS.encode() in path.read_bytes()
-            digest = hashlib.sha256((path.parent / WEIGHTS).read_bytes()).hexdigest() if refers else None
+            weights = path.parent / WEIGHTS if refers else None
+            digest = hashlib.sha256(weights.read_bytes()).hexdigest() if weights else None
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
             reason = _one_line(fault)
             raise ModelError(f"{shown(path)}: is no graph that can be run ({reason}); get the file again") from fault
@@ -60,7 +68,7 @@ class OnnxEngine:
                 f"{shown(path)}: was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
                 f"with `restore export {shown(path.parent)} --beside --overwrite`"
             )
-        return cls(facts, session)
+        return cls(facts, session, weights)
 
     @property
     def name(self) -> str:
@@ -97,6 +105,24 @@ class OnnxEngine:
             parts.append(self.run({"image": ink[rows]} | told))
         found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
+
+    def features(self, grey: np.ndarray) -> np.ndarray:
+        """As in `restore.restoration.PictureEngine`; of the weights alone, as no damage is left to solve for.
+
+        Raises:
+            ModelError: if the graph does not lie beside its weights.
+        """
+        from safetensors.numpy import load_file
+
+        self.description.check_unconditional("features")
+        if self.weights is None:
+            name = shown(self.description.name)
+            raise ModelError(f"{name}: is a graph by itself, which has no features; name the prior it was made from")
+        # The graph could not have been loaded with other weights than these.
+        stored = load_file(self.weights)
+        visible = (grey > self.description.threshold / 255).reshape(len(grey), -1).astype(np.float32)
+        log_odds = visible @ stored["weights.0"].astype(np.float32) + stored["units.1.bias"].astype(np.float32)
+        return np.exp(-np.logaddexp(0, -log_odds))
 
     def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs of the graph by name, for what it is told of by name, with the prior's own settings."""

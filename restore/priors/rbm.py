@@ -46,6 +46,10 @@ class RBM(LayeredPrior):
         """What a hidden state (batch, H) tells the visible units."""
         return Fields(hidden @ self.weights.T)
 
+    def transform(self, visible: Tensor) -> Tensor:
+        """E[h | v], what the hidden units see in visible states (batch, D); shape (batch, H)."""
+        return self.hidden.moments(self.hidden_fields(visible))[0]
+
     def free_energy(self, visible: Tensor) -> Tensor:
         """F(v) with log p(v) = -F(v) - log Z, the hidden units summed out exactly; shape (batch,)."""
         hidden = self.hidden.log_partition(self.hidden_fields(visible)).sum(-1)

@@ -78,12 +78,8 @@ def unnormalised(model: Model, images: Tensor) -> Tensor:
     """-F(v), the log of the unnormalised probability of binary images (N, D); shape (N,), float64.
 
     Raises:
-        ModelError: if the model has no probability of images by themselves, or finds one that is no finite number.
+        ModelError: if the model finds a probability that is no finite number.
     """
-    if not hasattr(model, "free_energy"):
-        raise ModelError(
-            "a prior that answers to a damaged image has no likelihood of images by themselves; evaluate it with --task"
-        )
     values = -model.free_energy(images).double()
     if not bool(values.isfinite().all()):
         raise ModelError("the model's free energy is no finite number for some images; train it again")

@@ -1,0 +1,59 @@
+"""What `restore evaluate --task` does: damage images, restore them, and compare with the truth."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from restore.cli.source import Source
+    from restore.evaluation.evaluate import Report
+
+
+def evaluate_task(
+    model: str,
+    source: Source,
+    task: str,
+    mask: Literal["known", "unknown"] | None,
+    neighbours: int,
+    soft: bool,
+    seed: int,
+    device: str,
+    max_memory: str | None,
+) -> Report:
+    """The scores of a prior, or of a pseudo-model."""
+    from restore.errors import UsageError
+    from restore.evaluation.baselines import BASELINES, baseline
+    from restore.tasks import parse_task
+
+    damage = parse_task(task, mask)
+
+    import torch
+
+    from restore.cli import batch
+    from restore.data import binarise, load, overlap
+    from restore.engine import Engine
+    from restore.evaluation.evaluate import evaluate, restorer_of, task_of, unmasked
+
+    engine = None if model in BASELINES else Engine.load(model, device, batch.memory_size(max_memory))
+    dataset = source.load()
+    shape = (dataset.images.shape[1], dataset.images.shape[2])
+    generator = torch.Generator().manual_seed(seed)
+    if engine is None:
+        known = load(source.data, split="train", root=source.root)
+        shared = overlap(known, dataset)
+        if shared:
+            source.note(f"{model} was fitted to {shared} of the images it restores")
+        threshold = source.threshold_or(127)
+        simple = baseline(model, torch.from_numpy(binarise(known.images, threshold)), shape, neighbours)
+        return evaluate(simple.restore, source.binary(dataset, 127), damage, shape, generator, grey=soft)
+    about = engine.trained.description
+    source.check_size(dataset, about)
+    if about.conditional:
+        if mask == "known":
+            raise UsageError(f"{about.name} sees the damaged image alone; leave --mask known away")
+        if str(damage) != str(task_of(about)) and not source.quiet:
+            print(f"{model}: was trained to undo {about.task}, not {damage}", file=sys.stderr)
+    seen = unmasked(damage) if about.conditional else damage
+    truth = source.binary(dataset, about.threshold)
+    return evaluate(restorer_of(engine), truth, seen, shape, generator, grey=soft)

@@ -1,0 +1,202 @@
+"""Likelihoods along a training run, by three methods, and of finished priors (TAP machine, appendix F, Fig. 12)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from restore.engine import Engine
+from restore.errors import UsageError
+from restore.evaluation.likelihoods.ais import ais_likelihood
+from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
+from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
+from restore.evaluation.likelihoods.result import Likelihood
+from restore.evaluation.likelihoods.tap import tap_likelihood
+from restore.evaluation.markdown import plus_minus, table
+
+# As in the paper.
+SCHEDULE, RUNS, STARTS, PIXELS = "tap-machine", 100, 100, 100
+
+LABELS = {"exact": "exact", "ais": "AIS", "tap": "TAP", "pseudo": "pseudo-likelihood"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The likelihoods of one prior by kind: "ais", "tap", "pseudo", and "exact" where that is a small sum."""
+
+    name: str
+    hidden: int
+    likelihoods: Mapping[str, Likelihood]
+
+
+def measure(engine: Engine, images: Tensor, seed: int, schedule: str = SCHEDULE) -> Measured:
+    """All likelihoods of binary images (N, D) under a prior; TAP starts from some of the images.
+
+    Raises:
+        ModelError: if the prior is a conditional one, or its likelihoods are no finite numbers.
+    """
+    machine = engine.machine("likelihood")
+    images = images.to(engine.device)
+    generator = torch.Generator(engine.device).manual_seed(seed)
+    chosen = torch.randperm(len(images), generator=generator, device=engine.device)[:STARTS]
+    found = {
+        "ais": ais_likelihood(machine, images, schedule, RUNS, generator, torch.logit(engine.trained.pixel_means)),
+        "tap": tap_likelihood(machine, images, images[chosen]),
+        "pseudo": pseudo_likelihood(machine, images, min(PIXELS, images.shape[1]), generator),
+    }
+    if _summable(machine, images):
+        found = {"exact": exact_likelihood(machine, images)} | found
+    return Measured(engine.description.name, engine.description.hidden, found)
+
+
+def _summable(machine: Any, images: Tensor) -> bool:
+    try:
+        chunks(machine, images.shape[1])
+    except UsageError:
+        return False
+    return True
+
+
+def spread(epochs: Sequence[int], count: int) -> list[int]:
+    """At most `count` of some epochs, in order: the first, the last, and others at about equal factors between them.
+
+    Most happens early in a training run.
+    """
+    epochs = sorted(epochs)
+    if len(epochs) <= count:
+        return epochs
+    ratio = (epochs[-1] / epochs[0]) ** (1 / (count - 1))
+    chosen: list[int] = []
+    for index in range(count):
+        # The nearest that leaves enough for the rest.
+        left = [epoch for epoch in epochs[: len(epochs) - (count - 1 - index)] if not chosen or epoch > chosen[-1]]
+        chosen.append(min(left, key=lambda epoch: abs(epoch - epochs[0] * ratio**index)))
+    return chosen
+
+
+def along(
+    kept: Mapping[int, Engine], images: Tensor, seed: int, say: Callable[[str], None], schedule: str = SCHEDULE
+) -> dict[int, Measured]:
+    """The likelihoods of the priors kept along a run, by epoch."""
+    found = {}
+    for epoch, engine in kept.items():
+        found[epoch] = measure(engine, images, seed, schedule)
+        parts = ", ".join(f"{LABELS[kind]} {value.mean:.2f}" for kind, value in found[epoch].likelihoods.items())
+        say(f"epoch {epoch}: {parts}")
+    return found
+
+
+def rank_correlations(found: Mapping[int, Measured]) -> dict[tuple[str, str], float]:
+    """Spearman's correlation between every two kinds over the epochs: 1 for the same order, NaN where there is none."""
+    from scipy.stats import spearmanr
+
+    means = {
+        kind: [measured.likelihoods[kind].mean for measured in found.values()] for kind in ("ais", "tap", "pseudo")
+    }
+    return {
+        (one, other): float(spearmanr(means[one], means[other])[0])
+        if min(len(set(means[one])), len(set(means[other]))) > 1
+        else math.nan
+        for one, other in combinations(means, 2)
+    }
+
+
+def along_table(found: Mapping[int, Measured]) -> str:
+    """Markdown: a row per epoch."""
+    rows = []
+    for epoch, measured in found.items():
+        ais, tap, pseudo = (measured.likelihoods[kind] for kind in ("ais", "tap", "pseudo"))
+        rows.append(
+            [str(epoch), _with_interval(ais), _log_z(ais), _with_log_z_error(tap), _log_z(tap), _with_error(pseudo)]
+        )
+    return table(["epoch", "AIS", "log Z by AIS", "TAP", "log Z by TAP", "pseudo-likelihood"], rows)
+
+
+def correlation_table(correlations: Mapping[tuple[str, str], float]) -> str:
+    """Markdown: a row per pair of kinds."""
+    rows = [[f"{LABELS[one]} and {LABELS[other]}", f"{value:.3f}"] for (one, other), value in correlations.items()]
+    return table(["rank correlation over the epochs", "Spearman"], rows)
+
+
+def priors_table(found: Sequence[Measured]) -> str:
+    """Markdown: a row per prior."""
+    rows = []
+    for measured in found:
+        exact, ais, tap, pseudo = (measured.likelihoods.get(kind) for kind in LABELS)
+        rows.append(
+            [
+                f"`{measured.name}`",
+                str(measured.hidden),
+                f"{exact.mean:.3f}" if exact else "",
+                _with_interval(ais) if ais else "",
+                f"{dict(ais.details)['effective_runs']:.0f}" if ais else "",
+                _with_log_z_error(tap) if tap else "",
+                _with_error(pseudo) if pseudo else "",
+            ]
+        )
+    return table(["prior", "hidden units", "exact", "AIS", "effective runs", "TAP", "pseudo-likelihood"], rows)
+
+
+def _with_interval(found: Likelihood) -> str:
+    if found.interval is None:
+        return f"{found.mean:.2f}"
+    return f"{found.mean:.2f} ({found.interval[0]:.2f} ... {found.interval[1]:.2f})"
+
+
+def _with_log_z_error(found: Likelihood) -> str:
+    return plus_minus(found.mean, found.log_partition_error or 0.0, 2)
+
+
+def _with_error(found: Likelihood) -> str:
+    return plus_minus(found.mean, found.standard_error, 2)
+
+
+def _log_z(found: Likelihood) -> str:
+    return f"{found.log_partition:.2f}"
+
+
+def as_record(found: Mapping[int, Measured], priors: Sequence[Measured], n: int, seed: int) -> dict[str, Any]:
+    """All figures, for JSON."""
+    return {
+        "n": n,
+        "seed": seed,
+        "along": {str(epoch): _plain(measured) for epoch, measured in found.items()},
+        "priors": [_plain(measured) for measured in priors],
+        "rank_correlations": {
+            " ".join(pair): value if math.isfinite(value) else None for pair, value in rank_correlations(found).items()
+        },
+    }
+
+
+def _plain(measured: Measured) -> dict[str, Any]:
+    likelihoods = {kind: value.as_dict() for kind, value in measured.likelihoods.items()}
+    return {"name": measured.name, "hidden": measured.hidden, "likelihoods": likelihoods}
+
+
+def as_figure(found: Mapping[int, Measured], path: Path) -> None:
+    """Draw likelihoods over the epochs: AIS with its interval and TAP on the left, pseudo-likelihood on the right."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    epochs = list(found)
+    axes: Any = figure.subplots(1, 2)
+    for kind, style in (("ais", "o-"), ("tap", "s--"), ("pseudo", "^-")):
+        values = [measured.likelihoods[kind] for measured in found.values()]
+        place = axes[1] if kind == "pseudo" else axes[0]
+        (line,) = place.plot(epochs, [value.mean for value in values], style, label=LABELS[kind], markersize=4)
+        bounds = [value.interval for value in values if value.interval is not None]
+        if len(bounds) == len(epochs):
+            low, high = zip(*bounds, strict=True)
+            place.fill_between(epochs, low, high, alpha=0.3, color=line.get_color())
+    for place in axes:
+        place.set(xlabel="epoch", ylabel="nats per image", xscale="log")
+        place.grid(alpha=0.3)
+        place.legend(fontsize=9)
+    figure.savefig(path, dpi=110)

@@ -1,0 +1,236 @@
+"""Exact, TAP and pseudo-likelihoods against brute force; what they say and refuse."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from machines import brute_force, random_rbm, seeded, two_patterns
+from torch import Tensor
+
+from restore.errors import ModelError, UsageError
+from restore.evaluation.likelihoods import exact, pseudo
+from restore.evaluation.likelihoods.ais import ais_likelihood
+from restore.evaluation.likelihoods.exact import chunks, exact_likelihood, exact_log_partition
+from restore.evaluation.likelihoods.pseudo import log_odds, pseudo_likelihood
+from restore.evaluation.likelihoods.result import Likelihood
+from restore.evaluation.likelihoods.tap import tap_likelihood
+from restore.priors import RBM
+from restore.solvers import TAP
+
+PIXELS = 6
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A prior that is no RBM: log p(v) = vᵀJv / 2 + bᵀv - log Z."""
+
+    couplings: Tensor
+    bias: Tensor
+
+    def free_energy(self, visible: Tensor) -> Tensor:
+        return -((visible @ self.couplings) * visible).sum(-1) / 2 - visible @ self.bias
+
+
+def dense(seed: int = 0) -> Dense:
+    draw = torch.randn(PIXELS, PIXELS, generator=seeded(seed), dtype=torch.float64)
+    return Dense((draw + draw.T).fill_diagonal_(0), torch.randn(PIXELS, generator=seeded(seed + 1)).double())
+
+
+MODELS = {"few hidden": random_rbm(PIXELS, 4), "many hidden": random_rbm(PIXELS, 9, seed=1), "dense": dense()}
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def all_images() -> Tensor:
+    return torch.tensor(list(itertools.product((0.0, 1.0), repeat=PIXELS)), dtype=torch.float64)
+
+
+def probabilities(name: str) -> np.ndarray:
+    """p(v) of all images, by summing the joint distribution over hidden states, in their order."""
+    model = MODELS[name]
+    if isinstance(model, RBM):
+        truth = brute_force(model)
+        return truth.probabilities.reshape(2**PIXELS, -1).sum(1)
+    weight = np.exp([0.5 * v @ model.couplings.numpy() @ v + model.bias.numpy() @ v for v in all_images().numpy()])
+    return weight / weight.sum()
+
+
+def images(count: int = 40, seed: int = 0) -> Tensor:
+    return (torch.rand(count, PIXELS, generator=seeded(seed)) < 0.5).double()
+
+
+def index_of(states: Tensor) -> np.ndarray:
+    return (states @ (2.0 ** torch.arange(PIXELS - 1, -1, -1).double())).long().numpy()
+
+
+# --- exact ---
+
+
+@every_model
+@pytest.mark.parametrize("chunk", [2, 13], ids=["many chunks", "one chunk"])
+def test_exact_likelihoods(name: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "CHUNK", chunk)
+    truth = np.log(probabilities(name))[index_of(images())]
+    told: list[int] = []
+    found = exact_likelihood(MODELS[name], images(), lambda done, note="": told.append(done))
+    assert found.mean == pytest.approx(truth.mean(), abs=1e-11)
+    assert found.standard_error == pytest.approx(truth.std(ddof=1) / math.sqrt(40))
+    assert told == list(range(1, chunks(MODELS[name], PIXELS) + 1))
+    assert (len(told) > 1) == (chunk == 2)
+
+
+@every_model
+def test_probabilities_sum_to_one(name: str) -> None:
+    log_z = exact_log_partition(MODELS[name], all_images())
+    total = torch.exp(-MODELS[name].free_energy(all_images()) - log_z).sum()
+    assert float(total) == pytest.approx(1, abs=1e-12)
+
+
+def test_sums_that_are_too_long_are_refused() -> None:
+    images = torch.zeros(2, 40)
+    with pytest.raises(UsageError, match=r"2\^30 states.*another likelihood"):
+        exact_likelihood(random_rbm(40, 30, dtype=torch.float32), images)
+    with pytest.raises(UsageError, match=r"2\^40 states"):
+        exact_likelihood(Dense(torch.zeros(40, 40), torch.zeros(40)), images)
+
+
+# --- pseudo ---
+
+
+@every_model
+def test_exact_pseudo_likelihood(name: str) -> None:
+    """Σ_i log p(v) / (p(v) + p(v with pixel i inverted)), from the enumerated distribution."""
+    p, states = probabilities(name), index_of(images())
+    flipped = states[:, None] ^ (1 << np.arange(PIXELS))
+    truth = np.log(p[states][:, None] / (p[states][:, None] + p[flipped])).sum(1)
+    found = pseudo_likelihood(MODELS[name], images(), PIXELS, seeded())
+    assert found.mean == pytest.approx(truth.mean(), abs=1e-11)
+    assert found.log_partition is None
+
+
+@every_model
+def test_drawn_pixels_give_an_unbiased_pseudo_likelihood(name: str) -> None:
+    few = images(10)
+    whole = pseudo_likelihood(MODELS[name], few, PIXELS, seeded()).mean
+    means = torch.tensor([pseudo_likelihood(MODELS[name], few, 2, seeded(seed)).mean for seed in range(400)])
+    assert means.std() > 0
+    assert float(means.mean()) == pytest.approx(whole, abs=4 * float(means.std()) / 20)
+
+
+def test_the_parts_it_is_computed_in_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in MODELS:
+        whole = pseudo_likelihood(MODELS[name], images(), 3, seeded()).mean
+        with monkeypatch.context() as patch:
+            patch.setattr(pseudo, "HELD", 60)
+            assert pseudo_likelihood(MODELS[name], images(), 3, seeded()).mean == pytest.approx(whole, abs=1e-12)
+
+
+def test_flipping_pixels_of_an_rbm_as_of_any_other_prior() -> None:
+    machine = random_rbm(30, 20, seed=3)
+    visible = (torch.rand(5, 30, generator=seeded()) < 0.5).double()
+    chosen = torch.rand(5, 30, generator=seeded(1)).topk(7, dim=1).indices
+
+    @dataclass(frozen=True)
+    class Other:
+        free_energy = machine.free_energy
+
+    torch.testing.assert_close(log_odds(machine, visible, chosen), log_odds(Other(), visible, chosen))
+
+
+@pytest.mark.parametrize("pixels", [0, -1, PIXELS + 1])
+def test_no_such_number_of_pixels(pixels: int) -> None:
+    with pytest.raises(UsageError, match=f"1 to {PIXELS}"):
+        pseudo_likelihood(MODELS["dense"], images(), pixels, seeded())
+
+
+# --- TAP ---
+
+
+@pytest.mark.parametrize(("scale", "close"), [(0.05, 1e-4), (0.3, 0.05)])
+def test_tap_likelihood_of_weak_couplings_is_the_exact_one(scale: float, close: float) -> None:
+    machine = random_rbm(PIXELS, 4, scale=scale)
+    found = tap_likelihood(machine, images(), images(7, seed=1))
+    assert found.mean == pytest.approx(exact_likelihood(machine, images()).mean, abs=close)
+    assert dict(found.details) == {"starts": 7, "converged": 7}
+    assert found.warnings == ()
+    assert found.interval is None
+
+
+def test_tap_takes_the_mean_over_its_solutions() -> None:
+    machine, patterns = two_patterns(tilt=-0.1)
+    starts = patterns[[0, 0, 0, 1]]
+    apart = [tap_likelihood(machine, patterns, patterns[[index]]).log_partition for index in (0, 1)]
+    assert abs(apart[0] - apart[1]) > 0.5
+    found = tap_likelihood(machine, patterns, starts)
+    assert found.log_partition == pytest.approx(0.75 * apart[0] + 0.25 * apart[1])
+    assert found.log_partition_error == pytest.approx(abs(apart[0] - apart[1]) / 4)
+    assert found.mean == pytest.approx(float(-machine.free_energy(patterns).mean()) - found.log_partition)
+
+
+def test_starts_that_do_not_converge_are_warned_of() -> None:
+    machine = random_rbm(PIXELS, 4)
+    found = tap_likelihood(machine, images(), images(5), TAP(max_iter=1))
+    assert found.warnings == ("only 0 of 5 starts converged to a TAP solution",)
+
+
+def test_tap_without_starts_is_refused() -> None:
+    with pytest.raises(UsageError, match="start"):
+        tap_likelihood(random_rbm(PIXELS, 4), images(), images(5)[:0])
+
+
+# --- what all share ---
+
+
+def all_kinds(machine: RBM, visible: Tensor) -> dict[str, Likelihood]:
+    return {
+        "exact": exact_likelihood(machine, visible),
+        "ais": ais_likelihood(machine, visible, "linear:400", 50, seeded()),
+        "tap": tap_likelihood(machine, visible, visible),
+        "pseudo": pseudo_likelihood(machine, visible, 3, seeded()),
+    }
+
+
+def test_the_kinds_agree_and_say_what_they_are() -> None:
+    machine = random_rbm(PIXELS, 4, scale=0.3)
+    found = all_kinds(machine, images())
+    truth = found["exact"].mean
+    low, high = found["ais"].interval
+    assert low < truth < high
+    assert low < found["ais"].mean < high
+    for kind, result in found.items():
+        plain = json.loads(result.as_json())
+        assert (plain["kind"], plain["n"]) == (kind, 40)
+        assert plain["mean"] == result.mean
+        assert f"({kind})" in result.as_text()
+    assert json.loads(found["ais"].as_json())["temperatures"] == 400
+    assert json.loads(found["exact"].as_json())["interval"] is None
+
+
+def test_one_image_has_no_standard_error() -> None:
+    for result in all_kinds(random_rbm(PIXELS, 4), images(1)).values():
+        assert math.isnan(result.standard_error)
+        assert json.loads(result.as_json())["standard_error"] is None
+
+
+def test_hidden_units_may_be_in_any_order() -> None:
+    machine = random_rbm(PIXELS, 9)
+    order = torch.randperm(9, generator=seeded())
+    mixed = RBM.binary(
+        machine.weights[:, order], machine.visible.parameters["bias"], machine.hidden.parameters["bias"][order]
+    )
+    for kind in ("exact", "tap", "pseudo"):
+        first, second = (all_kinds(of, images())[kind].mean for of in (machine, mixed))
+        assert first == pytest.approx(second, abs=1e-9)
+
+
+def test_infinite_parameters_are_refused() -> None:
+    machine = random_rbm(PIXELS, 4)
+    broken = machine.with_parameters(machine.parameters | {"units.0.bias": torch.full((PIXELS,), math.inf).double()})
+    for likelihood in (exact_likelihood, lambda model, data: pseudo_likelihood(model, data, 3, seeded())):
+        with pytest.raises(ModelError, match="finite"):
+            likelihood(broken, torch.ones(1, PIXELS).double())
