@@ -190,9 +190,10 @@ def ascend(
     after_round: Callable[[int, FullyVisible], None] = lambda rounds, machine: None,
 ) -> tuple[FullyVisible, int, str]:
     """A fully visible machine by maximum pseudo-likelihood; see `grow` for what is returned."""
+    training, _ = split(recipe, images)
     outcome = run_rounds(
         recipe.learner,
-        images,
+        training,
         folder,
         seed=recipe.seed,
         identity={"recipe": recipe.training_facts, "data": fingerprint},
