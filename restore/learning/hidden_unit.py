@@ -26,7 +26,7 @@ START_SCALE = 0.1
 
 # Penalties to search with, as multiples of the penalty, one after another until one leads to a unit. A stiffer search
 # finds a smaller unit, which a model that is nearly done, or has few samples, still takes.
-STIFFNESS = (1.0, 3.0, 10.0)
+STIFFNESS = (1.0, 3.0, 10.0, 30.0, 100.0)
 
 # What a unit may be scaled to; the search is along its direction (see `fitting_scale`).
 SCALES = tuple(2 ** (-step / 2) for step in range(13))

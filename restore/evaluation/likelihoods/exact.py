@@ -67,9 +67,10 @@ def exact_log_partition(model: Model, like: Tensor, meter: Meter = lambda done, 
     for index in range(chunks(model, like.shape[-1])):
         codes = torch.arange(2 ** min(units, CHUNK), device=like.device) + index * 2**CHUNK
         states = ((codes[:, None] >> place) & 1).to(like.dtype)
-        parts.append(torch.logsumexp(unnormalised(summed, states), 0))
+        # A number, not a tensor: small tensors that stay would break up the room that the large ones leave.
+        parts.append(float(torch.logsumexp(unnormalised(summed, states), 0)))
         meter(index + 1)
-    return float(torch.logsumexp(torch.stack(parts), 0))
+    return float(torch.logsumexp(torch.tensor(parts, dtype=torch.float64), 0))
 
 
 def _summed(model: Model, pixels: int) -> tuple[Model, int]:
