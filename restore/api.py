@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -201,7 +201,7 @@ def train(
     images: Any,
     *,
     name: str = "untitled",
-    hidden: int = 500,
+    hidden: int | Literal["auto"] = 500,
     epochs: int = 30,
     threshold: int = 127,
     seed: int = 0,
@@ -216,8 +216,9 @@ def train(
     Args:
         images: images of one size, of any kind `denoise` takes.
         name: what to call the prior.
-        hidden: number of hidden units.
-        epochs: passes over the images.
+        hidden: number of hidden units; "auto" grows as many as it takes (FW, Alg. 1), judged by a tenth of the images,
+            and goes on from there.
+        epochs: passes over the images; no meaning to a learner that works in rounds.
         threshold: grey level, 0 to 255, above which a pixel is 1.
         seed: of everything random.
         task: for a conditional prior, which is not told of the damage: what it learns to undo, such as "flip:0.1" or
@@ -225,7 +226,7 @@ def train(
         run: folder for checkpoints and log; by default a temporary one, so that nothing can be resumed.
         resume: go on from the newest checkpoint in `run`.
         device: "auto", "cpu" or "cuda[:N]".
-        tables: more tables of a recipe (`prior`, `learner`, `optimizer`, `training`, `inference`), as in
+        tables: more tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
             training/*.toml; what they say goes before the defaults here.
 
     Returns:
@@ -248,7 +249,9 @@ def train(
     pixels = [item.pixels for item in unpack(images).items]
     data_table = {"source": name, "threshold": threshold}
     if task:
-        data_table |= {"task": task, "validation": len(pixels) // 10}
+        data_table |= {"task": task}
+    if task or hidden == "auto":
+        data_table |= {"validation": len(pixels) // 10}
     recipe = _recipe(name, hidden, epochs, seed, data_table, tables)
     if len({values.shape for values in pixels}) > 1:
         raise TrainingError("the images have different sizes; bring them to one size first")
@@ -266,13 +269,13 @@ def train(
 
 def _recipe(
     name: str,
-    hidden: int,
+    hidden: int | Literal["auto"],
     epochs: int,
     seed: int,
     data: dict[str, Any],
     tables: dict[str, dict[str, Any]],
 ) -> Recipe:
-    from restore.learning.recipe import parse
+    from restore.learning.recipe import IN_ROUNDS, parse
 
     defaults: dict[str, dict[str, Any]] = {"data": data, "prior": {"hidden": hidden}, "training": {"epochs": epochs}}
     if data.get("task"):
@@ -286,6 +289,11 @@ def _recipe(
     if "method" in tables.get("learner", {}):
         # The settings of one method mean nothing to another.
         del defaults["learner"]
+        if tables["learner"]["method"] in IN_ROUNDS:
+            del defaults["training"]
+    if tables.get("prior", {}).get("family") == "fvbm":
+        # It has no hidden units.
+        defaults["prior"] = {}
     merged = {key: defaults.get(key, {}) | tables.get(key, {}) for key in defaults.keys() | tables.keys()}
     return parse({"name": name, "seed": seed} | merged)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from machines import bars_and_stripes, numerical_gradient, random_rbm, seeded
 from torch import Tensor
 from torch.nn.functional import softplus
 
+import restore
 from restore.errors import TrainingError, UsageError
 from restore.learning import hidden_unit
 from restore.learning.contrastive import ContrastiveDivergence
@@ -35,6 +37,7 @@ from restore.learning.recipe import Data, PriorShape, Recipe, Training, parse
 from restore.priors import RBM, FractionalRBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood
 from restore.solvers.gibbs import gibbs_steps
+from restore.zoo import describe
 
 IMAGES = bars_and_stripes(3)
 SMALL = FrankWolfe(units=8, samples=4000, penalty=0.003, bias_steps=20, bias_rate=0.3, away_every=4)
@@ -492,3 +495,35 @@ def test_recipes_that_make_no_sense_are_refused(changed: dict, says: str) -> Non
     with pytest.raises(UsageError) as fault:
         parse(FROM_TEXT | {"training": {}} | changed)
     assert says in str(fault.value)
+
+
+# --- for users ---
+
+
+def test_restore_train_finds_the_size(tmp_path: Path) -> None:
+    images = IMAGES.reshape(-1, 3, 3).numpy()
+    small = {"samples": 500, "bias_steps": 5, "penalty": 0.01}
+    mine = restore.train(np.tile(images, (4, 1, 1)), hidden="auto", epochs=2, growth=small | {"units": 6})
+    assert 1 <= mine.description.hidden <= 6
+    alone = restore.train(images, hidden=3, learner={"method": "frank_wolfe", **small})
+    assert alone.description.hidden == 3 and alone.description.method == "frank_wolfe"
+
+
+def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "images.npy", np.tile(IMAGES.reshape(-1, 3, 3).bool().numpy(), (3, 1, 1)))
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(
+        f'name = "mine"\n[data]\nsource = "{tmp_path}/images.npy"\n[prior]\nhidden = 3\n'
+        '[learner]\nmethod = "contrastive"\n'
+        "[training]\nepochs = 1\n[growth]\nunits = 4\nsamples = 500\n[inference]\nmodes = 5\nstarts = 2\n"
+    )
+    command = ["train", recipe, "--run", tmp_path / "run", "-o", tmp_path / "out", "--overwrite"]
+    assert run(*command, "--hidden", "auto") == 0
+    assert "mine: 4 hidden units: the limit of 4 units was reached" in capsys.readouterr().err
+    about = describe(tmp_path / "out")
+    assert about.hidden == 4
+    card = (tmp_path / "out" / "card.md").read_text()
+    assert "--hidden auto" in card and "38 images" in card
+    for hidden, says in (("many", "a whole number or auto, not many"), ("0", "hidden must be at least 1")):
+        assert run(*command, "--hidden", hidden) == 2
+        assert says in capsys.readouterr().err

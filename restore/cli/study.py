@@ -92,9 +92,13 @@ def study(
             study_scores(zoo.find(model), engine, truth[: n or (len(truth) if about.conditional else TOLD)], n, seed)
         return
     engines = {model: Engine.load(model, device) for model in names}
-    engines = {model: engine for model, engine in engines.items() if not engine.trained.description.conditional}
+    engines = {
+        model: engine
+        for model, engine in engines.items()
+        if not engine.description.conditional and engine.description.data == "mnist"
+    }
     if not engines:
-        raise UsageError("no prior here is told of the flips; name others with --model")
+        raise UsageError("no prior here is of mnist and told of the flips; name others with --model")
     truth = torch.from_numpy(binarise(load("mnist", split="test", root=data_root).images))
     training = torch.from_numpy(binarise(load("mnist", split="train", root=data_root).images))
     study_denoising(output, engines, training, truth[: n or TOLD], seed)

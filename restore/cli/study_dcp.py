@@ -1,4 +1,4 @@
-"""`restore study dcp`: learners of RBMs at equal numbers of Gibbs sweeps (S-DCP)."""
+"""`restore study dcp`: learners of RBMs at equal numbers of Gibbs sweeps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 def study_dcp(output: Path, runs: Path, train_missing: bool, n: int | None, seed: int, data_root: Path | None) -> None:
+    """Write what the runs there are have found: dcp.json, two figures and two parts of README.md."""
     import json
 
     from restore.errors import InputError
@@ -19,7 +20,7 @@ def study_dcp(output: Path, runs: Path, train_missing: bool, n: int | None, seed
     from restore.files import write_atomically
 
     if train_missing:
-        _train_dcp(runs, n, seed, data_root)
+        _train(runs, n, seed, data_root)
     results = [
         dcp.Small(**json.loads(path.read_text()))
         for data in dcp.BEST
@@ -45,7 +46,7 @@ def study_dcp(output: Path, runs: Path, train_missing: bool, n: int | None, seed
     report(output, parts)
 
 
-def _train_dcp(runs: Path, n: int | None, seed: int, data_root: Path | None) -> None:
+def _train(runs: Path, n: int | None, seed: int, data_root: Path | None) -> None:
     """Train what is missing, on one thread: small sets first, then the curves in the order of `plans`."""
     import json
     from dataclasses import asdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,6 +24,10 @@ def train(
         Path | None, typer.Option(help="Folder for checkpoints and log.jsonl [runs/NAME].", show_default=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest checkpoint.")] = False,
+    hidden: Annotated[
+        str | None,
+        typer.Option(help="Number of hidden units instead of the recipe's; auto grows as many as it takes."),
+    ] = None,
     every: Annotated[
         int,
         typer.Option(min=0, help="Keep the prior every so many epochs too, in epochs/ of the run."),
@@ -46,6 +50,7 @@ def train(
     from restore.learning.recipe import read_recipe
 
     settings = read_recipe(recipe)
+    units = None if hidden is None else _size(hidden)
     if threads < 0:
         raise UsageError(f"--threads must not be negative, not {threads}")
     target = output or zoo.user_folder() / settings.name
@@ -74,10 +79,14 @@ def train(
     where = pick_device(device)
     root = Path(data) if data is not None and folders(Path(data), settings.data.source) else None
     source = settings.data.source if data is None or root is not None else data
-    settings = replace(settings, data=replace(settings.data, source=source))
     dataset = load(source, split="train", root=root, max_bad=max_bad)
     for note in dataset.notes:
         print(f"{source}: {note}", file=sys.stderr)
+    table = replace(settings.data, source=source)
+    if units == "auto" and not table.validation:
+        table = replace(table, validation=max(1, len(dataset.images) // 10))
+    shape = settings.prior if units is None else replace(settings.prior, hidden=units)
+    settings = replace(settings, data=table, prior=shape)
     sampled = settings.data.binarisation == "sampled"
     binary = (
         sample_binary(dataset.images, settings.seed) if sampled else binarise(dataset.images, settings.data.threshold)
@@ -97,11 +106,12 @@ def train(
             meter=meter,
         )
     if trained.verdict and not quiet:
-        units = trained.prior.description.hidden
-        size = f"{units} hidden units: " if units else ""
+        grown = trained.prior.description.hidden
+        size = f"{grown} hidden units: " if grown else ""
         print(f"{settings.name}: {size}{trained.verdict}", file=sys.stderr)
     seconds = epoch_seconds(folder)
     words = ["restore", "train", str(recipe), "--threads", str(torch.get_num_threads())]
+    words += ["--hidden", hidden] if hidden is not None else []
     words += ["--data", data] if data is not None else []
     words += ["-o", str(output)] if output is not None else []
     card = write_card(trained, settings, recipe.read_text(), shlex.join(words), len(images), seconds, str(where))
@@ -115,3 +125,15 @@ def train(
         write_atomically(target / zoo.GRAPH, beside_weights(target), TrainingError)
     if not quiet:
         print(f"{target}: trained in {seconds[-1] / 60:.1f} minutes", file=sys.stderr)
+
+
+def _size(hidden: str) -> int | Literal["auto"]:
+    """A number of hidden units as it was typed."""
+    from restore.errors import UsageError, shown
+
+    if hidden == "auto":
+        return "auto"
+    try:
+        return int(hidden)
+    except ValueError:
+        raise UsageError(f"--hidden must be a whole number or auto, not {shown(hidden)}") from None

@@ -44,7 +44,11 @@ TITLES = {
     "omniglot": "Omniglot",
 }
 
-# How near a trial has to come to the best, in nats, to have learnt a small set.
+# The same for a model with `SMALL_HIDDEN` hidden units. On Bars & Stripes it is the highest of 400 ascents of the exact
+# likelihood (L-BFGS from random starts), five of which ended there; five hidden units reach the bound.
+REACHABLE = {"shifting-bar": BEST["shifting-bar"], "bars-and-stripes": -3.1192}
+
+# How near a trial has to come to what is reachable, in nats, to have learnt a small set.
 NEAR = 0.05
 
 # A curve has arrived when it is 90 % of the way up: at its target divided by this, since log-likelihoods are negative.
@@ -173,8 +177,8 @@ def small(
 
 
 def learnt(found: Small) -> Tensor:
-    """Per rate and trial the first epoch at which it was within `NEAR` of the best; infinite if never."""
-    near = found.values >= BEST[found.data] - NEAR
+    """Per rate and trial the first epoch at which it was within `NEAR` of what is reachable; infinite if never."""
+    near = found.values >= REACHABLE[found.data] - NEAR
     epochs = torch.tensor(found.epochs, dtype=torch.float64)
     return torch.where(near, epochs, torch.inf).amin(-1)
 
@@ -187,7 +191,7 @@ def small_tables(results: Sequence[Small]) -> str:
 
 
 def small_table(results: Sequence[Small]) -> str:
-    """Markdown: mean likelihood at the end, and how many trials came near the best and when, per algorithm and rate.
+    """Markdown: mean likelihood at the end, and how many trials came near what is reachable, per algorithm and rate.
 
     Args:
         results: of one set and number of copies.
@@ -198,15 +202,17 @@ def small_table(results: Sequence[Small]) -> str:
         for index, rate in enumerate(found.rates):
             ends, first = found.values[index, :, -1], learnt(found)[index]
             near = torch.isfinite(first)
-            stays = ends >= BEST[data] - NEAR
+            stays = ends >= REACHABLE[data] - NEAR
             middle = f"{float(first.median()):,.0f}" if float(near.double().mean()) > 0.5 else "-"
-            high = found.values[index].mean(0) >= BEST[data] / ARRIVED
+            high = found.values[index].mean(0) >= REACHABLE[data] / ARRIVED
             arrived = f"{found.epochs[int(high.int().argmax())]:,}" if bool(high.any()) else "-"
+            top, when = found.values[index].mean(0).max(0)
             rows.append(
                 [
                     found.algorithm,
                     f"{rate:g}",
                     arrived,
+                    f"{float(top):.3f} ({found.epochs[int(when)]:,})",
                     f"{float(ends.mean()):.3f}",
                     f"{float(ends.min()):.3f}",
                     f"{float(ends.max()):.3f}",
@@ -216,19 +222,10 @@ def small_table(results: Sequence[Small]) -> str:
                 ]
             )
     rows.sort(key=lambda row: (float(row[1]), ALGORITHMS.index(row[0])))
-    title = f"{TITLES[data]}, best {BEST[data]:.3f}, each pattern x {copies}"
-    level = f"epochs of the mean to {BEST[data] / ARRIVED:.3f}"
-    head = [
-        title,
-        "rate",
-        level,
-        "mean at the end",
-        "worst",
-        "best",
-        f"came within {NEAR}",
-        "end there",
-        "median epoch",
-    ]
+    title = f"{TITLES[data]}, reachable {REACHABLE[data]:.3f}, each pattern x {copies}"
+    level = f"epochs of the mean to {REACHABLE[data] / ARRIVED:.3f}"
+    head = [title, "rate", level, "highest mean (epoch)", "mean at the end", "worst", "best"]
+    head += [f"came within {NEAR}", "end there", "median epoch"]
     return table(head, rows)
 
 
@@ -505,10 +502,10 @@ def small_figure(results: Sequence[Small], path: Path) -> None:
                     mean = found.values[found.rates.index(rate)].mean(0)
                     colour = f"C{ALGORITHMS.index(found.algorithm)}"
                     axes.plot(found.epochs, mean, label=found.algorithm, linewidth=1.3, color=colour)
-            axes.axhline(BEST[data], color="black", linestyle=":", linewidth=1)
+            axes.axhline(REACHABLE[data], color="black", linestyle=":", linewidth=1)
             title = f"{TITLES[data]}, each pattern x {copies}, rate {rate:g}"
             axes.set(xlabel="epoch", ylabel="log-likelihood, nats", title=title)
-            axes.set_ylim(BEST[data] - 1.6, BEST[data] + 0.1)
+            axes.set_ylim(REACHABLE[data] - 1.6, REACHABLE[data] + 0.1)
             axes.grid(alpha=0.3)
             axes.legend(fontsize=8, loc="lower right")
     figure.savefig(path, dpi=110)

@@ -59,6 +59,8 @@ def write_card(
         f"Licence: {about.licence}.",
     ]
     about_lines = "\n".join(lines)
+    # What ends by itself says why.
+    end = f"\n- {'growth' if recipe.auto else 'end'}: {trained.verdict}" if trained.verdict else ""
     return f"""# {about.name}
 
 {about_lines}
@@ -67,7 +69,7 @@ def write_card(
 
     {command}
 
-- time: {seconds[-1] / 60:.1f} minutes, {_speed(recipe, learnt_from, seconds)}
+- time: {seconds[-1] / 60:.1f} minutes, {_speed(recipe, learnt_from, seconds)}{end}
 - machine: {where}, {machine_facts()}
 - seed: {recipe.seed}
 - recipe (SHA-256 {about.recipe[:16]}):
@@ -94,7 +96,12 @@ REFERENCE = 10
 
 
 def _speed(recipe: Recipe, images: int, seconds: Sequence[float]) -> str:
-    """Images per second: on the whole, and where the iteration limit grows, in the epoch with that of reference."""
+    """Images per second: on the whole, and where the iteration limit grows, in the epoch with that of reference.
+
+    Rounds go over all images many times, or over a part: there is no such speed, but their number.
+    """
+    if recipe.in_rounds:
+        return f"{len(seconds)} rounds"
     speed = f"{len(seconds) * images / seconds[-1]:.0f} images per second"
     limits = [recipe.learner.inference(epoch).max_iter if recipe.conditional else 0 for epoch in range(len(seconds))]
     if limits.count(REFERENCE) != 1:

@@ -22,7 +22,7 @@ import torch
 
 from restore.description import FULLY_VISIBLE_SOLVERS, Inference
 from restore.errors import UsageError, shown
-from restore.learning.bslm import BSLM, GradientAscent, PseudoLikelihoodAscent, QuasiNewton
+from restore.learning.bslm import BSLM, GradientAscent, QuasiNewton
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
 from restore.learning.contrastive import ContrastiveDivergence
@@ -58,6 +58,9 @@ LEARNERS: dict[str, dict[str, type]] = {
 # How fully visible machines restore unless a recipe says otherwise. TAP with the common damping oscillates on couplings
 # learnt from images, mean field does not; and Gibbs chains that lead to modes take a step per pixel.
 FULLY_VISIBLE_INFERENCE = {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
+
+# Those that change the prior themselves, in rounds over all images.
+IN_ROUNDS = ("frank_wolfe", *LEARNERS["fvbm"])
 
 Made = TypeVar("Made")
 
@@ -225,7 +228,7 @@ class Recipe:
     @property
     def in_rounds(self) -> bool:
         """Whether the learner changes the prior itself, in rounds over all images."""
-        return isinstance(self.learner, FrankWolfe | PseudoLikelihoodAscent)
+        return self.method in IN_ROUNDS
 
     @property
     def limit(self) -> int:
@@ -262,13 +265,19 @@ class Recipe:
         return hashlib.sha256(json.dumps(_departures(self), sort_keys=True).encode()).hexdigest()
 
 
+# Tables that recipes could not have from the beginning: without anything in them, they are not there.
+LATER_TABLES = ("growth",)
+
+
 def _departures(settings: Any) -> dict[str, Any]:
     """The values of a dataclass that differ from their defaults, nested ones likewise."""
     told: dict[str, Any] = {}
     for entry in fields(settings):
         value = getattr(settings, entry.name)
         if is_dataclass(value):
-            told[entry.name] = _departures(value)
+            departures = _departures(value)
+            if departures or entry.name not in LATER_TABLES:
+                told[entry.name] = departures
         elif value != (entry.default if entry.default_factory is MISSING else entry.default_factory()):
             told[entry.name] = value
     return told
