@@ -51,10 +51,15 @@ def study_growth(
         if not (folder / zoo.WEIGHTS).exists():
             missing.append(name)
             continue
-        _, data = study.kind_of(name) or ("", "")
+        method, data = study.kind_of(name) or ("", "")
         if settings.in_rounds and settings.auto:
             sizes[data] = zoo.describe(folder).hidden
         for part, hidden in _parts(folder, run):
+            # A growth that was not stopped goes on from where one that was has been measured.
+            if settings.in_rounds and any(
+                (each.data, each.method, each.hidden) == (data, method, hidden) for each in points
+            ):
+                continue
             point = _point(part, name, run, hidden, known, n, seed, data_root, device)
             points.append(point)
             known[point.weights] = point
