@@ -52,8 +52,8 @@ def test_the_recipes_compare_like_with_like() -> None:
         assert recipe.data == tuned.data
         if not recipe.in_rounds:
             assert (recipe.learner, recipe.optimizer) == (tuned.learner, tuned.optimizer)
-            # Random starts have the epochs that growth takes on top.
-            assert recipe.training.epochs > tuned.training.epochs or recipe.auto
+            # Random starts never have fewer epochs than what goes on from growth.
+            assert recipe.training.epochs >= tuned.training.epochs or recipe.auto
     assert len({recipes[f"cd-mnist-486-{seed}"].seed for seed in range(5)}) == 5
 
 
