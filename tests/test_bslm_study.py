@@ -1,0 +1,61 @@
+"""The study of BSLM on a small scale: what it measures, and how that is shown."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from restore.errors import TrainingError
+from restore.evaluation import bslm_study as study
+
+# Small matrices: threads only cost.
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def small() -> tuple[list[study.Run], list[study.Errors]]:
+    said: list[str] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(study, "UNITS", (5,))
+        patched.setattr(study, "LIMIT", 30)
+        found = study.study(1, said.append, images=16_000, data_sets=16)
+    assert len(said) == 3
+    return found
+
+
+def test_sequences_rise_and_errors_are_as_predicted(small: tuple[list[study.Run], list[study.Errors]]) -> None:
+    runs, (weak, strong) = small
+    assert [len(run.values) for run in runs] == [31] * study.STARTS
+    for run in runs:
+        assert all(after > before for before, after in pairwise(run.values))
+    assert (weak.variance, strong.variance) == (0.1, 0.5)
+    assert weak.unbounded == 0
+    assert weak.error / weak.predicted == pytest.approx(1, abs=0.5)
+    assert weak.standardised == pytest.approx(1, abs=0.5)
+    # The bound is below the variance, and no variance of a spin is above 1.
+    assert 1 / 16_000 <= weak.bound < weak.predicted * 1.05
+    assert weak.worst > -1e-13
+
+
+def test_the_study_is_shown(
+    small: tuple[list[study.Run], list[study.Errors]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(study, "UNITS", (5,))
+    monkeypatch.setattr(study, "LIMIT", 30)
+    runs, found = small
+    assert "| 5 | 30, 30, 30, 30, 30 (cut off) |" in study.sequence_table(runs)
+    lines = study.errors_table(found).splitlines()
+    assert len(lines) == 4
+    assert lines[2].endswith("| - |") and "2.09e-06" in lines[3]
+    assert study.as_record(runs, found, 1)["errors"][0]["units"] == 5
+    study.as_figure(runs, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 5000
+
+
+def test_samples_without_a_maximum_are_counted() -> None:
+    with pytest.raises(TrainingError, match="none of 2 samples"):
+        study.errors(8, 30.0, 50, 2, seed=0)
