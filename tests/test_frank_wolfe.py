@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +35,7 @@ from restore.learning.frank_wolfe import (
 from restore.learning.hidden_unit import Unit, change, factor, find_unit, fitting_scale, objective
 from restore.learning.pipeline import grow, train
 from restore.learning.recipe import Data, PriorShape, Recipe, Training, parse
+from restore.learning.run_folder import Stopped
 from restore.priors import RBM, FractionalRBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood
 from restore.solvers.gibbs import gibbs_steps
@@ -447,6 +449,32 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
     assert whole_gains == parts_gains
     with pytest.raises(TrainingError, match="penalty was"):
         grow(recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, tmp_path / "parts", fingerprint="data", resume=True)
+
+
+def test_a_signal_in_the_last_round_of_growth_stops_what_would_follow(tmp_path: Path) -> None:
+    recipe = recipe_of(learner=ContrastiveDivergence(), growth=replace(SMALL, units=2))
+    whole = train(recipe, IMAGES, (3, 3), tmp_path / "whole", fingerprint="data")
+
+    def interrupt(done: int, note: str = "") -> None:
+        if "units 2" in note:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Stopped):
+        train(recipe, IMAGES, (3, 3), tmp_path / "parts", fingerprint="data", meter=interrupt)
+    assert not (tmp_path / "parts" / "log.jsonl").exists()
+    parts = train(recipe, IMAGES, (3, 3), tmp_path / "parts", fingerprint="data", resume=True)
+    assert parts.verdict == whole.verdict
+    for name, value in whole.prior.machine.parameters.items():
+        assert torch.equal(value, parts.prior.machine.parameters[name]), name
+
+
+@pytest.mark.parametrize("learner", [SMALL, ContrastiveDivergence()])
+def test_images_without_anything_for_a_first_unit_are_an_error(tmp_path: Path, learner: object) -> None:
+    options = {} if learner is SMALL else {"growth": SMALL}
+    recipe = recipe_of(learner=learner, **options)
+    with pytest.raises(TrainingError, match="no hidden unit gains"):
+        train(recipe, torch.ones(20, 9), (3, 3), tmp_path / "run", fingerprint="data", every=1)
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_a_limit_that_comes_before_the_stopping_rule_is_said(tmp_path: Path) -> None:
