@@ -507,6 +507,7 @@ FROM_TEXT = {
 def test_a_recipe_reads() -> None:
     recipe = parse(FROM_TEXT | {"learner": {"method": "frank_wolfe", "penalty": 0.5}})
     assert recipe.auto and recipe.in_rounds and recipe.learner.penalty == 0.5
+    assert recipe.limit == 700 and replace(recipe, prior=PriorShape(hidden=3)).limit == 3
     fine_tuned = parse(
         FROM_TEXT | {"learner": {"method": "tap"}, "training": {"epochs": 2}, "growth": {"penalty": 0.25}}
     )
@@ -518,6 +519,16 @@ def test_a_recipe_reads() -> None:
     [
         ({"prior": {"hidden": "some"}}, "[prior] hidden must be a whole number"),
         ({"data": {"source": "mnist"}}, "[data] validation is missing"),
+        ({"growth": {"penalty": 0.5}}, "[growth] has no meaning for frank_wolfe"),
+        (
+            {
+                "data": {"source": "mnist", "validation": 10, "task": "flip:0.1"},
+                "prior": {"hidden": "auto", "family": "crbm", "weight_scale": 0.0},
+                "learner": {"method": "logistic"},
+                "training": {"epochs": 1},
+            },
+            "no meaning for logistic regression",
+        ),
         ({"training": {"epochs": 3}}, "[training] epochs has no meaning for frank_wolfe"),
         ({"learner": {"method": "tap"}}, "[training] epochs is missing"),
         ({"learner": {"method": "frank_wolfe", "overlap": 1.0}}, "overlap must lie in (0, 1)"),
@@ -541,6 +552,8 @@ def test_restore_train_finds_the_size(tmp_path: Path) -> None:
     small = {"samples": 500, "bias_steps": 5, "penalty": 0.01}
     mine = restore.train(np.tile(images, (4, 1, 1)), hidden="auto", epochs=2, growth=small | {"units": 6})
     assert 1 <= mine.description.hidden <= 6
+    few = restore.train(images[2:7], hidden="auto", epochs=1, growth=small | {"units": 1})
+    assert few.description.hidden == 1  # of five images one is held out
     alone = restore.train(images, hidden=3, learner={"method": "frank_wolfe", **small})
     assert alone.description.hidden == 3 and alone.description.method == "frank_wolfe"
 
