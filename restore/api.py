@@ -251,7 +251,7 @@ def train(
     if task:
         data_table |= {"task": task}
     if task or hidden == "auto":
-        data_table |= {"validation": len(pixels) // 10}
+        data_table |= {"validation": max(int(hidden == "auto"), len(pixels) // 10)}
     recipe = _recipe(name, hidden, epochs, seed, data_table, tables)
     if len({values.shape for values in pixels}) > 1:
         raise TrainingError("the images have different sizes; bring them to one size first")

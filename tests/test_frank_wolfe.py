@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +35,7 @@ from restore.learning.frank_wolfe import (
 from restore.learning.hidden_unit import Unit, change, factor, find_unit, fitting_scale, objective
 from restore.learning.pipeline import grow, train
 from restore.learning.recipe import Data, PriorShape, Recipe, Training, parse
+from restore.learning.run_folder import Stopped
 from restore.priors import RBM, FractionalRBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood
 from restore.solvers.gibbs import gibbs_steps
@@ -214,8 +216,16 @@ def test_the_scale_gains_most_after_penalty_among_those_with_overlap() -> None:
 
 
 def test_there_is_no_unit_where_the_model_is_the_data() -> None:
-    samples = exact_samples(random_rbm(9, 2), 4000)
-    assert find_unit(samples, samples, 0.01, 1.0, 0.3, seeded()) is None
+    # Samples of their own: images that are the samples would cancel in every term but the penalty.
+    images, samples = (exact_samples(random_rbm(9, 2), 4000, seed) for seed in (0, 1))
+    assert find_unit(images, samples, 0.03, 1.0, 0.3, seeded()) is None
+
+
+@pytest.mark.parametrize("penalty", [1.0, 100.0, 1e6])
+def test_a_unit_of_no_size_is_none(penalty: float) -> None:
+    # L-BFGS ends beside zero then, where the rounding of both terms decides about the sign of the gain.
+    samples = exact_samples(independent(IMAGES), 200).float()
+    assert find_unit(IMAGES, samples, penalty, 1.0, 0.3, seeded()) is None
 
 
 def test_a_failing_search_is_begun_again_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,6 +451,32 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
         grow(recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, tmp_path / "parts", fingerprint="data", resume=True)
 
 
+def test_a_signal_in_the_last_round_of_growth_stops_what_would_follow(tmp_path: Path) -> None:
+    recipe = recipe_of(learner=ContrastiveDivergence(), growth=replace(SMALL, units=2))
+    whole = train(recipe, IMAGES, (3, 3), tmp_path / "whole", fingerprint="data")
+
+    def interrupt(done: int, note: str = "") -> None:
+        if "units 2" in note:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Stopped):
+        train(recipe, IMAGES, (3, 3), tmp_path / "parts", fingerprint="data", meter=interrupt)
+    assert not (tmp_path / "parts" / "log.jsonl").exists()
+    parts = train(recipe, IMAGES, (3, 3), tmp_path / "parts", fingerprint="data", resume=True)
+    assert parts.verdict == whole.verdict
+    for name, value in whole.prior.machine.parameters.items():
+        assert torch.equal(value, parts.prior.machine.parameters[name]), name
+
+
+@pytest.mark.parametrize("learner", [SMALL, ContrastiveDivergence()])
+def test_images_without_anything_for_a_first_unit_are_an_error(tmp_path: Path, learner: object) -> None:
+    options = {} if learner is SMALL else {"growth": SMALL}
+    recipe = recipe_of(learner=learner, **options)
+    with pytest.raises(TrainingError, match="no hidden unit gains"):
+        train(recipe, torch.ones(20, 9), (3, 3), tmp_path / "run", fingerprint="data", every=1)
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
 def test_a_limit_that_comes_before_the_stopping_rule_is_said(tmp_path: Path) -> None:
     machine, rounds, verdict = grow(recipe_of(learner=replace(SMALL, units=2)), IMAGES, tmp_path, fingerprint="data")
     assert (machine.hidden.size, rounds) == (2, 2)
@@ -471,6 +507,7 @@ FROM_TEXT = {
 def test_a_recipe_reads() -> None:
     recipe = parse(FROM_TEXT | {"learner": {"method": "frank_wolfe", "penalty": 0.5}})
     assert recipe.auto and recipe.in_rounds and recipe.learner.penalty == 0.5
+    assert recipe.limit == 700 and replace(recipe, prior=PriorShape(hidden=3)).limit == 3
     fine_tuned = parse(
         FROM_TEXT | {"learner": {"method": "tap"}, "training": {"epochs": 2}, "growth": {"penalty": 0.25}}
     )
@@ -482,6 +519,16 @@ def test_a_recipe_reads() -> None:
     [
         ({"prior": {"hidden": "some"}}, "[prior] hidden must be a whole number"),
         ({"data": {"source": "mnist"}}, "[data] validation is missing"),
+        ({"growth": {"penalty": 0.5}}, "[growth] has no meaning for frank_wolfe"),
+        (
+            {
+                "data": {"source": "mnist", "validation": 10, "task": "flip:0.1"},
+                "prior": {"hidden": "auto", "family": "crbm", "weight_scale": 0.0},
+                "learner": {"method": "logistic"},
+                "training": {"epochs": 1},
+            },
+            "no meaning for logistic regression",
+        ),
         ({"training": {"epochs": 3}}, "[training] epochs has no meaning for frank_wolfe"),
         ({"learner": {"method": "tap"}}, "[training] epochs is missing"),
         ({"learner": {"method": "frank_wolfe", "overlap": 1.0}}, "overlap must lie in (0, 1)"),
@@ -505,6 +552,8 @@ def test_restore_train_finds_the_size(tmp_path: Path) -> None:
     small = {"samples": 500, "bias_steps": 5, "penalty": 0.01}
     mine = restore.train(np.tile(images, (4, 1, 1)), hidden="auto", epochs=2, growth=small | {"units": 6})
     assert 1 <= mine.description.hidden <= 6
+    few = restore.train(images[2:7], hidden="auto", epochs=1, growth=small | {"units": 1})
+    assert few.description.hidden == 1  # of five images one is held out
     alone = restore.train(images, hidden=3, learner={"method": "frank_wolfe", **small})
     assert alone.description.hidden == 3 and alone.description.method == "frank_wolfe"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.errors import TrainingError, UsageError
 from restore.learning.contract import LearnerState
 from restore.learning.course import pixel_means
 from restore.learning.hidden_unit import Found, Unit, change, factor, find_unit
@@ -118,7 +118,11 @@ class Growth:
         return state | {"samples": moved(prior_of(state), images[chosen], BURN_IN, generator)}
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
-        """An away step where it is time for one, then a unit more."""
+        """An away step where it is time for one, then a unit more.
+
+        Raises:
+            TrainingError: if there is not even a first unit worth adding.
+        """
         settings = self.settings
         monitors: dict[str, float] = {}
         if settings.away_every and (len(state["gaps"]) + 1) % settings.away_every == 0:
@@ -128,6 +132,11 @@ class Growth:
         found = find_unit(
             images, state["samples"], settings.penalty, float(state["power"]), settings.overlap, generator
         )
+        if found is None and not state["weights"].shape[1]:
+            raise TrainingError(
+                "no hidden unit gains more than its penalty: the images show little beyond the mean of each pixel; "
+                "lower penalty, or train on other images"
+            )
         if found is None:
             return Round(state, monitors, "no further unit gains more than its penalty")
         validation = unit_means(_single(found.unit), self.validation)

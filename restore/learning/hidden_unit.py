@@ -28,6 +28,9 @@ START_SCALE = 0.1
 # finds a smaller unit, which a model that is nearly done, or has few samples, still takes.
 STIFFNESS = (1.0, 3.0, 10.0, 30.0, 100.0)
 
+# A gain of less than this, in nats, is one of rounding: a search that ends at no unit at all ends beside it.
+ROUNDING = 1e-9
+
 # What a unit may be scaled to; the search is along its direction (see `fitting_scale`).
 SCALES = tuple(2 ** (-step / 2) for step in range(13))
 
@@ -177,7 +180,7 @@ def fitting_scale(
     eligible = [
         fitting
         for fitting in map(fitted, SCALES)
-        if fitting.change.overlap >= overlap and fitting.objective < 0 < fitting.net
+        if fitting.change.overlap >= overlap and fitting.objective < 0 and fitting.net > ROUNDING
     ]
     return max(eligible, key=lambda fitting: fitting.net) if eligible else None
 

@@ -204,6 +204,10 @@ class Recipe:
         else:
             _require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
         if self.auto:
+            _require(
+                not isinstance(self.learner, LogisticRegression),
+                '[prior] hidden = "auto" has no meaning for logistic regression, which uses no hidden unit; give 1',
+            )
             _require(self.data.validation > 0, '[data] validation is missing; hidden = "auto" needs images held out')
         if self.prior.family == "fvbm":
             solver = self.inference.solver
@@ -212,6 +216,10 @@ class Recipe:
                 f"[inference] solver of a fully visible machine is {' or '.join(FULLY_VISIBLE_SOLVERS)}, not {solver}",
             )
         if self.in_rounds:
+            _require(
+                self.growth == FrankWolfe(),
+                f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it away",
+            )
             _require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
         else:
             _require(self.training.epochs > 0, "[training] epochs is missing; add it")
@@ -234,7 +242,7 @@ class Recipe:
     def limit(self) -> int:
         """Epochs, or rounds at most."""
         if isinstance(self.learner, FrankWolfe):
-            return self.learner.units
+            return self.learner.units if self.prior.hidden == "auto" else self.prior.hidden
         return self.learner.rounds if self.in_rounds else self.training.epochs
 
     @property

@@ -119,6 +119,7 @@ def run_rounds(
                 tensors["generator"] = generator.get_state()
                 facts = {"identity": known, "seconds": seconds, "verdict": verdict}
                 checkpoints.save(folder, Checkpoint(done, tensors, facts))
-            if held.stops and not last:
+            # After the last round too: what follows the rounds may take as long as they did.
+            if held.stops:
                 raise Stopped(held.stops[0])
         return Outcome(state, done, verdict)
