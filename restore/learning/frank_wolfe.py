@@ -112,8 +112,8 @@ class Growth:
             "validation_pixels": self.validation.mean(0, dtype=torch.float64),
             "means": unit_means(machine, images),
             "validation_means": unit_means(machine, self.validation),
-            "gaps": torch.zeros(0, dtype=torch.float64),
-            "gains": torch.zeros(0, dtype=torch.float64),
+            "gaps": torch.zeros(0, dtype=torch.float64, device=images.device),
+            "gains": torch.zeros(0, dtype=torch.float64, device=images.device),
         }
         return state | {"samples": moved(prior_of(state), images[chosen], BURN_IN, generator)}
 
@@ -164,9 +164,10 @@ class Growth:
             "overlap": found.fitting.change.overlap,
             "size": found.unit.square**0.5,
             "evaluations": found.evaluations,
-            "gap": float(gap),
             "power": float(state["power"]),
         }
+        if len(self.validation):
+            monitors["gap"] = float(gap)
         verdict = stopping_verdict(gaps, gains, self.settings.window, self.settings.least)
         return Round(state | {"gaps": gaps, "gains": gains}, monitors, verdict)
 
