@@ -106,9 +106,6 @@ validation = 10
 hidden = HIDDEN
 [learner]
 LEARNER
-[growth]
-units = 3
-samples = 100
 [inference]
 modes = 0
 starts = 1
@@ -131,7 +128,10 @@ def test_the_command_trains_and_measures_what_is_missing(
     (output / "README.md").write_text("before\n<!-- growth: begin -->\nold\n<!-- growth: end -->\nafter\n")
     learners = {
         "fw-mnist": ("23", 'method = "frank_wolfe"\nsamples = 100\npenalty = 1e-4\noverlap = 0.01\naway_every = 0'),
-        "cd-fw-mnist": ('"auto"', 'method = "contrastive"\n[training]\nepochs = 2'),
+        "cd-fw-mnist": (
+            '"auto"',
+            'method = "contrastive"\n[training]\nepochs = 2\n[growth]\nunits = 3\nsamples = 100\npenalty = 1e-4',
+        ),
         "cd-mnist-3-0": ("3", 'method = "contrastive"\n[training]\nepochs = 3'),
     }
     for name, (hidden, learner) in learners.items():
