@@ -59,3 +59,12 @@ def test_the_study_is_shown(
 def test_samples_without_a_maximum_are_counted() -> None:
     with pytest.raises(TrainingError, match="none of 2 samples"):
         study.errors(8, 30.0, 50, 2, seed=0)
+
+
+def test_a_record_keeps_the_ends_of_a_sequence_and_a_curve_between() -> None:
+    values = [float(value) for value in range(3001)]
+    (sequence,) = study.as_record([study.Run(5, values)], [], 1)["sequences"]
+    assert sequence["sweeps"] == [int(value) for value in sequence["values"]]
+    assert sequence["sweeps"][:3] == [0, 1, 2] and sequence["sweeps"][-1] == 3000
+    assert 100 < len(sequence["sweeps"]) < 200
+    assert study.as_record([study.Run(5, [1.0])], [], 1)["sequences"][0]["sweeps"] == [0]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import count as naturals
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -192,8 +193,18 @@ def errors_table(found: Sequence[Errors]) -> str:
 
 
 def as_record(runs: Sequence[Run], found: Sequence[Errors], seed: int) -> dict[str, Any]:
-    """What the study found, as JSON has it."""
-    return {"seed": seed, "sequences": [asdict(run) for run in runs], "errors": [asdict(one) for one in found]}
+    """What the study found, as JSON has it; of the sequences so many sweeps as a curve needs."""
+    sequences = []
+    for run in runs:
+        kept = _spread(len(run.values))
+        sequences.append({"units": run.units, "sweeps": kept, "values": [run.values[sweep] for sweep in kept]})
+    return {"seed": seed, "sequences": sequences, "errors": [asdict(one) for one in found]}
+
+
+def _spread(count: int) -> list[int]:
+    """Some of the first `count` numbers from 0: the first ones and the last, and between them at equal factors."""
+    steps = (round(1.05**power) for power in naturals())
+    return sorted({0, *takewhile(lambda sweep: sweep < count, steps), count - 1})
 
 
 def as_figure(runs: Sequence[Run], path: Path) -> None:
