@@ -69,7 +69,6 @@ def study_growth(
         print(f"no prior yet for {', '.join(missing)}; train them with --train", file=sys.stderr)
     if not points:
         raise InputError(f"{output}: none of its recipes fw-*, cd-fw-*, cd-* has a trained prior; give --train")
-    write_atomically(output / "growth.json", json.dumps(study.as_record(points, seed), indent=1).encode())
     study.as_figure(points, sizes, output / "growth.png")
     report(output, {"growth": study.as_tables(points, sizes)})
 
