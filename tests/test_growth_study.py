@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from restore.cli.study_report import read_record
 from restore.errors import InputError
 from restore.evaluation import growth_study as study
 from restore.evaluation.growth_study import GROWN, RANDOM, TUNED, Point
@@ -84,13 +86,19 @@ def test_the_table_and_the_figure(tmp_path: Path) -> None:
 def test_a_record_reads_back(tmp_path: Path) -> None:
     points = [point(GROWN, 100, -131.256), point(TUNED, 200, -95.5, error=None)]
     path = tmp_path / "growth.json"
-    assert study.read_points(path) == {}
-    path.write_text(json.dumps(study.as_record(points, 3)))
-    assert study.read_points(path) == {each.weights: each for each in points}
-    for text in ("{", "[]", '{"points": [{"name": "x"}]}'):
+
+    def known(n: int) -> list[study.Point]:
+        return read_record(path, {"seed": 3, "n": n}, lambda record: [study.read(each) for each in record["points"]])
+
+    path.write_text(json.dumps({"seed": 3, "n": 5, "points": [asdict(point) for point in points]}))
+    assert known(5) == points
+    with pytest.raises(InputError, match="holds the study with n 5, not 6; remove it"):
+        known(6)
+    for text in ("{", "[]", '{"points": []}', '{"seed": 3, "n": 5, "points": [{"name": "x"}]}'):
         path.write_text(text)
         with pytest.raises(InputError, match="not the record of this study"):
-            study.read_points(path)
+            known(5)
+    assert read_record(tmp_path / "missing.json", {"seed": 3}, len) == 0
 
 
 def idx(path: Path, values: np.ndarray) -> None:

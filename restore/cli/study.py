@@ -13,6 +13,7 @@ from restore.cli.study_dcp import study_dcp
 from restore.cli.study_denoising import study_denoising
 from restore.cli.study_growth import study_growth
 from restore.cli.study_likelihoods import study_likelihoods
+from restore.cli.study_report import Asked
 from restore.cli.study_scores import study_scores
 
 EXAMPLE = "Example:  restore study denoising --data-root path/to/data -o training/"
@@ -67,22 +68,23 @@ def study(
         raise OutputError(f"{output}: is no folder; make it or choose another -o")
     if name != "scores" and find_spec("matplotlib") is None:
         raise UsageError("the figure of this study needs matplotlib; pip install matplotlib")
+    asked = Asked(output, priors, runs, train_missing, n, seed, data_root, device)
     if name == "bslm":
         study_bslm(output, seed)
         return
     if name == "crbm":
-        study_crbm(output, priors, runs, train_missing, n, seed, data_root, device)
+        study_crbm(asked)
         return
     if name == "growth":
-        study_growth(output, priors, runs, train_missing, n, seed, data_root, device)
+        study_growth(asked)
         return
     if name == "dcp":
-        study_dcp(output, runs / "dcp", train_missing, n, seed, data_root)
+        study_dcp(asked)
         return
     published = zoo.published_folder()
     names = models or sorted(folder.name for folder in zoo.folders() if folder.parent == published)
     if name == "likelihoods":
-        study_likelihoods(output, names, runs, train_missing, n, seed, data_root, device)
+        study_likelihoods(asked, names)
         return
     if name == "scores":
         for model in names:

@@ -2,91 +2,104 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from restore.cli.study_report import report
+from restore.cli.study_report import Asked, read_record, report
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from restore.evaluation.dcp.large import Curve, Plan
+    from restore.evaluation.dcp.small import Trials
 
-def study_dcp(output: Path, runs: Path, train_missing: bool, n: int | None, seed: int, data_root: Path | None) -> None:
-    """Write what the runs there are have found: dcp.json, two figures and two parts of README.md."""
-    import json
 
+def study_dcp(asked: Asked) -> None:
+    """Write dcp.json, two figures and two parts of README.md; what dcp.json has already is not run again."""
     from restore.errors import InputError
-    from restore.evaluation import dcp_study as dcp
+    from restore.evaluation.dcp import large, small
     from restore.files import write_atomically
 
-    if train_missing:
-        _train(runs, n, seed, data_root)
-    results = [
-        dcp.Small(**json.loads(path.read_text()))
-        for data in dcp.BEST
-        for copies in dcp.TRIALS
-        for algorithm in dcp.ALGORITHMS
-        if (path := runs / f"{data}-x{copies}-{algorithm.lower()}.json").exists()
-    ]
-    curves = {
-        figure: [curve for plan in plans if (curve := dcp.read_large(plan, runs / plan.name)) is not None]
-        for figure, plans in dcp.plans().items()
-    }
-    if not results and not any(curves.values()):
-        raise InputError(f"{runs}: holds no run of this study; give --train, or --runs")
+    path = asked.output / "dcp.json"
+    settings = {"seed": asked.seed, "n": asked.n}
+    trials, known = read_record(
+        path,
+        settings,
+        lambda record: (list(map(small.read, record.get("small", ()))), list(map(large.read, record.get("large", ())))),
+    )
+    curves = {curve.plan: curve for curve in known}
+
+    def write() -> None:
+        record = {"small": [asdict(one) for one in trials], "large": [asdict(one) for one in curves.values()]}
+        write_atomically(path, json.dumps(settings | record).encode())
+
+    if asked.train_missing:
+        for found in _learn_small(trials, asked):
+            trials += found
+            write()
+        for curve in _train_large(curves, asked):
+            curves[curve.plan] = curve
+            write()
+    if not trials and not curves:
+        raise InputError(f"{path}: holds nothing of this study yet; give --train")
     parts = {}
-    record = dcp.as_record(results, curves, seed)
-    write_atomically(output / "dcp.json", json.dumps(record, indent=None).encode())
-    if results:
-        parts["dcp-small"] = dcp.small_tables(results)
-        dcp.small_figure(results, output / "dcp-small.png")
-    if any(curves.values()):
-        parts["dcp-large"] = dcp.large_tables(curves)
-        dcp.large_figure(curves, output / "dcp-large.png")
-    report(output, parts)
+    if trials:
+        parts["dcp-small"] = small.tables(trials)
+        small.draw(trials, asked.output / "dcp-small.png")
+    if curves:
+        figures = {name: [curves[plan] for plan in plans if plan in curves] for name, plans in large.plans().items()}
+        parts["dcp-large"] = large.tables(figures)
+        large.draw(figures, asked.output / "dcp-large.png")
+    report(asked.output, parts)
 
 
-def _train(runs: Path, n: int | None, seed: int, data_root: Path | None) -> None:
-    """Train what is missing, on one thread: small sets first, then the curves in the order of `plans`."""
-    import json
-    from dataclasses import asdict
+def _learn_small(known: list[Trials], asked: Asked) -> Iterator[list[Trials]]:
+    """The trials that are missing, those of all rates together."""
     from itertools import product
 
     import torch
 
-    from restore.data import binarise, load, sample_binary
-    from restore.evaluation import dcp_study as dcp
-    from restore.files import write_atomically
+    from restore.data import binarise, load
+    from restore.evaluation.dcp import small
+    from restore.evaluation.dcp.learners import ALGORITHMS
     from restore.progress import progress
 
     torch.set_num_threads(1)
-    runs.mkdir(parents=True, exist_ok=True)
-    for data, (copies, trials), algorithm in product(dcp.BEST, dcp.TRIALS.items(), dcp.ALGORITHMS):
-        path = runs / f"{data}-x{copies}-{algorithm.lower()}.json"
-        if path.exists():
+    there = {(one.data, one.copies, one.algorithm) for one in known}
+    for data, (copies, trials), algorithm in product(small.BEST, small.TRIALS.items(), ALGORITHMS):
+        if (data, copies, algorithm) in there:
             continue
-        with progress(path.stem, dcp.SMALL_EPOCHS) as meter:
-            found = dcp.small(
-                data,
-                algorithm,
-                torch.from_numpy(binarise(load(data, split="train", root=data_root).images)),
-                copies=copies,
-                rates=dcp.SMALL_RATES,
-                trials=trials,
-                epochs=dcp.SMALL_EPOCHS,
-                every=dcp.SMALL_EVERY,
-                seed=seed,
-                meter=meter,
-            )
-        write_atomically(path, json.dumps(asdict(found)).encode())
-    known: dict[str, tuple[Tensor, Tensor]] = {}
-    for plan in dict.fromkeys(plan for plans in dcp.plans().values() for plan in plans):
-        if plan.data not in known:
+        images = torch.from_numpy(binarise(load(data, split="train", root=asked.data_root).images))
+        with progress(f"{data} x {copies}, {algorithm}", small.EPOCHS) as meter:
+            yield small.learn(data, algorithm, images, copies=copies, trials=trials, seed=asked.seed, meter=meter)
+
+
+def _train_large(known: dict[Plan, Curve], asked: Asked) -> Iterator[Curve]:
+    """The curves that are missing, on one thread, in the order of `plans`."""
+    import torch
+
+    from restore.data import load, sample_binary
+    from restore.evaluation.dcp import large
+    from restore.progress import progress
+
+    torch.set_num_threads(1)
+    images: dict[str, tuple[Tensor, Tensor]] = {}
+    for plan in dict.fromkeys(plan for plans in large.plans().values() for plan in plans):
+        if plan in known:
+            continue
+        if plan.data not in images:
             # The images to be judged by are drawn apart from those to learn from.
-            known[plan.data] = (
-                torch.from_numpy(sample_binary(load(plan.data, split="train", root=data_root).images, seed)),
-                torch.from_numpy(sample_binary(load(plan.data, split="test", root=data_root).images[:n], seed + 1)),
+            images[plan.data] = (
+                torch.from_numpy(
+                    sample_binary(load(plan.data, split="train", root=asked.data_root).images, asked.seed)
+                ),
+                torch.from_numpy(
+                    sample_binary(load(plan.data, split="test", root=asked.data_root).images[: asked.n], asked.seed + 1)
+                ),
             )
-        training, test = known[plan.data]
+        training, test = images[plan.data]
         with progress(plan.name, plan.epochs) as meter:
-            dcp.train_large(plan, training[: plan.images or None], test, runs / plan.name, seed, meter)
+            folder = asked.runs / "dcp" / plan.name
+            yield large.train(plan, training[: plan.images or None], test, folder, asked.seed, meter)

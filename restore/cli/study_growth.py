@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restore.cli.study_report import report, train_run
+from restore.cli.study_report import Asked, read_record, report
 
 if TYPE_CHECKING:
     from restore.evaluation.growth_study import Point
@@ -15,21 +15,13 @@ if TYPE_CHECKING:
 LABELLED = 10_000
 
 
-def study_growth(
-    output: Path,
-    priors: Path,
-    runs: Path,
-    train_missing: bool,
-    n: int | None,
-    seed: int,
-    data_root: Path | None,
-    device: str,
-) -> None:
+def study_growth(asked: Asked) -> None:
     """Measure the priors of the recipes fw-*, cd-fw-* and cd-*, and write growth.json, growth.png and a table.
 
     What was measured before is read from growth.json.
     """
     import json
+    from dataclasses import asdict
 
     from restore import zoo
     from restore.errors import InputError
@@ -37,40 +29,41 @@ def study_growth(
     from restore.files import write_atomically
     from restore.learning.recipe import read_recipe
 
-    known = study.read_points(output / "growth.json")
+    path = asked.output / "growth.json"
+    settings = {"seed": asked.seed, "n": asked.n, "schedule": study.SCHEDULE, "runs": study.RUNS}
+    known = read_record(
+        path, settings, lambda record: {point.weights: point for point in map(study.read, record.get("points", ()))}
+    )
     points: list[Point] = []
     sizes: dict[str, int] = {}
     missing = []
-    for recipe in sorted(path for path in output.rglob("*.toml") if study.kind_of(path.stem)):
-        name, settings = recipe.stem, read_recipe(recipe)
-        folder, run = zoo.published_folder() / name, runs / name
-        if not (folder / zoo.WEIGHTS).exists() or zoo.describe(folder).recipe != settings.digest:
-            folder = priors / name
-        if train_missing and not (folder / zoo.WEIGHTS).exists():
-            train_run(recipe, folder, run, data_root, device, every=20 if settings.in_rounds else 0)
-        if not (folder / zoo.WEIGHTS).exists():
+    for recipe in sorted(path for path in asked.output.rglob("*.toml") if study.kind_of(path.stem)):
+        name, plan = recipe.stem, read_recipe(recipe)
+        run, folder = asked.runs / name, asked.prior(recipe, every=20 if plan.in_rounds else 0)
+        if folder is None:
             missing.append(name)
             continue
         method, data = study.kind_of(name) or ("", "")
-        if settings.in_rounds and settings.auto:
+        if plan.in_rounds and plan.auto:
             sizes[data] = zoo.describe(folder).hidden
         for part, hidden in _parts(folder, run):
             # A growth that was not stopped goes on from where one that was has been measured.
-            if settings.in_rounds and any(
+            if plan.in_rounds and any(
                 (each.data, each.method, each.hidden) == (data, method, hidden) for each in points
             ):
                 continue
-            point = _point(part, name, run, hidden, known, n, seed, data_root, device)
+            point = _point(part, name, run, hidden, known, asked)
             points.append(point)
             known[point.weights] = point
             print(f"{name}, {point.hidden} units: {point.likelihood:.2f} nats", file=sys.stderr, flush=True)
-            write_atomically(output / "growth.json", json.dumps(study.as_record(points, seed), indent=1).encode())
+            record = settings | {"points": [asdict(each) for each in points]}
+            write_atomically(path, json.dumps(record, indent=1).encode())
     if missing:
         print(f"no prior yet for {', '.join(missing)}; train them with --train", file=sys.stderr)
     if not points:
-        raise InputError(f"{output}: none of its recipes fw-*, cd-fw-*, cd-* has a trained prior; give --train")
-    study.as_figure(points, sizes, output / "growth.png")
-    report(output, {"growth": study.as_tables(points, sizes)})
+        raise InputError(f"{asked.output}: none of its recipes fw-*, cd-fw-*, cd-* has a trained prior; give --train")
+    study.as_figure(points, sizes, asked.output / "growth.png")
+    report(asked.output, {"growth": study.as_tables(points, sizes)})
 
 
 def _parts(folder: Path, run: Path) -> list[tuple[Path, int]]:
@@ -85,26 +78,13 @@ def _parts(folder: Path, run: Path) -> list[tuple[Path, int]]:
     return [(path, zoo.describe(path).hidden) for path in (*found, folder)]
 
 
-def _point(
-    folder: Path,
-    name: str,
-    run: Path,
-    hidden: int,
-    known: dict[str, Point],
-    n: int | None,
-    seed: int,
-    data_root: Path | None,
-    device: str,
-) -> Point:
+def _point(folder: Path, name: str, run: Path, hidden: int, known: dict[str, Point], asked: Asked) -> Point:
     """What a prior is worth, measured now or before."""
     import hashlib
-
-    import torch
 
     from restore import zoo
     from restore.cli.evaluate_features import evaluate_features
     from restore.cli.source import Source
-    from restore.data import binarise, load
     from restore.engine import Engine
     from restore.evaluation import growth_study as study
     from restore.learning.run_folder import epoch_seconds
@@ -112,13 +92,13 @@ def _point(
     digest = hashlib.sha256((folder / zoo.WEIGHTS).read_bytes()).hexdigest()
     if digest in known:
         return known[digest]
-    engine = Engine.load(str(folder), device)
+    engine = Engine.load(str(folder), asked.device)
     about = engine.description
     method, data = study.kind_of(name) or ("", "")
-    images = torch.from_numpy(binarise(load(about.data, split="test", root=data_root).images[:n], about.threshold))
-    mean, interval, effective = study.likelihood_of(engine, images, seed)
-    source = Source(about.data, "test", min(n or LABELLED, LABELLED), None, data_root, quiet=True)
-    error = evaluate_features(str(folder), source, seed, device).error
+    images = asked.test_images(about.data, about.threshold)
+    mean, interval, effective = study.likelihood_of(engine, images, asked.seed)
+    source = Source(about.data, "test", min(asked.n or LABELLED, LABELLED), None, asked.data_root, quiet=True)
+    error = evaluate_features(str(folder), source, asked.seed, asked.device).error
     # A prior that was kept on the way is as old as the round it is from.
     seconds = epoch_seconds(run)
     minutes = seconds[int(folder.name) - 1 if folder.parent.parent == run else -1] / 60

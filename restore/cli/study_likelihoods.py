@@ -5,64 +5,52 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from restore.cli.study_report import report, train_run
+from restore.cli.study_report import Asked, report
 
 # The run that is measured, a recipe below the output folder, and at how many of its epochs.
 RECIPE = Path("likelihoods/tap-mnist-500-along.toml")
 EPOCHS = 10
 
 
-def study_likelihoods(
-    output: Path,
-    names: list[str],
-    runs: Path,
-    train_missing: bool,
-    n: int | None,
-    seed: int,
-    data_root: Path | None,
-    device: str,
-) -> None:
+def study_likelihoods(asked: Asked, names: list[str]) -> None:
     """Measure, and write likelihoods.json, likelihoods.png and two tables of README.md."""
     import json
 
-    import torch
-
-    from restore.data import binarise, load
     from restore.engine import Engine
     from restore.errors import InputError
     from restore.evaluation import likelihood_study as study
     from restore.files import write_atomically
     from restore.learning.recipe import read_recipe
 
-    recipe = output / RECIPE
+    recipe = asked.output / RECIPE
     settings = read_recipe(recipe)
-    run = runs / settings.name
-    if train_missing and not (run / "epochs" / f"{settings.training.epochs:04d}").exists():
-        train_run(recipe, run / "prior", run, data_root, device, every=1)
+    run = asked.runs / settings.name
+    if asked.train_missing and not (run / "epochs" / f"{settings.training.epochs:04d}").exists():
+        asked.train(recipe, run / "prior", run, every=1)
     kept = {int(folder.name): folder for folder in sorted((run / "epochs").glob("[0-9]*"))}
     if not kept:
         raise InputError(f"{run}: has no priors in epochs/; train them with --train, or give --runs")
-    images = torch.from_numpy(
-        binarise(load(settings.data.source, split="test", root=data_root).images[:n], settings.data.threshold)
-    )
+    images = asked.test_images(settings.data.source, settings.data.threshold)
 
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
     chosen = study.spread(list(kept), EPOCHS)
-    found = study.along({epoch: Engine.load(str(kept[epoch]), device) for epoch in chosen}, images, seed, say)
+    found = study.along(
+        {epoch: Engine.load(str(kept[epoch]), asked.device) for epoch in chosen}, images, asked.seed, say
+    )
     priors = []
     for name in names:
-        engine = Engine.load(name, device)
+        engine = Engine.load(name, asked.device)
         if engine.description.conditional or engine.description.data != settings.data.source:
             continue
-        priors.append(study.measure(engine, images, seed))
+        priors.append(study.measure(engine, images, asked.seed))
         say(f"{name}: {priors[-1].likelihoods['ais'].mean:.2f} nats per image by AIS")
     correlations = study.correlation_table(study.rank_correlations(found))
     parts = {"likelihoods-along": f"{study.along_table(found)}\n\n{correlations}"}
     if priors:
         parts["likelihoods"] = study.priors_table(priors)
-    record = study.as_record(found, priors, len(images), seed)
-    write_atomically(output / "likelihoods.json", json.dumps(record, indent=1).encode())
-    study.as_figure(found, output / "likelihoods.png")
-    report(output, parts)
+    record = study.as_record(found, priors, len(images), asked.seed)
+    write_atomically(asked.output / "likelihoods.json", json.dumps(record, indent=1).encode())
+    study.as_figure(found, asked.output / "likelihoods.png")
+    report(asked.output, parts)

@@ -1,12 +1,77 @@
-"""What the studies share: training what they lack, and writing their tables into a document."""
+"""What the studies share: what was asked, training what they lack, and writing their tables into a document."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Found = TypeVar("Found")
 
 # The part of README.md that a study writes.
 BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asked of a study.
+
+    Attributes:
+        output: folder of its recipes, tables and figures.
+        priors: folder of trained priors that are not published.
+        runs: folder of training runs.
+        train_missing: whether to train what is missing first.
+        n: number of test images; None for all, or as many as the study has by itself.
+        seed: of everything random.
+        data_root: where named data sets lie.
+        device: as of all commands.
+    """
+
+    output: Path
+    priors: Path
+    runs: Path
+    train_missing: bool
+    n: int | None
+    seed: int
+    data_root: Path | None
+    device: str
+
+    def test_images(self, source: str, threshold: int) -> Tensor:
+        """The binary test images (N, D) of a named data set."""
+        import torch
+
+        from restore.data import binarise, load
+
+        return torch.from_numpy(binarise(load(source, split="test", root=self.data_root).images[: self.n], threshold))
+
+    def prior(self, recipe: Path, every: int = 0) -> Path | None:
+        """The folder of a recipe's prior: published, or trained before, or, if so asked, now; None if there is none."""
+        from restore import zoo
+        from restore.learning.recipe import read_recipe
+
+        name, folder = recipe.stem, zoo.published_folder() / recipe.stem
+        # A name alone does not make it the prior of this recipe.
+        if not (folder / zoo.WEIGHTS).exists() or zoo.describe(folder).recipe != read_recipe(recipe).digest:
+            folder = self.priors / name
+        if self.train_missing and not (folder / zoo.WEIGHTS).exists():
+            self.train(recipe, folder, self.runs / name, every)
+        return folder if (folder / zoo.WEIGHTS).exists() else None
+
+    def train(self, recipe: Path, folder: Path, run: Path, every: int = 0) -> None:
+        """`restore train` with the recipe's own data, on one thread as the published priors."""
+        from restore.cli.train import train
+        from restore.data.named import folders
+        from restore.learning.recipe import read_recipe
+
+        # What does not lie there is looked for where `load` looks next; `train` would take the folder for images.
+        there = self.data_root is not None and folders(self.data_root, read_recipe(recipe).data.source)
+        data = str(self.data_root) if there else None
+        train(recipe, data, folder, run, resume=True, every=every, threads=1, device=self.device)
 
 
 def report(output: Path, parts: Mapping[str, str]) -> None:
@@ -30,13 +95,27 @@ def section(document: str, name: str, text: str) -> str:
     return f"{head}{begin}\n{text}\n{end}{tail}" if opened and closed else document
 
 
-def train_run(recipe: Path, folder: Path, run: Path, data_root: Path | None, device: str, every: int = 0) -> None:
-    """`restore train` with the recipe's own data, on one thread as the published priors."""
-    from restore.cli.train import train
-    from restore.data.named import folders
-    from restore.learning.recipe import read_recipe
+def read_record(path: Path, settings: Mapping[str, Any], parse: Callable[[dict[str, Any]], Found]) -> Found:
+    """What a study has found before, so that it need not find it again; empty if there is nothing.
 
-    # What does not lie there is looked for where `load` looks next; `train` would take the folder for images.
-    there = data_root is not None and folders(data_root, read_recipe(recipe).data.source)
-    data = str(data_root) if there else None
-    train(recipe, data, folder, run, resume=True, every=every, threads=1, device=device)
+    Args:
+        path: its JSON.
+        settings: what has to be the same for that, by their names there.
+        parse: what to make of it, or of an empty one where there is none.
+
+    Raises:
+        InputError: if it is no record of a study, or of one with other settings.
+    """
+    from restore.errors import InputError, shown
+
+    if not path.exists():
+        return parse({})
+    try:
+        record = json.loads(path.read_text())
+        there, found = {name: record[name] for name in settings}, parse(record)
+    except (OSError, ValueError, TypeError, KeyError) as fault:
+        raise InputError(f"{shown(path)}: not the record of this study; remove it") from fault
+    for name, value in settings.items():
+        if there[name] != value:
+            raise InputError(f"{shown(path)}: holds the study with {name} {there[name]}, not {value}; remove it")
+    return found

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import torch
 from torch import Tensor
 
 from restore.engine import Engine
-from restore.errors import InputError, shown
 from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.markdown import table
 
@@ -77,24 +75,9 @@ def likelihood_of(engine: Engine, images: Tensor, seed: int) -> tuple[float, tup
     return found.mean, found.interval, dict(found.details)["effective_runs"]
 
 
-def read_points(path: Path) -> dict[str, Point]:
-    """What an earlier study found, by the checksum of the weights; empty if there is none.
-
-    Raises:
-        InputError: if it is no record of this study.
-    """
-    if not path.exists():
-        return {}
-    try:
-        entries = json.loads(path.read_text())["points"]
-        return {entry["weights"]: Point(**entry | {"interval": tuple(entry["interval"])}) for entry in entries}
-    except (OSError, ValueError, TypeError, KeyError) as fault:
-        raise InputError(f"{shown(path)}: not the record of this study; remove it") from fault
-
-
-def as_record(points: Sequence[Point], seed: int) -> dict[str, Any]:
-    """What the study found, as JSON has it."""
-    return {"seed": seed, "schedule": SCHEDULE, "runs": RUNS, "points": [asdict(point) for point in points]}
+def read(entry: Mapping[str, Any]) -> Point:
+    """A point from what `asdict` made of it, by way of JSON."""
+    return Point(**{**entry, "interval": tuple(entry["interval"])})
 
 
 def as_tables(points: Sequence[Point], sizes: Mapping[str, int]) -> str:
