@@ -50,7 +50,7 @@ def train(
     from restore.learning.recipe import read_recipe
 
     settings = read_recipe(recipe)
-    units = None if hidden is None else _size(hidden)
+    shape = settings.prior if hidden is None else replace(settings.prior, hidden=_size(hidden))
     if threads < 0:
         raise UsageError(f"--threads must not be negative, not {threads}")
     target = output or zoo.user_folder() / settings.name
@@ -83,9 +83,8 @@ def train(
     for note in dataset.notes:
         print(f"{source}: {note}", file=sys.stderr)
     table = replace(settings.data, source=source)
-    if units == "auto" and not table.validation:
+    if shape.hidden == "auto" and not table.validation:
         table = replace(table, validation=max(1, len(dataset.images) // 10))
-    shape = settings.prior if units is None else replace(settings.prior, hidden=units)
     settings = replace(settings, data=table, prior=shape)
     sampled = settings.data.binarisation == "sampled"
     binary = (

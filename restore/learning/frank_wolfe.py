@@ -1,8 +1,9 @@
 """Frank-Wolfe RBMs: a machine that grows by one hidden unit per round and says when it has enough (FW, Alg. 1).
 
 log p(v | q, b, α) = α E_q(w)[softplus(wᵀv)] + bᵀv - log Z is concave in the distribution q of weights. A round finds
-the unit w* at which the linearised likelihood rises most, q <- (1 - 1/t) q + δ(w*)/t, lets α grow as t does, and
-corrects b. With α = t every unit has power 1 and the model is an RBM; with an α of its own it is a fractional one.
+the unit w* that raises the likelihood most, q <- (1 - 1/t) q + δ(w*)/t, lets α grow as t does, and corrects b. (In the
+paper it is the unit that raises the linearised likelihood most; see `hidden_unit.objective`.) With α = t every unit has
+power 1 and the model is an RBM; with an α of its own it is a fractional one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch import Tensor
 from restore.errors import TrainingError, UsageError
 from restore.learning.contract import LearnerState
 from restore.learning.course import pixel_means
-from restore.learning.hidden_unit import Found, Unit, change, factor, find_unit
+from restore.learning.hidden_unit import Change, Found, Unit, change, factor, find_unit
 from restore.learning.rounds import Round
 from restore.priors import RBM, FractionalRBM
 from restore.solvers.gibbs import gibbs_steps
@@ -28,6 +29,9 @@ BLOCK = 10_000
 # Sweeps that carry the samples away from the images they start at.
 BURN_IN = 50
 
+# Sweeps between the samples that a unit is sought with and those it is judged by.
+APART = 5
+
 # Standard errors by which removing a unit has to gain.
 SURE = 2.0
 
@@ -37,9 +41,11 @@ class FrankWolfe:
     """Settings of the growth.
 
     Attributes:
-        units: no more units than this.
+        units: no more than this are added, counting those that an away step removes. (A power above 1 makes several
+            units of one in the RBM that is handed over.)
         penalty: λ; half of it times |w|² is what a unit costs, in nats.
         samples: persistent samples of the model.
+        draws: how many sets of them, a sweep apart, a unit is sought with.
         bias_steps: steps on the visible bias after each unit; each moves the samples by one sweep.
         bias_rate: η of these steps.
         overlap: least effective share of samples that a new unit leaves typical (`hidden_unit.Change`), in (0, 1).
@@ -50,18 +56,19 @@ class FrankWolfe:
     """
 
     units: int = 700
-    penalty: float = 0.01
+    penalty: float = 0.003
     samples: int = 3000
+    draws: int = 10
     bias_steps: int = 10
     bias_rate: float = 0.1
     overlap: float = 0.3
-    window: int = 20
+    window: int = 40
     least: float = 0.01
     away_every: int = 20
     power_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("units", "samples", "bias_steps", "window"):
+        for name in ("units", "samples", "draws", "bias_steps", "window"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
         if not 0 < self.overlap < 1:
@@ -112,10 +119,12 @@ class Growth:
             "validation_pixels": self.validation.mean(0, dtype=torch.float64),
             "means": unit_means(machine, images),
             "validation_means": unit_means(machine, self.validation),
-            "gaps": torch.zeros(0, dtype=torch.float64, device=images.device),
             "gains": torch.zeros(0, dtype=torch.float64, device=images.device),
         }
-        return state | {"samples": moved(prior_of(state), images[chosen], BURN_IN, generator)}
+        return state | {
+            "gaps": gap_of(state)[None],
+            "samples": moved(prior_of(state), images[chosen], BURN_IN, generator),
+        }
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
         """An away step where it is time for one, then a unit more.
@@ -125,12 +134,17 @@ class Growth:
         """
         settings = self.settings
         monitors: dict[str, float] = {}
-        if settings.away_every and (len(state["gaps"]) + 1) % settings.away_every == 0:
+        if settings.away_every and (len(state["gains"]) + 1) % settings.away_every == 0:
             shorter = without_worst(state, images, settings, generator)
             monitors["removed"] = float(shorter is not None)
             state = shorter or state
+        machine, sets = prior_of(state), [state["samples"]]
+        for _ in range(settings.draws - 1):
+            sets.append(moved(machine, sets[-1], 1, generator))
+        fresh = moved(machine, sets[-1], APART, generator)
+        state = state | {"samples": fresh}
         found = find_unit(
-            images, state["samples"], settings.penalty, float(state["power"]), settings.overlap, generator
+            images, torch.cat(sets), fresh, settings.penalty, float(state["power"]), settings.overlap, generator
         )
         if found is None and not state["weights"].shape[1]:
             raise TrainingError(
@@ -151,25 +165,27 @@ class Growth:
 
     def _judged(self, state: LearnerState, found: Found, monitors: dict[str, float]) -> Round:
         """The round that ends in a state: what to log, and whether the stopping rule fires."""
-        bias, power = state["visible_bias"].double(), state["power"].double()
-        # Means of the unnormalised log-probability over either set of images: log Z is the same for both.
-        gap = bias @ (state["pixels"] - state["validation_pixels"])
-        gap = gap + power * (state["means"] - state["validation_means"]).sum()
-        gaps = torch.cat([state["gaps"], gap[None]])
-        gains = torch.cat([state["gains"], gaps.new_tensor([found.fitting.change.gain])])
+        gaps = torch.cat([state["gaps"], gap_of(state)[None]])
+        gains = torch.cat([state["gains"], gaps.new_tensor([found.fitting.gain])])
         monitors |= {
             "units": state["weights"].shape[1],
             "objective": found.fitting.objective,
-            "gain": found.fitting.change.gain,
-            "overlap": found.fitting.change.overlap,
+            "gain": found.fitting.gain,
+            "overlap": found.fitting.overlap,
             "size": found.unit.square**0.5,
             "evaluations": found.evaluations,
             "power": float(state["power"]),
         }
         if len(self.validation):
-            monitors["gap"] = float(gap)
+            monitors["gap"] = float(gaps[-1])
         verdict = stopping_verdict(gaps, gains, self.settings.window, self.settings.least)
         return Round(state | {"gaps": gaps, "gains": gains}, monitors, verdict)
+
+
+def gap_of(state: LearnerState) -> Tensor:
+    """Mean log-probability of training images less that of validation images, in nats; log Z is the same for both."""
+    of_bias = state["visible_bias"].double() @ (state["pixels"] - state["validation_pixels"])
+    return of_bias + state["power"].double() * (state["means"] - state["validation_means"]).sum()
 
 
 def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> str:
@@ -180,12 +196,12 @@ def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> 
     paper stops when the gap "largely increases", which it never does where there are many images.)
 
     Args:
-        gaps: gap after each round, in nats; NaN where there are no validation images.
+        gaps: gap before the first round and after each, in nats; NaN where there are no validation images.
         gains: estimated gain of the training images in each round.
         window: rounds to look back.
         least: share of the whole gain that a window must bring.
     """
-    if len(gaps) <= window:
+    if len(gains) < window:
         return ""
     last = float(gains[-window:].sum() - (gaps[-1] - gaps[-1 - window]))
     whole = float(gains.sum() - (gaps[-1] - gaps[0]))
@@ -226,42 +242,54 @@ def settled(state: LearnerState, settings: FrankWolfe, generator: torch.Generato
         bias = state["visible_bias"] + settings.bias_rate * (mean - samples.mean(0))
         state = state | {"samples": samples, "visible_bias": bias}
     if settings.power_rate:
-        rise = (state["means"] - unit_means(prior_of(state), state["samples"])).mean()
+        prior = prior_of(state)
+        rise = (state["means"] - unit_means(prior, state["samples"]) - costs(state, settings)).mean()
         state = state | {"power": state["power"] * torch.exp(settings.power_rate * rise).to(state["power"])}
     return state
+
+
+def costs(state: LearnerState, settings: FrankWolfe) -> Tensor:
+    """What the penalty takes for each unit of power 1, in nats; shape (H,), float64."""
+    squares = state["weights"].double().square().sum(0) + state["hidden_bias"].double().square()
+    return settings.penalty / 2 * squares
 
 
 def without_worst(
     state: LearnerState, images: Tensor, settings: FrankWolfe, generator: torch.Generator
 ) -> LearnerState | None:
-    """An away step: the state without the unit that the linearised likelihood likes least (FW, sec. 3.2).
+    """An away step: the state without the unit that seems to do the most harm (FW, sec. 3.2).
 
     Returns:
-        None if all units pull their weight: if to remove that one would not, beyond sampling error, raise the
-        likelihood after penalty.
+        None if all units pull their weight: if to remove that one would not, beyond the sampling error of other
+        samples than those it was chosen with, raise the likelihood after penalty.
     """
-    machine = RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
-    if machine.hidden.size < 2:
+    if state["weights"].shape[1] < 2:
         return None
-    squares = machine.weights.double().square().sum(0) + state["hidden_bias"].double().square()
-    score = settings.penalty / 2 * squares + unit_means(machine, state["samples"]) - state["means"]
-    worst = int(score.argmax())
-    unit, power = Unit(machine.weights[:, worst], state["hidden_bias"][worst]), float(state["power"])
-    at_images, at_samples = unit.inputs(images), unit.inputs(state["samples"])
-    share = float(torch.sigmoid(at_images).mean())
-    outcome = change(
-        -factor(at_images, share, float(unit.bias), power), -factor(at_samples, share, float(unit.bias), power)
-    )
-    net = outcome.gain + power * settings.penalty / 2 * unit.square
-    if outcome.overlap < settings.overlap or net <= SURE * outcome.error:
+    machine = RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
+    bias, power = state["hidden_bias"], float(state["power"])
+    on = [torch.sigmoid(_inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(BLOCK)]
+    share = torch.stack(on).sum(0) / len(images)
+    of_images = power * (state["means"] - share * (state["pixels"] @ machine.weights.double()))
+    saved = power * costs(state, settings)
+
+    def removal(samples: Tensor) -> Change:
+        outcome = change(-of_images, -factor(_inputs(machine, samples), share, bias, power))
+        return outcome._replace(gain=outcome.gain + saved)
+
+    seen = removal(state["samples"])
+    worst = int(torch.where(seen.overlap >= settings.overlap, seen.gain, -torch.inf).argmax())
+    fresh = moved(prior_of(state), state["samples"], APART, generator)
+    outcome = Change(*(values[worst] for values in removal(fresh)))
+    if outcome.overlap < settings.overlap or outcome.gain <= SURE * outcome.error:
         return None
     kept = torch.arange(machine.hidden.size, device=images.device) != worst
     shorter = state | {
         "weights": machine.weights[:, kept],
-        "hidden_bias": state["hidden_bias"][kept],
-        "visible_bias": state["visible_bias"] + power * share * unit.weights,
+        "hidden_bias": bias[kept],
+        "visible_bias": state["visible_bias"] + power * share[worst].to(bias) * machine.weights[:, worst],
         "means": state["means"][kept],
         "validation_means": state["validation_means"][kept],
+        "samples": fresh,
     }
     return settled(shorter, settings, generator)
 
@@ -271,9 +299,13 @@ def unit_means(prior: RBM | FractionalRBM, visible: Tensor) -> Tensor:
     machine = prior.machine if isinstance(prior, FractionalRBM) else prior
     total = torch.zeros(machine.hidden.size, dtype=torch.float64, device=visible.device)
     for block in visible.split(BLOCK):
-        inputs = machine.hidden_fields(block).linear + machine.hidden.parameters["bias"]
-        total += log_one_plus_exp(inputs).sum(0, dtype=torch.float64)
+        total += log_one_plus_exp(_inputs(machine, block)).sum(0, dtype=torch.float64)
     return total / len(visible)
+
+
+def _inputs(machine: RBM, visible: Tensor) -> Tensor:
+    """c + Wᵀv of visible states (N, D); shape (N, H)."""
+    return machine.hidden_fields(visible).linear + machine.hidden.parameters["bias"]
 
 
 def _single(unit: Unit) -> RBM:

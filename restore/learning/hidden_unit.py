@@ -1,6 +1,7 @@
 """One hidden unit at a time: the unit that Frank-Wolfe adds next, how much of it, and what adding or removing it gains.
 
-All of it needs nothing of the model but samples, which stay the same while the unit is sought (Frank-Wolfe RBM, eq. 9).
+All of it needs nothing of the model but samples, which stay the same while the unit is sought, and others for judging
+it (Frank-Wolfe RBM, eq. 9).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ STIFFNESS = (1.0, 3.0, 10.0, 30.0, 100.0)
 # A gain of less than this, in nats, is one of rounding: a search that ends at no unit at all ends beside it.
 ROUNDING = 1e-9
 
-# What a unit may be scaled to; the search is along its direction (see `fitting_scale`).
+# What a unit may be scaled to (see `fitting_scale`).
 SCALES = tuple(2 ** (-step / 2) for step in range(13))
 
 
@@ -54,40 +55,8 @@ class Unit(NamedTuple):
         return float(self.weights.double().square().sum() + self.bias.double().square())
 
 
-def objective(unit: Unit, images: Tensor, samples: Tensor, drift: Tensor, penalty: float) -> tuple[float, Unit]:
-    """λ/2 |w|² + mean of φ over samples of the model - mean of φ over images (eq. 9), and its gradient.
-
-    The paper has softplus(x) for φ. Here it is softplus(x) - s (x - c), see `factor`, with the share s of images that
-    the unit is on for. Where the visible bias has made the means of the model those of the images the two objectives
-    are equal. Short of that, and samples never agree quite, eq. 9 is lowest at a unit that is always on and repeats
-    the difference of the means, which is the bias's business.
-
-    Args:
-        unit: where.
-        images: (N, D).
-        samples: (S, D).
-        drift: mean of the samples minus mean of the images, (D,).
-        penalty: λ.
-    """
-    at_images, at_samples = unit.inputs(images), unit.inputs(samples)
-    on_images, on_samples = torch.sigmoid(at_images), torch.sigmoid(at_samples)
-    share, linear = on_images.mean(), unit.weights @ drift
-    value = (
-        penalty / 2 * unit.square
-        + float(log_one_plus_exp(at_samples.double()).mean() - log_one_plus_exp(at_images.double()).mean())
-        - float(share.double() * linear.double())
-    )
-    # Of an image: what it adds to the mean of softplus, and through the share to the linear part.
-    pull = (on_images + linear * on_images * (1 - on_images)) / len(images)
-    push = on_samples / len(samples)
-    return value, Unit(
-        penalty * unit.weights + push @ samples - pull @ images - share * drift,
-        penalty * unit.bias + push.sum() - pull.sum(),
-    )
-
-
 class Change(NamedTuple):
-    """What a change of the model by a factor exp(φ(v)) does.
+    """What changes of the model by factors exp(φ(v)) do, each by itself; float64, shape (K,) for K of them.
 
     Attributes:
         gain: rise of the mean log-likelihood of the images, in nats.
@@ -96,38 +65,72 @@ class Change(NamedTuple):
             the model does is no longer known from its samples, and the gain is not to be trusted.
     """
 
-    gain: float
-    error: float
-    overlap: float
+    gain: Tensor
+    error: Tensor
+    overlap: Tensor
 
 
 def change(images: Tensor, samples: Tensor) -> Change:
     """Mean of φ over images minus log of the mean of exp φ over samples of the model.
 
+    The samples have to be others than those that φ was chosen with: it is chosen to be small on those.
+
     Args:
-        images: φ of each image, (N,), float64.
-        samples: φ of each sample, (S,), float64.
+        images: mean of φ over images, (K,), float64.
+        samples: φ of each sample, (S, K), float64.
     """
-    weight = torch.softmax(samples, 0)
     count = len(samples)
-    log_mean = float(torch.logsumexp(samples, 0)) - math.log(count)
-    overlap = 1 / (count * float(weight.square().sum()))
-    return Change(float(images.mean()) - log_mean, math.sqrt(max(0.0, 1 / overlap - 1) / count), overlap)
+    overlap = 1 / (count * torch.softmax(samples, 0).square().sum(0))
+    gain = images - (torch.logsumexp(samples, 0) - math.log(count))
+    return Change(gain, ((1 / overlap - 1).clamp(min=0) / count).sqrt(), overlap)
 
 
-def factor(inputs: Tensor, share: float, bias: float, power: float) -> Tensor:
+def factor(inputs: Tensor, share: Tensor, bias: Tensor, power: float) -> Tensor:
     """φ = k (softplus(x) - s (x - c)): a unit of power k, together with what the visible bias takes back of it.
 
     A unit also shifts the means of the visible units it is joined to. Where it is on for a share s of the images, the
     visible bias gives way by k s w, so that to first order those means stay (the same gauge as in `centring`).
 
     Args:
-        inputs: x = wᵀv + c, (N,).
-        share: s.
-        bias: c.
+        inputs: x = wᵀv + c of K units, (N, K).
+        share: s, (K,).
+        bias: c, (K,).
         power: k.
     """
     return power * (log_one_plus_exp(inputs.double()) - share * (inputs.double() - bias))
+
+
+def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float, power: float) -> tuple[float, Unit]:
+    """k λ/2 |w|² minus what the unit gains the images (see `factor` and `change`), and the gradient of that.
+
+    The paper's eq. 9 is this to first order in the power k: λ/2 |w|² + mean of φ over samples - mean of φ over images.
+    It is the lower of the two, by Jensen's inequality, so what lowers this lowers that. But at its minimum a unit
+    multiplies the probability of some samples by many powers of ten, and of the model after that the samples say
+    nothing; scaled down to where they do, such a unit gains far less than the one that is sought here.
+
+    Args:
+        unit: where.
+        images: (N, D).
+        samples: (S, D).
+        penalty: λ.
+        power: k.
+    """
+    at_images, at_samples = unit.inputs(images), unit.inputs(samples)
+    on_images, on_samples = torch.sigmoid(at_images), torch.sigmoid(at_samples)
+    share = on_images.mean()
+    of_images = factor(at_images[:, None], share, unit.bias, power).mean(0)
+    of_samples = factor(at_samples[:, None], share, unit.bias, power)
+    value = power * penalty / 2 * unit.square - float(change(of_images, of_samples).gain)
+    # The model after the change has these shares of the samples.
+    after = torch.softmax(of_samples[:, 0], 0).to(unit.weights)
+    linear = after @ at_samples - at_images.mean()
+    # Of an image: what it adds to the mean of softplus, and through the share to the linear part.
+    pull = (on_images - share + linear * on_images * (1 - on_images)) / len(images)
+    push = after * (on_samples - share)
+    return value, Unit(
+        power * (penalty * unit.weights + push @ samples - pull @ images),
+        power * (penalty * unit.bias + push.sum() - pull.sum()),
+    )
 
 
 class Fitting(NamedTuple):
@@ -136,53 +139,45 @@ class Fitting(NamedTuple):
     Attributes:
         scale: how much of the unit found.
         share: of the images that it is on for.
-        change: what adding it does.
-        objective: eq. 9 there; that of no unit is 0.
-        net: the gain after the penalty.
+        gain: what adding it does to the mean log-likelihood of the images, in nats.
+        overlap: see `Change`.
+        objective: see there; that of no unit is 0.
     """
 
     scale: float
     share: float
-    change: Change
+    gain: float
+    overlap: float
     objective: float
-    net: float
 
 
 def fitting_scale(
     unit: Unit, images: Tensor, samples: Tensor, penalty: float, power: float, overlap: float
 ) -> Fitting | None:
-    """How much of a unit to add: what gains most after penalty, lowers the objective, and has overlap enough.
-
-    The objective is linear in the model, so it knows the direction, but not where to stop: a unit at its minimum may
-    multiply probabilities by many powers of ten, of which the samples say nothing.
+    """How much of a unit to add: what lowers the objective most, and has overlap enough.
 
     Args:
-        unit: the direction.
+        unit: as it was found.
         images: (N, D).
-        samples: (S, D).
+        samples: (S, D), others than those that it was sought with; see `change`.
         penalty: λ.
         power: the unit's.
         overlap: least overlap of samples before and after; see `Change`.
 
     Returns:
-        None if there is no such scale at which the unit gains more than its penalty.
+        None if there is no scale at which the unit gains more than its penalty.
     """
-    at_images, at_samples = unit.inputs(images), unit.inputs(samples)
-
-    def fitted(scale: float) -> Fitting:
-        share, bias = float(torch.sigmoid(scale * at_images).mean()), scale * float(unit.bias)
-        of_images, of_samples = (factor(scale * inputs, share, bias, 1.0) for inputs in (at_images, at_samples))
-        cost = penalty / 2 * scale**2 * unit.square
-        outcome = change(power * of_images, power * of_samples)
-        value = cost + float(of_samples.mean() - of_images.mean())
-        return Fitting(scale, share, outcome, value, outcome.gain - power * cost)
-
-    eligible = [
-        fitting
-        for fitting in map(fitted, SCALES)
-        if fitting.change.overlap >= overlap and fitting.objective < 0 and fitting.net > ROUNDING
-    ]
-    return max(eligible, key=lambda fitting: fitting.net) if eligible else None
+    scales = torch.tensor(SCALES, dtype=torch.float64, device=images.device)
+    at_images, at_samples = (unit.inputs(visible).double()[:, None] * scales for visible in (images, samples))
+    share, bias = torch.sigmoid(at_images).mean(0), scales * unit.bias
+    outcome = change(factor(at_images, share, bias, power).mean(0), factor(at_samples, share, bias, power))
+    objectives = power * penalty / 2 * scales.square() * unit.square - outcome.gain
+    eligible = (outcome.overlap >= overlap) & (objectives < -ROUNDING)
+    if not bool(eligible.any()):
+        return None
+    best = torch.where(eligible, objectives, torch.inf).argmin()
+    found = (scales, share, outcome.gain, outcome.overlap, objectives)
+    return Fitting(*(float(values[best]) for values in found))
 
 
 class Found(NamedTuple):
@@ -200,16 +195,24 @@ class Found(NamedTuple):
 
 
 def find_unit(
-    images: Tensor, samples: Tensor, penalty: float, power: float, overlap: float, generator: torch.Generator
+    images: Tensor,
+    samples: Tensor,
+    fresh: Tensor,
+    penalty: float,
+    power: float,
+    overlap: float,
+    generator: torch.Generator,
 ) -> Found | None:
-    """The unit that lowers the objective most, by L-BFGS from a random start, in the size that gains most.
+    """The unit that lowers the objective most, by L-BFGS from a random start; see `fitting_scale` for its size.
 
-    How L-BFGS itself judges its end does not matter: what counts is that the unit lowers the objective, and that it
-    gains more than its penalty. Where it does not, the search is begun again elsewhere, with a higher penalty.
+    How L-BFGS itself judges its end does not matter: what counts is that the unit gains more than its penalty. Where it
+    does not, the search is begun again elsewhere, with a higher penalty.
 
     Args:
         images: (N, D).
-        samples: of the model, (S, D).
+        samples: of the model, to seek the unit with, (S, D).
+        fresh: other samples of it, to judge the unit by, (F, D). A unit gains on the samples that it was sought with
+            even where there is nothing to learn.
         penalty: λ.
         power: the unit's.
         overlap: see `fitting_scale`.
@@ -223,24 +226,23 @@ def find_unit(
     """
     evaluations = 0
     mean = images.mean(0)
-    drift = samples.mean(0) - mean
     for stiffness in STIFFNESS:
         weights = torch.randn(images.shape[1], generator=generator, device=images.device, dtype=images.dtype)
         start = Unit(START_SCALE * weights, -START_SCALE * (mean @ weights))
-        direction, evaluated = _descend(start, images, samples, drift, stiffness * penalty)
+        direction, evaluated = _descend(start, images, samples, stiffness * penalty, power)
         evaluations += evaluated
-        fitting = fitting_scale(direction, images, samples, penalty, power, overlap)
+        fitting = fitting_scale(direction, images, fresh, penalty, power, overlap)
         if fitting is not None:
             return Found(direction.scaled(fitting.scale), fitting, evaluations)
     return None
 
 
-def _descend(start: Unit, images: Tensor, samples: Tensor, drift: Tensor, penalty: float) -> tuple[Unit, int]:
+def _descend(start: Unit, images: Tensor, samples: Tensor, penalty: float, power: float) -> tuple[Unit, int]:
     """Where L-BFGS ends, and how often it evaluated the objective."""
     from scipy.optimize import minimize
 
     def evaluate(point: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = objective(_unit(point, images), images, samples, drift, penalty)
+        value, slope = objective(_unit(point, images), images, samples, penalty, power)
         if not math.isfinite(value):
             raise TrainingError("the search for a hidden unit left the finite numbers; raise penalty")
         return value, _point(slope)

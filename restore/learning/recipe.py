@@ -221,6 +221,10 @@ class Recipe:
                 f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it away",
             )
             _require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
+            _require(
+                self.optimizer == Optimizer(),
+                f"[optimizer] has no meaning for {self.method}, which takes its own steps; leave it away",
+            )
         else:
             _require(self.training.epochs > 0, "[training] epochs is missing; add it")
         _require(
