@@ -19,7 +19,7 @@ from restore.evaluation.markdown import table
 SCHEDULE, RUNS = "frank-wolfe", 100
 
 # Sizes at which the growing machine is measured, beside those of the other priors.
-SIZES = (100, 300, 500, 700)
+SIZES = (100, 300, 500)
 
 GROWN, TUNED, RANDOM = "FW", "CD-10 from FW", "CD-10 from random weights"
 METHODS = (GROWN, TUNED, RANDOM)
