@@ -16,7 +16,7 @@ from torch import Tensor
 from restore.errors import TrainingError, UsageError
 from restore.learning.contract import LearnerState
 from restore.learning.course import pixel_means
-from restore.learning.hidden_unit import Change, Found, Unit, change, factor, find_unit
+from restore.learning.hidden_unit import SCALES, Found, Unit, change, factor, find_unit, most_gaining
 from restore.learning.rounds import Round
 from restore.priors import RBM, FractionalRBM
 from restore.solvers.gibbs import gibbs_steps
@@ -29,7 +29,7 @@ BLOCK = 10_000
 # Sweeps that carry the samples away from the images they start at.
 BURN_IN = 50
 
-# Sweeps between the samples that a unit is sought with and those it is judged by.
+# Sweeps between the samples that a unit is sought with and those it is judged by, of the same chains.
 APART = 5
 
 # Standard errors by which removing a unit has to gain.
@@ -44,7 +44,7 @@ class FrankWolfe:
         units: no more than this are added, counting those that an away step removes. (A power above 1 makes several
             units of one in the RBM that is handed over.)
         penalty: λ; half of it times |w|² is what a unit costs, in nats.
-        samples: persistent samples of the model.
+        samples: persistent samples of the model, at least 100: fewer say nothing about a unit.
         draws: how many sets of them, a sweep apart, a unit is sought with.
         bias_steps: steps on the visible bias after each unit; each moves the samples by one sweep.
         bias_rate: η of these steps.
@@ -68,9 +68,10 @@ class FrankWolfe:
     power_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("units", "samples", "draws", "bias_steps", "window"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        least = {"units": 1, "samples": 100, "draws": 1, "bias_steps": 1, "window": 1}
+        for name, value in least.items():
+            if getattr(self, name) < value:
+                raise UsageError(f"{name} must be at least {value}, not {getattr(self, name)}")
         if not 0 < self.overlap < 1:
             raise UsageError(f"overlap must lie in (0, 1), not {self.overlap}")
         if not 0 <= self.least < 1:
@@ -119,7 +120,8 @@ class Growth:
             "validation_pixels": self.validation.mean(0, dtype=torch.float64),
             "means": unit_means(machine, images),
             "validation_means": unit_means(machine, self.validation),
-            "gains": torch.zeros(0, dtype=torch.float64, device=images.device),
+            "gain": torch.zeros((), dtype=torch.float64, device=images.device),
+            "gains": torch.zeros(1, dtype=torch.float64, device=images.device),
         }
         return state | {
             "gaps": gap_of(state)[None],
@@ -134,7 +136,7 @@ class Growth:
         """
         settings = self.settings
         monitors: dict[str, float] = {}
-        if settings.away_every and (len(state["gains"]) + 1) % settings.away_every == 0:
+        if settings.away_every and len(state["gains"]) % settings.away_every == 0:
             shorter = without_worst(state, images, settings, generator)
             monitors["removed"] = float(shorter is not None)
             state = shorter or state
@@ -160,13 +162,17 @@ class Growth:
             "visible_bias": state["visible_bias"] - state["power"] * found.fitting.share * found.unit.weights,
             "means": torch.cat([state["means"], unit_means(_single(found.unit), images)]),
             "validation_means": torch.cat([state["validation_means"], validation]),
+            "gain": state["gain"] + found.fitting.gain,
         }
-        return self._judged(settled(longer, settings, generator), found, monitors)
+        longer = settled(longer, settings, generator)
+        if settings.power_rate:
+            longer = repowered(longer, images, settings)
+        return self._judged(longer, found, monitors)
 
     def _judged(self, state: LearnerState, found: Found, monitors: dict[str, float]) -> Round:
         """The round that ends in a state: what to log, and whether the stopping rule fires."""
         gaps = torch.cat([state["gaps"], gap_of(state)[None]])
-        gains = torch.cat([state["gains"], gaps.new_tensor([found.fitting.gain])])
+        gains = torch.cat([state["gains"], state["gain"][None]])
         monitors |= {
             "units": state["weights"].shape[1],
             "objective": found.fitting.objective,
@@ -197,16 +203,17 @@ def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> 
 
     Args:
         gaps: gap before the first round and after each, in nats; NaN where there are no validation images.
-        gains: estimated gain of the training images in each round.
+        gains: what units added and removed, and powers, have gained the training images by then; the little that steps
+            on the visible bias gain is left out, for its estimate is mostly noise.
         window: rounds to look back.
         least: share of the whole gain that a window must bring.
     """
-    if len(gains) < window:
+    if len(gaps) <= window:
         return ""
-    last = float(gains[-window:].sum() - (gaps[-1] - gaps[-1 - window]))
-    whole = float(gains.sum() - (gaps[-1] - gaps[0]))
+    of_validation = gains - gaps
+    last, whole = (float(of_validation[-1] - of_validation[before]) for before in (-1 - window, 0))
     # Written so that nothing follows from NaN.
-    if not last <= least * whole:
+    if not last <= least * max(whole, 0.0):
         return ""
     return (
         f"the last {window} units raised the mean log-likelihood of validation images by {last:.2f} nats, "
@@ -216,8 +223,7 @@ def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> 
 
 def prior_of(state: LearnerState) -> RBM | FractionalRBM:
     """The machine of a state: an RBM where every unit has power 1."""
-    machine = RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
-    power = state["power"]
+    machine, power = _machine(state), state["power"]
     return machine if float(power) == 1 else FractionalRBM(machine, power.expand(machine.hidden.size))
 
 
@@ -235,17 +241,35 @@ def moved(prior: RBM | FractionalRBM, samples: Tensor, sweeps: int, generator: t
 
 
 def settled(state: LearnerState, settings: FrankWolfe, generator: torch.Generator) -> LearnerState:
-    """The state after steps on the visible bias (and on α, if it moves), each with fresh samples (Alg. 1)."""
+    """The state after steps on the visible bias, each with samples of its own (Alg. 1)."""
     mean = state["pixels"].to(state["visible_bias"])
     for _ in range(settings.bias_steps):
         samples = moved(prior_of(state), state["samples"], 1, generator)
         bias = state["visible_bias"] + settings.bias_rate * (mean - samples.mean(0))
         state = state | {"samples": samples, "visible_bias": bias}
-    if settings.power_rate:
-        prior = prior_of(state)
-        rise = (state["means"] - unit_means(prior, state["samples"]) - costs(state, settings)).mean()
-        state = state | {"power": state["power"] * torch.exp(settings.power_rate * rise).to(state["power"])}
     return state
+
+
+def repowered(state: LearnerState, images: Tensor, settings: FrankWolfe) -> LearnerState:
+    """The state after a step along the gradient in α, no longer than gains and leaves the samples typical.
+
+    The visible bias gives way as it does to a unit that is added; see `hidden_unit.factor`.
+    """
+    machine, share = _machine(state), _shares(state, images)
+    of_images = (state["means"] - share * (state["pixels"] @ machine.weights.double())).sum()
+    of_samples = factor(_inputs(machine, state["samples"]), share, state["hidden_bias"], 1.0).sum(1)
+    cost, power = costs(state, settings).sum(), state["power"].double()
+    rise = (of_images - of_samples.mean() - cost) / machine.hidden.size
+    steps = power * (torch.exp(settings.power_rate * rise) - 1) * of_samples.new_tensor(SCALES)
+    outcome = change(steps * of_images, steps * of_samples[:, None])
+    best = most_gaining(outcome, outcome.gain - steps * cost, settings.overlap)
+    if best is None:
+        return state
+    return state | {
+        "power": (power + steps[best]).to(state["power"]),
+        "visible_bias": state["visible_bias"] - (steps[best] * (machine.weights.double() @ share)).to(machine.weights),
+        "gain": state["gain"] + outcome.gain[best],
+    }
 
 
 def costs(state: LearnerState, settings: FrankWolfe) -> Tensor:
@@ -260,27 +284,25 @@ def without_worst(
     """An away step: the state without the unit that seems to do the most harm (FW, sec. 3.2).
 
     Returns:
-        None if all units pull their weight: if to remove that one would not, beyond the sampling error of other
-        samples than those it was chosen with, raise the likelihood after penalty.
+        None if all units pull their weight: if to remove that one would not, beyond the sampling error of later samples
+        than those it was chosen with, raise the likelihood after penalty.
     """
     if state["weights"].shape[1] < 2:
         return None
-    machine = RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
+    machine, share = _machine(state), _shares(state, images)
     bias, power = state["hidden_bias"], float(state["power"])
-    on = [torch.sigmoid(_inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(BLOCK)]
-    share = torch.stack(on).sum(0) / len(images)
     of_images = power * (state["means"] - share * (state["pixels"] @ machine.weights.double()))
     saved = power * costs(state, settings)
-
-    def removal(samples: Tensor) -> Change:
-        outcome = change(-of_images, -factor(_inputs(machine, samples), share, bias, power))
-        return outcome._replace(gain=outcome.gain + saved)
-
-    seen = removal(state["samples"])
-    worst = int(torch.where(seen.overlap >= settings.overlap, seen.gain, -torch.inf).argmax())
     fresh = moved(prior_of(state), state["samples"], APART, generator)
-    outcome = Change(*(values[worst] for values in removal(fresh)))
-    if outcome.overlap < settings.overlap or outcome.gain <= SURE * outcome.error:
+    seen, judged = (
+        change(-of_images, -factor(_inputs(machine, samples), share, bias, power))
+        for samples in (state["samples"], fresh)
+    )
+    worst = most_gaining(seen, seen.gain + saved, settings.overlap)
+    if worst is None:
+        return None
+    gain, error, overlap = (values[worst] for values in judged)
+    if overlap < settings.overlap or gain + saved[worst] <= SURE * error:
         return None
     kept = torch.arange(machine.hidden.size, device=images.device) != worst
     shorter = state | {
@@ -290,6 +312,7 @@ def without_worst(
         "means": state["means"][kept],
         "validation_means": state["validation_means"][kept],
         "samples": fresh,
+        "gain": state["gain"] + gain,
     }
     return settled(shorter, settings, generator)
 
@@ -301,6 +324,18 @@ def unit_means(prior: RBM | FractionalRBM, visible: Tensor) -> Tensor:
     for block in visible.split(BLOCK):
         total += log_one_plus_exp(_inputs(machine, block)).sum(0, dtype=torch.float64)
     return total / len(visible)
+
+
+def _machine(state: LearnerState) -> RBM:
+    """The machine of a state, all powers left aside."""
+    return RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
+
+
+def _shares(state: LearnerState, images: Tensor) -> Tensor:
+    """The share of images (N, D) that each unit is on for; (H,), float64."""
+    machine = _machine(state)
+    on = [torch.sigmoid(_inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(BLOCK)]
+    return torch.stack(on).sum(0) / len(images)
 
 
 def _inputs(machine: RBM, visible: Tensor) -> Tensor:

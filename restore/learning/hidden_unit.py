@@ -1,7 +1,7 @@
 """One hidden unit at a time: the unit that Frank-Wolfe adds next, how much of it, and what adding or removing it gains.
 
-All of it needs nothing of the model but samples, which stay the same while the unit is sought, and others for judging
-it (Frank-Wolfe RBM, eq. 9).
+All of it needs nothing of the model but samples, which stay the same while the unit is sought, and later ones for
+judging it (Frank-Wolfe RBM, eq. 9).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Change(NamedTuple):
 def change(images: Tensor, samples: Tensor) -> Change:
     """Mean of φ over images minus log of the mean of exp φ over samples of the model.
 
-    The samples have to be others than those that φ was chosen with: it is chosen to be small on those.
+    Too high where φ was sought with the same samples: it is small on those.
 
     Args:
         images: mean of φ over images, (K,), float64.
@@ -83,6 +83,18 @@ def change(images: Tensor, samples: Tensor) -> Change:
     overlap = 1 / (count * torch.softmax(samples, 0).square().sum(0))
     gain = images - (torch.logsumexp(samples, 0) - math.log(count))
     return Change(gain, ((1 / overlap - 1).clamp(min=0) / count).sqrt(), overlap)
+
+
+def most_gaining(outcome: Change, net: Tensor, overlap: float) -> int | None:
+    """Which change has the highest net gain, of those that have one, and overlap enough; None if there is none.
+
+    Args:
+        outcome: of the changes.
+        net: their gains after penalty, (K,).
+        overlap: see `Change`.
+    """
+    eligible = (outcome.overlap >= overlap) & (net > ROUNDING)
+    return int(torch.where(eligible, net, -torch.inf).argmax()) if bool(eligible.any()) else None
 
 
 def factor(inputs: Tensor, share: Tensor, bias: Tensor, power: float) -> Tensor:
@@ -103,8 +115,8 @@ def factor(inputs: Tensor, share: Tensor, bias: Tensor, power: float) -> Tensor:
 def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float, power: float) -> tuple[float, Unit]:
     """k λ/2 |w|² minus what the unit gains the images (see `factor` and `change`), and the gradient of that.
 
-    The paper's eq. 9 is this to first order in the power k: λ/2 |w|² + mean of φ over samples - mean of φ over images.
-    It is the lower of the two, by Jensen's inequality, so what lowers this lowers that. But at its minimum a unit
+    Divided by k and to first order in k this is the paper's eq. 9, less what the visible bias takes back. That is never
+    the larger of the two (Jensen's inequality): where this is negative so is that. But at the minimum of eq. 9 a unit
     multiplies the probability of some samples by many powers of ten, and of the model after that the samples say
     nothing; scaled down to where they do, such a unit gains far less than the one that is sought here.
 
@@ -159,7 +171,7 @@ def fitting_scale(
     Args:
         unit: as it was found.
         images: (N, D).
-        samples: (S, D), others than those that it was sought with; see `change`.
+        samples: (S, D), not those that it was sought with; see `change`.
         penalty: λ.
         power: the unit's.
         overlap: least overlap of samples before and after; see `Change`.
@@ -172,10 +184,9 @@ def fitting_scale(
     share, bias = torch.sigmoid(at_images).mean(0), scales * unit.bias
     outcome = change(factor(at_images, share, bias, power).mean(0), factor(at_samples, share, bias, power))
     objectives = power * penalty / 2 * scales.square() * unit.square - outcome.gain
-    eligible = (outcome.overlap >= overlap) & (objectives < -ROUNDING)
-    if not bool(eligible.any()):
+    best = most_gaining(outcome, -objectives, overlap)
+    if best is None:
         return None
-    best = torch.where(eligible, objectives, torch.inf).argmin()
     found = (scales, share, outcome.gain, outcome.overlap, objectives)
     return Fitting(*(float(values[best]) for values in found))
 
@@ -211,7 +222,7 @@ def find_unit(
     Args:
         images: (N, D).
         samples: of the model, to seek the unit with, (S, D).
-        fresh: other samples of it, to judge the unit by, (F, D). A unit gains on the samples that it was sought with
+        fresh: other samples of it, to judge the unit by, (F, D). On the samples that it was sought with a unit gains
             even where there is nothing to learn.
         penalty: λ.
         power: the unit's.

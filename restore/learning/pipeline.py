@@ -174,7 +174,7 @@ def grow(
         meter=meter,
         after_round=lambda rounds, state: after_round(rounds, rbm_of(state)),
     )
-    limit = f"the validation images still gained after {outcome.rounds} rounds, the limit; raise units"
+    limit = f"the limit of {settings.units} units ended growth, not the images held out; raise units for more"
     verdict = outcome.verdict or (limit if recipe.auto else "")
     return rbm_of(outcome.state), outcome.rounds, verdict
 
