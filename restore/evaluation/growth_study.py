@@ -138,7 +138,7 @@ def as_figure(points: Sequence[Point], sizes: Mapping[str, int], path: Path) -> 
                 axes.plot(known_sizes, [best[size] for size in known_sizes], color=f"C{index}", label=method)
                 axes.plot([hidden for hidden, _ in pairs], [value for _, value in pairs], ".", color=f"C{index}")
             if data in sizes:
-                axes.axvline(sizes[data], color="green", linestyle="--", linewidth=1, label="growth stops")
+                axes.axvline(sizes[data], color="grey", linestyle="--", linewidth=1, label="growth stops")
             axes.set(xlabel="hidden units", ylabel=label, title=DATA[data])
             axes.grid(alpha=0.3)
             axes.legend(fontsize=8)
