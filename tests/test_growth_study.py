@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from collections.abc import Callable
 from dataclasses import asdict
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 def point(method: str, hidden: int, likelihood: float, **changed: object) -> Point:
     facts = {"error": 0.074, "data": "mnist", "name": "x", "minutes": 1.25, "effective": 40.2}
     interval = (likelihood - 0.5, likelihood + 0.25)
-    facts |= {"weights": f"{method} {hidden} {likelihood}"} | changed
+    facts |= {"weights": f"{method} {hidden} {likelihood}", "recipe": "abc"} | changed
     return Point(method=method, hidden=hidden, likelihood=likelihood, interval=interval, **facts)
 
 
@@ -161,3 +162,9 @@ def test_the_command_trains_and_measures_what_is_missing(
     # What was measured is not measured again.
     monkeypatch.setattr(study, "likelihood_of", lambda *_: pytest.fail("measured again"))
     assert run(*command) == 0
+    # Nor is it trained again where its priors are gone.
+    shutil.rmtree(tmp_path / "runs")
+    shutil.rmtree(tmp_path / "priors")
+    assert run(*command, "--train") == 0
+    assert json.loads((output / "growth.json").read_text())["points"] == points
+    assert (output / "README.md").read_text() == readme

@@ -21,9 +21,8 @@ def study_growth(asked: Asked) -> None:
     What was measured before is read from growth.json.
     """
     import json
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
-    from restore import zoo
     from restore.errors import InputError
     from restore.evaluation import growth_study as study
     from restore.files import write_atomically
@@ -31,33 +30,30 @@ def study_growth(asked: Asked) -> None:
 
     path = asked.output / "growth.json"
     settings = {"seed": asked.seed, "n": asked.n, "schedule": study.SCHEDULE, "runs": study.RUNS}
-    known = read_record(
-        path, settings, lambda record: {point.weights: point for point in map(study.read, record.get("points", ()))}
-    )
+    known = read_record(path, settings, lambda record: [study.read(entry) for entry in record.get("points", ())])
     points: list[Point] = []
     sizes: dict[str, int] = {}
     missing = []
     for recipe in sorted(path for path in asked.output.rglob("*.toml") if study.kind_of(path.stem)):
         name, plan = recipe.stem, read_recipe(recipe)
-        run, folder = asked.runs / name, asked.prior(recipe, every=20 if plan.in_rounds else 0)
-        if folder is None:
+        earlier = [point for point in known if (point.name, point.recipe) == (name, plan.digest)]
+        wanted = replace(asked, train_missing=asked.train_missing and not earlier)
+        folder = wanted.prior(recipe, every=20 if plan.in_rounds else 0)
+        if folder is None or any(point.weights == _checksum(folder) for point in earlier):
+            found = earlier
+        else:
+            run = asked.runs / name
+            found = [_point(part, name, run, asked) for part in _parts(folder, run)]
+        if not found:
             missing.append(name)
             continue
-        method, data = study.kind_of(name) or ("", "")
+        points += found
         if plan.in_rounds and plan.auto:
-            sizes[data] = zoo.describe(folder).hidden
-        for part, hidden in _parts(folder, run):
-            # A growth that was not stopped goes on from where one that was has been measured.
-            if plan.in_rounds and any(
-                (each.data, each.method, each.hidden) == (data, method, hidden) for each in points
-            ):
-                continue
-            point = _point(part, name, run, hidden, known, asked)
-            points.append(point)
-            known[point.weights] = point
-            print(f"{name}, {point.hidden} units: {point.likelihood:.2f} nats", file=sys.stderr, flush=True)
-            record = settings | {"points": [asdict(each) for each in points]}
-            write_atomically(path, json.dumps(record, indent=1).encode())
+            sizes[found[0].data] = max(point.hidden for point in found)
+        # With what is known of the recipes to come, so that a study that is stopped here loses nothing.
+        names = {point.name for point in points}
+        record = [asdict(point) for point in (*points, *(point for point in known if point.name not in names))]
+        write_atomically(path, json.dumps(settings | {"points": record}, indent=1).encode())
     if missing:
         print(f"no prior yet for {', '.join(missing)}; train them with --train", file=sys.stderr)
     if not points:
@@ -66,32 +62,34 @@ def study_growth(asked: Asked) -> None:
     report(asked.output, {"growth": study.as_tables(points, sizes)})
 
 
-def _parts(folder: Path, run: Path) -> list[tuple[Path, int]]:
-    """The prior, and those that were kept while it grew; with their numbers of hidden units."""
+def _parts(folder: Path, run: Path) -> list[Path]:
+    """The folders of the prior, and before it of those that were kept while it grew."""
     from restore import zoo
     from restore.evaluation.growth_study import SIZES
     from restore.learning.pipeline import epoch_folder
 
     whole = zoo.describe(folder).hidden
     kept = [epoch_folder(run, size) for size in SIZES if size < whole]
-    found = [path for path in kept if (path / zoo.WEIGHTS).exists()]
-    return [(path, zoo.describe(path).hidden) for path in (*found, folder)]
+    return [*(path for path in kept if (path / zoo.WEIGHTS).exists()), folder]
 
 
-def _point(folder: Path, name: str, run: Path, hidden: int, known: dict[str, Point], asked: Asked) -> Point:
-    """What a prior is worth, measured now or before."""
+def _checksum(folder: Path) -> str:
+    """SHA-256 of the weights of a prior."""
     import hashlib
 
     from restore import zoo
+
+    return hashlib.sha256((folder / zoo.WEIGHTS).read_bytes()).hexdigest()
+
+
+def _point(folder: Path, name: str, run: Path, asked: Asked) -> Point:
+    """What a prior is worth."""
     from restore.cli.evaluate_features import evaluate_features
     from restore.cli.source import Source
     from restore.engine import Engine
     from restore.evaluation import growth_study as study
     from restore.learning.run_folder import epoch_seconds
 
-    digest = hashlib.sha256((folder / zoo.WEIGHTS).read_bytes()).hexdigest()
-    if digest in known:
-        return known[digest]
     engine = Engine.load(str(folder), asked.device)
     about = engine.description
     method, data = study.kind_of(name) or ("", "")
@@ -102,4 +100,8 @@ def _point(folder: Path, name: str, run: Path, hidden: int, known: dict[str, Poi
     # A prior that was kept on the way is as old as the round it is from.
     seconds = epoch_seconds(run)
     minutes = seconds[int(folder.name) - 1 if folder.parent.parent == run else -1] / 60
-    return study.Point(name, data, method, hidden, minutes, mean, interval, effective, error, digest)
+    point = study.Point(
+        name, data, method, about.hidden, minutes, mean, interval, effective, error, about.recipe, _checksum(folder)
+    )
+    print(f"{name}, {point.hidden} units: {point.likelihood:.2f} nats", file=sys.stderr, flush=True)
+    return point

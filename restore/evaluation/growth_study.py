@@ -42,6 +42,7 @@ class Point:
         interval: for it, from that of log Z.
         effective: effective number of AIS runs.
         error: share of test images that a classifier on its hidden units gets wrong; None where not measured.
+        recipe: digest of its recipe.
         weights: SHA-256 of its weights file.
     """
 
@@ -54,6 +55,7 @@ class Point:
     interval: tuple[float, float]
     effective: float
     error: float | None
+    recipe: str
     weights: str
 
 
