@@ -49,6 +49,10 @@ except ModelError as missing:
 
 expect = sync_api.expect
 
+# A browser on a busy machine may need many seconds for what takes it one on a quiet one.
+PATIENCE = 60_000
+expect.set_options(timeout=PATIENCE)
+
 
 @pytest.fixture(scope="module")
 def site() -> assembly.Site:
@@ -84,7 +88,7 @@ class Visit:
         self.context.on("request", lambda request: self.requests.append(request.url))
         self.context.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(PATIENCE)
         self.page.on("pageerror", lambda fault: self.complaints.append(str(fault)))
         if broken:
             self.context.route(f"**/{broken}", lambda route: route.fulfill(body="no such thing"))
