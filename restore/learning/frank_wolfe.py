@@ -68,8 +68,8 @@ class FrankWolfe:
     power_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        least = {"units": 1, "samples": 100, "draws": 1, "bias_steps": 1, "window": 1}
-        for name, value in least.items():
+        lowest = {"units": 1, "samples": 100, "draws": 1, "bias_steps": 1, "window": 1}
+        for name, value in lowest.items():
             if getattr(self, name) < value:
                 raise UsageError(f"{name} must be at least {value}, not {getattr(self, name)}")
         if not 0 < self.overlap < 1:
@@ -256,7 +256,7 @@ def repowered(state: LearnerState, images: Tensor, settings: FrankWolfe) -> Lear
     The visible bias gives way as it does to a unit that is added; see `hidden_unit.factor`.
     """
     machine, share = _machine(state), _shares(state, images)
-    of_images = (state["means"] - share * (state["pixels"] @ machine.weights.double())).sum()
+    of_images = _factor_means(state, share).sum()
     of_samples = factor(_inputs(machine, state["samples"]), share, state["hidden_bias"], 1.0).sum(1)
     cost, power = costs(state, settings).sum(), state["power"].double()
     rise = (of_images - of_samples.mean() - cost) / machine.hidden.size
@@ -291,7 +291,7 @@ def without_worst(
         return None
     machine, share = _machine(state), _shares(state, images)
     bias, power = state["hidden_bias"], float(state["power"])
-    of_images = power * (state["means"] - share * (state["pixels"] @ machine.weights.double()))
+    of_images = power * _factor_means(state, share)
     saved = power * costs(state, settings)
     fresh = moved(prior_of(state), state["samples"], APART, generator)
     seen, judged = (
@@ -336,6 +336,11 @@ def _shares(state: LearnerState, images: Tensor) -> Tensor:
     machine = _machine(state)
     on = [torch.sigmoid(_inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(BLOCK)]
     return torch.stack(on).sum(0) / len(images)
+
+
+def _factor_means(state: LearnerState, share: Tensor) -> Tensor:
+    """Mean over images of `hidden_unit.factor` of each unit, at power 1; (H,), float64."""
+    return state["means"] - share * (state["pixels"] @ state["weights"].double())
 
 
 def _inputs(machine: RBM, visible: Tensor) -> Tensor:
