@@ -1,7 +1,8 @@
 """Fields: shifts of natural parameters, the one currency for evidence, biases and cavities.
 
-A field multiplies the weight of a unit's value x by exp(linear * x - quadratic * x**2 / 2). Whatever was observed about
-an image, and whatever neighbours say about a unit, arrives in this form, so that combining two sources is an addition.
+A field multiplies the weight of a unit's value x by exp(linear * x - quadratic * x**2 / 2 + presence * [x != 0]).
+Whatever was observed about an image, and whatever neighbours say about a unit, arrives in this form, so that combining
+two sources is an addition.
 """
 
 from __future__ import annotations
@@ -19,10 +20,18 @@ class Fields:
     Attributes:
         linear: shape (*units) or (batch, *units).
         quadratic: broadcastable with `linear`; zero where a source says nothing about the scale of x.
+        presence: broadcastable with `linear`: how much likelier a source makes every value but 0, as a logarithm; None
+            where it says nothing about that. Neighbours never do.
     """
 
     linear: Tensor
     quadratic: Tensor = field(default_factory=lambda: torch.zeros(()))
+    presence: Tensor | None = None
 
     def __add__(self, other: Fields) -> Fields:
-        return Fields(self.linear + other.linear, self.quadratic + other.quadratic)
+        presence = self.presence if other.presence is None else self.with_presence(other.presence)
+        return Fields(self.linear + other.linear, self.quadratic + other.quadratic, presence)
+
+    def with_presence(self, log_weight: Tensor) -> Tensor:
+        """The log-weight of values other than 0, with what these fields add to it."""
+        return log_weight if self.presence is None else log_weight + self.presence

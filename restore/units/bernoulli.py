@@ -33,6 +33,10 @@ class Bernoulli:
         return self.bias.shape[-1]
 
     @property
+    def support(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    @property
     def parameters(self) -> Mapping[str, Tensor]:
         return {"bias": self.bias}
 
@@ -46,8 +50,8 @@ class Bernoulli:
         return self if self.bias.dim() == 1 else Bernoulli(self.bias.index_select(0, index))
 
     def log_odds(self, fields: Fields) -> Tensor:
-        """Log-odds of x = 1 under extra fields; x**2 = x lets the quadratic field join the linear one."""
-        return self.bias + fields.linear - fields.quadratic / 2
+        """Log-odds of x = 1 under extra fields; x**2 = x lets the other fields join the linear one."""
+        return fields.with_presence(self.bias + fields.linear - fields.quadratic / 2)
 
     def log_partition(self, fields: Fields) -> Tensor:
         return log_one_plus_exp(self.log_odds(fields))

@@ -16,12 +16,24 @@ from torch import Tensor
 from restore.fields import Fields
 
 
+def rows_of(parameters: Mapping[str, Tensor], index: Tensor) -> dict[str, Tensor]:
+    """Parameters (batch, n) of the given rows of the batch; those without a batch dimension as they are."""
+    return {name: value if value.dim() == 1 else value.index_select(0, index) for name, value in parameters.items()}
+
+
 class Units(Protocol):
-    """A layer of n independent units; parameters have shape (n,), or (batch, n) once evidence has been added."""
+    """A layer of n independent units; parameters have shape (n,), or (batch, n) once evidence has been added.
+
+    Every type has a parameter `bias`, which multiplies x itself.
+    """
 
     @property
     def size(self) -> int:
         """Number of units n."""
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value; infinite where there is none."""
 
     @property
     def parameters(self) -> Mapping[str, Tensor]:
