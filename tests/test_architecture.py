@@ -28,7 +28,7 @@ ROOMS: dict[str, str] = {
     "marginals": "",
     "fields": "",
     "tracing": "",
-    "units": "errors fields",
+    "units": "errors fields tracing",
     "channels": "errors fields tracing",
     "tasks": "errors channels",
     "description": "errors tasks",
