@@ -239,7 +239,7 @@ def train(
     Source: TAP machine, Alg. 2; CRBM-BP, sec. 4.
     """
     require_torch("restore.train")
-    from restore.data import Dataset, binarise
+    from restore.data import Dataset, as_pixels
     from restore.data.dataset import checked
     from restore.devices import pick_device
     from restore.engine import Engine
@@ -259,7 +259,8 @@ def train(
     dataset: Dataset = checked(grey, name, "train")
     import torch
 
-    data = torch.from_numpy(binarise(dataset.images, threshold)).to(pick_device(device))
+    pixels_to_learn = as_pixels(dataset.images, recipe.manner, threshold, seed)
+    data = torch.from_numpy(pixels_to_learn).to(pick_device(device))
     shape = (grey.shape[1], grey.shape[2])
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary if run is None else run)

@@ -7,15 +7,34 @@ import json
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal
 
 from restore.errors import ModelError, UsageError, shown
 from restore.tasks import parse_task
 
-FORMAT = 1
+# The newest format of weights files; 1 knows neither grey pixels, nor several hidden layers, nor hidden units that are
+# not binary.
+FORMAT = 2
 
-# Kinds of machine: an RBM; one whose fields follow from an observed image; and a fully visible machine.
-FAMILIES = ("rbm", "crbm", "fvbm")
+# Kinds of machine: an RBM; one whose fields follow from an observed image; a fully visible machine; and a machine with
+# several layers of hidden units.
+FAMILIES = ("rbm", "crbm", "fvbm", "deep")
+
+# Unit types, and their natural parameters (`restore.units.kinds` makes layers of them).
+UNIT_PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "bernoulli": ("bias",),
+        "spin": ("bias",),
+        "gaussian": ("bias", "quadratic"),
+        "gauss-bernoulli": ("presence", "bias", "quadratic"),
+        "truncated-gaussian": ("bias", "quadratic"),
+        "truncated-gauss-bernoulli": ("presence", "bias", "quadratic"),
+    }
+)
+
+# What pixels can be: black or white, or grey levels from 0 to 1, of which the last may be exactly 0.
+VISIBLE_KINDS = ("bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli")
 
 # What solves a machine without hidden units: belief propagation here is for two layers.
 FULLY_VISIBLE_SOLVERS = ("tap", "mean_field")
@@ -68,13 +87,14 @@ class Description:
     Attributes:
         name: published or chosen name.
         image_shape: height and width of the images it knows, in pixels.
-        hidden: number of hidden units; 0 for a fully visible machine alone.
+        hidden: number of hidden units, of a deep machine those next to the image; 0 for a fully visible machine alone.
+        deeper: numbers of hidden units of further layers; empty for all but deep machines.
         threshold: a pixel is 1 when its grey level, 0 to 255, is above this.
         data: what it was trained on.
         method: the learner that trained it.
         recipe: SHA-256 of the recipe.
         inference: its solver.
-        family, visible, hidden_type: kind of machine and of its units.
+        family, visible, hidden_type: kind of machine, and of its units, as in `UNIT_PARAMETERS`.
         task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others, which are told how
             an image was damaged.
         licence: under which its weights are given.
@@ -93,6 +113,7 @@ class Description:
     hidden_type: str = "bernoulli"
     licence: str = "Apache-2.0"
     task: str = ""
+    deeper: tuple[int, ...] = ()
 
     @property
     def pixels(self) -> int:
@@ -101,7 +122,27 @@ class Description:
     @property
     def layers(self) -> int:
         """Number of layers of units, the image among them."""
-        return 1 if self.fully_visible else 2
+        return len(self.sizes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of units of every layer, the image first."""
+        return (self.pixels,) if self.fully_visible else (self.pixels, self.hidden, *self.deeper)
+
+    @property
+    def unit_kinds(self) -> tuple[str, ...]:
+        """Unit type of every layer."""
+        return (self.visible, *[self.hidden_type] * (self.layers - 1))
+
+    @property
+    def grey(self) -> bool:
+        """Whether pixels are grey levels from 0 to 1, and not black or white."""
+        return self.visible != "bernoulli"
+
+    @property
+    def plain(self) -> bool:
+        """Whether all units are binary and in two layers at most, as in the first format of weights files."""
+        return set(self.unit_kinds) == {"bernoulli"} and not self.deeper
 
     @property
     def fully_visible(self) -> bool:
@@ -139,6 +180,18 @@ class Description:
                 "choose a prior that is told of the damage"
             )
 
+    def check_plain(self, what: str) -> None:
+        """Refuse what is known of binary machines in one or two layers only.
+
+        Raises:
+            ModelError: if the prior is another one.
+        """
+        if not self.plain:
+            raise ModelError(
+                f"{shown(self.name)} has grey pixels, or hidden units that are not binary or in several layers: no "
+                f"{what} of such a prior is computed here; choose a binary one"
+            )
+
     def check_features(self) -> None:
         """Refuse to be asked for hidden units.
 
@@ -153,7 +206,10 @@ class Description:
 
     def to_header(self) -> dict[str, str]:
         """Metadata of a safetensors header: texts only."""
-        facts = dataclasses.asdict(self) | {"format_version": FORMAT}
+        facts = dataclasses.asdict(self) | {"format_version": 1 if self.plain else FORMAT}
+        if self.plain:
+            # A key that the first format does not know.
+            del facts["deeper"]
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
 
     @classmethod
@@ -175,17 +231,25 @@ class Description:
             facts: dict[str, Any] = {key: value if key in texts else json.loads(value) for key, value in header.items()}
             del facts["format_version"]
             shape = facts.pop("image_shape")
-            inference = facts.pop("inference")
+            inference, deeper = facts.pop("inference"), facts.pop("deeper", [])
             about = cls(
                 image_shape=(int(shape[0]), int(shape[1])),
                 inference=Inference(**_of_declared_types(Inference, inference)),
+                deeper=tuple(int(size) for size in deeper),
                 **_of_declared_types(cls, facts),
             )
             units = about.hidden == 0 if about.fully_visible else about.hidden >= 1
             if list(about.image_shape) != shape or min(shape) < 1 or not units or not 0 <= about.threshold < 255:
                 raise ValueError(f"{about.hidden} hidden units, images of shape {shape}, threshold {about.threshold}")
-            if about.family not in FAMILIES or (about.visible, about.hidden_type) != ("bernoulli", "bernoulli"):
+            if list(about.deeper) != deeper or bool(deeper) != (about.family == "deep") or min(about.sizes) < 1:
+                raise ValueError(f"a {about.family} with layers of {about.sizes} units")
+            known = about.visible in VISIBLE_KINDS and about.hidden_type in UNIT_PARAMETERS
+            if about.family not in FAMILIES or not known or (about.family not in ("rbm", "deep") and not about.plain):
                 raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
+            if about.inference.solver.endswith("_product") and not about.plain:
+                raise ValueError(f"{about.inference.solver} for units that are not binary, or more than two layers")
+            if about.grey and about.inference.modes:
+                raise ValueError("modes of a prior of grey images")
             if about.task:
                 parse_task(about.task)
             if bool(about.task) != about.conditional:

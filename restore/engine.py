@@ -19,7 +19,7 @@ from restore.devices import pick_device
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.marginals import Marginals
-from restore.priors import RBM, ConditionalRBM, FullyVisible
+from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.solvers import BeliefPropagation, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes
@@ -78,10 +78,11 @@ class Engine:
         return light_ground(self.trained.pixel_means.cpu().numpy())
 
     def machine(self, what: str) -> RBM | FullyVisible:
-        """The prior's machine, for what only a machine over images has; see `Description.check_unconditional`."""
+        """The prior's machine, for what only a binary one over images has; see `Description.check_plain`."""
         self.description.check_unconditional(what)
+        self.description.check_plain(what)
         machine = self.trained.machine
-        assert not isinstance(machine, ConditionalRBM)
+        assert isinstance(machine, RBM | FullyVisible)
         return machine
 
     def machine_with_features(self) -> RBM:
@@ -170,16 +171,16 @@ def solve(trained: TrainedPrior, solver: LayeredMap | BeliefPropagation, evidenc
         return solver.solve(machine)
     if not settings.starts:
         return solver.solve(machine)
-    evidence = _like(machine.weights, evidence)
+    evidence = _like(trained.pixel_means, evidence)
     strength = evidence.linear.abs().mean(-1)
     power = (strength / settings.trust).clamp(max=1)
     return SeveralStarts(solver).solve(machine, starts(trained, evidence), power)
 
 
-def machine_under(trained: TrainedPrior, evidence: Fields) -> RBM | FullyVisible:
+def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | FullyVisible:
     """The prior under evidence (batch, D); that of a conditional prior is the observed image as it is."""
     prior = trained.machine
-    evidence = _like(prior.weights, evidence)
+    evidence = _like(trained.pixel_means, evidence)
     return prior.given(evidence.linear) if isinstance(prior, ConditionalRBM) else prior.tilt(evidence)
 
 

@@ -10,10 +10,11 @@ import contextlib
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restore.description import Description
+from restore.description import UNIT_PARAMETERS, Description
 from restore.errors import ModelError, OutputError, RestoreError, shown
 from restore.files import write_atomically
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-    from restore.priors import RBM, ConditionalRBM, FullyVisible
+    from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
+    from restore.units import Units
 
 WEIGHTS = "weights.safetensors"
 GRAPH = "solver.onnx"
@@ -34,15 +36,27 @@ class TrainedPrior:
 
     Attributes:
         description: its header.
-        machine: the binary RBM, conditional RBM, or fully visible machine.
+        machine: the RBM, deep machine, conditional RBM, or fully visible machine.
         pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
         modes: some of the prior's own modes, packed (`restore.priors.bits`), (modes, bytes).
+        grey_pixels: the pixels as they would be without neighbours, where they are grey levels; None for binary ones,
+            whose means say that.
     """
 
     description: Description
-    machine: RBM | ConditionalRBM | FullyVisible
+    machine: RBM | ConditionalRBM | FullyVisible | LayeredPrior
     pixel_means: Tensor
     modes: Tensor
+    grey_pixels: Units | None = None
+
+    @property
+    def pointwise(self) -> Units:
+        """The pixels as they would be without neighbours: independent units like those of the machine."""
+        import torch
+
+        from restore.units import Bernoulli
+
+        return Bernoulli(torch.logit(self.pixel_means)) if self.grey_pixels is None else self.grey_pixels
 
 
 def published_folder() -> Path:
@@ -135,17 +149,7 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
         stored = load_file(path)
     except (OSError, SafetensorError) as fault:
         raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
-    pixels, hidden = description.pixels, description.hidden
-    shapes = {
-        "weights.0": (pixels, pixels if description.fully_visible else hidden),
-        "units.0.bias": (pixels,),
-        "pixel_means": (pixels,),
-        "modes": (description.inference.modes, (pixels + 7) // 8),
-    }
-    if not description.fully_visible:
-        shapes |= {"units.1.bias": (hidden,)}
-    if description.conditional:
-        shapes |= {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
+    shapes = _shapes(description)
     found = {name: tuple(value.shape) for name, value in stored.items()}
     if found != shapes:
         wrong = sorted(name for name in found.keys() | shapes.keys() if found.get(name) != shapes.get(name))
@@ -165,20 +169,44 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     return description, stored
 
 
+def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
+    """The tensors of a weights file by name, and their shapes."""
+    pixels, hidden, sizes = description.pixels, description.hidden, description.sizes
+    joined = [(pixels, pixels)] if description.fully_visible else pairwise(sizes)
+    shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": pair for index, pair in enumerate(joined)}
+    for index, (size, kind) in enumerate(zip(sizes, description.unit_kinds, strict=True)):
+        shapes |= {f"units.{index}.{name}": (size,) for name in UNIT_PARAMETERS[kind]}
+    shapes |= {"pixel_means": (pixels,), "modes": (description.inference.modes, (pixels + 7) // 8)}
+    if description.conditional:
+        shapes |= {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
+    if description.grey:
+        # Of binary pixels they follow from the means.
+        shapes |= {f"pointwise.{name}": (pixels,) for name in UNIT_PARAMETERS[description.visible]}
+    return shapes
+
+
 def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
     """The prior made of the tensors of a weights file, in single precision."""
-
-    from restore.priors import RBM, ConditionalRBM, FullyVisible
+    from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
+    from restore.units.kinds import KINDS
 
     values = {name: value.float() for name, value in stored.items() if name != "modes"}
-    machine: RBM | ConditionalRBM | FullyVisible
+
+    def layer(prefix: str, kind: str) -> Units:
+        return KINDS[kind]({name: values[f"{prefix}.{name}"] for name in UNIT_PARAMETERS[kind]})
+
+    machine: RBM | ConditionalRBM | FullyVisible | LayeredPrior
     if description.fully_visible:
         machine = FullyVisible.binary(values["weights.0"], values["units.0.bias"])
     else:
-        machine = RBM.binary(values["weights.0"], values["units.0.bias"], values["units.1.bias"])
+        layers = tuple(layer(f"units.{index}", kind) for index, kind in enumerate(description.unit_kinds))
+        couplings = tuple(values[f"weights.{index}"] for index in range(description.layers - 1))
+        machine = LayeredPrior(layers, couplings) if description.deeper else RBM(layers, couplings)
         if description.conditional:
+            assert isinstance(machine, RBM)
             machine = ConditionalRBM(machine, values["inputs.0"], values["inputs.1"])
-    return TrainedPrior(description, machine, values["pixel_means"], stored["modes"])
+    grey_pixels = layer("pointwise", description.visible) if description.grey else None
+    return TrainedPrior(description, machine, values["pixel_means"], stored["modes"], grey_pixels)
 
 
 def light_ground(pixel_means: np.ndarray) -> bool:
@@ -198,6 +226,8 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
 
     tensors = {name: _compact(value.cpu()) for name, value in prior.machine.parameters.items()}
     tensors |= {"pixel_means": prior.pixel_means.cpu().contiguous(), "modes": prior.modes.cpu().contiguous()}
+    if prior.grey_pixels is not None:
+        tensors |= {f"pointwise.{name}": value.cpu() for name, value in prior.grey_pixels.parameters.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:

@@ -34,7 +34,7 @@ ROOMS: dict[str, str] = {
     "description": "errors tasks",
     "priors": "errors fields tracing units",
     "solvers": "errors description marginals fields tracing units priors",
-    "zoo": "errors files description priors",
+    "zoo": "errors files description priors units",
     "learning": "errors files progress description marginals fields units priors solvers channels tasks zoo",
     "images": "errors",
     "kinds": "errors images",

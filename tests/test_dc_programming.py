@@ -142,7 +142,7 @@ def test_centred_inner_steps_are_those_in_the_papers_parameters(d: int, k: int) 
     learner = ContrastiveDivergence(steps=k, inner_steps=d)
     state = learner.init(machine, images, seeded())
     # The paper's mu follows the batches' means; of a full batch that is where it is already.
-    offsets = state["visible_offset"], state["hidden_offset"]
+    offsets = state["offset.0"], state["offset.1"]
     got = one_batch(learner, machine, images, state, seeded(3))[-1]
     assert_same(got, algorithm_4(machine, images, *offsets, d, k, seeded(3), moves=1), 1e-12)
     plain = one_batch(ContrastiveDivergence(steps=k, inner_steps=d, centring=False), machine, images, state, seeded(3))
@@ -163,11 +163,11 @@ def test_offsets_move_once_per_batch() -> None:
     learner = ContrastiveDivergence(steps=2, inner_steps=3)
     state = learner.init(machine, images, seeded())
     step = learner.step(machine, images, state, seeded(3))
-    wanted = torch.lerp(state["hidden_offset"], clamped(machine, images)["units.1.bias"], FORGETTING)
+    wanted = torch.lerp(state["offset.1"], clamped(machine, images)["units.1.bias"], FORGETTING)
     while step.again is not None:
         machine = moved_by(machine, step.gradient)
         step = step.again(machine)
-        torch.testing.assert_close(step.state["hidden_offset"], wanted)
+        torch.testing.assert_close(step.state["offset.1"], wanted)
 
 
 def test_persistent_chains_go_on_through_inner_steps_and_batches() -> None:

@@ -83,7 +83,7 @@ def test_centred_direction_is_a_step_in_the_centred_parameters(seed: int, rate: 
     slopes = torch.autograd.grad(likelihood, (weights, visible, hidden))
     with torch.no_grad():
         wanted = plain(*(value + rate * slope for value, slope in zip((weights, visible, hidden), slopes, strict=True)))
-    got = moved_by(machine, centred(exact_gradient(machine, images), mu, lam), rate)
+    got = moved_by(machine, centred(exact_gradient(machine, images), (mu, lam)), rate)
     assert_close(got.parameters, wanted.parameters, 1e-12)
 
 
@@ -92,7 +92,7 @@ def test_centred_direction_is_a_step_in_the_centred_parameters(seed: int, rate: 
 def test_centred_direction_ascends(seed: int) -> None:
     machine, images = random_rbm(4, 3, seed=seed), some_images(6, 4, seed)
     gradient = exact_gradient(machine, images)
-    direction = centred(gradient, images.mean(0), torch.full((3,), 0.5).double())
+    direction = centred(gradient, (images.mean(0), torch.full((3,), 0.5).double()))
     slope = sum(float((gradient[name] * direction[name]).sum()) for name in gradient)
     assert slope > 0
     before, after = (float(log_likelihood(m, images).mean()) for m in (machine, moved_by(machine, direction, 1e-4)))
@@ -109,15 +109,15 @@ def test_centred_steps_do_not_depend_on_which_way_a_hidden_unit_points() -> None
     other = lam.clone()
     other[0] = 1 - other[0]
     states = binary_states(4, weights)
-    stepped = moved_by(machine, centred(exact_gradient(machine, images), mu, lam), 0.5)
-    stepped_flipped = moved_by(flipped, centred(exact_gradient(flipped, images), mu, other), 0.5)
+    stepped = moved_by(machine, centred(exact_gradient(machine, images), (mu, lam)), 0.5)
+    stepped_flipped = moved_by(flipped, centred(exact_gradient(flipped, images), (mu, other)), 0.5)
     torch.testing.assert_close(log_likelihood(stepped, states), log_likelihood(stepped_flipped, states))
 
 
 def test_zero_offsets_change_nothing() -> None:
     machine, images = random_rbm(4, 3), some_images(6, 4)
     gradient = exact_gradient(machine, images)
-    assert_close(centred(gradient, torch.zeros(4).double(), torch.zeros(3).double()), gradient, 0)
+    assert_close(centred(gradient, (torch.zeros(4).double(), torch.zeros(3).double())), gradient, 0)
 
 
 def test_offset_follows_the_batch() -> None:
@@ -169,14 +169,14 @@ def test_learners_centre_about_the_data_and_the_moving_hidden_mean(learner: Lear
     machine, images = random_rbm(5, 4, scale=0.6), some_images(7, 5)
     batch = images[:4]
     state = learner.init(machine, images, seeded(1))
-    torch.testing.assert_close(state["visible_offset"], images.mean(0))
-    assert state["hidden_offset"].tolist() == [0.5] * 4
+    torch.testing.assert_close(state["offset.0"], images.mean(0))
+    assert state["offset.1"].tolist() == [0.5] * 4
     plain = replace(learner, centring=False).step(machine, batch, state, seeded(2))  # type: ignore[type-var]
     step = learner.step(machine, batch, state, seeded(2))
-    hidden = torch.lerp(state["hidden_offset"], clamped(machine, batch)["units.1.bias"], FORGETTING)
-    assert_close(step.gradient, centred(plain.gradient, images.mean(0), hidden), 1e-14)
-    torch.testing.assert_close(step.state["hidden_offset"], hidden)
-    assert torch.equal(step.state["visible_offset"], state["visible_offset"])
+    hidden = torch.lerp(state["offset.1"], clamped(machine, batch)["units.1.bias"], FORGETTING)
+    assert_close(step.gradient, centred(plain.gradient, (images.mean(0), hidden)), 1e-14)
+    torch.testing.assert_close(step.state["offset.1"], hidden)
+    assert torch.equal(step.state["offset.0"], state["offset.0"])
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 5])

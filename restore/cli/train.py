@@ -66,7 +66,7 @@ def train(
 
     import torch
 
-    from restore.data import binarise, load, sample_binary
+    from restore.data import as_pixels, load
     from restore.data.named import folders
     from restore.devices import pick_device
     from restore.learning.card import write_card
@@ -86,11 +86,8 @@ def train(
     if shape.hidden == "auto" and not table.validation:
         table = replace(table, validation=max(1, len(dataset.images) // 10))
     settings = replace(settings, data=table, prior=shape)
-    sampled = settings.data.binarisation == "sampled"
-    binary = (
-        sample_binary(dataset.images, settings.seed) if sampled else binarise(dataset.images, settings.data.threshold)
-    )
-    images = torch.from_numpy(binary).to(where)
+    pixels = as_pixels(dataset.images, settings.manner, settings.data.threshold, settings.seed)
+    images = torch.from_numpy(pixels).to(where)
     folder = run or Path("runs") / settings.name
     height, width = dataset.images.shape[1:]
     with progress(settings.name, settings.limit, quiet=quiet) as meter:

@@ -1,7 +1,7 @@
 """Data sets and image folders as arrays, with splits and checksummed downloads."""
 
-from restore.data.dataset import Dataset, Split, binarise, overlap, sample_binary
+from restore.data.dataset import Dataset, Split, as_pixels, binarise, overlap, sample_binary
 from restore.data.labels import load_labels
 from restore.data.loading import load
 
-__all__ = ["Dataset", "Split", "binarise", "load", "load_labels", "overlap", "sample_binary"]
+__all__ = ["Dataset", "Split", "as_pixels", "binarise", "load", "load_labels", "overlap", "sample_binary"]

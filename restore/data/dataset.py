@@ -87,6 +87,25 @@ def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
     return (_flat(images) > threshold).astype(np.float32)
 
 
+def as_pixels(
+    images: Images, manner: Literal["threshold", "sampled", "grey"], threshold: int, seed: int
+) -> NDArray[np.float32]:
+    """Images as a prior learns from them: cut at the threshold, binarised by a draw, or grey levels from 0 to 1.
+
+    Args:
+        images: shape (N, H, W), uint8.
+        manner: which; see `binarise` and `sample_binary`.
+        threshold: of the first.
+        seed: of the second.
+
+    Returns:
+        Shape (N, H·W), float32, rows in reading order.
+    """
+    if manner == "grey":
+        return _flat(images).astype(np.float32) / np.float32(255)
+    return sample_binary(images, seed) if manner == "sampled" else binarise(images, threshold)
+
+
 def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
     """Statistically binarised images: each pixel is 1 with probability grey level / 255, all of them independent.
 

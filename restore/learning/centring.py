@@ -1,12 +1,17 @@
-"""Centring: the gradient taken in the gauge where every unit's mean is subtracted.
+"""The gauge in which a gradient is taken: every unit's mean subtracted, and grey levels in a unit of their own.
 
 exp(vᵀWh + bᵀv + cᵀh) can be written as exp((v - μ)ᵀW(h - λ) + b'ᵀv + c'ᵀh) for any offsets μ, λ: the same
 distribution in other parameters. Ascent in the second set of parameters, read back in the first, takes better
-conditioned steps (Melchior, Fischer & Wiskott, "How to center deep Boltzmann machines", JMLR 2016). Offsets never leave
-this file's two functions: the prior itself is always written in the plain form.
+conditioned steps (Melchior, Fischer & Wiskott, "How to center deep Boltzmann machines", JMLR 2016). Likewise the
+exponent U x - V x²/2 of a grey pixel can be written with y = (x - m) / u in place of x. Neither offsets nor units ever
+leave this file: the prior itself is always written in the plain form.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from torch import Tensor
 
@@ -16,23 +21,45 @@ from restore.learning.contract import Gradient
 FORGETTING = 0.01
 
 
-def centred(gradient: Gradient, visible_offset: Tensor, hidden_offset: Tensor) -> Gradient:
-    """The ascent direction in the plain parameters that a centred binary RBM's gradient amounts to.
+@dataclass(frozen=True)
+class GreyScale:
+    """How grey levels are measured.
 
-    With g the plain gradient and ⊗ the outer product: ΔW = g_W - μ⊗g_c - g_b⊗λ, Δb = g_b - ΔW λ, Δc = g_c - ΔWᵀ μ.
+    Attributes:
+        unit: u, what counts as one step: about what neighbours leave open of a pixel; positive.
+        centre: m, a typical value of each pixel, (D,).
+    """
+
+    unit: float
+    centre: Tensor
+
+
+def centred(gradient: Gradient, offsets: Sequence[Tensor], grey: GreyScale | None = None) -> Gradient:
+    """The ascent direction in the plain parameters that the gradient in the centred ones amounts to.
+
+    With g the plain gradient and ⊗ the outer product: ΔW = g_W - μ⊗g_c - g_b⊗λ, Δb = g_b - ΔW λ, Δc = g_c - ΔWᵀ μ; with
+    more layers every one of them loses ΔW λ to the layer above, and ΔWᵀ μ to the one below. Of grey pixels ΔW and the
+    first term of Δb are divided by u²; ΔV = (g_V + m g_b) / u⁴, and Δb gains m ΔV.
 
     Args:
-        gradient: plain gradient of a binary RBM.
-        visible_offset: μ, shape (D,).
-        hidden_offset: λ, shape (H,).
+        gradient: plain gradient of a layered machine.
+        offsets: of every layer, (units,).
+        grey: how the grey levels of layer 0 are measured; None where they are 0 and 1, or measured as they are.
     """
-    visible, hidden = gradient["units.0.bias"], gradient["units.1.bias"]
-    weights = gradient["weights.0"].addr(visible_offset, hidden, alpha=-1).addr(visible, hidden_offset, alpha=-1)
-    return {
-        "weights.0": weights,
-        "units.0.bias": visible - weights @ hidden_offset,
-        "units.1.bias": hidden - weights.T @ visible_offset,
-    }
+    moved = dict(gradient)
+    if grey is not None:
+        slope = gradient["units.0.bias"]
+        curvature = (gradient["units.0.quadratic"] + grey.centre * slope) / grey.unit**4
+        moved |= {"units.0.bias": slope / grey.unit**2 + grey.centre * curvature, "units.0.quadratic": curvature}
+    for index, (below, above) in enumerate(pairwise(offsets)):
+        biases = gradient[f"units.{index}.bias"], gradient[f"units.{index + 1}.bias"]
+        weights = gradient[f"weights.{index}"].addr(below, biases[1], alpha=-1).addr(biases[0], above, alpha=-1)
+        if grey is not None and index == 0:
+            weights = weights / grey.unit**2
+        moved[f"weights.{index}"] = weights
+        moved[f"units.{index}.bias"] = moved[f"units.{index}.bias"] - weights @ above
+        moved[f"units.{index + 1}.bias"] = moved[f"units.{index + 1}.bias"] - weights.T @ below
+    return moved
 
 
 def follow(offset: Tensor, batch_mean: Tensor) -> Tensor:

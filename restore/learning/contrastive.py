@@ -66,7 +66,7 @@ class ContrastiveDivergence:
         return self.inner_steps * self.steps
 
     def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
-        state = {"visible_offset": images.mean(0), "hidden_offset": torch.full_like(prior.weights[0], 0.5)}
+        state = {"offset.0": images.mean(0), "offset.1": torch.full_like(prior.weights[0], 0.5)}
         if self.starts == "persistent":
             chosen = torch.randint(len(images), (self.chains,), generator=generator, device=images.device)
             state["chains"] = prior.sample_hidden(images[chosen], generator)
@@ -77,7 +77,7 @@ class ContrastiveDivergence:
         # Chains rest in their hidden states, so that a sweep ends with the fields its statistics need.
         hidden = state["chains"] if "chains" in state else prior.hidden.sample(fields, generator)
         data = clamped(prior, batch, fields)
-        moved = state | {"hidden_offset": follow(state["hidden_offset"], data["units.1.bias"])}
+        moved = state | {"offset.1": follow(state["offset.1"], data["units.1.bias"])}
         return self._inner_step(prior, data, hidden, moved, generator, self.inner_steps)
 
     def _inner_step(
@@ -94,7 +94,7 @@ class ContrastiveDivergence:
         gradient = difference(data, clamped(prior, visible, fields))
         gap = gradient["units.0.bias"].square().mean().sqrt()
         if self.centring:
-            gradient = centred(gradient, state["visible_offset"], state["hidden_offset"])
+            gradient = centred(gradient, (state["offset.0"], state["offset.1"]))
         monitors = {"pixel_mean_gap": gap, "sweeps": torch.full_like(gap, self.sweeps)}
         if remaining > 1:
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 import torch
@@ -16,9 +17,12 @@ from torch import Tensor
 from restore.description import Inference
 from restore.errors import TrainingError
 from restore.learning.contract import Pairs
-from restore.priors import RBM, ConditionalRBM
+from restore.learning.independent import independent_units
+from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.solvers import solver_of
 from restore.tasks import Task
+from restore.units import Bernoulli, Units
+from restore.units.kinds import blank
 
 # Pseudo-counts for a pixel's mean, so that a pixel that never changes still has finite log-odds.
 PSEUDO_COUNT = 1.0
@@ -26,7 +30,7 @@ PSEUDO_COUNT = 1.0
 # Images restored side by side when a prior is judged.
 VALIDATION_BATCH = 1000
 
-PriorT = TypeVar("PriorT", RBM, ConditionalRBM)
+PriorT = TypeVar("PriorT", LayeredPrior, ConditionalRBM)
 BatchT = TypeVar("BatchT", Tensor, Pairs, covariant=True)
 
 
@@ -35,7 +39,7 @@ class Course(Protocol[PriorT, BatchT]):
 
     @property
     def images(self) -> Tensor:
-        """Clean binary training images (N, D), on the device to train on."""
+        """Clean training images (N, D), on the device to train on."""
 
     def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> PriorT:
         """The prior before the first step; weights are drawn from N(0, weight_scale²)."""
@@ -48,7 +52,7 @@ class Course(Protocol[PriorT, BatchT]):
 
 
 def pixel_means(images: Tensor) -> Tensor:
-    """Mean of each pixel over binary images (N, D), kept inside (0, 1) by a pseudo-count; shape (D,)."""
+    """Mean of each pixel over images (N, D) in [0, 1], kept inside (0, 1) by a pseudo-count; shape (D,)."""
     return (images.sum(0) + PSEUDO_COUNT / 2) / (len(images) + PSEUDO_COUNT)
 
 
@@ -58,25 +62,49 @@ def initial_prior(images: Tensor, hidden: int, weight_scale: float, generator: t
     return RBM.binary(weights, torch.logit(pixel_means(images)), torch.zeros(hidden, device=images.device))
 
 
+def grey_pixels(kind: str, images: Tensor) -> Units:
+    """Independent pixels of a kind of grey levels that have the images' statistics; see `independent_units`."""
+    return independent_units(blank(kind, images.shape[1], images), images)
+
+
 @dataclass(frozen=True)
 class CleanImages:
-    """The course of an RBM.
+    """The course of an RBM, or of a deep machine.
 
     Attributes:
-        images: binary training images (N, D).
+        images: training images (N, D), binary or grey levels in [0, 1], as `pixels` says.
         start: the prior before the first step, where it is known.
+        pixels, hidden_type: unit types, as in `restore.units.kinds`.
+        deeper: numbers of units in hidden layers above the first.
     """
 
     images: Tensor
-    start: RBM | None = None
+    start: LayeredPrior | None = None
+    pixels: str = "bernoulli"
+    hidden_type: str = "bernoulli"
+    deeper: tuple[int, ...] = ()
 
-    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:
-        return self.start or initial_prior(self.images, hidden, weight_scale, generator)
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
+        if self.start is not None:
+            return self.start
+        if (self.pixels, self.hidden_type, self.deeper) == ("bernoulli", "bernoulli", ()):
+            return initial_prior(self.images, hidden, weight_scale, generator)
+        sizes = (self.images.shape[1], hidden, *self.deeper)
+        layers = (self._visible(), *(blank(self.hidden_type, size, self.images) for size in sizes[1:]))
+        couplings = tuple(
+            torch.randn(pair, generator=generator, device=self.images.device) * weight_scale for pair in pairwise(sizes)
+        )
+        return LayeredPrior(layers, couplings) if self.deeper else RBM(layers, couplings)
+
+    def _visible(self) -> Units:
+        if self.pixels == "bernoulli":
+            return Bernoulli(torch.logit(pixel_means(self.images)))
+        return grey_pixels(self.pixels, self.images)
 
     def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
         return self.images[index]
 
-    def error(self, prior: RBM, inference: Inference) -> None:
+    def error(self, prior: LayeredPrior, inference: Inference) -> None:
         return None
 
 

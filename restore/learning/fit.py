@@ -179,7 +179,10 @@ def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int) -> dict[str
 
 def scheduled_rate(settings: Optimizer, progress: float) -> float:
     """Learning rate after a share `progress` of all steps."""
-    return settings.rate * (1 - progress) if settings.schedule == "linear" else settings.rate
+    if settings.schedule == "geometric":
+        return settings.rate * settings.end**progress
+    left = 1 - progress * (1 - settings.end) if settings.schedule == "linear" else 1.0
+    return settings.rate * left
 
 
 def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
@@ -215,10 +218,10 @@ def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int,
     try:
         # A prior of its own for each step, so that nothing derived from the weights outlives them.
         step = recipe.learner.step(_renewed(run.prior), batch, run.learner_state, run.generator, epoch)
-        _climb(run, step)
+        _climb(run, step, recipe.optimizer.shrinkage)
         while step.again is not None:
             step = step.again(_renewed(run.prior))
-            _climb(run, step)
+            _climb(run, step, recipe.optimizer.shrinkage)
     except RuntimeError as fault:
         # Sampling refuses probabilities that are NaN, so that is where weights without bounds may show first. As long
         # as the magnitudes of all parameters have a finite sum, no field is NaN.
@@ -239,9 +242,11 @@ def _renewed(prior: PriorT) -> PriorT:
     return prior.with_parameters(prior.parameters)
 
 
-def _climb(run: Run[Any], step: Step) -> None:
+def _climb(run: Run[Any], step: Step, shrinkage: float) -> None:
     for name, parameter in run.prior.parameters.items():
         parameter.grad = -step.gradient[name]
+        if shrinkage and not name.startswith("units"):
+            parameter.grad.add_(parameter.sign(), alpha=shrinkage)
     run.optimizer.step()
 
 
@@ -282,7 +287,7 @@ def _restore(run: Run[Any], found: Checkpoint, folder: Path) -> None:
     set_generator(run.generator, found, folder)
     for name, value in run.prior.parameters.items():
         value.copy_(found.tensors[f"prior.{name}"])
-    device = run.prior.weights.device
+    device = run.prior.parameters["weights.0"].device
     run.learner_state = {name: value.to(device) for name, value in _under(found.tensors, "learner.").items()}
     run.order = found.tensors["order"].to(device)
     run.average = {name: value.to(device) for name, value in _under(found.tensors, "average.").items()}

@@ -13,22 +13,23 @@ from torch import Tensor
 from restore.description import Description, Inference
 from restore.errors import TrainingError, UsageError
 from restore.learning.bslm import PseudoLikelihoodAscent, spins_of
-from restore.learning.course import CleanImages, Course, DamagedImages, pixel_means
+from restore.learning.course import CleanImages, Course, DamagedImages, grey_pixels, pixel_means
 from restore.learning.fit import Fitted, fit
 from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
 from restore.learning.modes import own_modes
 from restore.learning.recipe import Recipe
 from restore.learning.rounds import run_rounds
 from restore.learning.run_folder import GROWTH
-from restore.priors import RBM, ConditionalRBM, FullyVisible
+from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.progress import Meter
 from restore.solvers import TAP
 from restore.tasks import parse_task
+from restore.units import Units
 from restore.zoo import TrainedPrior, save
 
 # What recipes train.
-Machine = RBM | ConditionalRBM | FullyVisible
+Machine = LayeredPrior | ConditionalRBM | FullyVisible
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def train(
 
     Args:
         recipe: what to train and how.
-        images: binary training images (N, H * W), on the device to train on.
+        images: training images (N, H * W), on the device to train on; binary, or grey levels in [0, 1] for a prior of
+            those.
         image_shape: (H, W).
         folder: run folder.
         every: keep the prior after every so many epochs too, as `epoch_folder` says; 0 keeps none.
@@ -97,7 +99,7 @@ def train(
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
         modes = _modes(machine, training, inference, recipe.seed)
     description = _description(recipe, image_shape, machine, inference)
-    prior = TrainedPrior(description, machine, pixel_means(training), modes)
+    prior = TrainedPrior(description, machine, pixel_means(training), modes, _grey_pixels(recipe, training))
     return Trained(prior, fitted.epoch + 1, fitted.error, verdict)
 
 
@@ -114,7 +116,13 @@ def _without_modes(
     inference = replace(inference, modes=0, starts=min(inference.starts, 1))
     about = replace(_description(recipe, image_shape, machine, inference), name=f"{recipe.name}-epoch-{epoch}")
     training, _ = split(recipe, images)
-    return TrainedPrior(about, _as_stored(recipe, machine), pixel_means(training), pack(training[:0]))
+    means, none = pixel_means(training), pack(training[:0])
+    return TrainedPrior(about, _as_stored(recipe, machine), means, none, _grey_pixels(recipe, training))
+
+
+def _grey_pixels(recipe: Recipe, training: Tensor) -> Units | None:
+    """The pixels without neighbours, where they are grey levels."""
+    return grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None
 
 
 def _as_stored(recipe: Recipe, machine: Any) -> Any:
@@ -133,14 +141,17 @@ def _description(recipe: Recipe, image_shape: tuple[int, int], machine: Machine,
     return Description(
         name=recipe.name,
         image_shape=image_shape,
-        hidden=0 if isinstance(machine, FullyVisible) else machine.weights.shape[1],
+        hidden=0 if isinstance(machine, FullyVisible) else machine.parameters["weights.0"].shape[1],
         threshold=recipe.data.threshold,
         data=recipe.data.source,
         method=recipe.method,
         recipe=recipe.digest,
         inference=inference,
         family=recipe.prior.family,
+        visible=recipe.prior.visible,
+        hidden_type=recipe.prior.hidden_type,
         task=recipe.data.task,
+        deeper=recipe.prior.deeper,
     )
 
 
@@ -221,7 +232,8 @@ def course_of(
     """
     training, validation = split(recipe, images)
     if not recipe.conditional:
-        return CleanImages(training, start)
+        shape = recipe.prior
+        return CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper)
     return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
 
 
@@ -248,6 +260,7 @@ def _modes(machine: Machine, images: Tensor, inference: Inference, seed: int) ->
     """Modes of the machine as starts for its solver; none for a solver that needs no start."""
     if isinstance(machine, ConditionalRBM) or not inference.modes:
         return pack(images[:0])
+    assert isinstance(machine, RBM | FullyVisible)
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
     # Seeded apart from training, so that the modes do not depend on where a run was interrupted.
     generator = torch.Generator(images.device).manual_seed(seed)

@@ -43,6 +43,7 @@ LEARNERS: dict[str, dict[str, type]] = {
         "spectral": SpectralDescent,
         "frank_wolfe": FrankWolfe,
     },
+    "deep": {"tap": TAPLikelihood},
     "crbm": {
         "belief_propagation": BeliefPropagationLikelihood,
         "mean_field": MeanFieldLikelihood,
@@ -100,38 +101,73 @@ class PriorShape:
     """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only.
 
     `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. A fully
-    visible machine ("fvbm") has none, and starts without couplings.
+    visible machine ("fvbm") has none, and starts without couplings. A machine with several hidden layers ("deep") has
+    `hidden` units in the one next to the image, and `deeper` says how many in those above.
+
+    `visible` and `hidden_type` are unit types. Pixels that are no "bernoulli" ones learn from grey levels as they are.
     """
 
     hidden: int | Literal["auto"] = 0
-    family: Literal["rbm", "crbm", "fvbm"] = "rbm"
+    family: Literal["rbm", "crbm", "fvbm", "deep"] = "rbm"
     weight_scale: float = 0.01
+    visible: Literal["bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli"] = "bernoulli"
+    hidden_type: Literal[
+        "bernoulli", "spin", "gaussian", "gauss-bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli"
+    ] = "bernoulli"
+    deeper: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.family == "fvbm":
             _require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden away")
+            _require(self.plain, "a fully visible machine has binary units in one layer; leave the rest away")
             return
         _require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
+        deep = self.family == "deep"
+        _require(bool(self.deeper) == deep, 'deeper, as in [100], is for family = "deep", and has to be there for that')
+        _require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
+        _require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
+        plain = (self.visible, self.hidden_type) == ("bernoulli", "bernoulli")
+        _require(plain or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them away")
+        _require(plain or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number')
+
+    @property
+    def plain(self) -> bool:
+        """Whether all units are binary, in two layers at most."""
+        return (self.visible, self.hidden_type, self.deeper) == ("bernoulli", "bernoulli", ())
+
+    @property
+    def grey(self) -> bool:
+        """Whether pixels are grey levels."""
+        return self.visible != "bernoulli"
 
 
 @dataclass(frozen=True)
 class Optimizer:
     """[optimizer]: a torch optimizer; weight decay acts on the weights, not on biases.
 
-    `schedule` is "constant", or "linear": down to zero over the whole run. `average` is the share that a moving average
-    of the parameters keeps at each step; 0 is no average, otherwise the average is what is validated and kept.
-    `options` is a table of what else the constructor takes; see `restore.learning.optimizers`.
+    `schedule` is "constant", or how the rate falls to `end` times its value over the whole run: "linear", or
+    "geometric", by the same factor at each step. `shrinkage` is the weight of an l1 penalty on the weights.
+
+    `average` is the share that a moving average of the parameters keeps at each step; 0 is no average, otherwise the
+    average is what is validated and kept. `options` is a table of what else the constructor takes; see
+    `restore.learning.optimizers`.
     """
 
     name: str = "sgd"
     rate: float = 0.05
     momentum: float = 0.5
     weight_decay: float = 1e-4
-    schedule: Literal["constant", "linear"] = "linear"
+    schedule: Literal["constant", "linear", "geometric"] = "linear"
     average: float = 0.0
     options: Mapping[str, Any] = field(default_factory=dict)
+    end: float = 0.0
+    shrinkage: float = 0.0
 
     def __post_init__(self) -> None:
+        _require(0 <= self.end <= 1, f"end is the share of the rate left at the end, in [0, 1], not {self.end}")
+        _require(self.schedule != "geometric" or self.end > 0, "end is missing; a geometric schedule never reaches 0")
+        _require(self.schedule != "constant" or not self.end, "end has no meaning for a constant rate; leave it away")
+        _require(0 <= self.shrinkage < math.inf, f"shrinkage must be 0 or positive, not {self.shrinkage}")
         _require(0 < self.rate < math.inf, f"rate must be positive, not {self.rate}")
         _require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
         _require(0 <= self.average < 1, f"average must lie in [0, 1), not {self.average}")
@@ -215,6 +251,22 @@ class Recipe:
                 solver in FULLY_VISIBLE_SOLVERS,
                 f"[inference] solver of a fully visible machine is {' or '.join(FULLY_VISIBLE_SOLVERS)}, not {solver}",
             )
+        if not self.prior.plain:
+            _require(
+                isinstance(self.learner, TAPLikelihood | ContrastiveDivergence),
+                f"[learner] {self.method} trains binary units only; take tap",
+            )
+            solver = self.inference.solver
+            _require(
+                not solver.endswith("_product"), f"[inference] {solver} is for binary units in two layers; take tap"
+            )
+            _require(not self.inference.modes, "[inference] modes are for binary units in two layers; set it to 0")
+        if isinstance(self.learner, TAPLikelihood):
+            grey, unit = self.prior.grey, self.learner.grey_unit
+            _require(grey or unit == 1, "[learner] grey_unit is for grey pixels; leave it away")
+            _require(
+                not grey or self.learner.starts != "noisy", '[learner] starts = "noisy" flips pixels; take redrawn'
+            )
         if self.in_rounds:
             _require(
                 self.growth == FrankWolfe(),
@@ -254,8 +306,14 @@ class Recipe:
         """Whether the prior answers to a damaged image alone; its learner then knows how it restores."""
         return self.prior.family == "crbm"
 
+    @property
+    def manner(self) -> Literal["threshold", "sampled", "grey"]:
+        """How images become pixels to learn from, as in `restore.data.as_pixels`."""
+        return "grey" if self.prior.grey else self.data.binarisation
+
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Everything the recipe says, in values that JSON has."""
+        return json.loads(json.dumps(asdict(self)))
 
     @property
     def training_facts(self) -> dict[str, Any]:
@@ -338,6 +396,8 @@ def parse(table: dict[str, Any]) -> Recipe:
         raise UsageError("[inference] follows from the learner of a crbm; leave it away")
     if family == "fvbm":
         table["inference"] = FULLY_VISIBLE_INFERENCE | dict(_expect(table.get("inference", {}), dict, "[inference]"))
+    if any(isinstance(prior, dict) and prior.get(key) for key in ("visible", "hidden_type", "deeper")):
+        table["inference"] = {"modes": 0, "starts": 1} | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     learner = _make(known[method], learner_table, "[learner] ") if known else None
     return _make(Recipe, table | {"method": method, "learner": learner}, "")
 
@@ -373,6 +433,9 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
         return _expect(value, dict, where)
     if hint in (int, float, bool, str):
         return _expect(value, hint, where)
+    if typing.get_origin(hint) is tuple:
+        kind = typing.get_args(hint)[0]
+        return tuple(_expect(entry, kind, f"{where} entries") for entry in _expect(value, list, where))
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         # A number, or a word that stands for one.
         number, words = typing.get_args(hint)
@@ -389,5 +452,5 @@ def _expect(value: Any, kind: type, where: str) -> Any:
 
 
 _NAMES: types.MappingProxyType[type, str] = types.MappingProxyType(
-    {int: "a whole number", float: "a number", bool: "true or false", str: "a text", dict: "a table"}
+    {int: "a whole number", float: "a number", bool: "true or false", str: "a text", dict: "a table", list: "a list"}
 )

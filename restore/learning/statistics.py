@@ -60,6 +60,31 @@ def fixed_point(
     return statistics, means, variances
 
 
+def clamped_above(
+    prior: LayeredPrior, visible: Tensor, above: LayeredPrior, means: list[Tensor], variances: list[Tensor]
+) -> Gradient:
+    """Mean statistics over visible states of a machine with several hidden layers (TAP machine, Alg. 4).
+
+    Args:
+        prior: the machine.
+        visible: the states (N, D).
+        above: what they leave of the machine, `prior.above(visible)`.
+        means, variances: near a TAP solution of that, per layer (N, units).
+    """
+    inner, means, _ = fixed_point(above, means, variances)
+    raised = {_raised(name): value for name, value in inner.items()}
+    return raised | {
+        "weights.0": visible.T @ means[0] / len(visible),
+        **{f"units.0.{name}": value.mean(0) for name, value in prior.layers[0].statistics(visible).items()},
+    }
+
+
+def _raised(name: str) -> str:
+    """The name of a parameter of `above` in the whole machine, one layer further up."""
+    kind, layer, *rest = name.split(".")
+    return ".".join([kind, str(int(layer) + 1), *rest])
+
+
 def conditional(visible: Tensor, hidden: Tensor, observed: Tensor, pairs: Tensor | None = None) -> Gradient:
     """Mean statistics of a conditional RBM over a batch (CRBM-BP, eq. 5 and appendix A).
 

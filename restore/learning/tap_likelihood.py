@@ -10,12 +10,15 @@ from torch import Tensor
 
 from restore.channels import BitFlip
 from restore.errors import UsageError
-from restore.learning.centring import centred, follow
-from restore.learning.contract import LearnerState, Step
-from restore.learning.statistics import clamped, difference, fixed_point
-from restore.priors import RBM
+from restore.fields import Fields
+from restore.learning.centring import GreyScale, centred, follow
+from restore.learning.contract import Gradient, LearnerState, Step
+from restore.learning.statistics import clamped, clamped_above, difference, fixed_point
+from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP
 from restore.solvers.loop import iterate
+from restore.solvers.tap import cavity_fields
+from restore.units import Bernoulli
 
 Starts = Literal["data", "noisy", "persistent", "redrawn"]
 
@@ -30,14 +33,16 @@ class TAPLikelihood:
             "noisy": from the mini-batch with pixels flipped, each image at a rate drawn from [0, noise] (the paper's
             proposal, end of sec. VII.D);
             "persistent": from the solutions of the step before;
-            "redrawn": from binary images drawn from the marginals of the step before. The draw lets solutions leave
-            spurious minima, which a deterministic continuation cannot.
+            "redrawn": from images drawn from the marginals of the step before. The draw lets solutions leave spurious
+            minima, which a deterministic continuation cannot.
         solutions: how many persistent or redrawn solutions are kept (K).
         iterations: iteration limit per step.
         tol: a solution is left alone once no mean moves by more than this.
         damping: share of the old value kept at each iteration.
         noise: largest flip rate of noisy starts, in [0, 0.5].
         centring: take the gradient in the centred gauge.
+        grey_unit: what the gradient counts as one grey level step, in (0, 1]: of grey pixels alone. The plain gradient
+            (1) hardly moves a curvature, whose scale is the inverse variance of what neighbours leave open of a pixel.
     """
 
     starts: Starts = "data"
@@ -47,8 +52,13 @@ class TAPLikelihood:
     damping: float = 0.0
     noise: float = 0.0
     centring: bool = True
+    grey_unit: float = 1.0
 
     def __post_init__(self) -> None:
+        if not 0 < self.grey_unit <= 1:
+            raise UsageError(f"grey_unit must lie in (0, 1], not {self.grey_unit}")
+        if self.grey_unit < 1 and not self.centring:
+            raise UsageError("grey_unit is part of the centred gauge; leave it away, or set centring")
         if self.solutions < 1 or self.iterations < 1:
             raise UsageError(f"solutions and iterations must be at least 1, not {self.solutions} and {self.iterations}")
         if not 0 <= self.noise <= 0.5:
@@ -66,18 +76,23 @@ class TAPLikelihood:
         """Whether solutions of one step are the starts of the next."""
         return self.starts in ("persistent", "redrawn")
 
-    def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
-        state = {
-            "visible_offset": images.mean(0),
-            "hidden_offset": torch.full_like(prior.weights[0], 0.5),
-        }
+    def init(self, prior: LayeredPrior, images: Tensor, generator: torch.Generator) -> LearnerState:
+        nothing = Fields(images.new_zeros(1))
+        means = [images.mean(0), *(layer.moments(nothing)[0] for layer in prior.layers[1:])]
+        state = {f"offset.{index}": mean for index, mean in enumerate(means)}
+        if self.grey_unit < 1:
+            # Of pixels that may be exactly 0, the typical value of those that are not.
+            seen = (images != 0).sum(0).clamp_min(1)
+            state["centre"] = images.sum(0) / seen
         if self.remembers:
             chosen = torch.randint(len(images), (self.solutions,), generator=generator, device=images.device)
             parts = self.solver.init(prior, images[chosen])
             state |= {f"solution.{index}": value for index, value in enumerate(parts)}
         return state
 
-    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
+    def step(
+        self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0
+    ) -> Step:
         start = self._start(prior, batch, state, generator)
         # The statistics below take the last of the iterations.
         if self.iterations > 1:
@@ -87,18 +102,35 @@ class TAPLikelihood:
             start = outcome.state
         depth = len(prior.layers)
         model, means, variances = fixed_point(prior, list(start[:depth]), list(start[depth:]))
-        data = clamped(prior, batch)
+        data = self._clamped(prior, batch)
         gradient = difference(data, model)
-        hidden_offset = follow(state["hidden_offset"], data["units.1.bias"])
+        offsets = [state["offset.0"]]
+        offsets += [follow(state[f"offset.{index}"], data[f"units.{index}.bias"]) for index in range(1, depth)]
         if self.centring:
-            gradient = centred(gradient, state["visible_offset"], hidden_offset)
-        after = {"visible_offset": state["visible_offset"], "hidden_offset": hidden_offset}
+            gradient = centred(
+                gradient, offsets, GreyScale(self.grey_unit, state["centre"]) if "centre" in state else None
+            )
+        after = state | {f"offset.{index}": offset for index, offset in enumerate(offsets)}
         if self.remembers:
             after |= {f"solution.{index}": value for index, value in enumerate((*means, *variances))}
         # How far from a fixed point the solutions were left.
         return Step(gradient, after, {"solution_change": (means[0] - start[0]).abs().mean()})
 
-    def _start(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator) -> tuple[Tensor, ...]:
+    def _clamped(self, prior: LayeredPrior, batch: Tensor) -> Gradient:
+        """Statistics given the images: exact with one layer of hidden units, of TAP solutions with more."""
+        if isinstance(prior, RBM):
+            return clamped(prior, batch)
+        above = prior.above(batch)
+        start = self.solver.init(above, above.layers[0].moments(Fields(batch.new_zeros(1)))[0])
+        state = iterate(
+            self.solver.step, above, start, max_iter=self.iterations, tol=self.tol, watched=len(above.layers)
+        ).state
+        depth = len(above.layers)
+        return clamped_above(prior, batch, above, list(state[:depth]), list(state[depth:]))
+
+    def _start(
+        self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator
+    ) -> tuple[Tensor, ...]:
         if self.starts == "data":
             return self.solver.init(prior, batch)
         if self.starts == "noisy":
@@ -107,4 +139,8 @@ class TAPLikelihood:
         kept = tuple(state[f"solution.{index}"] for index in range(2 * len(prior.layers)))
         if self.starts == "persistent":
             return kept
-        return self.solver.init(prior, torch.bernoulli(kept[0], generator=generator))
+        if isinstance(prior.layers[0], Bernoulli):
+            return self.solver.init(prior, torch.bernoulli(kept[0], generator=generator))
+        depth = len(prior.layers)
+        fields = cavity_fields(prior, 0, list(kept[:depth]), list(kept[depth:]))
+        return self.solver.init(prior, prior.layers[0].sample(fields, generator))

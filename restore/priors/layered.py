@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from restore.fields import Fields
 from restore.priors.machine import BoltzmannMachine
 
 
@@ -25,6 +26,11 @@ class LayeredPrior(BoltzmannMachine):
         shapes = [tuple(coupling.shape) for coupling in self.couplings]
         if len(sizes) < 2 or shapes != list(pairwise(sizes)):
             raise ValueError(f"layers of sizes {sizes} cannot be joined by couplings of shapes {shapes}")
+
+    def above(self, visible: Tensor) -> LayeredPrior:
+        """The machine of the other layers given visible states (batch, D); there must be two of them at least."""
+        lowest = self.layers[1].tilt(Fields(visible @ self.couplings[0]))
+        return LayeredPrior((lowest, *self.layers[2:]), self.couplings[1:])
 
     def neighbour_sum(self, couplings: Sequence[Tensor], layer: int, states: Sequence[Tensor]) -> Tensor:
         """Sum over neighbouring layers of states times the couplings given (the machine's, or their squares)."""

@@ -23,7 +23,7 @@ from restore.learning.course import CleanImages, pixel_means
 from restore.learning.fit import fit
 from restore.learning.recipe import Data, Optimizer, PriorShape, Recipe, Training
 from restore.learning.run_folder import epoch_seconds
-from restore.priors import RBM
+from restore.priors import RBM, LayeredPrior
 from restore.progress import Meter
 
 # As in the paper: hidden units, sweeps per mini-batch, how many gradient steps share them, and images.
@@ -109,7 +109,7 @@ def plans() -> dict[str, tuple[Plan, ...]]:
 class ZeroBias(CleanImages):
     """Clean images, and a first prior that does not know their pixels' means."""
 
-    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
         prior = super().initial(hidden, weight_scale, generator)
         return prior.with_parameters(prior.parameters | {"units.0.bias": torch.zeros(self.images.shape[1])})
 
@@ -149,7 +149,8 @@ def train(
     path = folder / "likelihood.json"
     record: dict[str, tuple[float, float]] = json.loads(path.read_text()) if path.exists() else {}
 
-    def after_epoch(epoch: int, machine: RBM) -> None:
+    def after_epoch(epoch: int, machine: LayeredPrior) -> None:
+        assert isinstance(machine, RBM)
         if epoch % plan.every == 0:
             found = log_partition(machine, SCHEDULE, RUNS, torch.Generator().manual_seed(seed), base)
             record[str(epoch)] = (mean_log_likelihood(machine, test, found), found.standard_error)
