@@ -1,0 +1,132 @@
+"""The most likely layer of independent units for a set of images: where learning starts, and the pixelwise estimator.
+
+A layer is an exponential family per pixel, so the likelihood is concave in its natural parameters and largest where the
+expected statistics equal those of the images. Newton's method finds the place for all pixels at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from restore.errors import TrainingError
+from restore.fields import Fields
+from restore.units import Units
+
+Layer = TypeVar("Layer", bound=Units)
+
+# Natural parameters beyond this make a pixel no surer in 8 bits, and its units slower to compute with.
+LIMIT = 300.0
+
+# Images' worth of the layer given, mixed into the data.
+PSEUDO_COUNT = 1.0
+
+# Where what a step still promises, in nats per image, counts as nothing.
+ENOUGH = 1e-9
+MAX_STEPS = 200
+
+# Where a statistic varies less than this, as it does of a pixel that is all but certain, the loss counts as curved.
+FLAT = 1e-8
+
+# Relative shift of a parameter from which curvature is measured.
+SHIFT = 1e-3
+
+
+def independent_units(units: Layer, images: Tensor) -> Layer:
+    """Units with the natural parameters of largest likelihood, each within ±LIMIT.
+
+    Args:
+        units: a layer of D units of any type. It is where the search starts, and counts as one image more, so that
+            pixels that never change keep finite parameters: best a broad distribution, such as the uniform one that
+            zeros are on a bounded support.
+        images: shape (N, D), values in the support of the units.
+
+    Returns:
+        Units of the same kind, dtype and device.
+
+    Raises:
+        TrainingError: if there are no images or they have another number of pixels; if a value lies outside the
+            support or is NaN.
+    """
+    low, high = units.support
+    if images.dim() != 2 or images.shape[1] != units.size or len(images) == 0:
+        raise TrainingError(
+            f"images of shape {tuple(images.shape)} do not fit {units.size} units; give (N, {units.size})"
+        )
+    if not bool(((images >= low) & (images <= high)).all()):
+        raise TrainingError(f"an image has a value outside [{low:g}, {high:g}], the support of the units; rescale it")
+    start = _stacked(units, {name: value.double() for name, value in units.parameters.items()})
+    means = {name: value.mean(0, dtype=torch.float64) for name, value in units.statistics(images).items()}
+    seen, expected = _stacked(units, means), _expected(units, start)
+    target = (len(images) * seen + PSEUDO_COUNT * expected) / (len(images) + PSEUDO_COUNT)
+    found = dict(zip(units.parameters, _matched(units, start, target), strict=True))
+    return units.with_parameters({name: found[name].to(value) for name, value in units.parameters.items()})
+
+
+def _matched(units: Layer, start: Tensor, target: Tensor) -> Tensor:
+    """The natural parameters under which the statistics are expected to be `target`; all tensors (K, D).
+
+    Levenberg's and Marquardt's way of damping: a step that lost is taken back, and the next ones are shorter. Within
+    the bounds as in Bertsekas, Projected Newton Methods (SIAM J. Control Optim. 20, 1982): a parameter at its bound
+    whose gradient points outwards stays where it is, and the others move as if it were a constant.
+    """
+    place = start.clamp(-LIMIT, LIMIT)
+    loss = _loss(units, place, target)
+    damping = torch.full_like(loss, 1e-3)
+    for _ in range(MAX_STEPS):
+        slope = _expected(units, place) - target
+        free = (place.abs() < LIMIT) | (place * slope > 0)
+        step = _step(_covariance(units, place), torch.where(free, slope, 0.0), free, damping)
+        if bool(((slope * step).sum(0) < ENOUGH).all()):
+            return place
+        trial = (place - step).clamp(-LIMIT, LIMIT)
+        trial_loss = _loss(units, trial, target)
+        gains = trial_loss < loss
+        place, loss = torch.where(gains, trial, place), torch.where(gains, trial_loss, loss)
+        damping = torch.where(gains, damping / 10, damping * 10)
+    raise TrainingError(f"independent units were not found in {MAX_STEPS} steps; start from broader ones")
+
+
+def _step(covariance: Tensor, slope: Tensor, free: Tensor, damping: Tensor) -> Tensor:
+    """Newton's step (K, D) of the free parameters, damped in units of each statistic's own spread."""
+    free, count = free.T, len(slope)
+    unit = torch.eye(count, dtype=slope.dtype, device=slope.device)
+    curvature = torch.where(free[:, :, None] & free[:, None, :], covariance + FLAT * unit, unit)
+    spread = curvature.diagonal(dim1=1, dim2=2).sqrt()
+    correlation = curvature / (spread[:, :, None] * spread[:, None, :])
+    return (torch.linalg.solve(correlation + damping[:, None, None] * unit, slope.T / spread) / spread).T
+
+
+def _loss(units: Layer, place: Tensor, target: Tensor) -> Tensor:
+    """Minus the log-likelihood per image, (D,)."""
+    return _at(units, place).log_partition(_nothing(place)) - (place * target).sum(0)
+
+
+def _expected(units: Layer, place: Tensor) -> Tensor:
+    """Expected statistics, of the shape (K, ..., D) of the parameters."""
+    return _stacked(units, _at(units, place).expected_statistics(_nothing(place)))
+
+
+def _covariance(units: Layer, place: Tensor) -> Tensor:
+    """Covariance of the statistics (D, K, K), as the derivative of what is expected of them."""
+    shift = SHIFT * place.abs().clamp_min(1)
+    apart = torch.eye(len(place), dtype=place.dtype, device=place.device)[:, :, None] * shift
+    up, down = (_expected(units, place[:, None] + sign * apart) for sign in (1, -1))
+    slopes = ((up - down) / (2 * shift)).permute(2, 0, 1)
+    return (slopes + slopes.mT) / 2
+
+
+def _at(units: Layer, place: Tensor) -> Layer:
+    return units.with_parameters(dict(zip(units.parameters, place, strict=True)))
+
+
+def _nothing(place: Tensor) -> Fields:
+    return Fields(torch.zeros_like(place[0]))
+
+
+def _stacked(units: Layer, values: Mapping[str, Tensor]) -> Tensor:
+    """One tensor (K, ...) of a value per parameter, in the order of the parameters."""
+    return torch.stack([values[name] for name in units.parameters])
