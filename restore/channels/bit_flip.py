@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restore.errors import UsageError
+from restore.channels.values import as_floats, require
 from restore.fields import Fields
-from restore.tracing import tracing
 
 # The field of a pixel known for certain. It outweighs anything a prior says (fields of trained priors stay below
 # about 100), and being finite it lets no infinity into a solver.
@@ -31,9 +30,7 @@ class BitFlip:
     probability: float | Tensor
 
     def __post_init__(self) -> None:
-        p = torch.as_tensor(self.probability)
-        if not tracing() and not bool(((p >= 0) & (p <= 1)).all()):
-            raise UsageError(f"p is a flip probability and must lie in [0, 1], not {_culprit(p)}")
+        require(self.probability, "p is a flip probability and must lie in [0, 1]", 1)
 
     def __add__(self, other: BitFlip) -> BitFlip:
         """Flips after flips: a pixel ends inverted if exactly one of the two inverted it."""
@@ -58,10 +55,5 @@ class BitFlip:
         return torch.where(y == x, torch.log1p(-p), torch.log(p))
 
     def evidence(self, y: Tensor) -> Fields:
-        # An image of whole numbers would cut the log-odds down to whole numbers.
-        y = y if y.is_floating_point() else y.to(torch.get_default_dtype())
+        y = as_floats(y)
         return Fields((2 * y - 1) * self.log_odds(y))
-
-
-def _culprit(p: Tensor) -> float:
-    return float(p[~((p >= 0) & (p <= 1))].flatten()[0])

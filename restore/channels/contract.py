@@ -1,6 +1,7 @@
 """The contract of every channel.
 
-The law tested for each: evidence(y).linear·x - evidence(y).quadratic·x²/2 equals log p(y|x) up to a constant in x.
+The law tested for each: with the fields of evidence(y), linear·x - quadratic·x²/2 + presence·[x != 0] equals log p(y|x)
+up to a constant in x.
 Channels add: `first + second` is the channel that applies `first` and then `second`.
 """
 

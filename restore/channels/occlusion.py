@@ -22,7 +22,8 @@ class Occlusion:
     Attributes:
         hidden: boolean, broadcastable with the images; True = painted over (the pixels to fill).
         fill: the value painted, in [0, 1].
-        noise: what the visible pixels went through; by default they are exact.
+        noise: what the visible pixels went through; by default they are exact, which takes other evidence of ink than
+            of grey values: of those it is GaussianNoise(0.0).
 
     Raises:
         UsageError: if the mask is not boolean.
@@ -53,4 +54,8 @@ class Occlusion:
     def evidence(self, y: Tensor) -> Fields:
         seen = self.noise.evidence(y)
         nothing = torch.zeros((), dtype=y.dtype, device=y.device)
-        return Fields(torch.where(self.hidden, nothing, seen.linear), torch.where(self.hidden, nothing, seen.quadratic))
+        return Fields(
+            torch.where(self.hidden, nothing, seen.linear),
+            torch.where(self.hidden, nothing, seen.quadratic),
+            None if seen.presence is None else torch.where(self.hidden, nothing, seen.presence),
+        )

@@ -1,0 +1,88 @@
+"""Salt and pepper: some pixels of a grey image show black or white whatever they were, and nobody knows which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from restore.channels.bit_flip import CERTAIN
+from restore.channels.gaussian_noise import GaussianNoise
+from restore.channels.values import as_floats, require
+from restore.fields import Fields
+
+EXACT = GaussianNoise(0.0)
+
+
+@dataclass(frozen=True)
+class SaltAndPepper:
+    """With probability p_i a pixel shows 0 or 1, equally likely; otherwise it comes through `noise`.
+
+    Evidence is exact for values x that have a density, and perhaps an atom at 0 (`restore.units.Spiked`). Then what is
+    strictly between 0 and 1 came through the noise. A 1 is an impulse, since a density gives the value 1 no mass, and
+    says nothing of x. A 0 is an impulse too, unless pixels come through exactly: then x = 0 shows 0 with probability
+    1 - p/2, all other values with p/2, and that is all it says.
+
+    In files of 8 bits both ends have mass: true white (255) counts as an impulse here, and so does noise that was cut
+    off at black or white. So where much of an image is truly white, this is an approximation.
+
+    Attributes:
+        probability: p, one number or a tensor that broadcasts with the images, in [0, 1]. With 0 all pixels come
+            through the noise; with 1 nothing was seen.
+        noise: what the other pixels go through; by default they are exact.
+
+    Raises:
+        UsageError: if a probability is not a number in [0, 1].
+    """
+
+    probability: float | Tensor
+    noise: GaussianNoise = EXACT
+
+    def __post_init__(self) -> None:
+        require(self.probability, "p is the probability of salt or pepper and must lie in [0, 1]", 1)
+
+    def __radd__(self, noise: GaussianNoise) -> SaltAndPepper:
+        """`noise + impulses`: the image was noisy before all that this channel did to it."""
+        return replace(self, noise=noise + self.noise) if isinstance(noise, GaussianNoise) else NotImplemented
+
+    def __add__(self, other: SaltAndPepper | GaussianNoise) -> SaltAndPepper:
+        """Impulses after impulses, or no noise after them: what noise would make of impulses is not modelled."""
+        after = SaltAndPepper(0.0, other) if isinstance(other, GaussianNoise) else other
+        if not isinstance(after, SaltAndPepper) or not bool(torch.as_tensor(after.noise.sigma == 0).all()):
+            return NotImplemented
+        first, second = self.probability, after.probability
+        return replace(self, probability=first + second - first * second)
+
+    def corrupt(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        seen = self.noise.corrupt(x, generator)
+        p = torch.as_tensor(self.probability, dtype=x.dtype, device=x.device)
+        uniform = torch.rand(x.shape, dtype=x.dtype, device=x.device, generator=generator)
+        return torch.where(uniform < p, (uniform < p / 2).to(x.dtype), seen)
+
+    def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
+        """As of every channel; of impulses the log-probability, of what came through noise the log-density."""
+        p = self._probability(x)
+        through = torch.log1p(-p) + self.noise.log_likelihood(y, x)
+        both = torch.where(self.noise.exact(x) & (y == x), torch.log1p(-p / 2), torch.log(p / 2))
+        return torch.where(self._impulse(y), both, through).to(x.dtype)
+
+    def evidence(self, y: Tensor) -> Fields:
+        y = as_floats(y)
+        through, impulse = self.noise.evidence(y), self._impulse(y)
+        p = self._probability(y)
+        # log((1 - p/2) / (p/2)): by how much 0 is likelier than any other value where it is seen.
+        absence = (torch.log(2 - p) - torch.log(p)).clamp_max(CERTAIN).to(y.dtype)
+        dark = (y == 0) & self.noise.exact(y)
+        return Fields(
+            torch.where(impulse, 0.0, through.linear),
+            torch.where(impulse, 0.0, through.quadratic),
+            torch.where(dark, -absence, 0.0),
+        )
+
+    def _probability(self, like: Tensor) -> Tensor:
+        return torch.as_tensor(self.probability, dtype=torch.float64, device=like.device)
+
+    def _impulse(self, y: Tensor) -> Tensor:
+        """Pixels that show what only impulses do."""
+        return ((y == 0) | (y == 1)) & (self._probability(y) > 0)

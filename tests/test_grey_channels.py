@@ -1,0 +1,330 @@
+"""Channels of grey images: what they do to them, what they say about them, and that the two are the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import seeded
+from scipy.stats import kstest, norm
+from torch import Tensor
+
+from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
+from restore.channels.bit_flip import CERTAIN as SURE
+from restore.channels.gaussian_noise import CERTAIN
+from restore.errors import UsageError
+from restore.fields import Fields
+from restore.units import Bernoulli, Spiked, TruncatedGaussian
+
+
+def values(*numbers: float) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+# The atom of a spiked unit, and values that have a density.
+GREY = values(0, 1e-3, 0.2, 0.55, 0.97)
+# What a pixel may show: impulses, and what only noise does.
+SEEN = values(-0.4, 0, 1e-3, 0.3, 0.99, 1, 1.2)
+# One number per pixel, of as many pixels as there are values.
+PER_PIXEL = values(0.01, 0.1, 0.2, 0.5, 3)
+SHARES = values(0, 0.02, 0.3, 0.8, 1)
+MASK = torch.tensor([True, False, False, True, False])
+NOISE, IMPULSES = GaussianNoise(0.1), SaltAndPepper(0.2)
+
+NOISY: dict[str, Channel] = {
+    "noise": NOISE,
+    "noise-per-pixel": GaussianNoise(PER_PIXEL),
+    "noise-twice": NOISE + GaussianNoise(PER_PIXEL),
+    "noise-and-impulses": NOISE + IMPULSES,
+    "noise-and-impulses-per-pixel": GaussianNoise(PER_PIXEL) + SaltAndPepper(SHARES[1:-1].repeat(2)[:5]),
+    "noise-and-occlusion": NOISE + Occlusion(MASK),
+    "noise-impulses-and-occlusion": NOISE + SaltAndPepper(0.3) + Occlusion(MASK, 1.0),
+}
+
+
+def assert_law(channel: Channel, y: float) -> None:
+    """evidence(y) of x is log p(y|x) up to a constant in x; a row per value of x, a column per pixel."""
+    x = GREY[:, None].expand(-1, 5)
+    seen = torch.full_like(x, y)
+    fields = channel.evidence(seen)
+    told = fields.linear * x - fields.quadratic * x * x / 2
+    if fields.presence is not None:
+        told = told + fields.presence * (x != 0)
+    constant = told - channel.log_likelihood(seen, x)
+    scale = float(told.abs().max())
+    torch.testing.assert_close(constant, constant[:1].expand_as(constant), rtol=0, atol=1e-12 * max(scale, 1))
+
+
+@pytest.mark.parametrize("channel", NOISY.values(), ids=NOISY)
+@pytest.mark.parametrize("y", SEEN.tolist())
+def test_evidence_is_the_log_likelihood_up_to_a_constant(channel: Channel, y: float) -> None:
+    assert_law(channel, y)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    first=st.lists(st.floats(0.02, 5), min_size=5, max_size=5),
+    second=st.floats(0, 2),
+    p=st.floats(0, 0.99),
+    mask=st.lists(st.booleans(), min_size=5, max_size=5),
+    y=st.sampled_from(SEEN.tolist()),
+)
+def test_law_for_any_mixture(first: list[float], second: float, p: float, mask: list[bool], y: float) -> None:
+    noise = GaussianNoise(values(*first)) + GaussianNoise(second)
+    assert_law(noise, y)
+    assert_law(noise + SaltAndPepper(p), y)
+    assert_law(noise + SaltAndPepper(p) + Occlusion(torch.tensor(mask)), y)
+
+
+@pytest.mark.parametrize("y", [0.0, 1.0])
+@pytest.mark.parametrize("p", [1e-9, 0.02, 0.5, 1.0])
+def test_law_of_impulses_where_the_other_pixels_are_exact(p: float, y: float) -> None:
+    assert_law(SaltAndPepper(p), y)
+    assert_law(SaltAndPepper(p) + Occlusion(MASK), y)
+
+
+# --- what evidence makes of a unit ---
+
+
+UNIT = Spiked(values(-0.6), TruncatedGaussian(values(4), values(9)))
+
+
+def posterior_by_quadrature(likelihood: Callable[[Tensor], Tensor]) -> tuple[float, float, float]:
+    """P(x != 0), mean and variance of UNIT from log p(y|x), by its definition: an atom at 0 and a density on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    x, weight = torch.from_numpy((nodes + 1) / 2), torch.from_numpy(weights / 2)
+    density = weight * (UNIT.log_weight(x[:, None])[:, 0] + likelihood(x)).exp()
+    atom = likelihood(values(0)).exp()
+    total = density.sum() + atom.sum()
+    mean, square = (density * x).sum() / total, (density * x * x).sum() / total
+    return float(density.sum() / total), float(mean), float(square - mean**2)
+
+
+@pytest.mark.parametrize(
+    ("channel", "y"),
+    [
+        *((GaussianNoise(0.3), y) for y in (-0.4, 0.0, 0.5, 1.3)),
+        *((GaussianNoise(0.1) + SaltAndPepper(0.4), y) for y in (0.0, 0.5, 1.0)),
+        *((SaltAndPepper(p), y) for p in (0.05, 0.6, 1.0) for y in (0.0, 1.0)),
+    ],
+    ids=str,
+)
+def test_the_posterior_of_a_unit_with_an_atom_is_that_of_bayes(channel: Channel, y: float) -> None:
+    present, mean, variance = posterior_by_quadrature(lambda x: channel.log_likelihood(torch.full_like(x, y), x))
+    fields = channel.evidence(values(y))
+    found = UNIT.moments(fields)
+    assert float(UNIT.expected_statistics(fields)["presence"]) == pytest.approx(present, rel=1e-9)
+    assert (float(found[0]), float(found[1])) == pytest.approx((mean, variance), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("channel", "y"),
+    [
+        *((channel, y) for channel in (GaussianNoise(0.0), SaltAndPepper(0.0)) for y in (0.004, 0.25, 1.0)),
+        *((SaltAndPepper(0.3), y) for y in (0.004, 0.25, 0.9)),
+    ],
+    ids=str,
+)
+def test_an_exact_pixel_is_known_to_a_hundredth(channel: Channel, y: float) -> None:
+    fields = channel.evidence(values(y))
+    assert (float(fields.linear), float(fields.quadratic)) == (y * CERTAIN, CERTAIN)
+    mean, variance = UNIT.slab.moments(fields)
+    assert float(mean) == pytest.approx(y, abs=0.01)
+    assert float(variance) <= 1 / CERTAIN
+
+
+def test_impulses_that_never_come_leave_a_black_pixel_black_and_certain() -> None:
+    fields = SaltAndPepper(0.0).evidence(values(0))
+    assert fields.presence is not None
+    assert (float(fields.presence), float(fields.quadratic)) == (-SURE, CERTAIN)
+    assert float(UNIT.moments(fields)[0]) == 0
+    # The rarer impulses are, the likelier black is; up to there without a jump.
+    rare = [float(UNIT.expected_statistics(SaltAndPepper(p).evidence(values(0)))["presence"]) for p in (1e-3, 1e-9, 0)]
+    assert rare == sorted(rare, reverse=True)
+    assert rare[1] < 1e-8
+
+
+def test_impulses_alone_say_nothing() -> None:
+    for noise in (GaussianNoise(0.0), GaussianNoise(0.2)):
+        fields = SaltAndPepper(1.0, noise).evidence(values(0, 1))
+        assert fields.presence is not None
+        for part in (fields.linear, fields.quadratic, fields.presence):
+            assert torch.equal(part, torch.zeros_like(part))
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1e-30, 1e-4, 0.01, 1e30])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_evidence_of_every_sigma_is_finite(sigma: float, dtype: torch.dtype) -> None:
+    fields = GaussianNoise(sigma).evidence(torch.tensor([-1.0, 0.0, 2.0], dtype=dtype))
+    assert (fields.linear.dtype, fields.quadratic.dtype) == (dtype, dtype)
+    assert float(fields.quadratic) == pytest.approx(min(CERTAIN, 1 / max(sigma, 1e-30) ** 2), rel=1e-6, abs=1e-40)
+    assert bool(torch.isfinite(fields.linear).all())
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.bool])
+@pytest.mark.parametrize("channel", [NOISE, IMPULSES, NOISE + IMPULSES + Occlusion(MASK)], ids=str)
+def test_images_of_whole_numbers_give_the_same_evidence(channel: Channel, dtype: torch.dtype) -> None:
+    y = torch.tensor([0, 1, 1, 0, 1])
+    wanted, found = channel.evidence(y.float()), channel.evidence(y.to(dtype))
+    torch.testing.assert_close(found.linear, wanted.linear, rtol=0, atol=0)
+    torch.testing.assert_close(found.quadratic, wanted.quadratic, rtol=0, atol=0)
+
+
+def test_noise_of_ink_is_bayes_too() -> None:
+    y = values(-0.3, 0.2, 0.5, 1.4)
+    unit, channel = Bernoulli(values(0.4, 0.4, 0.4, 0.4)), GaussianNoise(0.4)
+    odds = [0.4 + channel.log_likelihood(y, torch.full_like(y, x)) * (2 * x - 1) for x in (0.0, 1.0)]
+    torch.testing.assert_close(unit.moments(channel.evidence(y))[0], torch.sigmoid(odds[0] + odds[1] - 0.4))
+
+
+# --- what they do ---
+
+
+@pytest.mark.parametrize("sigma", [0.05, 2.0])
+def test_noise_has_the_distribution_that_is_scored(sigma: float) -> None:
+    x = values(0, 0.3, 1).repeat(20_000, 1)
+    y = GaussianNoise(sigma).corrupt(x, seeded(1))
+    assert kstest((y - x).flatten().numpy(), norm(scale=sigma).cdf).pvalue > 1e-3
+    covariance = torch.cov((y - x).T)
+    torch.testing.assert_close(covariance, sigma**2 * torch.eye(3).double(), rtol=0, atol=0.04 * sigma**2)
+    likelihood = GaussianNoise(sigma).log_likelihood(y, x).numpy()
+    np.testing.assert_allclose(likelihood, norm.logpdf(y.numpy(), x.numpy(), sigma), rtol=1e-9)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.7, 1.0])
+@pytest.mark.parametrize("noise", [GaussianNoise(0.0), GaussianNoise(0.1)], ids=str)
+def test_impulses_have_the_distribution_that_is_scored(p: float, noise: GaussianNoise) -> None:
+    channel, count = SaltAndPepper(p, noise), 20_000
+    for x in (0.0, 0.4):
+        clean = torch.full((count,), x, dtype=torch.float64)
+        y = channel.corrupt(clean, seeded(2))
+        for shown in (0.0, 1.0):
+            share = float((y == shown).double().mean())
+            wanted = p / 2 + (1 - p if shown == x and noise.sigma == 0 else 0)
+            assert share == pytest.approx(wanted, abs=5 * math.sqrt(max(wanted * (1 - wanted), 0) / count) + 1e-12)
+            if p > 0:
+                score = channel.log_likelihood(values(shown), values(x)).exp()
+                assert float(score) == pytest.approx(wanted, rel=1e-12)
+        others = y[(y != 0) & (y != 1)]
+        if noise.sigma == 0:
+            assert others.unique().tolist() == ([x] if x > 0 and p < 1 else [])
+        elif p < 1:
+            assert kstest(others.numpy(), norm(x, 0.1).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
+def test_the_likelihood_of_impulses_and_noise_is_normalised(p: float) -> None:
+    # Whole thousandths, and so 0 and 1 themselves.
+    y = torch.arange(-2000, 3001, dtype=torch.float64) / 1000
+    for x in (0.0, 0.6):
+        log = SaltAndPepper(p, GaussianNoise(0.2)).log_likelihood(y, torch.full_like(y, x))
+        impulse = ((y == 0) | (y == 1)) & (p > 0)
+        assert int(impulse.sum()) == (2 if p > 0 else 0)
+        # The grid hits the impulses themselves; the density beside them stands for that under them.
+        density = torch.where(impulse, log.roll(1), log).exp()
+        total = torch.trapezoid(density, y) + log[impulse].exp().sum()
+        assert float(total) == pytest.approx(1, abs=1e-4)
+
+
+SUMS: dict[str, tuple[Channel, Channel]] = {
+    "noise+noise": (NOISE, GaussianNoise(0.2)),
+    "noise+noise-per-pixel": (GaussianNoise(0.0), GaussianNoise(PER_PIXEL)),
+    "noise+impulses": (NOISE, IMPULSES),
+    "noise+noisy-impulses": (NOISE, SaltAndPepper(0.4, GaussianNoise(0.2))),
+    "impulses+impulses": (SaltAndPepper(SHARES, NOISE), SaltAndPepper(0.3)),
+    "impulses+exact": (IMPULSES, GaussianNoise(0.0)),
+    "noise+occlusion": (NOISE, Occlusion(MASK, 0.5)),
+    "noise+grey-occlusion": (NOISE, Occlusion(MASK, 0.5, GaussianNoise(0.0))),
+    "impulses+occlusion": (IMPULSES, Occlusion(MASK)),
+    "impulses+grey-occlusion": (IMPULSES, Occlusion(MASK, 0.0, GaussianNoise(0.0))),
+    "noise+impulses-occlusion": (NOISE, IMPULSES + Occlusion(MASK)),
+    "both+occlusion": (NOISE + IMPULSES, Occlusion(MASK)),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), SUMS.values(), ids=SUMS)
+def test_a_sum_is_one_after_the_other(first: Channel, second: Channel) -> None:
+    count = 10_000
+    x = values(0, 0.2, 0.5, 0.7, 1).expand(count, -1)
+    after = second.corrupt(first.corrupt(x, seeded(1)), seeded(2))
+    at_once = (first + second).corrupt(x, seeded(3))  # type: ignore[operator]
+    for pixel in range(5):
+        one, other = (found[:, pixel].sort().values.numpy() for found in (after, at_once))
+        # Kolmogorov's distance by hand, since the distributions have atoms: below its quantile of 1e-4.
+        places = np.concatenate([one, other])
+        gap = np.searchsorted(one, places, "right") - np.searchsorted(other, places, "right")
+        assert np.abs(gap).max() / count < 2.23 * math.sqrt(2 / count)
+
+
+def test_the_likelihood_of_noise_after_noise_is_their_convolution() -> None:
+    first, second = GaussianNoise(0.2), GaussianNoise(0.35)
+    between = torch.linspace(-5, 6, 4001, dtype=torch.float64)
+    x, y = torch.full_like(between, 0.3), torch.full_like(between, 0.7)
+    path = (first.log_likelihood(between, x) + second.log_likelihood(y, between)).exp()
+    whole = (first + second).log_likelihood(values(0.7), values(0.3)).exp()
+    assert float(torch.trapezoid(path, between)) == pytest.approx(float(whole), rel=1e-9)
+
+
+def test_sums_associate_and_exact_noise_adds_nothing() -> None:
+    a, b, c = GaussianNoise(0.1), GaussianNoise(PER_PIXEL), SaltAndPepper(0.3)
+    exact, hidden, y = GaussianNoise(0.0), Occlusion(MASK, 0.0, GaussianNoise(0.0)), values(0, 0.3, 1, 0.7, 0.2)
+    for left, right in (
+        ((a + b) + c, a + (b + c)),
+        ((a + c) + hidden, a + (c + hidden)),
+        ((c + c) + hidden, c + (c + hidden)),
+        (exact + b, b),
+        (b + exact, b),
+        (exact + c, c),
+        (c + exact, c),
+    ):
+        one, other = left.evidence(y), right.evidence(y)
+        torch.testing.assert_close(one.linear, other.linear)
+        torch.testing.assert_close(one.quadratic.expand(5), other.quadratic.expand(5))
+        torch.testing.assert_close(one.presence, other.presence)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (IMPULSES, NOISE),
+        (IMPULSES, NOISE + IMPULSES),
+        (BitFlip(0.1), NOISE),
+        (NOISE, BitFlip(0.1)),
+        (IMPULSES, BitFlip(0.1)),
+    ],
+    ids=str,
+)
+def test_sums_that_are_not_modelled_are_refused_not_guessed(first: Channel, second: Channel) -> None:
+    with pytest.raises(TypeError):
+        first + second  # type: ignore[operator]
+
+
+def test_an_occluded_pixel_says_nothing_about_presence_either() -> None:
+    fields = (IMPULSES + Occlusion(MASK)).evidence(values(0, 0, 0, 0, 0))
+    assert isinstance(fields, Fields) and fields.presence is not None
+    assert (fields.presence == 0).tolist() == MASK.tolist()
+
+
+def test_corruption_uses_the_generator_given() -> None:
+    before = torch.random.get_rng_state()
+    for channel in (NOISE, NOISE + IMPULSES):
+        assert torch.equal(channel.corrupt(GREY, seeded(1)), channel.corrupt(GREY, seeded(1)))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("sigma", [-0.1, math.nan, math.inf, torch.tensor([0.1, math.nan]), torch.tensor(-1)])
+def test_no_sigma(sigma: float | Tensor) -> None:
+    with pytest.raises(UsageError, match=r"^sigma is .*, not (-?\d|nan|inf)") as caught:
+        GaussianNoise(sigma)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, math.nan, math.inf])
+def test_no_probability(p: float) -> None:
+    with pytest.raises(UsageError, match=r"\[0, 1\], not (-?\d|nan|inf)"):
+        SaltAndPepper(p)
