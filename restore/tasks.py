@@ -5,7 +5,8 @@ Whole data sets are damaged with torch, and one picture with numpy alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
     from restore.channels import Channel
 
-_FORMS = "flip:P (0 <= P <= 1), patch:SIZE or patch:SIZE:FILL (SIZE >= 1 pixels, 0 <= FILL <= 1)"
+_FORMS = (
+    "flip:P (0 <= P <= 1), noise:SIGMA (SIGMA >= 0), salt:P, "
+    "patch:SIZE or patch:SIZE:FILL (SIZE >= 1 pixels, 0 <= FILL <= 1), or several of them, as in noise:0.1+patch:8"
+)
 
 
 class Damaged(NamedTuple):
@@ -88,6 +92,74 @@ class Flip:
 
 
 @dataclass(frozen=True)
+class Noise:
+    """Gaussian noise of a standard deviation that the restorer knows, where black is 0 and white is 1.
+
+    What noise makes darker than black or lighter than white stays so in a data set, and is cut off in a picture, since
+    files hold nothing else.
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.sigma < math.inf:
+            raise UsageError(f"noise:{self.sigma}: the standard deviation of noise must be a finite number from 0 up")
+
+    def __str__(self) -> str:
+        return f"noise:{self.sigma!r}"
+
+    @property
+    def mask(self) -> None:
+        return None
+
+    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+        from restore.channels import GaussianNoise
+
+        channel = GaussianNoise(self.sigma)
+        return Damaged(channel.corrupt(clean.to(generator.device), generator).to(clean.device), channel)
+
+    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, None]:
+        """As in `Task`, cut off at black and white."""
+        noisy = pixels + self.sigma * generator.standard_normal(pixels.shape)
+        return noisy.clip(0, 1).astype(pixels.dtype), None
+
+
+@dataclass(frozen=True)
+class Salt:
+    """Every pixel turns black or white, equally likely, with a probability that the restorer knows.
+
+    Attributes:
+        probability: of either.
+        grey: whether images hold values rather than ink, which is flipped by half of such impulses.
+    """
+
+    probability: float
+    grey: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.probability <= 1:
+            raise UsageError(f"salt:{self.probability}: the probability of salt or pepper must lie in [0, 1]")
+
+    def __str__(self) -> str:
+        return f"salt:{self.probability!r}"
+
+    @property
+    def mask(self) -> None:
+        return None
+
+    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+        from restore.channels import BitFlip, SaltAndPepper
+
+        impulses = SaltAndPepper(self.probability)
+        observed = impulses.corrupt(clean.to(generator.device), generator).to(clean.device)
+        return Damaged(observed, impulses if self.grey else BitFlip(self.probability / 2))
+
+    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, None]:
+        uniform = generator.random(pixels.shape)
+        return np.where(uniform < self.probability, uniform < self.probability / 2, pixels).astype(pixels.dtype), None
+
+
+@dataclass(frozen=True)
 class Patch:
     """A square at a place drawn uniformly among all that lie within the image is painted over.
 
@@ -97,13 +169,18 @@ class Patch:
         mask: "known": the restorer is given the hidden pixels, and all others are exact. "unknown": it knows only that
             there is such a patch somewhere. A pixel shows its true value outside the patch and nothing of it inside, so
             it is told of bit flips with half the probability that the patch covers the pixel.
+        grey: whether images hold values rather than ink: exact ones are told in another way. No channel of grey values
+            says that a patch is somewhere unknown.
     """
 
     size: int
     fill: float = 0.0
     mask: Literal["known", "unknown"] = "known"
+    grey: bool = False
 
     def __post_init__(self) -> None:
+        if self.grey and self.mask == "unknown":
+            raise UsageError(f"{self}: --mask unknown is for priors of binary images; leave it away for grey ones")
         if self.size < 1:
             raise UsageError(f"patch:{self.size}: a patch is at least one pixel wide")
         if not 0 <= self.fill <= 1:
@@ -116,7 +193,7 @@ class Patch:
         """As in `Task`; raises UsageError if the patch does not fit into the image."""
         import torch
 
-        from restore.channels import BitFlip, Occlusion
+        from restore.channels import BitFlip, GaussianNoise, Occlusion
 
         height, width = self._checked(image_shape)
         rows = _covered(height, self.size, len(clean), generator)
@@ -125,7 +202,8 @@ class Patch:
         painted = Occlusion(hidden, self.fill).corrupt(clean.to(generator.device), generator)
         observed = painted.to(clean.device)
         if self.mask == "known":
-            return Damaged(observed, Occlusion(hidden.to(clean.device), self.fill))
+            told = Occlusion(hidden.to(clean.device), self.fill)
+            return Damaged(observed, replace(told, noise=GaussianNoise(0.0)) if self.grey else told)
         inside = torch.outer(_coverage(height, self.size), _coverage(width, self.size)).flatten()
         return Damaged(observed, BitFlip((inside / 2).to(clean)))
 
@@ -145,26 +223,82 @@ class Patch:
         return height, width
 
 
-def parse_task(text: str, mask: str | None = None) -> Flip | Patch:
+@dataclass(frozen=True)
+class Chain:
+    """One task after the other; the restorer is told of all of them.
+
+    Attributes:
+        tasks: at least one, in the order in which they damage.
+    """
+
+    tasks: tuple[Task, ...]
+
+    def __str__(self) -> str:
+        return "+".join(map(str, self.tasks))
+
+    @property
+    def mask(self) -> Literal["known", "unknown"] | None:
+        return next((task.mask for task in self.tasks if task.mask is not None), None)
+
+    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+        """As in `Task`; raises UsageError if there is no channel for tasks in this order."""
+        observed, channel = self.tasks[0].damage(clean, image_shape, generator)
+        for task in self.tasks[1:]:
+            observed, then = task.damage(observed, image_shape, generator)
+            try:
+                channel = channel + then  # type: ignore[operator]
+            except TypeError as fault:
+                raise UsageError(
+                    f"{self}: no restorer can be told of {task} after what comes before; give noise first, then salt "
+                    "(binary images: flips alone), and a patch, with a known mask, last"
+                ) from fault
+        return Damaged(observed, channel)
+
+    def damage_picture(
+        self, pixels: np.ndarray, generator: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        hidden: np.ndarray | None = None
+        for task in self.tasks:
+            pixels, painted = task.damage_picture(pixels, generator)
+            if painted is not None:
+                hidden = painted if hidden is None else hidden | painted
+        return pixels, hidden
+
+
+def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Task:
     """The task that a text names.
 
     Args:
-        text: "flip:0.1", "patch:8" (painted 0), "patch:12:1".
+        text: "flip:0.1", "noise:0.2", "salt:0.1", "patch:8" (painted 0), "patch:12:1"; or several, one after the other:
+            "noise:0.1+patch:8".
         mask: "known" (the default for patches) or "unknown"; only patches have one.
+        grey: whether the restorer is to be told of grey values; if not, images are binary.
 
     Raises:
         UsageError: for anything else; the message lists the accepted forms.
     """
     if mask not in (None, "known", "unknown"):
         raise UsageError(f"--mask must be known or unknown, not {mask!r}")
-    match text.split(":"):
+    tasks = tuple(_parse_one(part, text, "unknown" if mask == "unknown" else "known", grey) for part in text.split("+"))
+    task = tasks[0] if len(tasks) == 1 else Chain(tasks)
+    if mask is not None and task.mask is None:
+        raise UsageError(f"{text}: may hit any pixel, so there is no mask to know; leave --mask away")
+    return task
+
+
+def _parse_one(part: str, text: str, mask: Literal["known", "unknown"], grey: bool) -> Task:
+    """The task that a part of a text names."""
+    match part.split(":"):
         case ["flip", probability]:
-            if mask is not None:
-                raise UsageError(f"{text}: flips hit any pixel, so there is no mask to know; leave --mask away")
+            if grey:
+                raise UsageError(f"{text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
             return Flip(_number(probability, text))
+        case ["noise", sigma]:
+            return Noise(_number(sigma, text))
+        case ["salt", probability]:
+            return Salt(_number(probability, text), grey)
         case ["patch", size, *rest] if size.isdecimal() and len(rest) <= 1:
-            fill = _number(rest[0], text) if rest else 0.0
-            return Patch(int(size), fill, "unknown" if mask == "unknown" else "known")
+            return Patch(int(size), _number(rest[0], text) if rest else 0.0, mask, grey)
         case _:
             raise UsageError(f"{text!r} is no task; give {_FORMS}")
 

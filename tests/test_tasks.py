@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from restore.channels import BitFlip, Occlusion
+from restore.channels import BitFlip, GaussianNoise, Occlusion, SaltAndPepper
 from restore.errors import UsageError
-from restore.tasks import Flip, Patch, parse_task
+from restore.evaluation.evaluate import unmasked
+from restore.tasks import Chain, Flip, Noise, Patch, Salt, Task, parse_task
 
 SHAPE = (6, 9)
 
@@ -33,9 +34,13 @@ def noise(n: int) -> torch.Tensor:
         ("patch:8", None, Patch(8, 0.0, "known")),
         ("patch:12:1", "known", Patch(12, 1.0, "known")),
         ("patch:12:0.5", "unknown", Patch(12, 0.5, "unknown")),
+        ("noise:0.1", None, Noise(0.1)),
+        ("salt:.25", None, Salt(0.25)),
+        ("flip:0.1+patch:8", "unknown", Chain((Flip(0.1), Patch(8, 0.0, "unknown")))),
+        ("noise:0.1+salt:0.2+patch:8:1", None, Chain((Noise(0.1), Salt(0.2), Patch(8, 1.0)))),
     ],
 )
-def test_texts(text: str, mask: str | None, task: Flip | Patch) -> None:
+def test_texts(text: str, mask: str | None, task: Task) -> None:
     assert parse_task(text, mask) == task
     assert parse_task(str(task), task.mask) == task
 
@@ -43,7 +48,8 @@ def test_texts(text: str, mask: str | None, task: Flip | Patch) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "flip", "flip:", "flip:x", "flip:0.1:1", "flip:-0.1", "flip:1.1", "flip:nan", "Flip:0.1", "noise:0.1"),
+        *("", "flip", "flip:", "flip:x", "flip:0.1:1", "flip:-0.1", "flip:1.1", "flip:nan", "Flip:0.1"),
+        *("noise", "noise:-0.1", "noise:nan", "noise:inf", "salt", "salt:1.1", "salt:nan", "blur:3", "+", "flip:0.1+"),
         *("patch", "patch:", "patch:0", "patch:-3", "patch:2.5", "patch:x", "patch:8:", "patch:8:2", "patch:8:nan"),
         *("patch:8:0:0", "patch:8:x", "flip:0,1", "patch:inf"),
     ],
@@ -55,7 +61,7 @@ def test_bad_texts_are_usage_errors(text: str) -> None:
 
 
 def test_a_bad_text_gets_the_accepted_forms() -> None:
-    for text in ("", "noise:1", "flip:x", "patch:8:x"):
+    for text in ("", "blur:1", "flip:x", "patch:8:x", "noise:0.1+flip"):
         with pytest.raises(UsageError, match=r"flip:P .* patch:SIZE or patch:SIZE:FILL"):
             parse_task(text)
 
@@ -63,6 +69,8 @@ def test_a_bad_text_gets_the_accepted_forms() -> None:
 def test_masks() -> None:
     with pytest.raises(UsageError, match="no mask to know"):
         parse_task("flip:0.1", "unknown")
+    with pytest.raises(UsageError, match="no mask to know"):
+        parse_task("noise:0.1+salt:0.1", "known")
     with pytest.raises(UsageError, match="known or unknown"):
         parse_task("patch:8", "maybe")
 
@@ -77,7 +85,7 @@ def test_flips_change_the_stated_share() -> None:
         assert torch.equal(Flip(p).damage(clean, SHAPE, seeded()).observed, expected)
 
 
-@pytest.mark.parametrize("text", ["flip:0.2", "patch:3", "patch:4:1"])
+@pytest.mark.parametrize("text", ["flip:0.2", "patch:3", "patch:4:1", "noise:0.2", "salt:0.2", "noise:0.1+patch:3"])
 def test_the_seed_fixes_the_damage(text: str) -> None:
     clean, task = noise(50), parse_task(text)
     before = clean.clone()
@@ -116,7 +124,7 @@ def test_every_place_is_equally_likely() -> None:
 # --- one picture, without torch: the same law ---
 
 
-def drawn(task: Flip | Patch, picture: np.ndarray, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def drawn(task: Task, picture: np.ndarray, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A picture damaged many times: what was observed and what was hidden, (count, H, W) each."""
     generator = np.random.default_rng(seed)
     found = [task.damage_picture(picture, generator) for _ in range(count)]
@@ -158,7 +166,7 @@ def test_patches_on_a_picture_have_the_law_of_those_on_a_data_set(size: int, fil
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("text", ["flip:0.2", "patch:3:0.5"])
+@pytest.mark.parametrize("text", ["flip:0.2", "patch:3:0.5", "noise:0.2", "salt:0.2", "noise:0.1+patch:3"])
 def test_a_generator_fixes_the_damage_of_a_picture(text: str, dtype: type) -> None:
     picture, task = np.random.default_rng(1).random(SHAPE).astype(dtype), parse_task(text)
     before = picture.copy()
@@ -188,3 +196,119 @@ def test_a_patch_that_does_not_fit() -> None:
         Patch(7).damage(noise(1), SHAPE, seeded())
     with pytest.raises(UsageError, match="does not fit into images of 9x6"):
         Patch(7).damage_picture(np.zeros(SHAPE), np.random.default_rng(0))
+
+
+# --- grey images ---
+
+
+def levels(n: int) -> torch.Tensor:
+    return torch.rand(n, SHAPE[0] * SHAPE[1], generator=seeded(99))
+
+
+def test_noise_of_a_data_set_is_not_cut_off() -> None:
+    clean = levels(2000)
+    observed, channel = parse_task("noise:0.3").damage(clean, SHAPE, seeded())
+    assert channel == GaussianNoise(0.3)
+    noise = (observed - clean).double()
+    assert float(noise.std()) == pytest.approx(0.3, rel=0.01)
+    assert float((noise**3).mean()) == pytest.approx(0, abs=1e-3)
+    assert float(observed.min()) < -0.5 and float(observed.max()) > 1.5
+
+
+def test_noise_of_a_picture_is_cut_off_at_black_and_white() -> None:
+    picture, count = np.random.default_rng(1).random(SHAPE), 4000
+    observed, hidden = drawn(Noise(0.3), picture, count)
+    assert not hidden.any()
+    assert (observed.min(), observed.max()) == (0, 1)
+    # The same law as in a data set, cut off: means and deviations of every pixel within 5 standard errors.
+    other = Noise(0.3).damage(torch.from_numpy(picture.flatten()).expand(count, -1), SHAPE, seeded()).observed
+    cut = other.clamp(0, 1).numpy().reshape(count, *SHAPE)
+    np.testing.assert_allclose(observed.mean(0), cut.mean(0), atol=5 * 0.3 * (2 / count) ** 0.5)
+    np.testing.assert_allclose(observed.std(0), cut.std(0), atol=5 * 0.3 / count**0.5)
+
+
+def test_salt_of_a_picture_has_the_law_of_that_of_a_data_set() -> None:
+    picture, count, p = np.random.default_rng(1).random(SHAPE), 4000, 0.2
+    observed, _ = drawn(Salt(p), picture, count)
+    damaged, channel = Salt(p, grey=True).damage(torch.from_numpy(picture.flatten()).expand(count, -1), SHAPE, seeded())
+    assert channel == SaltAndPepper(p)
+    for found in (observed.reshape(count, -1), damaged.numpy()):
+        for shown in (0, 1):
+            np.testing.assert_allclose((found == shown).mean(0), p / 2, atol=5 * (p / 2 / count) ** 0.5)
+        kept = (found == picture.flatten()).mean(0)
+        np.testing.assert_allclose(kept, 1 - p, atol=5 * (p / count) ** 0.5)
+
+
+def test_salt_on_ink_flips_half_of_what_it_hits() -> None:
+    clean = noise(2000)
+    observed, channel = parse_task("salt:0.4").damage(clean, SHAPE, seeded())
+    assert channel == BitFlip(0.2)
+    assert float((observed != clean).double().mean()) == pytest.approx(0.2, abs=5 * (0.16 / clean.numel()) ** 0.5)
+
+
+def test_a_patch_on_grey_values_tells_the_others_exactly() -> None:
+    clean = levels(20)
+    observed, channel = parse_task("patch:3:0.5", grey=True).damage(clean, SHAPE, seeded())
+    binary = parse_task("patch:3:0.5").damage(clean, SHAPE, seeded())
+    assert isinstance(channel, Occlusion) and isinstance(binary.channel, Occlusion)
+    assert torch.equal(observed, binary.observed) and torch.equal(channel.hidden, binary.channel.hidden)
+    fields, exact = channel.evidence(observed), GaussianNoise(0.0).evidence(clean)
+    assert torch.equal(fields.linear, torch.where(channel.hidden, 0.0, exact.linear))
+    assert torch.equal(fields.quadratic, torch.where(channel.hidden, 0.0, exact.quadratic))
+
+
+@pytest.mark.parametrize("grey", [False, True])
+def test_several_tasks_are_one_after_the_other(grey: bool) -> None:
+    clean, task = levels(30), parse_task("noise:0.1+patch:3:1", grey=grey)
+    observed, channel = task.damage(clean, SHAPE, seeded())
+    generator = seeded()
+    noisy = Noise(0.1).damage(clean, SHAPE, generator).observed
+    expected = Patch(3, 1.0).damage(noisy, SHAPE, generator)
+    assert torch.equal(observed, expected.observed)
+    assert isinstance(channel, Occlusion) and isinstance(expected.channel, Occlusion)
+    assert torch.equal(channel.hidden, expected.channel.hidden)
+    assert channel.noise == GaussianNoise(0.1)
+    assert task.mask == "known"
+
+
+def test_several_tasks_on_a_picture_are_one_after_the_other() -> None:
+    picture, generator = np.random.default_rng(1).random(SHAPE), np.random.default_rng(2)
+    observed, hidden = parse_task("patch:2+noise:0.1+patch:3:1").damage_picture(picture, generator)
+    generator = np.random.default_rng(2)
+    torn, first = Patch(2).damage_picture(picture, generator)
+    noisy, _ = Noise(0.1).damage_picture(torn, generator)
+    expected, second = Patch(3, 1.0).damage_picture(noisy, generator)
+    np.testing.assert_array_equal(observed, expected)
+    assert hidden is not None
+    np.testing.assert_array_equal(hidden, first | second)
+    assert parse_task("noise:0.1+salt:0.1").damage_picture(picture, generator)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "mask", "grey"),
+    [
+        ("patch:3+noise:0.1", None, True),
+        ("salt:0.1+noise:0.1", None, True),
+        ("noise:0.1+salt:0.1", None, False),
+        ("flip:0.1+noise:0.1", None, False),
+        ("noise:0.1+patch:3", "unknown", False),
+    ],
+)
+def test_an_order_without_a_channel_is_refused(text: str, mask: str | None, grey: bool) -> None:
+    with pytest.raises(UsageError, match="noise first") as caught:
+        parse_task(text, mask, grey=grey).damage(noise(2), SHAPE, seeded())
+    assert "\n" not in str(caught.value)
+
+
+def test_what_grey_images_have_no_channel_for_is_refused() -> None:
+    with pytest.raises(UsageError, match="only binary images can be flipped"):
+        parse_task("noise:0.1+flip:0.1", grey=True)
+    with pytest.raises(UsageError, match="mask unknown is for priors of binary images"):
+        parse_task("patch:3", "unknown", grey=True)
+
+
+def test_a_conditional_prior_is_told_of_no_mask() -> None:
+    assert unmasked(parse_task("flip:0.1+patch:3")) == Chain((Flip(0.1), Patch(3, mask="unknown")))
+    observed, channel = unmasked(parse_task("flip:0.1+patch:3")).damage(noise(5), SHAPE, seeded())
+    assert isinstance(channel, BitFlip)
+    assert observed.shape == (5, SHAPE[0] * SHAPE[1])

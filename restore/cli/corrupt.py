@@ -14,7 +14,9 @@ EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy
 
 def corrupt(
     images: Annotated[list[str], typer.Argument(help="Images or folders of images.", show_default=False)],
-    task: Annotated[str, typer.Option(help="flip:P, or patch:SIZE[:FILL] at a random place.")],
+    task: Annotated[
+        str, typer.Option(help="flip:P, noise:SIGMA, salt:P, patch:SIZE[:FILL], or several: noise:0.1+patch:8.")
+    ],
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
     mask_output: Annotated[
         str | None, typer.Option("--mask-output", metavar="FILE", help="Write the mask of the patch: white = hidden.")
@@ -28,7 +30,7 @@ def corrupt(
     max_pixels: batch.MaxPixels = DEFAULT_MAX_PIXELS,
     json: batch.Json = False,
 ) -> None:
-    """Damage images: flip pixels at random or paint over a patch.
+    """Damage images: flip pixels, add noise or salt and pepper, paint over a patch at a random place.
 
     The damage of an image follows from the seed and its place among the inputs, whatever becomes of the others.
     """

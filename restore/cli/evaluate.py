@@ -27,7 +27,10 @@ def evaluate(
     ],
     data: Annotated[str, typer.Option(help="Data set by name, or a folder of images, an idx file or .npy.")],
     task: Annotated[
-        str | None, typer.Option(help="Damage and restore: flip:P, or patch:SIZE[:FILL] at a random place.")
+        str | None,
+        typer.Option(
+            help="Damage and restore: flip:P, noise:SIGMA, salt:P, patch:SIZE[:FILL], or several: noise:0.1+patch:8."
+        ),
     ] = None,
     likelihood: Annotated[
         Kind | None,

@@ -18,7 +18,7 @@ from restore.engine import Engine
 from restore.errors import ModelError
 from restore.evaluation import metrics
 from restore.evaluation.metrics import Score, summary
-from restore.tasks import Flip, Patch, Task, parse_task
+from restore.tasks import Chain, Patch, Task, parse_task
 
 # From observed images (N, D) and the channel they came through to the probability of ink (or the value) of each pixel.
 Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
@@ -29,9 +29,15 @@ def task_of(about: Description) -> Task:
     return unmasked(parse_task(about.task))
 
 
-def unmasked(task: Flip | Patch) -> Task:
+def unmasked(task: Task) -> Task:
     """The same damage, of which the restorer is not told where it is."""
-    return replace(task, mask="unknown") if isinstance(task, Patch) else task
+    match task:
+        case Patch():
+            return replace(task, mask="unknown")
+        case Chain():
+            return Chain(tuple(map(unmasked, task.tasks)))
+        case _:
+            return task
 
 
 def restorer_of(engine: Engine) -> Restorer:
