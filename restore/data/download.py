@@ -24,12 +24,14 @@ class RemoteFile:
         size: in bytes; nothing longer is ever read.
         sha256: of its content, in hex.
         mirrors: the addresses of the folders it is published in, in the order to try them.
+        origin: where a user gets it if there are none.
     """
 
     name: str
     size: int
     sha256: str
     mirrors: tuple[str, ...]
+    origin: str = "no mirror is known"
 
 
 def fetch(file: RemoteFile, folder: Path) -> Path:
@@ -75,7 +77,7 @@ def download(file: RemoteFile) -> bytes:
         if _matches(content, file):
             return content
         faults.append(f"{address}: checksum mismatch ({len(content)} of {file.size} bytes)")
-    raise InputError(f"{file.name}: could not be downloaded ({'; '.join(faults) or 'no mirror is known'})")
+    raise InputError(f"{file.name}: could not be downloaded ({'; '.join(faults) or file.origin})")
 
 
 def read_intact(path: Path, file: RemoteFile) -> bytes:

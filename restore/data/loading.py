@@ -10,6 +10,7 @@ from typing import get_args
 import numpy as np
 
 from restore.data.caltech101_silhouettes import CALTECH101_SILHOUETTES
+from restore.data.cbcl import CBCL
 from restore.data.dataset import Dataset, Images, Split, as_grey, checked
 from restore.data.idx import GZIP, UINT8, read_idx
 from restore.data.mnist import MNIST
@@ -20,7 +21,7 @@ from restore.errors import InputError, RestoreError, TrainingError, UsageError, 
 
 # A new data set is one file like mnist.py and one entry here.
 NAMED: dict[str, NamedSet] = {
-    known.name: known for known in (MNIST, CALTECH101_SILHOUETTES, OMNIGLOT, BARS_AND_STRIPES, SHIFTING_BAR)
+    known.name: known for known in (MNIST, CALTECH101_SILHOUETTES, CBCL, OMNIGLOT, BARS_AND_STRIPES, SHIFTING_BAR)
 }
 
 _NPY = b"\x93NUMPY"

@@ -9,16 +9,13 @@ parts hold drawings of the same characters.
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
+from restore.data.archive import grey_levels, members_of
 from restore.data.dataset import Images, Split, fixed_order
 from restore.data.download import RemoteFile
 from restore.data.named import NamedSet
@@ -48,11 +45,8 @@ _TESTED = _DRAWINGS // 4
 _SEED = 0
 _SIDE, _SHOWN_SIDE = 105, 28
 
-# A drawing within an archive: folder of the archive, alphabet, character, drawing.
-_DRAWING = re.compile(r"images_background_small\d/([^/]+)/(character\d+)/(\d{4}_\d\d\.png)")
-
-# The drawings are some 300 bytes long each; nothing longer is unpacked, whatever an archive promises.
-_MAX_BYTES = 1 << 16
+# A drawing within an archive: folder of the archive, alphabet, character, drawing; no alphabet leads out of it.
+_DRAWING = re.compile(r"images_background_small\d/((?!\.{1,2}/)[^/]+)/(character\d+)/(\d{4}_\d\d\.png)")
 
 
 def rows_of(split: Split) -> np.ndarray:
@@ -62,32 +56,9 @@ def rows_of(split: Split) -> np.ndarray:
 
 
 def drawings_of(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Name, "alphabet/character/drawing", and content of each picture of an archive. Nothing is written anywhere.
-
-    Raises:
-        InputError: if it is no such archive, is damaged, or holds anything but drawings, such as names that lead out of
-            it or members too large to be one.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                if member.is_dir():
-                    continue
-                found = _DRAWING.fullmatch(member.filename)
-                if found is None or found[1] in (".", ".."):
-                    raise InputError(f"{shown(path)}: holds {shown(member.filename)}, which is no drawing of Omniglot")
-                with archive.open(member) as stream:
-                    content = stream.read(_MAX_BYTES + 1)
-                if len(content) > _MAX_BYTES:
-                    raise InputError(f"{shown(path)}: {shown(member.filename)} is larger than {_MAX_BYTES} bytes")
-                yield "/".join(found.groups()), content
-    except InputError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as fault:
-        reason = " ".join(str(fault).split())
-        raise InputError(f"{shown(path)}: not a sound zip archive ({reason}); get the file again") from fault
-    except OSError as fault:
-        raise InputError(f"{shown(path)}: cannot be read ({fault.strerror or fault})") from fault
+    """Name, "alphabet/character/drawing", and content of each picture of an archive, as `members_of` finds them."""
+    for found, content in members_of(path, _DRAWING, "drawing of Omniglot"):
+        yield "/".join(found.groups()), content
 
 
 def ink(content: bytes, where: str) -> Images:
@@ -100,15 +71,7 @@ def ink(content: bytes, where: str) -> Images:
     Raises:
         InputError: if it is none.
     """
-    try:
-        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
-            if image.size != (_SIDE, _SIDE):
-                raise InputError(f"{where}: is of size {image.size}, and drawings are of size {(_SIDE, _SIDE)}")
-            black = np.asarray(image.convert("L"), dtype=np.float64) < 128
-    except InputError:
-        raise
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, zlib.error) as fault:
-        raise InputError(f"{where}: not a readable drawing ({fault}); get the file again") from fault
+    black = grey_levels(content, _SIDE, where, "drawing") < 128
     share, _ = shrink(black.astype(np.float64), None, (_SHOWN_SIDE, _SHOWN_SIDE))
     return np.rint(share * 255).astype(np.uint8)
 
