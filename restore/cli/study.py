@@ -11,6 +11,7 @@ from restore.cli.study_bslm import study_bslm
 from restore.cli.study_crbm import study_crbm
 from restore.cli.study_dcp import study_dcp
 from restore.cli.study_denoising import study_denoising
+from restore.cli.study_grey import study_grey
 from restore.cli.study_growth import study_growth
 from restore.cli.study_likelihoods import study_likelihoods
 from restore.cli.study_report import Asked
@@ -24,14 +25,15 @@ TOLD = 1000
 
 def study(
     name: Annotated[
-        Literal["denoising", "scores", "crbm", "likelihoods", "bslm", "dcp", "growth"],
+        Literal["denoising", "scores", "crbm", "likelihoods", "bslm", "dcp", "growth", "grey"],
         typer.Argument(
             help="denoising: table and figure of MCC over p. scores: the cards of the priors. "
             "crbm: eight methods on six tasks, from the recipes crbm-*.toml in the output folder and below. "
             "likelihoods: three measures of them along a training run, and of priors. "
             "bslm: fully visible machines fitted to samples of known ones. "
             "dcp: learners of RBMs at equal numbers of Gibbs sweeps. "
-            "growth: Frank-Wolfe against random starts of all sizes."
+            "growth: Frank-Wolfe against random starts of all sizes. "
+            "grey: priors of grey images against other denoisers and inpainting."
         ),
     ],
     output: Annotated[
@@ -39,7 +41,7 @@ def study(
     ] = Path("training"),
     models: Annotated[list[str] | None, typer.Option("--model", help="Priors [all published ones].")] = None,
     n: Annotated[
-        int | None, typer.Option("--n", help="Number of test images [1000; for conditional priors all].")
+        int | None, typer.Option("--n", help="Number of test images [1000; grey: 200; for conditional priors all].")
     ] = None,
     priors: Annotated[Path, typer.Option(help="crbm: folder of trained priors that are not published.")] = Path(
         "runs/priors"
@@ -85,6 +87,9 @@ def study(
     names = models or sorted(folder.name for folder in zoo.folders() if folder.parent == published)
     if name == "likelihoods":
         study_likelihoods(asked, names)
+        return
+    if name == "grey":
+        study_grey(asked, names)
         return
     if name == "scores":
         for model in names:

@@ -1,0 +1,175 @@
+"""What a trained prior of grey images has to beat: scikit-image's denoisers and inpainting, and the pixelwise estimate.
+
+Beside `baselines`, which restore binary images. All are restorers as `evaluate` takes them, from observed images (N, D)
+and the channel they came through to values (N, D) in [0, 1].
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from restore.channels import Channel, GaussianNoise, Occlusion
+from restore.errors import UsageError
+from restore.evaluation import metrics
+from restore.units import Units
+
+
+def _non_local_means(image: np.ndarray, sigma: float, *, strength: float, **parameters: Any) -> np.ndarray:
+    from skimage.restoration import denoise_nl_means
+
+    found: np.ndarray = denoise_nl_means(image, h=strength * sigma, sigma=sigma, **parameters)
+    return found
+
+
+def _total_variation(image: np.ndarray, sigma: float, *, strength: float) -> np.ndarray:
+    from skimage.restoration import denoise_tv_chambolle
+
+    found: np.ndarray = denoise_tv_chambolle(image, weight=strength * sigma)
+    return found
+
+
+def _wavelet(image: np.ndarray, sigma: float, *, shifts: int, **parameters: Any) -> np.ndarray:
+    """Averaged over as many shifts of the image in each direction, without which its blocks would show."""
+    from skimage.restoration import denoise_wavelet
+
+    def spun(down: int, right: int) -> np.ndarray:
+        turned = np.roll(image, (down, right), (0, 1))
+        found = denoise_wavelet(turned, sigma=sigma, method="BayesShrink", **parameters)
+        return np.roll(found, (-down, -right), (0, 1))
+
+    with warnings.catch_warnings():
+        # Of images this small all coefficients see the border, which the grid tries nevertheless.
+        warnings.filterwarnings("ignore", message="Level value")
+        return np.mean([spun(down, right) for down in range(shifts) for right in range(shifts)], axis=0)
+
+
+@dataclass(frozen=True)
+class _Method:
+    """A denoiser of one image and a level of noise; and the values each of its other parameters is tried with."""
+
+    denoise: Callable[..., np.ndarray]
+    values: Mapping[str, tuple[Any, ...]]
+
+    def grid(self) -> Iterator[dict[str, Any]]:
+        for chosen in itertools.product(*self.values.values()):
+            yield dict(zip(self.values, chosen, strict=True))
+
+
+# Strengths are in units of sigma. The best of each grid lay within it for digits and faces at sigma .1, .2 and .3.
+DENOISERS = {
+    "non-local means": _Method(
+        _non_local_means,
+        {
+            "strength": (0.4, 0.6, 0.8, 1.0, 1.2, 1.5),
+            "patch_size": (5, 7),
+            "patch_distance": (12,),
+            "fast_mode": (True, False),
+        },
+    ),
+    "total variation": _Method(_total_variation, {"strength": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.4, 1.8)}),
+    "wavelets": _Method(
+        _wavelet, {"wavelet": ("db1", "db2", "sym4", "bior2.2"), "wavelet_levels": (1, 2, 3), "shifts": (4,)}
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Denoiser:
+    """A denoiser of scikit-image, told how strong the noise is.
+
+    Attributes:
+        name: of `DENOISERS`.
+        image_shape: (H, W).
+        parameters: what the method takes besides an image and sigma.
+
+    Raises:
+        UsageError: if there is no such denoiser.
+    """
+
+    name: str
+    image_shape: tuple[int, int]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name not in DENOISERS:
+            raise UsageError(f"there is no denoiser {self.name!r}; the denoisers are {', '.join(DENOISERS)}")
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        """Values in [0, 1]; raises UsageError if the channel is not Gaussian noise of one sigma for all pixels."""
+        sigma = torch.as_tensor(channel.sigma) if isinstance(channel, GaussianNoise) else torch.empty(0)
+        if sigma.numel() != 1:
+            raise UsageError(f"{self.name} undoes Gaussian noise of one sigma alone, not {type(channel).__name__}")
+        denoise, level = DENOISERS[self.name].denoise, float(sigma)
+        images = observed.double().reshape(-1, *self.image_shape).numpy()
+        return _as_images([denoise(image, level, **self.parameters) for image in images], observed)
+
+
+def tuned(name: str, images: Tensor, sigma: float, image_shape: tuple[int, int], seed: int) -> Denoiser:
+    """The denoiser with the parameters of its grid under which the mean PSNR is largest.
+
+    Args:
+        name: of `DENOISERS`.
+        images: clean images that nothing is measured on later, (N, D), in [0, 1].
+        sigma: level of the noise to be undone.
+        image_shape: (H, W), with D = H·W.
+        seed: of the noise.
+
+    Raises:
+        UsageError: if there is no such denoiser.
+    """
+    channel = GaussianNoise(sigma)
+    observed = channel.corrupt(images, torch.Generator().manual_seed(seed))
+
+    def quality(denoiser: Denoiser) -> float:
+        return float(metrics.psnr(images, denoiser.restore(observed, channel)).mean())
+
+    untuned = Denoiser(name, image_shape)
+    return max((Denoiser(name, image_shape, chosen) for chosen in DENOISERS[untuned.name].grid()), key=quality)
+
+
+@dataclass(frozen=True)
+class Biharmonic:
+    """Holes filled with the smoothest surface through what is around them (scikit-image's biharmonic inpainting).
+
+    Attributes:
+        image_shape: (H, W).
+    """
+
+    image_shape: tuple[int, int]
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        """Values in [0, 1]; raises UsageError if the channel hides no known pixels."""
+        from skimage.restoration import inpaint_biharmonic
+
+        if not isinstance(channel, Occlusion):
+            raise UsageError(f"biharmonic inpainting fills known pixels alone; {type(channel).__name__} has none")
+        images = observed.double().reshape(-1, *self.image_shape).numpy()
+        hidden = channel.hidden.expand(observed.shape).reshape(images.shape).numpy()
+        return _as_images([inpaint_biharmonic(*pair) for pair in zip(images, hidden, strict=True)], observed)
+
+
+@dataclass(frozen=True)
+class PixelwiseEstimate:
+    """The posterior mean if pixels were independent: the best estimate that looks at no other pixel.
+
+    Attributes:
+        units: of the visible layer, as `restore.learning.independent` finds them.
+    """
+
+    units: Units
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        return self.units.moments(channel.evidence(observed))[0].clamp(0, 1)
+
+
+def _as_images(found: list[np.ndarray], like: Tensor) -> Tensor:
+    """Images (H, W) as rows, cut off at black and white."""
+    return torch.from_numpy(np.stack(found)).reshape(like.shape).to(like).clamp(0, 1)
