@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,14 +52,15 @@ def middle(name: str) -> dict[str, object]:
     return {key: values[len(values) // 2] for key, values in DENOISERS[name].values.items()}
 
 
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Grids of one or two points."""
-    for name, method in list(DENOISERS.items()):
-        values = {key: (value,) for key, value in middle(name).items()}
-        first = next(iter(values))
-        few = {**values, first: method.values[first][:2]}
-        monkeypatch.setitem(DENOISERS, name, type(method)(method.denoise, few))
+@pytest.fixture(scope="module")
+def few() -> Iterator[None]:
+    """Grids of two points."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, method in list(DENOISERS.items()):
+            values = {key: (value,) for key, value in middle(name).items()}
+            first = next(iter(values))
+            patch.setitem(DENOISERS, name, replace(method, values={**values, first: method.values[first][:2]}))
+        yield
 
 
 @pytest.mark.parametrize("name", DENOISERS)
@@ -177,10 +179,10 @@ def oracle(observed: Tensor, channel: Channel) -> Tensor:
     return CLEAN + 0.001
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def entries(few: None) -> list[study.Entry]:
     priors = {"oracle": oracle, "stand-in": PixelwiseEstimate(study.pixelwise_estimate(CLEAN).units).restore}
-    return study.study(priors, "blobs", images(40, 5), CLEAN, SHAPE, seed=3)
+    return study.study(priors, "blobs", images(20, 5), CLEAN, SHAPE, seed=3)
 
 
 def test_every_method_is_measured_on_every_task(entries: list[study.Entry]) -> None:
@@ -213,7 +215,7 @@ def test_the_command_writes_its_record_figure_and_tables(tmp_path: Path, monkeyp
     pytest.importorskip("matplotlib")
 
     def load(source: str, *, split: str, root: Path | None) -> Dataset:
-        found = images({"train": 30, "test": 5}[split], 4) if source == "mnist" else 0.1 + 0.8 * images(12, 6)
+        found = images({"train": 10, "test": 5}[split], 4) if source == "mnist" else 0.1 + 0.8 * images(8, 6)
         return Dataset((255 * found).round().to(torch.uint8).reshape(-1, *SHAPE).numpy(), source, "test")
 
     monkeypatch.setattr("restore.data.load", load)
