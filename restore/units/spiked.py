@@ -78,12 +78,13 @@ class Spiked:
 
     def mode(self, fields: Fields) -> Tensor:
         """0 where that is at least as probable as all other values together, else the mode of the slab."""
-        return torch.where(self._law(fields)[0] > 0, self.slab.mode(fields), 0.0)
+        return torch.where(self._law(fields)[0] <= 0, 0.0, self.slab.mode(fields))
 
     def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
         present = torch.sigmoid(self._law(fields)[0])
         uniform = torch.rand(present.shape, dtype=present.dtype, device=present.device, generator=generator)
-        return torch.where(uniform < present, self.slab.sample(fields, generator), 0.0)
+        # What is not a number is not 0 either: an unstable slab must be seen.
+        return torch.where(uniform >= present, 0.0, self.slab.sample(fields, generator))
 
     def log_weight(self, values: Tensor) -> Tensor:
         return torch.where(values == 0, 0.0, self.presence + self.slab.log_weight(values))

@@ -1,0 +1,209 @@
+"""Units on a bounded support, with and without an atom at 0, over all fields up to ±10,000: see unit_cases.py."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import pairwise, product
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import seeded
+from torch import Tensor
+from unit_cases import DIGITS, Case, Law, fields_of, slab_law
+
+from restore.fields import Fields
+from restore.units import Spiked, TruncatedGaussian
+
+SIZES = (1e-3, 0.1, 1.0, 3.0, 10.0, 37.5, 100.0, 1000.0, 1e4)
+VALUES = (0.0, -0.0, *SIZES, *(-size for size in SIZES))
+GRID = list(product(VALUES, VALUES))
+SUPPORTS = [(0.0, 1.0), (-1.0, 1.0)]
+
+# Parameters of zero, so that the fields are U, V and K themselves. Both units of a layer are the same.
+NOTHING = (0.0, 0.0)
+
+
+def truncated(low: float, high: float) -> Case:
+    return Case(
+        f"truncated[{low:g},{high:g}]",
+        lambda bias, quadratic: TruncatedGaussian(bias, quadratic, low, high),
+        {"bias": NOTHING, "quadratic": NOTHING},
+        slab=(low, high),
+    )
+
+
+def spiked(low: float, high: float) -> Case:
+    return Case(
+        f"spiked[{low:g},{high:g}]",
+        lambda presence, bias, quadratic: Spiked(presence, TruncatedGaussian(bias, quadratic, low, high)),
+        {"presence": NOTHING, "bias": NOTHING, "quadratic": NOTHING},
+        atoms=(0,),
+        slab=(low, high),
+    )
+
+
+CASES = {case.name: case for support in SUPPORTS for case in (truncated(*support), spiked(*support))}
+
+
+@cache
+def truths(name: str, presence: float) -> list[Law]:
+    with mpmath.workdps(DIGITS):
+        return [CASES[name].truth(0, (*at, presence), torch.float32) for at in rounded()]
+
+
+def rounded() -> list[tuple[float, float]]:
+    """The grid in float32, so that both precisions are asked the same."""
+    return torch.tensor(GRID).double().tolist()
+
+
+def answers(units: TruncatedGaussian | Spiked, fields: Fields) -> list[Tensor]:
+    return [value[:, 0].double() for value in (units.log_partition(fields), *units.moments(fields))]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("presence", [0.0, -7.0, 5.0])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+def test_every_digit_that_is_promised(name: str, presence: float, dtype: torch.dtype) -> None:
+    fields = fields_of([(*at, presence) for at in rounded()], dtype)
+    log_z, mean, variance = answers(CASES[name].units(dtype), fields)
+    laws = truths(name, presence)
+    wanted = [torch.tensor([float(law[part]) for law in laws], dtype=torch.float64) for part in range(3)]
+    for value in (log_z, mean, variance):
+        assert not bool(value.isnan().any())
+    double = dtype is torch.float64
+    tolerance, tiny = (1e-6, 1e-300) if double else (1e-3, 1e-35)
+    # An absolute error of log Z is a relative one of Z; in float32 log Z itself has only so many digits.
+    torch.testing.assert_close(log_z, wanted[0], rtol=1e-12 if double else 1e-3, atol=tolerance)
+    # On [-1, 1] a mean between the two halves is a difference, 0 by symmetry where U = 0: it is known to so many digits
+    # of its standard deviation.
+    spread = wanted[2].sqrt() if CASES[name].slab[0] < 0 else wanted[2].new_tensor(tiny)
+    assert bool(((mean - wanted[1]).abs() <= tolerance * torch.maximum(wanted[1].abs(), spread)).all())
+    # A variance has no cancellation to hide behind, only numbers below the smallest of the type.
+    torch.testing.assert_close(variance, wanted[2], rtol=tolerance, atol=tiny)
+
+
+@pytest.mark.parametrize("support", SUPPORTS, ids=str)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 1e-3)], ids=str)
+def test_the_hardest_fields(support: tuple[float, float], dtype: torch.dtype, tolerance: float) -> None:
+    """A dense grid of moderate fields, against 16 panels: valleys that are cut near their turning point err most."""
+    linear, quadratic = torch.cartesian_prod(torch.linspace(-90, 90, 181), torch.linspace(-140, 60, 201)).T.contiguous()
+    nothing = Fields(torch.zeros((), dtype=dtype))
+    found = TruncatedGaussian(linear.to(dtype), quadratic.to(dtype), *support).law(nothing)
+    nodes, weights = (torch.from_numpy(table)[:, None] for table in np.polynomial.legendre.leggauss(16))
+    low, high = support
+    edges = torch.linspace(low, high, 17, dtype=torch.float64)
+    x = torch.cat([(a + b) / 2 + nodes * (b - a) / 2 for a, b in pairwise(edges)])
+    exponent = x * (linear.double() - quadratic.double() * x / 2)
+    top = exponent.amax(0)
+    density = (exponent - top).exp_() * weights.repeat(16, 1) * (high - low) / 32
+    mass = density.sum(0)
+    mean = (density * x).sum(0) / mass
+    variance = (density * (x - mean) ** 2).sum(0) / mass
+    wanted = (top + mass.log(), mean, variance)
+    for value, truth, floor in zip(found, wanted, (1.0, 1e-2, 0.0), strict=True):
+        error = (value.double() - truth).abs() / truth.abs().clamp_min(floor)
+        assert float(error.max()) <= tolerance
+
+
+def anything(largest: float) -> st.SearchStrategy[float]:
+    """Numbers of every size up to the largest, and both zeros."""
+    powers = st.floats(-12, math.log10(largest)).map(lambda power: 10.0**power)
+    signed = st.tuples(powers, st.sampled_from([1.0, -1.0])).map(math.prod)
+    special = st.sampled_from([0.0, -0.0, 1e-300, -1e-300, 5e-324, -5e-324, 1e-40, -1e-40])
+    return st.one_of(signed, st.floats(-largest, largest), special)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    anything(1e4),
+    anything(1e4),
+    st.sampled_from([*SUPPORTS, (-0.25, 3.0), (0.0, 255.0), (2.0, 2.5), (-1e-3, 1e-3), (-7.0, -1.0)]),
+    st.sampled_from([torch.float64, torch.float32]),
+)
+def test_any_fields_on_any_support(
+    linear: float, quadratic: float, support: tuple[float, float], dtype: torch.dtype
+) -> None:
+    linear, quadratic = torch.tensor([linear, quadratic], dtype=dtype).double().tolist()
+    low, high = support
+    with mpmath.workdps(DIGITS):
+        wanted = slab_law(*map(mpmath.mpf, (linear, quadratic, low, high)))
+    units = truncated(low, high).units(dtype)
+    log_z, mean, variance = (float(value) for value in answers(units, fields_of([(linear, quadratic, 0.0)], dtype)))
+    tolerance = 1e-6 if dtype is torch.float64 else 1e-3
+    # What rounding the exponent and the ends of the support leaves, in a precision of so many digits.
+    rounding = 4 * torch.finfo(dtype).eps
+    reach = max(abs(low), abs(high))
+    top = rounding * (abs(linear) * reach + abs(quadratic) * reach**2)
+    assert abs(log_z - float(wanted.log_partition)) <= tolerance + top
+    assert abs(mean - float(wanted.mean)) <= tolerance * math.sqrt(wanted.variance) * (1 + top) + rounding * reach
+    assert variance == pytest.approx(float(wanted.variance), rel=tolerance * (1 + top))
+
+
+@pytest.mark.parametrize("support", SUPPORTS, ids=str)
+@pytest.mark.parametrize("quadratic", [0.0, -0.0, 1e-300, -1e-300, 1e-20, -1e-20])
+def test_without_fields_units_are_uniform(support: tuple[float, float], quadratic: float) -> None:
+    low, high = support
+    units = TruncatedGaussian(torch.zeros(1).double(), torch.tensor([quadratic]).double(), low, high)
+    for linear in (0.0, -0.0):
+        log_z, mean, variance = units.law(Fields(torch.tensor([linear]).double()))
+        assert float(log_z) == pytest.approx(math.log(high - low), abs=1e-14)
+        assert float(mean) == pytest.approx((low + high) / 2, abs=1e-14)
+        assert float(variance) == pytest.approx((high - low) ** 2 / 12, rel=1e-13)
+
+
+@settings(deadline=None, max_examples=60)
+@given(anything(300.0), anything(300.0), st.sampled_from(SUPPORTS))
+def test_derivatives_in_the_fields(linear: float, quadratic: float, support: tuple[float, float]) -> None:
+    """By Richardson's finite differences, of the log-partition and of the mean."""
+    units = truncated(*support).units()
+    step = 1e-3
+    shifts = torch.tensor([-2.0, -1.0, 1.0, 2.0]).double() * step
+    fields = fields_of([(linear + float(shift), quadratic, 0.0) for shift in shifts])
+    rule = torch.tensor([1.0, -8.0, 8.0, -1.0]).double() / (12 * step)
+    log_z, means, _ = answers(units, fields)
+    _, mean, variance = (float(value) for value in answers(units, fields_of([(linear, quadratic, 0.0)])))
+    noise = 1e-13 * (1 + abs(linear) + abs(quadratic)) / step
+    assert float(rule @ log_z) == pytest.approx(mean, abs=1e-7 + noise)
+    assert float(rule @ means) == pytest.approx(variance, abs=1e-7 + noise)
+
+
+@pytest.mark.parametrize("support", SUPPORTS, ids=str)
+def test_reflecting_the_support_reflects_the_law(support: tuple[float, float]) -> None:
+    low, high = support
+    linear, quadratic = torch.tensor(GRID).double().T.contiguous()
+    nothing = Fields(torch.zeros(()).double())
+    log_z, mean, variance = TruncatedGaussian(linear, quadratic, low, high).law(nothing)
+    mirrored = TruncatedGaussian(-linear, quadratic, -high, -low).law(nothing)
+    for value, other in zip((log_z, mean, variance), (mirrored[0], -mirrored[1], mirrored[2]), strict=True):
+        torch.testing.assert_close(value, other, rtol=1e-9, atol=1e-13)
+
+
+def test_many_units_are_what_a_few_are() -> None:
+    """Large layers are integrated block by block."""
+    linear, quadratic = 30 * torch.randn(2, 3, 9000, generator=seeded(1)).double()
+    together = TruncatedGaussian(linear, quadratic).law(Fields(torch.zeros(()).double()))
+    for row in range(3):
+        alone = TruncatedGaussian(linear[row], quadratic[row]).law(Fields(torch.zeros(()).double()))
+        for value, other in zip(together, alone, strict=True):
+            torch.testing.assert_close(value[row], other, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_samples_stay_in_the_support_under_any_fields(name: str, dtype: torch.dtype) -> None:
+    case = CASES[name]
+    count = 100
+    linear, quadratic = torch.tensor(GRID, dtype=dtype).T[:, :, None, None].expand(-1, -1, count, 2)
+    drawn = case.units(dtype).sample(Fields(linear, quadratic), seeded(2))
+    assert drawn.dtype == dtype
+    low, high = case.support
+    assert bool((drawn >= low).all() and (drawn <= high).all())
+    mean, variance = case.units(dtype).moments(Fields(linear, quadratic))
+    # Chebyshev, generously: the distribution has no tails on a bounded support except towards one end.
+    error = (drawn.double().mean(1) - mean[:, 0]).abs()
+    assert bool((error <= 8 * (variance[:, 0] / count).sqrt() + 1e-6).all())
