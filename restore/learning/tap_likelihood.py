@@ -16,6 +16,7 @@ from restore.learning.contract import Gradient, LearnerState, Step
 from restore.learning.statistics import clamped, clamped_above, difference, fixed_point
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP
+from restore.solvers.layered_map import watched
 from restore.solvers.loop import iterate
 from restore.solvers.tap import cavity_fields
 from restore.units import Bernoulli
@@ -97,7 +98,7 @@ class TAPLikelihood:
         # The statistics below take the last of the iterations.
         if self.iterations > 1:
             outcome = iterate(
-                self.solver.step, prior, start, max_iter=self.iterations - 1, tol=self.tol, watched=len(prior.layers)
+                self.solver.step, prior, start, max_iter=self.iterations - 1, tol=self.tol, watched=watched(prior)
             )
             start = outcome.state
         depth = len(prior.layers)

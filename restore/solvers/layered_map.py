@@ -18,6 +18,17 @@ from restore.fields import Fields
 from restore.priors import BoltzmannMachine
 from restore.solvers.loop import State, check_settings, damped, iterate
 from restore.solvers.solution import Solution
+from restore.units import Bernoulli
+
+
+def watched(machine: BoltzmannMachine) -> int:
+    """How many tensors of a state decide that it has settled: all means, and all variances.
+
+    The variances of binary units follow their means. Those of other units can still move, even without bound, where
+    the means rest already: in a machine without biases, whose means are 0 from the start.
+    """
+    binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
+    return len(machine.layers) * (1 if binary else 2)
 
 
 @dataclass(frozen=True)
@@ -26,7 +37,7 @@ class LayeredMap(ABC):
 
     Attributes:
         max_iter: iteration limit per image.
-        tol: an image has converged when no mean moves by more than this in one iteration.
+        tol: an image has converged when no mean moves by more than this in one iteration; see `watched`.
         damping: share of the old value kept at each update, in [0, 1).
     """
 
@@ -79,7 +90,12 @@ class LayeredMap(ABC):
             start = machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0])))[0]
         depth = len(machine.layers)
         outcome = iterate(
-            self.step, machine, self.init(machine, start), max_iter=self.max_iter, tol=self.tol, watched=depth
+            self.step,
+            machine,
+            self.init(machine, start),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            watched=watched(machine),
         )
         means, variances = list(outcome.state[:depth]), list(outcome.state[depth:])
         return Solution(
