@@ -1,11 +1,14 @@
-"""Exact answers for small binary machines by enumeration: the oracle every solver and learner is tested against.
+"""Exact answers for small machines: the oracle every solver and learner is tested against.
 
-The smaller layer of an RBM is enumerated and the larger one summed out in closed form, so the cost is 2**min(D, H)
-states; of a fully visible machine all 2**D states are.
+One layer of an RBM, of units with two values, is enumerated (the smaller one where both are such) and the other summed
+out in closed form whatever its units are, so the cost is 2**(size of that layer) states; of a fully visible machine all
+2**D states are. Where both layers are Gaussian the machine is one normal distribution.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -13,27 +16,37 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.priors.fully_visible import FullyVisible
+from restore.priors.joint_normal import UNSTABLE, joint_normal
 from restore.priors.rbm import RBM
-from restore.units import log_one_plus_exp
+from restore.units import Bernoulli, Gaussian, Spin, Units
 
 MAX_ENUMERATED = 20
 
 
 @dataclass(frozen=True)
 class ExactMoments:
-    """Expectations under a binary machine; the leading batch dimension is there when the machine's fields have one.
+    """Expectations under a machine; the leading batch dimension is there when the machine's fields have one.
 
     Attributes:
         log_partition: log Z, shape (...,).
-        visible: E[v], shape (..., D).
-        hidden: E[h], shape (..., H); H = 0 for a fully visible machine.
         pairs: E[v h^T], shape (..., D, H); for a fully visible machine E[v v^T], shape (..., D, D).
+        statistics: expected sufficient statistics per layer, named as its parameters, each (..., units). A fully
+            visible machine has a hidden layer of no units.
     """
 
     log_partition: Tensor
-    visible: Tensor
-    hidden: Tensor
     pairs: Tensor
+    statistics: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]
+
+    @property
+    def visible(self) -> Tensor:
+        """E[v], shape (..., D)."""
+        return self.statistics[0]["bias"]
+
+    @property
+    def hidden(self) -> Tensor:
+        """E[h], shape (..., H)."""
+        return self.statistics[1]["bias"]
 
 
 def binary_states(count: int, like: Tensor) -> Tensor:
@@ -50,32 +63,70 @@ def binary_states(count: int, like: Tensor) -> Tensor:
     return ((codes[:, None] >> torch.arange(count, device=like.device)) & 1).to(like.dtype)
 
 
+def _all_values(units: Units, like: Tensor) -> Tensor:
+    """All states of a layer of units with two values, (2**n, n); errors as in `binary_states`."""
+    low, high = units.support
+    return low + (high - low) * binary_states(units.size, like)
+
+
+def _has_two_values(units: Units) -> bool:
+    return isinstance(units, Bernoulli | Spin)
+
+
 def exact_moments(machine: RBM | FullyVisible) -> ExactMoments:
-    """log Z and all moments of a binary machine, exactly.
+    """log Z and the expected sufficient statistics of a machine, exactly.
 
     Raises:
-        UsageError: if every layer has more than MAX_ENUMERATED units.
+        UsageError: if there is no layer of at most MAX_ENUMERATED units with two values, or the machine is unstable.
     """
     if isinstance(machine, FullyVisible):
         return _all_states(machine)
-    if machine.hidden.size > machine.visible.size:
+    visible, hidden = machine.layers
+    if isinstance(visible, Gaussian) and isinstance(hidden, Gaussian):
+        return _normal(machine)
+    if not _has_two_values(hidden) or (_has_two_values(visible) and hidden.size > visible.size):
+        if not _has_two_values(visible):
+            raise UsageError("enumeration needs a layer of units with two values; use a solver instead")
         flipped = exact_moments(transposed(machine))
-        return ExactMoments(flipped.log_partition, flipped.hidden, flipped.visible, flipped.pairs.mT)
-    hidden = binary_states(machine.hidden.size, machine.weights)
-    # A batch of machines is enumerated side by side: (batch, 1, n) biases against (states, n) fields.
-    visible_bias = machine.visible.parameters["bias"].unsqueeze(-2)
-    hidden_bias = machine.hidden.parameters["bias"].unsqueeze(-2)
-    log_odds = visible_bias + hidden @ machine.weights.T
-    log_weight = log_one_plus_exp(log_odds).sum(-1) + (hidden * hidden_bias).sum(-1)
+        return ExactMoments(flipped.log_partition, flipped.pairs.mT, flipped.statistics[::-1])
+    if math.isinf(visible.support[1]) and not bool((visible.parameters["quadratic"] > 0).all()):
+        raise UsageError(UNSTABLE)
+    states = _all_values(hidden, machine.weights)
+    visible, hidden = _beside_states(visible), _beside_states(hidden)
+    fields = machine.visible_fields(states)
+    log_weight = visible.log_partition(fields).sum(-1) + hidden.log_weight(states).sum(-1)
     log_partition = torch.logsumexp(log_weight, -1)
-    probability = torch.exp(log_weight - log_partition.unsqueeze(-1))
-    visible_given = torch.sigmoid(log_odds)
-    weighted = probability.unsqueeze(-1) * hidden
+    probability = torch.exp(log_weight - log_partition.unsqueeze(-1)).unsqueeze(-1)
+    given_states = visible.expected_statistics(fields)
     return ExactMoments(
         log_partition,
-        (probability.unsqueeze(-1) * visible_given).sum(-2),
-        weighted.sum(-2),
-        visible_given.mT @ weighted,
+        given_states["bias"].mT @ (probability * states),
+        (_averages(probability, given_states), _averages(probability, hidden.statistics(states))),
+    )
+
+
+def _beside_states(units: Units) -> Units:
+    """Units whose parameters (batch, n) have become (batch, 1, n), to meet values or fields (states, n)."""
+    return units.with_parameters({name: value.unsqueeze(-2) for name, value in units.parameters.items()})
+
+
+def _averages(probability: Tensor, statistics: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Statistics (..., states, n) averaged with the probabilities (..., states, 1) of the states."""
+    return {name: (probability * value).sum(-2) for name, value in statistics.items()}
+
+
+def _normal(machine: RBM) -> ExactMoments:
+    log_partition, mean, covariance = joint_normal(machine)
+    second = covariance + mean.unsqueeze(-1) * mean.unsqueeze(-2)
+    squares = second.diagonal(dim1=-2, dim2=-1)
+    size = machine.visible.size
+    return ExactMoments(
+        log_partition,
+        second[..., :size, size:],
+        (
+            {"bias": mean[..., :size], "quadratic": -squares[..., :size] / 2},
+            {"bias": mean[..., size:], "quadratic": -squares[..., size:] / 2},
+        ),
     )
 
 
@@ -85,15 +136,16 @@ def _all_states(machine: FullyVisible) -> ExactMoments:
     probability = torch.exp(log_weight - log_partition.unsqueeze(-1))
     return ExactMoments(
         log_partition,
-        probability @ states,
-        probability.new_zeros(*probability.shape[:-1], 0),
         (probability.unsqueeze(-2) * states.T) @ states,
+        ({"bias": probability @ states}, {"bias": probability.new_zeros(*probability.shape[:-1], 0)}),
     )
 
 
 def _weighed(machine: FullyVisible) -> tuple[Tensor, Tensor]:
     """All states (states, D), and the log of the unnormalised probability of each, (..., states)."""
-    states = binary_states(machine.visible.size, machine.weights)
+    if not _has_two_values(machine.visible):
+        raise UsageError("enumeration needs units with two values; use a solver instead")
+    states = _all_values(machine.visible, machine.weights)
     return states, machine.visible.parameters["bias"] @ states.T + machine.interaction(machine.couplings, (states,))
 
 
@@ -121,16 +173,15 @@ def transposed(machine: RBM) -> RBM:
 
 
 def log_likelihood(machine: RBM | FullyVisible, images: Tensor) -> Tensor:
-    """Exact log p(v) of each image (batch, D) in {0, 1}; shape (batch,)."""
+    """Exact log p(v) of each image (batch, D), a density where units are real-valued; shape (batch,)."""
     return -machine.free_energy(images) - exact_moments(machine).log_partition
 
 
 def log_likelihood_gradient(machine: RBM, images: Tensor) -> dict[str, Tensor]:
     """Exact gradient of the mean log-likelihood of the images, named as the machine's parameters."""
-    hidden = machine.hidden.moments(machine.hidden_fields(images))[0]
-    model = exact_moments(machine)
-    return {
-        "weights.0": images.T @ hidden / len(images) - model.pairs,
-        "units.0.bias": images.mean(0) - model.visible,
-        "units.1.bias": hidden.mean(0) - model.hidden,
-    }
+    fields, model = machine.hidden_fields(images), exact_moments(machine)
+    data = (machine.visible.statistics(images), machine.hidden.expected_statistics(fields))
+    gradient = {"weights.0": images.T @ data[1]["bias"] / len(images) - model.pairs}
+    for index, (observed, expected) in enumerate(zip(data, model.statistics, strict=True)):
+        gradient |= {f"units.{index}.{name}": value.mean(0) - expected[name] for name, value in observed.items()}
+    return gradient
