@@ -1,6 +1,7 @@
 """Small random machines for the tests, and their exact answers by going through every joint state.
 
-The enumeration is plain numpy and shares no code with the package: it knows the energy function and nothing else.
+The enumeration is plain numpy and shares no code with the package: it knows the energy function and nothing else. Units
+on an interval are enumerated too, at the nodes of a quadrature.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from restore.priors import RBM, BoltzmannMachine, FullyVisible, LayeredPrior
-from restore.units import Bernoulli
+from restore.units import Bernoulli, Gaussian, Spiked, Spin, TruncatedGaussian, Units
 
 # Small matrices: threads only cost.
 torch.set_num_threads(1)
@@ -68,6 +69,30 @@ def with_weights(prior: BoltzmannMachine, factor: float) -> BoltzmannMachine:
     )
 
 
+def random_units(kind: str, size: int, draw: torch.Generator) -> Units:
+    """Units of a type by name, with biases of standard deviation .7; slabs have curvatures in [1, 3)."""
+    bias, presence = 0.7 * torch.randn(2, size, generator=draw, dtype=torch.float64)
+    quadratic = 1 + 2 * torch.rand(size, generator=draw, dtype=torch.float64)
+    slabs = {
+        "gaussian": Gaussian(bias, quadratic),
+        "truncated": TruncatedGaussian(bias, quadratic - 2),
+        "symmetric": TruncatedGaussian(bias, quadratic - 2, -1.0, 1.0),
+    }
+    plain = {"bernoulli": Bernoulli(bias), "spin": Spin(bias), **slabs}
+    return Spiked(presence, slabs[kind.removeprefix("spiked-")]) if kind.startswith("spiked-") else plain[kind]
+
+
+def random_machine(*layers: tuple[str, int], scale: float = 0.5, seed: int = 0) -> LayeredPrior:
+    """A machine of layers (kind, size), see `random_units`, with normal couplings; an RBM where they are two."""
+    draw = seeded(seed)
+    units = tuple(random_units(kind, size, draw) for kind, size in layers)
+    couplings = tuple(
+        scale * torch.randn(left.size, right.size, generator=draw, dtype=torch.float64)
+        for left, right in itertools.pairwise(units)
+    )
+    return (RBM if len(units) == 2 else LayeredPrior)(units, couplings)
+
+
 def two_patterns(size: int = 12, strength: float = 0.6, tilt: float = -0.2) -> tuple[RBM, Tensor]:
     """A machine with two opposite modes, as in a Hopfield network of one pattern, and the patterns (2, size).
 
@@ -84,7 +109,7 @@ def two_patterns(size: int = 12, strength: float = 0.6, tilt: float = -0.2) -> t
 
 @dataclass(frozen=True)
 class Truth:
-    """log Z, E[x_l] per layer and E[x_l x_{l+1}^T] per coupling of one machine; and its joint distribution.
+    """log Z, mean and variance of x_l per layer and E[x_l x_{l+1}^T] per coupling of a machine; its joint distribution.
 
     The coupling of a fully visible machine joins layer 0 with itself: E[x_0 x_0^T].
 
@@ -95,33 +120,70 @@ class Truth:
 
     log_partition: float
     means: list[np.ndarray]
+    variances: list[np.ndarray]
     pairs: list[np.ndarray]
     states: np.ndarray
     probabilities: np.ndarray
 
 
-def brute_force(prior: BoltzmannMachine, row: int = 0) -> Truth:
-    """All answers about a binary machine (of a batch of tilted machines, about the one in `row`)."""
-    biases = []
-    for layer in prior.layers:
-        bias = layer.parameters["bias"].double().numpy()
-        biases.append(bias[row] if bias.ndim == 2 else bias)
+def values_of(units: Units, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a unit, and the logs of the measure of each: 0 for a single value, else a quadrature's weight."""
+    match units:
+        case Bernoulli():
+            return np.array([0.0, 1.0]), np.zeros(2)
+        case Spin():
+            return np.array([-1.0, 1.0]), np.zeros(2)
+        case TruncatedGaussian():
+            places, weights = np.polynomial.legendre.leggauss(nodes)
+            half = (units.high - units.low) / 2
+            return (units.low + units.high) / 2 + half * places, np.log(half * weights)
+        case Gaussian():
+            # Equal steps converge exponentially; none of them is at 0.
+            places = np.linspace(-9.05, 9, 3 * nodes)
+            return places, np.full(len(places), np.log(places[1] - places[0]))
+        case Spiked():
+            places, measure = values_of(units.slab, nodes)
+            return np.concatenate([[0.0], places]), np.concatenate([[0.0], measure])
+    raise TypeError(units)
+
+
+def brute_force(prior: BoltzmannMachine, row: int = 0, nodes: int = 16) -> Truth:
+    """All answers about a machine (of a batch of tilted machines, about the one in `row`).
+
+    Units on an interval take so many values, those on the whole line three times as many.
+    """
     couplings = [coupling.double().numpy() for coupling in prior.couplings]
-    sizes = [len(bias) for bias in biases]
-    states = np.array(list(itertools.product((0.0, 1.0), repeat=sum(sizes))))
+    sizes = [layer.size for layer in prior.layers]
+    values, log_weights = [], []
+    for layer in prior.layers:
+        own = {name: value.double().numpy() for name, value in layer.parameters.items()}
+        own = {name: value[row] if value.ndim == 2 else value for name, value in own.items()}
+        places, measure = values_of(layer, nodes)
+        for unit in range(layer.size):
+            weight = own["bias"][unit] * places
+            if "quadratic" in own:
+                weight = weight - own["quadratic"][unit] * places**2 / 2
+            if "presence" in own:
+                weight = weight + own["presence"][unit] * (places != 0)
+            values.append(places)
+            log_weights.append(weight + measure)
+    codes = np.indices([len(places) for places in values]).reshape(len(values), -1)
+    states = np.stack([places[code] for places, code in zip(values, codes, strict=True)], 1)
+    score = sum(weight[code] for weight, code in zip(log_weights, codes, strict=True))
     parts = np.split(states, np.cumsum(sizes)[:-1], axis=1)
-    score = sum(part @ bias for part, bias in zip(parts, biases, strict=True))
     dense = isinstance(prior, FullyVisible)
     joined = [(parts[0], parts[0])] if dense else list(itertools.pairwise(parts))
     for (left, right), coupling in zip(joined, couplings, strict=True):
-        score = score + np.einsum("si,ij,sj->s", left, np.triu(coupling) if dense else coupling, right)
+        score = score + ((left @ (np.triu(coupling) if dense else coupling)) * right).sum(1)
     top = score.max()
     log_partition = top + np.log(np.exp(score - top).sum())
     probabilities = np.exp(score - log_partition)
+    means = [probabilities @ part for part in parts]
     return Truth(
         float(log_partition),
-        [probabilities @ part for part in parts],
-        [np.einsum("s,si,sj->ij", probabilities, a, b) for a, b in joined],
+        means,
+        [probabilities @ (part - mean) ** 2 for part, mean in zip(parts, means, strict=True)],
+        [(a * probabilities[:, None]).T @ b for a, b in joined],
         states,
         probabilities,
     )

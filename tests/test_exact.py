@@ -1,0 +1,151 @@
+"""The oracle of machines with units of any type, against plain numpy going through every state; see machines.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from machines import Truth, brute_force, numerical_gradients, random_machine, seeded, values_of
+
+from restore.errors import UsageError
+from restore.fields import Fields
+from restore.priors import RBM, FullyVisible
+from restore.priors.exact import ExactMoments, exact_moments, log_likelihood, log_likelihood_gradient, transposed
+from restore.priors.joint_normal import joint_normal
+from restore.units import Gaussian, Spin, TruncatedGaussian
+
+ANY = ["bernoulli", "spin", "gaussian", "truncated", "symmetric", "spiked-truncated", "spiked-symmetric"]
+ANY += ["spiked-gaussian"]
+any_kind = pytest.mark.parametrize("kind", ANY)
+TWO_VALUES = pytest.mark.parametrize("other", ["bernoulli", "spin"])
+
+
+def assert_same(exact: ExactMoments, truth: Truth, row: int | None = None) -> None:
+    def pick(value: torch.Tensor) -> np.ndarray:
+        return (value if row is None else value[row]).numpy()
+
+    assert pick(exact.log_partition) == pytest.approx(truth.log_partition, abs=1e-9)
+    np.testing.assert_allclose(pick(exact.pairs), truth.pairs[0], atol=1e-9)
+    for statistics, mean, variance, values in zip(
+        exact.statistics, truth.means, truth.variances, np.split(truth.states, [len(truth.means[0])], 1), strict=True
+    ):
+        np.testing.assert_allclose(pick(statistics["bias"]), mean, atol=1e-9)
+        if "quadratic" in statistics:
+            np.testing.assert_allclose(pick(statistics["quadratic"]), -(variance + mean**2) / 2, atol=1e-9)
+        if "presence" in statistics:
+            np.testing.assert_allclose(pick(statistics["presence"]), truth.probabilities @ (values != 0), atol=1e-9)
+
+
+@any_kind
+@TWO_VALUES
+@pytest.mark.parametrize("seed", [0, 1])
+def test_oracle_of_any_units_against_every_joint_state(kind: str, other: str, seed: int) -> None:
+    machine = random_machine((kind, 2), (other, 3), seed=seed)
+    assert_same(exact_moments(machine), brute_force(machine))
+    assert_same(exact_moments(transposed(machine)), brute_force(transposed(machine)))
+
+
+@any_kind
+def test_oracle_of_a_batch_of_any_units(kind: str) -> None:
+    machine = random_machine((kind, 2), ("spin", 3))
+    visible = Fields(torch.randn(4, 2, generator=seeded(1), dtype=torch.float64), torch.tensor(0.3).double())
+    hidden = Fields(torch.randn(4, 3, generator=seeded(2), dtype=torch.float64))
+    for fields in ((visible, None), (None, hidden), (visible, hidden)):
+        tilted = machine.tilt(*fields)
+        exact = exact_moments(tilted)
+        assert exact.log_partition.shape == (4,)
+        for row in range(4):
+            assert_same(exact, brute_force(tilted, row), row)
+
+
+@pytest.mark.parametrize("tilted", [(), (0,), (1,), (0, 1)], ids=str)
+def test_machines_of_two_gaussian_layers_are_one_normal_distribution(tilted: tuple[int, ...]) -> None:
+    machine = random_machine(("gaussian", 2), ("gaussian", 1), scale=0.3)
+    evidence = [Fields(torch.randn(3, n, generator=seeded(n)).double(), torch.tensor(0.3).double()) for n in (2, 1)]
+    machine = machine.tilt(*(evidence[layer] if layer in tilted else None for layer in (0, 1)))
+    exact = exact_moments(machine)
+    for row in range(3 if tilted else 1):
+        assert_same(exact, brute_force(machine, row, nodes=20), row if tilted else None)
+
+
+def test_covariances_of_a_normal_distribution_are_second_derivatives() -> None:
+    machine = random_machine(("gaussian", 4), ("gaussian", 3), scale=0.3)
+    _, mean, covariance = joint_normal(machine)
+    bias = torch.cat([layer.parameters["bias"] for layer in machine.layers])
+
+    def log_z(moved: torch.Tensor) -> torch.Tensor:
+        named = machine.parameters | {"units.0.bias": moved[:4], "units.1.bias": moved[4:]}
+        return joint_normal(machine.with_parameters(named))[0]
+
+    torch.testing.assert_close(torch.autograd.functional.jacobian(log_z, bias), mean)
+    torch.testing.assert_close(torch.autograd.functional.hessian(log_z, bias), covariance)
+
+
+@any_kind
+@TWO_VALUES
+def test_exact_gradient_of_any_units_against_finite_differences(kind: str, other: str) -> None:
+    for machine in (random_machine((kind, 3), (other, 2)), random_machine((other, 2), (kind, 3))):
+        images = machine.visible.sample(Fields(torch.zeros(6, machine.visible.size).double()), seeded(5))
+        gradient = log_likelihood_gradient(machine, images)
+        numerical = numerical_gradients(lambda moved, x=images: log_likelihood(moved, x).mean(), machine)
+        assert gradient.keys() == machine.parameters.keys()
+        for name, value in numerical.items():
+            torch.testing.assert_close(gradient[name], value, rtol=0, atol=1e-8)
+
+
+def test_exact_gradient_of_gaussian_layers_against_finite_differences() -> None:
+    machine = random_machine(("gaussian", 3), ("gaussian", 2), scale=0.3)
+    images = torch.randn(5, 3, generator=seeded(1), dtype=torch.float64)
+    gradient = log_likelihood_gradient(machine, images)
+    for name, value in numerical_gradients(lambda moved: log_likelihood(moved, images).mean(), machine).items():
+        torch.testing.assert_close(gradient[name], value, rtol=0, atol=1e-8)
+
+
+@any_kind
+def test_exact_likelihoods_of_any_units_sum_to_one(kind: str) -> None:
+    machine = random_machine((kind, 2), ("bernoulli", 3))
+    values, measure = map(torch.from_numpy, values_of(machine.visible, nodes=16))
+    likelihood = log_likelihood(machine, torch.cartesian_prod(values, values))
+    assert float((likelihood + torch.cartesian_prod(measure, measure).sum(1)).exp().sum()) == pytest.approx(1, abs=1e-9)
+
+
+def test_outside_of_the_support_nothing_is_likely() -> None:
+    machine = random_machine(("truncated", 2), ("bernoulli", 3))
+    images = torch.tensor([[0.5, 1.01], [-0.01, 0.5], [0.5, 0.5]], dtype=torch.float64)
+    assert torch.isinf(log_likelihood(machine, images)).tolist() == [True, True, False]
+
+
+def test_spins_joined_with_each_other() -> None:
+    upper = 0.4 * torch.randn(5, 5, generator=seeded(1), dtype=torch.float64).triu(1)
+    machine = FullyVisible((Spin(torch.linspace(-1, 1, 5).double()),), (upper + upper.T,))
+    exact, truth = exact_moments(machine), brute_force(machine)
+    assert float(exact.log_partition) == pytest.approx(truth.log_partition, abs=1e-12)
+    np.testing.assert_allclose(exact.visible, truth.means[0], atol=1e-12)
+    np.testing.assert_allclose(exact.pairs, truth.pairs[0], atol=1e-12)
+
+
+def test_machines_without_a_layer_to_enumerate_are_refused() -> None:
+    machine = random_machine(("truncated", 2), ("gaussian", 2))
+    with pytest.raises(UsageError, match="units with two values"):
+        exact_moments(machine)
+    with pytest.raises(UsageError, match="units with two values"):
+        exact_moments(FullyVisible((TruncatedGaussian(torch.zeros(2), torch.zeros(2)),), (torch.zeros(2, 2),)))
+
+
+@pytest.mark.parametrize("strength", [0.999, 1.001])
+def test_gaussian_layers_coupled_too_strongly_are_unstable(strength: float) -> None:
+    one = Gaussian(torch.ones(1).double(), torch.ones(1).double())
+    machine = RBM((one, one), (torch.full((1, 1), strength, dtype=torch.float64),))
+    if strength > 1:
+        with pytest.raises(UsageError, match=r"unstable.*couplings smaller"):
+            exact_moments(machine)
+    else:
+        assert float(exact_moments(machine).visible) == pytest.approx(1 / (1 - strength))
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "spiked-gaussian"])
+def test_a_curvature_that_is_not_positive_is_unstable(kind: str) -> None:
+    machine = random_machine(("bernoulli", 2), (kind, 2))
+    broken = machine.with_parameters(machine.parameters | {"units.1.quadratic": torch.tensor([1.0, 0.0]).double()})
+    with pytest.raises(UsageError, match="unstable"):
+        exact_moments(broken)
