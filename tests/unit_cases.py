@@ -152,7 +152,7 @@ class Case:
         gone = [part.log_partition for part in parts if part.mean == 0 == part.variance]
         return mpmath.exp(gone[0] - mixture(parts).log_partition) if gone else mpmath.mpf(0)
 
-    def mesh(self, natural: Natural, cells: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+    def mesh(self, natural: Natural, cells: int = 2000) -> tuple[np.ndarray, np.ndarray]:
         """Points over the slab, and the weight between neighbours relative to Z, by Gauss-Legendre in float64."""
         linear, quadratic, presence = map(float, natural)
         low, high = self.slab
