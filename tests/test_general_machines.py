@@ -12,6 +12,7 @@ import torch
 from machines import brute_force, numerical_gradients, random_machine, seeded, with_weights
 from torch import Tensor
 
+from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.statistics import fixed_point
 from restore.marginals import Status
@@ -41,7 +42,7 @@ every_machine = pytest.mark.parametrize("name", MACHINES)
 
 
 def solved(solver: LayeredMap, machine: BoltzmannMachine, batch: int = 1) -> Solution:
-    start = machine.layers[0].moments(Fields(torch.zeros(batch, 1).double()))[0]
+    start = machine.layers[0].moments(Fields(torch.zeros(batch, 1).to(machine.couplings[0])))[0]
     return solver.solve(machine, start)
 
 
@@ -153,6 +154,13 @@ def test_tap_agrees_with_long_gibbs_runs(machine: RBM, sweeps: int) -> None:
 
 def second(solution: Solution) -> list[Tensor]:
     return [variance + mean**2 for mean, variance in zip(solution.means, solution.variances, strict=True)]
+
+
+@pytest.mark.parametrize("kind", ["spin", "truncated"])
+def test_units_joined_with_each_other_are_sampled_only_as_bits(kind: str) -> None:
+    machine = FullyVisible((random_machine((kind, 3), ("spin", 1)).layers[0],), (torch.zeros(3, 3).double(),))
+    with pytest.raises(UsageError, match="from_spins"):
+        machine.gibbs_sweep(torch.zeros(2, 3).double(), seeded(1))
 
 
 # --- Gaussian hidden units ---
@@ -322,6 +330,17 @@ def test_a_batch_gives_what_each_image_alone_gives(kind: type[LayeredMap], name:
             torch.testing.assert_close(got[row], wanted[0], rtol=0, atol=1e-10)
         assert int(together.iterations[row]) == int(alone.iterations)
         assert int(together.status[row]) == int(alone.status)
+
+
+@every_machine
+def test_single_precision_is_enough(name: str) -> None:
+    machine = MACHINES[name]
+    double, single = settled(TAP(), machine), solved(TAP(), machine.to(torch.float32))
+    assert single.status.tolist() == [Status.CONVERGED]
+    assert single.log_partition.dtype == torch.float64
+    for got, wanted in zip((*single.means, *single.variances), (*double.means, *double.variances), strict=True):
+        torch.testing.assert_close(got.double(), wanted, rtol=0, atol=1e-4)
+    torch.testing.assert_close(single.log_partition, double.log_partition, rtol=0, atol=1e-5)
 
 
 def spins_as_bits(machine: RBM) -> tuple[RBM, float]:

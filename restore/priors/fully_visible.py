@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from restore.errors import UsageError
 from restore.priors.machine import BoltzmannMachine
 from restore.tracing import tracing
 from restore.units import Bernoulli, Units
@@ -76,7 +77,13 @@ class FullyVisible(BoltzmannMachine):
         return self.energy((visible,))
 
     def gibbs_sweep(self, visible: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Every unit drawn anew given all others, one after the other, from states (batch, D); same shape."""
+        """Every unit drawn anew given all others, one after the other, from states (batch, D); same shape.
+
+        Raises:
+            UsageError: if the units are not bits.
+        """
+        if not isinstance(self.visible, Bernoulli):
+            raise UsageError("a fully visible machine is sampled only where its units are 0 or 1; see `from_spins`")
         states = visible.T.clone()
         for unit, row in enumerate(self.weights):
             uniform = torch.rand(states.shape[1], dtype=states.dtype, device=states.device, generator=generator)
