@@ -8,6 +8,7 @@ from restore.solvers.belief_propagation import BeliefPropagation
 from restore.solvers.gibbs import Gibbs
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.mean_field import MeanField
+from restore.solvers.relaxed_bp import RelaxedBeliefPropagation
 from restore.solvers.solution import Solution
 from restore.solvers.starts import SeveralStarts
 from restore.solvers.tap import TAP
@@ -19,6 +20,7 @@ __all__ = [
     "Gibbs",
     "LayeredMap",
     "MeanField",
+    "RelaxedBeliefPropagation",
     "SeveralStarts",
     "Solution",
     "solver_of",

@@ -24,12 +24,13 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from restore.errors import InputError, UsageError
+from restore.errors import UsageError
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import bp_kernel
 from restore.solvers.loop import State, check_settings, damped, iterate
-from restore.solvers.solution import Solution, concatenate
+from restore.solvers.parts import check_memory, images_at_once, in_parts
+from restore.solvers.solution import Solution
 from restore.tracing import tracing
 from restore.units import Bernoulli, Units, log_one_plus_exp
 
@@ -37,9 +38,6 @@ Kind = Literal["sum", "max", "mixed"]
 
 # Arrays of messages that an image takes in the plain form while a step is under way.
 ARRAYS = 8
-
-# Bytes of such arrays that a processor's caches hold; more images at once only wait for memory.
-CACHED = 2**24
 
 
 def message(weights: Tensor, cavity: Tensor, kind: Kind) -> Tensor:
@@ -119,8 +117,7 @@ class BeliefPropagation:
         if self.kind not in get_args(Kind):
             raise UsageError(f"kind must be one of {', '.join(get_args(Kind))}, not {self.kind}")
         check_settings(self.max_iter, self.tol, self.damping)
-        if self.max_memory < 1:
-            raise UsageError(f"max_memory must be at least 1 byte, not {self.max_memory}")
+        check_memory(self.max_memory)
 
     def init(self, machine: RBM, batch: int) -> State:
         """No messages yet: means and log-odds are those of the units' own fields."""
@@ -170,19 +167,10 @@ class BeliefPropagation:
             return self._plain(machine, batch, pairs)
         largest = None if self.damping else bp_kernel.largest_weight(machine.weights)
         memory = _plain_memory(machine.weights) if largest is None else bp_kernel.memory(machine.weights, pairs)
-        if memory > self.max_memory:
-            raise InputError(
-                f"belief propagation with {' x '.join(map(str, machine.weights.shape))} units takes "
-                f"{memory / 2**20:.1f} MiB for one image, more than the limit of {self.max_memory / 2**20:.1f} MiB; "
-                "raise the limit (--max-memory or max_memory=)"
-            )
-        at_once = int(self.max_memory // memory)
+        at_once = images_at_once("belief propagation", machine, memory, self.max_memory)
         if largest is not None:
             return self._fused(machine, batch, min(at_once, torch.get_num_threads()), pairs, largest)
-        if machine.weights.device.type == "cpu":
-            at_once = max(1, min(at_once, CACHED // memory))
-        rows = torch.arange(batch, device=machine.weights.device).split(at_once)
-        return concatenate([self._plain(machine.rows(part), len(part), pairs) for part in rows])
+        return in_parts(lambda part, rows: self._plain(part, len(rows), pairs), machine, batch, at_once, memory)
 
     def _plain(self, machine: RBM, batch: int, pairs: bool) -> Solution:
         outcome = iterate(

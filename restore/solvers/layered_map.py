@@ -31,6 +31,26 @@ def watched(machine: BoltzmannMachine) -> int:
     return len(machine.layers) * (1 if binary else 2)
 
 
+def own_means(machine: BoltzmannMachine) -> Tensor:
+    """Means of the image without its neighbours, where a solver starts that is given no other start."""
+    return machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0])))[0]
+
+
+def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
+    """What follows from visible means (batch, D): means of all layers, then variances of all layers.
+
+    The variances of the image are zero, as for data (TAP machine, Alg. 1); the other layers follow from the mean-field
+    answer to the layer before.
+    """
+    means, variances = [start], [torch.zeros_like(start)]
+    # Not strict: the coupling of a fully visible machine leads to no other layer.
+    for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=False):
+        mean, variance = layer.moments(Fields(means[-1] @ coupling))
+        means.append(mean)
+        variances.append(variance)
+    return (*means, *variances)
+
+
 @dataclass(frozen=True)
 class LayeredMap(ABC):
     """Settings of a fixed-point solver.
@@ -49,18 +69,8 @@ class LayeredMap(ABC):
         check_settings(self.max_iter, self.tol, self.damping)
 
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
-        """The state that starts from visible means (batch, D): means of all layers, then variances of all layers.
-
-        The variances of the image start at zero, as for data (TAP machine, Alg. 1); the other layers follow from
-        the mean-field answer to the layer before.
-        """
-        means, variances = [start], [torch.zeros_like(start)]
-        # Not strict: the coupling of a fully visible machine leads to no other layer.
-        for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=False):
-            mean, variance = layer.moments(Fields(means[-1] @ coupling))
-            means.append(mean)
-            variances.append(variance)
-        return (*means, *variances)
+        """The state that starts from visible means (batch, D): means of all layers, then variances of all layers."""
+        return mean_field_state(machine, start)
 
     @abstractmethod
     def update(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
@@ -86,8 +96,7 @@ class LayeredMap(ABC):
             machine: the prior under evidence; its fields may have a batch dimension, equal to that of `start`.
             start: visible means to start from, in the range of the units; by default their means without neighbours.
         """
-        if start is None:
-            start = machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0])))[0]
+        start = own_means(machine) if start is None else start
         depth = len(machine.layers)
         outcome = iterate(
             self.step,

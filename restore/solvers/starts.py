@@ -8,6 +8,7 @@ the empty image, and the iteration ends there although solutions of far larger w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,7 +16,6 @@ from torch import Tensor
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.priors.bits import inner_products, unpack
-from restore.solvers.layered_map import LayeredMap
 from restore.solvers.solution import Solution
 
 # Two solutions are the same when no visible mean differs by more than this; well above any sensible tolerance of a
@@ -26,11 +26,18 @@ SAME = 0.05
 COUNTS = 0.01
 
 
+class Startable(Protocol):
+    """A solver whose fixed point depends on where it starts."""
+
+    def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
+        """Iterate from visible means (batch, D)."""
+
+
 @dataclass(frozen=True)
 class SeveralStarts:
     """Solves from every start and averages the distinct solutions by their weights."""
 
-    solver: LayeredMap
+    solver: Startable
 
     def solve(self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None = None) -> Solution:
         """Marginals of a batch of machines from several starts each.

@@ -1,0 +1,68 @@
+"""Solvers that take much memory per image: a limit on it, and batches solved in parts that keep to the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from restore.errors import InputError, UsageError
+from restore.priors import BoltzmannMachine
+from restore.solvers.solution import Solution, concatenate
+
+# Bytes of an image's arrays that a processor's caches hold; more images at once only wait for memory.
+CACHED = 2**24
+
+Machine = TypeVar("Machine", bound=BoltzmannMachine)
+
+
+def check_memory(max_memory: int) -> None:
+    """Refuse a limit that leaves no memory at all.
+
+    Raises:
+        UsageError: naming the setting.
+    """
+    if max_memory < 1:
+        raise UsageError(f"max_memory must be at least 1 byte, not {max_memory}")
+
+
+def images_at_once(method: str, machine: BoltzmannMachine, memory: int, max_memory: int) -> int:
+    """How many images fit into the memory that a method may take.
+
+    Args:
+        method: its name, for the message.
+        machine: what is solved.
+        memory: bytes per image.
+        max_memory: the limit.
+
+    Raises:
+        InputError: if a single image does not fit.
+    """
+    if memory > max_memory:
+        raise InputError(
+            f"{method} with {' x '.join(str(layer.size) for layer in machine.layers)} units takes "
+            f"{memory / 2**20:.1f} MiB for one image, more than the limit of {max_memory / 2**20:.1f} MiB; "
+            "raise the limit (--max-memory or max_memory=)"
+        )
+    return int(max_memory // memory)
+
+
+def in_parts(
+    solve: Callable[[Machine, Tensor], Solution], machine: Machine, batch: int, at_once: int, memory: int
+) -> Solution:
+    """Solve a batch of machines in parts.
+
+    Args:
+        solve: given the machines of a part, and which rows of the batch they are.
+        machine: the batch.
+        batch: its size.
+        at_once: images at a time, at most.
+        memory: bytes that one image takes; on a processor no part is larger than its caches.
+    """
+    device = machine.couplings[0].device
+    if device.type == "cpu":
+        at_once = max(1, min(at_once, CACHED // memory))
+    rows = torch.arange(batch, device=device).split(at_once)
+    return concatenate([solve(machine.rows(part), part) for part in rows])

@@ -1,0 +1,83 @@
+"""Small machines of any units, and their exact answers by going through the joint states of all nodes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import torch
+from machines import Truth, seeded
+from torch import Tensor
+
+from restore.priors import LayeredPrior
+from restore.units import Bernoulli, Spiked, Spin, TruncatedGaussian, Units
+
+# Gauss-Legendre nodes of a unit with real values: far more than its smooth weight takes.
+NODES = 24
+
+
+def random_units(kind: str, size: int, seed: int) -> Units:
+    """Units of a kind with random parameters of order one."""
+    first, second, third = torch.randn(3, size, generator=seeded(seed), dtype=torch.float64)
+    if kind == "bernoulli":
+        return Bernoulli(first)
+    if kind == "spin":
+        return Spin(first)
+    slab = TruncatedGaussian(first, 2 * second, -0.5, 1.0)
+    return slab if kind == "truncated" else Spiked(third, slab)
+
+
+def random_machine(*layers: tuple[str, int], scale: float = 1.0, seed: int = 0) -> LayeredPrior:
+    """Layers of the kinds and sizes given, with normal couplings of a standard deviation."""
+    draw = seeded(seed)
+    couplings = tuple(
+        scale * torch.randn(low[1], high[1], generator=draw, dtype=torch.float64) for low, high in pairwise(layers)
+    )
+    return LayeredPrior(tuple(random_units(*layer, seed + 7 * index) for index, layer in enumerate(layers)), couplings)
+
+
+def _nodes(units: Units) -> tuple[np.ndarray, np.ndarray]:
+    """The values that a unit of a kind can take, or nodes for them, and the log of the measure of each."""
+    if isinstance(units, Bernoulli):
+        return np.array([0.0, 1.0]), np.zeros(2)
+    if isinstance(units, Spin):
+        return np.array([-1.0, 1.0]), np.zeros(2)
+    low, high = units.support
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    values, measure = (low + high) / 2 + nodes * (high - low) / 2, np.log(weights * (high - low) / 2)
+    if isinstance(units, Spiked):
+        return np.append(values, 0.0), np.append(measure, 0.0)
+    return values, measure
+
+
+def exact(machine: LayeredPrior) -> Truth:
+    """All answers about a small machine without a batch dimension."""
+    values, score = [], []
+    for units in machine.layers:
+        points, measure = _nodes(units)
+        log_weight = units.log_weight(torch.from_numpy(points)[:, None]).numpy() + measure[:, None]
+        values += [points] * units.size
+        score += list(log_weight.T)
+    states = np.stack([axis.ravel() for axis in np.meshgrid(*values, indexing="ij")], 1)
+    total = sum(axis.ravel() for axis in np.meshgrid(*score, indexing="ij"))
+    parts = np.split(states, np.cumsum([units.size for units in machine.layers])[:-1], axis=1)
+    for coupling, (left, right) in zip(machine.couplings, pairwise(parts), strict=True):
+        total = total + ((left @ coupling.numpy()) * right).sum(1)
+    top = total.max()
+    log_partition = top + np.log(np.exp(total - top).sum())
+    probabilities = np.exp(total - log_partition)
+    return Truth(
+        float(log_partition),
+        [probabilities @ part for part in parts],
+        [np.einsum("s,si,sj->ij", probabilities, left, right) for left, right in pairwise(parts)],
+        states,
+        probabilities,
+    )
+
+
+def gaussian_answers(precision: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Means, covariance and log Z of exp(bias x - x precision x / 2)."""
+    covariance = torch.linalg.inv(precision)
+    mean = covariance @ bias
+    log_z = (len(bias) * np.log(2 * np.pi) - torch.logdet(precision) + bias @ mean) / 2
+    return mean, covariance, log_z
