@@ -10,7 +10,7 @@ from machines import Truth, seeded
 from torch import Tensor
 
 from restore.priors import LayeredPrior
-from restore.units import Bernoulli, Spiked, Spin, TruncatedGaussian, Units
+from restore.units import Bernoulli, Gaussian, Spiked, Spin, TruncatedGaussian, Units
 
 # Gauss-Legendre nodes of a unit with real values: far more than its smooth weight takes.
 NODES = 24
@@ -73,6 +73,23 @@ def exact(machine: LayeredPrior) -> Truth:
         states,
         probabilities,
     )
+
+
+def gaussian_machine(sizes: tuple[int, ...], scale: float) -> tuple[LayeredPrior, Tensor, Tensor]:
+    """A machine of Gaussian units; its joint precision and bias."""
+    draw = seeded(4)
+    total = sum(sizes)
+    bias, variances = torch.randn(total, generator=draw).double(), 1 + torch.rand(total, generator=draw).double()
+    couplings = tuple(scale * torch.randn(pair, generator=draw).double() for pair in pairwise(sizes))
+    layers = tuple(Gaussian(*parts) for parts in zip(bias.split(sizes), variances.split(sizes), strict=True))
+    precision = torch.diag(variances)
+    first = 0
+    for coupling in couplings:
+        low, high = coupling.shape
+        rows, columns = slice(first, first + low), slice(first + low, first + low + high)
+        precision[rows, columns], precision[columns, rows] = -coupling, -coupling.T
+        first += low
+    return LayeredPrior(layers, couplings), precision, bias
 
 
 def gaussian_answers(precision: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:

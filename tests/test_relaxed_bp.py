@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,7 @@ from machines import (
     two_patterns,
     with_weights,
 )
-from real_machines import exact, gaussian_answers, random_machine
-from torch import Tensor
+from real_machines import exact, gaussian_answers, gaussian_machine, random_machine
 
 from restore.channels import BitFlip
 from restore.errors import InputError, UsageError
@@ -124,23 +122,6 @@ def test_means_of_gaussians_are_exact_on_loops_too() -> None:
     solution = RelaxedBeliefPropagation(**PRECISE).solve(machine)
     torch.testing.assert_close(torch.cat(solution.means, 1)[0], mean, rtol=0, atol=1e-11)
     assert float((torch.cat(solution.variances, 1)[0] - covariance.diagonal()).abs().max()) > 1e-5
-
-
-def gaussian_machine(sizes: tuple[int, ...], scale: float) -> tuple[LayeredPrior, Tensor, Tensor]:
-    """A machine of Gaussian units; its joint precision and bias."""
-    draw = seeded(4)
-    total = sum(sizes)
-    bias, variances = torch.randn(total, generator=draw).double(), 1 + torch.rand(total, generator=draw).double()
-    couplings = tuple(scale * torch.randn(pair, generator=draw).double() for pair in pairwise(sizes))
-    layers = tuple(Gaussian(*parts) for parts in zip(bias.split(sizes), variances.split(sizes), strict=True))
-    precision = torch.diag(variances)
-    first = 0
-    for coupling in couplings:
-        low, high = coupling.shape
-        rows, columns = slice(first, first + low), slice(first + low, first + low + high)
-        precision[rows, columns], precision[columns, rows] = -coupling, -coupling.T
-        first += low
-    return LayeredPrior(layers, couplings), precision, bias
 
 
 # --- against TAP ---

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from restore.description import Inference
+from restore.solvers.adaptive_tap import AdaptiveTAP
 from restore.solvers.belief_propagation import BeliefPropagation
 from restore.solvers.gibbs import Gibbs
 from restore.solvers.layered_map import LayeredMap
@@ -16,6 +17,7 @@ from restore.solvers.tap import TAP
 __all__ = [
     "FIXED_POINTS",
     "TAP",
+    "AdaptiveTAP",
     "BeliefPropagation",
     "Gibbs",
     "LayeredMap",

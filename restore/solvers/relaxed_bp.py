@@ -15,7 +15,6 @@ messages that even layers have sent are all there is to remember.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -23,14 +22,13 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.priors import BoltzmannMachine, LayeredPrior
-from restore.solvers.layered_map import mean_field_state, own_means
-from restore.solvers.loop import State, check_settings, damped, iterate
-from restore.solvers.parts import check_memory, images_at_once, in_parts
+from restore.solvers.heavy_map import HeavyMap
+from restore.solvers.layered_map import mean_field_state
+from restore.solvers.loop import State, damped
 from restore.solvers.solution import Solution
-from restore.tracing import tracing
 from restore.units import Units
 
-# Arrays of messages that an image takes; most of them for its log Z, which is found in double precision.
+# Arrays of messages that an image takes.
 ARRAYS = 32
 
 
@@ -93,26 +91,10 @@ def answers(machine: LayeredPrior, layers: range, received: State) -> tuple[dict
     return marginals, tuple(sent)
 
 
-@dataclass(frozen=True)
-class RelaxedBeliefPropagation:
-    """Settings of relaxed belief propagation on a machine of two or more layers.
+class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
+    """Settings of relaxed belief propagation on a machine of two or more layers; messages of even layers are damped."""
 
-    Attributes:
-        max_iter: iteration limit per image.
-        tol: an image has converged when no mean and no variance of a unit moves by more than this in one iteration.
-            (Means alone may stand still in the first, while messages turn from certain to what they are.)
-        damping: share of the old messages kept by those of even layers, in [0, 1).
-        max_memory: bytes that messages may take; larger batches are solved in parts.
-    """
-
-    max_iter: int = 1000
-    tol: float = 1e-5
-    damping: float = 0.3
-    max_memory: int = 2**31
-
-    def __post_init__(self) -> None:
-        check_settings(self.max_iter, self.tol, self.damping)
-        check_memory(self.max_memory)
+    name = "relaxed belief propagation"
 
     def init(self, machine: LayeredPrior, start: Tensor) -> State:
         """The state that starts from visible means (batch, D): of all layers means, then variances, then messages.
@@ -140,40 +122,15 @@ class RelaxedBeliefPropagation:
         means, variances = zip(*marginals, strict=True)
         return (*means, *variances, *damped(tuple(each.flatten(1) for each in sent), old, self.damping))
 
+    def numbers(self, machine: LayeredPrior) -> int:
+        """See `HeavyMap`: messages, most of them for log Z, which is found in double precision."""
+        return ARRAYS * sum(coupling.numel() for coupling in machine.couplings)
+
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
-        """Iterate from visible means (batch, D) until every image has converged.
-
-        Args:
-            machine: a machine in layers under evidence, of any units; its fields may have a batch dimension, equal to
-                that of `start`.
-            start: visible means to start from, in the range of the units; by default their means without neighbours.
-
-        Raises:
-            UsageError: for a machine that is not in layers.
-            InputError: if a single image exceeds `max_memory`.
-        """
+        """See `HeavyMap`; raises UsageError for a machine that is not in layers too."""
         if not isinstance(machine, LayeredPrior):
-            raise UsageError(f"relaxed belief propagation is for machines in layers, not for {type(machine).__name__}")
-        start = own_means(machine) if start is None else start
-        if tracing():
-            return self._together(machine, start)
-        memory = ARRAYS * max(1, *(value.numel() for value in machine.couplings)) * start.element_size()
-        at_once = images_at_once("relaxed belief propagation", machine, memory, self.max_memory)
-        return in_parts(lambda part, rows: self._together(part, start[rows]), machine, len(start), at_once, memory)
-
-    def _together(self, machine: LayeredPrior, start: Tensor) -> Solution:
-        depth = len(machine.layers)
-        outcome = iterate(
-            self.step, machine, self.init(machine, start), max_iter=self.max_iter, tol=self.tol, watched=2 * depth
-        )
-        return Solution(
-            outcome.state[:depth],
-            outcome.state[depth : 2 * depth],
-            self.log_partition(machine, outcome.state),
-            outcome.iterations,
-            outcome.residual,
-            outcome.status,
-        )
+            raise UsageError(f"{self.name} is for machines in layers, not for {type(machine).__name__}")
+        return super().solve(machine, start)
 
     def log_partition(self, machine: LayeredPrior, state: State) -> Tensor:
         """The Bethe estimate of log Z, (batch,), float64.

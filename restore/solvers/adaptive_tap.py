@@ -1,0 +1,226 @@
+"""Adaptive TAP: the reaction of each unit on itself as this very coupling matrix makes it, not as random ones would.
+
+TAP machine, appendix D; Opper & Winther 2001. The joint law of all units is approximated twice: by independent units
+under fields B, A, which know what kind of units they are; and by a Gaussian law, which knows all couplings J at once,
+
+    exp(B₂ x - x (diag(A₂) - J) x / 2),   means a₂, covariance C₂ = (diag(A₂) - J)⁻¹.
+
+At the fixed point both have the same means and variances. The iteration is VAMP (Alg. 3): each side is given what the
+other knows beyond it. Nothing in that is particular to binary units.
+
+Alg. 3 divides by variances, and that of a certain pixel is 0. So here, with a, c the moments of the independent units,
+
+    S = 1/A₂ = c / (1 - A c),   m = B₂/A₂ = (a - c B) / (1 - A c),   R = diag(J C₂ J)
+
+and C₂ = S^½ (1 - S^½ J S^½)⁻¹ S^½, a₂ = m + C₂ J m; the updates of Alg. 3 are A = -R / (1 + S R) and
+B = (J a₂ - R m) / (1 + S R), which divide by nothing small. (At the fixed point B = J a + A a, as in TAP, where R would
+be (J∘J) c.)
+
+An RBM needs no inverse of the size of J: by the Schur complement 1 - S^½ J S^½ is solved with a matrix of the size of
+the smaller layer, which is positive definite where the larger one is, and so is factorised by Cholesky for each image.
+(A singular value decomposition of W once for all would do if all units of a layer had one variance; they do not.)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from restore.fields import Fields
+from restore.priors import BoltzmannMachine, LayeredPrior
+from restore.solvers.heavy_map import HeavyMap
+from restore.solvers.layered_map import mean_field_state
+from restore.solvers.loop import State, damped
+from restore.solvers.tap import cavity_fields
+
+# Arrays of the size of the couplings, and of the matrix that is factorised, that an image takes.
+COUPLINGS, SQUARES = 10, 14
+
+# Relative error from which on an inverse is worth nothing.
+SPOILT = 1e-3
+
+
+class Response(NamedTuple):
+    """The Gaussian side; log_determinant is NaN for images where it is no law, or too near to that to tell.
+
+    Attributes:
+        means: a₂ of all units, (batch, units of a layer) per layer.
+        reactions: R, likewise.
+        log_determinant: of 1 - S^½ J S^½, (batch,).
+    """
+
+    means: tuple[Tensor, ...]
+    reactions: tuple[Tensor, ...]
+    log_determinant: Tensor
+
+
+def gaussian_response(machine: BoltzmannMachine, scales: State, centres: State) -> Response:
+    """What the Gaussian side makes of S and m, given per layer, (batch, units)."""
+    if isinstance(machine, LayeredPrior) and len(machine.layers) == 2:
+        return bipartite_response(machine.couplings[0], scales, centres)
+    sizes = [layer.size for layer in machine.layers]
+    means, reactions, log_determinant = joint_response(
+        joint_couplings(machine), torch.cat(scales, 1), torch.cat(centres, 1)
+    )
+    return Response(means.split(sizes, 1), reactions.split(sizes, 1), log_determinant)
+
+
+def bipartite_response(weights: Tensor, scales: State, centres: State) -> Response:
+    """See `gaussian_response`; for one visible and one hidden layer with weights (D, H)."""
+    if weights.shape[0] < weights.shape[1]:
+        swapped = bipartite_response(weights.T, scales[::-1], centres[::-1])
+        return Response(swapped.means[::-1], swapped.reactions[::-1], swapped.log_determinant)
+    (scale, small_scale), (centre, small_centre) = scales, centres
+    root = small_scale.sqrt()[:, :, None]
+    scaled = scale.sqrt()[:, :, None] * weights
+    through = scaled.mT @ scaled
+    factor = cholesky(root * through * root.mT)
+    reaction = torch.linalg.solve_triangular(factor, root * weights.T, upper=False).square().sum(1)
+    rest = torch.linalg.solve_triangular(factor, root * through, upper=False).square().sum(1)
+    small_reaction = through.diagonal(dim1=1, dim2=2) + rest
+    # (1/S - J) x = J m, the larger layer first put in terms of the smaller one.
+    field, small_field = small_centre @ weights.T, centre @ weights
+    known = (small_field + (scale * field) @ weights)[:, :, None]
+    small_shift = (root * torch.cholesky_solve(root * known, factor)).squeeze(2)
+    shift = scale * (field + small_shift @ weights.T)
+    log_determinant = log_determinant_of(factor, small_scale * small_reaction)
+    return Response((centre + shift, small_centre + small_shift), (reaction, small_reaction), log_determinant)
+
+
+def joint_response(couplings: Tensor, scales: Tensor, centres: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Means, reactions and log-determinant as in `Response`; for all units at once, with J (N, N)."""
+    root = scales.sqrt()[:, :, None]
+    factor = cholesky(root * couplings * root.mT)
+    reactions = torch.linalg.solve_triangular(factor, root * couplings, upper=False).square().sum(1)
+    known = (centres @ couplings)[:, :, None]
+    shift = (root * torch.cholesky_solve(root * known, factor)).squeeze(2)
+    return centres + shift, reactions, log_determinant_of(factor, scales * reactions)
+
+
+def joint_couplings(machine: BoltzmannMachine) -> Tensor:
+    """J of all units, symmetric, (N, N)."""
+    if not isinstance(machine, LayeredPrior):
+        return machine.couplings[0]
+    sizes = [layer.size for layer in machine.layers]
+    joint = machine.couplings[0].new_zeros(sum(sizes), sum(sizes))
+    blocks = [rows.split(sizes, 1) for rows in joint.split(sizes)]
+    for index, coupling in enumerate(machine.couplings):
+        blocks[index][index + 1].copy_(coupling)
+        blocks[index + 1][index].copy_(coupling.T)
+    return joint
+
+
+def cholesky(less: Tensor) -> Tensor:
+    """The Cholesky factor of 1 - `less`, (batch, n, n); NaN where there is none."""
+    one = torch.eye(less.shape[-1], dtype=less.dtype, device=less.device)
+    factor, failed = torch.linalg.cholesky_ex(one - less)
+    return torch.where(failed[:, None, None] == 0, factor, torch.nan)
+
+
+def log_determinant_of(factor: Tensor, excess: Tensor) -> Tensor:
+    """Of the matrices with these Cholesky factors (batch, n, n); NaN where rounding has spoilt the inverse; (batch,).
+
+    Args:
+        factor: from `cholesky`.
+        excess: S R, which is by how much the diagonal of the inverse exceeds 1, (batch, n). No eigenvalue of the
+            inverse exceeds 1 by more than their sum, and none of the matrix itself exceeds 1.
+    """
+    log_determinant = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
+    error = torch.finfo(factor.dtype).eps * (1 + excess.sum(1))
+    return torch.where(error < SPOILT, log_determinant, torch.nan)
+
+
+class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
+    """Settings of adaptive TAP.
+
+    It is exact for Gaussian units, and for others takes in full what Gaussian statistics of the couplings make.
+
+    The Gaussian side is no law where the largest eigenvalue of S^½ J S^½ reaches 1, or comes so near that rounding
+    decides. For undecided binary units S is at most 1/4, so that this takes couplings of a spectral norm of 4 or more,
+    as trained machines have; evidence, which decides units, keeps it away. Where it is so on the way, the fields of TAP
+    stand in, which lead most images to where it is no more; an image that ends there has diverged.
+    """
+
+    name = "adaptive TAP"
+
+    def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
+        """Of all layers means, then variances, then B, then A: of the units under the fields of TAP from the start."""
+        moments = mean_field_state(machine, start)
+        depth = len(machine.layers)
+        means, variances = list(moments[:depth]), list(moments[depth:])
+        fields = [cavity_fields(machine, layer, means, variances) for layer in range(depth)]
+        return _under(machine, tuple(each.linear for each in fields), tuple(each.quadratic for each in fields))
+
+    def step(self, machine: BoltzmannMachine, state: State) -> State:
+        """One iteration: the Gaussian side answers the independent units, and these answer back."""
+        means, variances, linear, quadratic = _parts(machine, state)
+        scales, centres = _given(means, variances, linear, quadratic)
+        response = gaussian_response(machine, scales, centres)
+        lawless = response.log_determinant.isnan()[:, None]
+        new_linear, new_quadratic = [], []
+        for layer, reaction in enumerate(response.reactions):
+            gain = 1 + scales[layer] * reaction
+            own = (machine.inputs(layer, response.means) - reaction * centres[layer]) / gain
+            tap = cavity_fields(machine, layer, list(means), list(variances))
+            new_linear.append(torch.where(lawless, tap.linear, own))
+            new_quadratic.append(torch.where(lawless, tap.quadratic, -reaction / gain))
+        return _under(
+            machine,
+            damped(tuple(new_linear), linear, self.damping),
+            damped(tuple(new_quadratic), quadratic, self.damping),
+        )
+
+    def log_partition(self, machine: BoltzmannMachine, state: State) -> Tensor:
+        """The expectation-consistent estimate of log Z (Opper & Winther 2005), (batch,), float64.
+
+        It is log Z of the independent units, plus that of the Gaussian law, minus that of independent Gaussians with
+        B + B₂ and A + A₂, which both count. What is infinite for certain pixels cancels:
+
+            Σ log Z_i + ½ Σ [(c B² - 2 a B + A a²) / (1 - A c) - log(1 - A c)] + ½ m J a₂ - ½ log det(1 - S^½ J S^½)
+
+        It is stationary in A and B where both sides agree.
+        """
+        machine = machine.to(torch.float64)
+        means, variances, linear, quadratic = _parts(machine, tuple(value.double() for value in state))
+        scales, centres = _given(means, variances, linear, quadratic)
+        response = gaussian_response(machine, scales, centres)
+        terms = [-response.log_determinant / 2]
+        for layer, units in enumerate(machine.layers):
+            a, c, B, A = means[layer], variances[layer], linear[layer], quadratic[layer]
+            kept = 1 - A * c
+            own = units.log_partition(Fields(B, A))
+            exchanged = (c * B * B - 2 * a * B + A * a * a) / kept - kept.log()
+            joint = centres[layer] * machine.inputs(layer, response.means)
+            terms.append((own + (exchanged + joint) / 2).sum(-1))
+        return torch.stack(terms).sum(0)
+
+    def numbers(self, machine: BoltzmannMachine) -> int:
+        """See `HeavyMap`: matrices, most of them for log Z, which is found in double precision."""
+        sizes = [layer.size for layer in machine.layers]
+        if len(sizes) == 2:
+            return COUPLINGS * sizes[0] * sizes[1] + SQUARES * min(sizes) ** 2
+        return SQUARES * sum(sizes) ** 2
+
+
+def _under(machine: BoltzmannMachine, linear: State, quadratic: State) -> State:
+    """The state of units under fields, given per layer."""
+    moments = [units.moments(Fields(*f)) for units, *f in zip(machine.layers, linear, quadratic, strict=True)]
+    means, variances = zip(*moments, strict=True)
+    return (*means, *variances, *linear, *quadratic)
+
+
+def _parts(machine: BoltzmannMachine, state: State) -> tuple[State, State, State, State]:
+    """Means, variances, B and A per layer."""
+    depth = len(machine.layers)
+    means, variances, linear, quadratic = (state[first : first + depth] for first in range(0, 4 * depth, depth))
+    return means, variances, linear, quadratic
+
+
+def _given(means: State, variances: State, linear: State, quadratic: State) -> tuple[State, State]:
+    """S and m per layer: what the independent units know beyond the Gaussian side."""
+    kept = [1 - A * c for A, c in zip(quadratic, variances, strict=True)]
+    scales = tuple(c / k for c, k in zip(variances, kept, strict=True))
+    centres = tuple((a - c * B) / k for a, c, B, k in zip(means, variances, linear, kept, strict=True))
+    return scales, centres

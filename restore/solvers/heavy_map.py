@@ -1,0 +1,97 @@
+"""What fixed points share whose state takes much memory per image: settings, starting point, running the loop in parts.
+
+Their state begins with the means of all layers and then the variances of all layers, as that of a `LayeredMap`; what
+follows is their own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from restore.marginals import Status
+from restore.priors import BoltzmannMachine
+from restore.solvers.layered_map import own_means
+from restore.solvers.loop import State, check_settings, iterate
+from restore.solvers.parts import check_memory, images_at_once, in_parts
+from restore.solvers.solution import Solution
+from restore.tracing import tracing
+
+Machine = TypeVar("Machine", bound=BoltzmannMachine)
+
+
+@dataclass(frozen=True)
+class HeavyMap(ABC, Generic[Machine]):
+    """Settings of a fixed-point solver.
+
+    Attributes:
+        max_iter: iteration limit per image.
+        tol: an image has converged when no mean and no variance moves by more than this in one iteration. (Means alone
+            may stand still in the first, where the start is by chance the mean of what the method makes of it.)
+        damping: share of the old values kept at each update, in [0, 1).
+        max_memory: bytes that the state may take; larger batches are solved in parts.
+    """
+
+    name: ClassVar[str]
+
+    max_iter: int = 1000
+    tol: float = 1e-5
+    damping: float = 0.3
+    max_memory: int = 2**31
+
+    def __post_init__(self) -> None:
+        check_settings(self.max_iter, self.tol, self.damping)
+        check_memory(self.max_memory)
+
+    @abstractmethod
+    def init(self, machine: Machine, start: Tensor) -> State:
+        """The state that starts from visible means (batch, D); see the file for its order."""
+
+    @abstractmethod
+    def step(self, machine: Machine, state: State) -> State:
+        """One iteration."""
+
+    @abstractmethod
+    def log_partition(self, machine: Machine, state: State) -> Tensor:
+        """The method's estimate of log Z in a state; shape (batch,), float64."""
+
+    @abstractmethod
+    def numbers(self, machine: Machine) -> int:
+        """How many numbers an image takes at most, in the precision of the machine."""
+
+    def solve(self, machine: Machine, start: Tensor | None = None) -> Solution:
+        """Iterate from visible means (batch, D) until every image has converged.
+
+        Args:
+            machine: the prior under evidence; its fields may have a batch dimension, equal to that of `start`.
+            start: visible means to start from, in the range of the units; by default their means without neighbours.
+
+        Returns:
+            The solution. An image has diverged too, and all about it is NaN, where the method has no log Z for what it
+            ended in.
+
+        Raises:
+            InputError: if a single image exceeds `max_memory`.
+        """
+        start = own_means(machine) if start is None else start
+        if tracing():
+            return self._together(machine, start)
+        memory = self.numbers(machine) * start.element_size()
+        at_once = images_at_once(self.name, machine, memory, self.max_memory)
+        return in_parts(lambda part, rows: self._together(part, start[rows]), machine, len(start), at_once, memory)
+
+    def _together(self, machine: Machine, start: Tensor) -> Solution:
+        depth = len(machine.layers)
+        outcome = iterate(
+            self.step, machine, self.init(machine, start), max_iter=self.max_iter, tol=self.tol, watched=2 * depth
+        )
+        log_z = self.log_partition(machine, outcome.state)
+        # A state without a log Z is no solution, even if it stands still.
+        broken = log_z.isnan()
+        moments = tuple(torch.where(broken[:, None], torch.nan, value) for value in outcome.state[: 2 * depth])
+        status = torch.where(broken, int(Status.DIVERGED), outcome.status)
+        return Solution(moments[:depth], moments[depth:], log_z, outcome.iterations, outcome.residual, status)
