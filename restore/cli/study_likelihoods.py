@@ -20,6 +20,7 @@ def study_likelihoods(asked: Asked, names: list[str]) -> None:
     from restore.errors import InputError
     from restore.evaluation import likelihood_study as study
     from restore.files import write_atomically
+    from restore.learning.pipeline import kept_epochs
     from restore.learning.recipe import read_recipe
 
     recipe = asked.output / RECIPE
@@ -27,7 +28,7 @@ def study_likelihoods(asked: Asked, names: list[str]) -> None:
     run = asked.runs / settings.name
     if asked.train_missing and not (run / "epochs" / f"{settings.training.epochs:04d}").exists():
         asked.train(recipe, run / "prior", run, every=1)
-    kept = {int(folder.name): folder for folder in sorted((run / "epochs").glob("[0-9]*"))}
+    kept = kept_epochs(run)
     if not kept:
         raise InputError(f"{run}: has no priors in epochs/; train them with --train, or give --runs")
     images = asked.test_images(settings.data.source, settings.data.threshold)

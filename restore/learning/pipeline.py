@@ -108,6 +108,11 @@ def epoch_folder(folder: Path, epoch: int) -> Path:
     return folder / "epochs" / f"{epoch:04d}"
 
 
+def kept_epochs(folder: Path) -> dict[int, Path]:
+    """The priors that a run has kept on the way, by epoch, in order."""
+    return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
+
+
 def _without_modes(
     recipe: Recipe, images: Tensor, image_shape: tuple[int, int], epoch: int, machine: Machine
 ) -> TrainedPrior:
