@@ -1,0 +1,170 @@
+"""The pictures of a probe, as matplotlib figures (TAP machine, Figs. 4-7)."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from restore.evaluation.probing.embedding import Points
+from restore.evaluation.probing.findings import Findings
+from restore.evaluation.probing.receptive import ReceptiveFields
+from restore.evaluation.probing.solutions import Solutions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Solutions that are shown, and in how many columns.
+SHOWN, COLUMNS = 60, 12
+
+# Receptive fields that are shown of each extreme.
+EXTREMES = 12
+
+ENERGY = "free energy, nats"
+
+
+def png(figure: Figure) -> bytes:
+    """The content of a PNG file."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=110)
+    return stream.getvalue()
+
+
+def solution_grid(solutions: Solutions, support: tuple[float, float], shape: tuple[int, int]) -> Figure:
+    """The visible means of the solutions with the largest basins, the number of starts above each.
+
+    Args:
+        solutions: at least one.
+        support: smallest and largest value of a pixel; where there is none, what occurs takes its place.
+        shape: (H, W) of the images.
+    """
+    basins = solutions.basins.cpu().numpy()
+    order = np.argsort(-basins, kind="stable")[:SHOWN]
+    images = solutions.means[0].cpu().numpy()[order].reshape(-1, *shape)
+    low, high = (bound if math.isfinite(bound) else None for bound in support)
+    title = f"{len(order)} of {solutions.count} solutions, by the number of starts that lead to each"
+    titles = [str(basin) for basin in basins[order]]
+    return _grid([images], [titles], title, [""], {"cmap": "gray", "vmin": low, "vmax": high})
+
+
+def receptive_grid(fields: ReceptiveFields, shape: tuple[int, int]) -> Figure:
+    """The receptive fields at both ends of both rankings; blue is negative, red positive, each on its own scale."""
+    weights = fields.weights.cpu().numpy()
+    by_spread = np.argsort(-fields.spread.cpu().numpy(), kind="stable")
+    by_activity = np.argsort(-fields.activity.cpu().numpy(), kind="stable")
+    ranked = {
+        "most spread": (by_spread, fields.spread),
+        "least spread": (by_spread[::-1], fields.spread),
+        "most active": (by_activity, fields.activity),
+        "least active": (by_activity[::-1], fields.activity),
+    }
+    rows, titles = [], []
+    for order, values in ranked.values():
+        chosen = order[:EXTREMES]
+        scale = np.abs(weights[chosen]).max(1, keepdims=True)
+        rows.append((weights[chosen] / np.where(scale > 0, scale, 1)).reshape(-1, *shape))
+        titles.append([f"{value:.2g}" for value in values.cpu().numpy()[chosen]])
+    title = f"receptive fields of {len(weights)} hidden units, each on its own scale"
+    return _grid(rows, titles, title, list(ranked), {"cmap": "RdBu_r", "vmin": -1, "vmax": 1})
+
+
+def histogram(solutions: Solutions) -> Figure:
+    """How many solutions have which free energy, and how many starts lead to them (Fig. 5, below)."""
+    figure, axes = _figure((7, 4))
+    energies = solutions.free_energies.cpu().numpy()
+    # The square-root rule; one free energy alone has no width.
+    bins = min(60, max(1, math.ceil(math.sqrt(len(energies)))))
+    _, edges, _ = axes.hist(energies, bins=bins, color="C0", alpha=0.8, label="solutions")
+    axes.axvline(solutions.helmholtz, color="C3", label=f"average {solutions.helmholtz:.2f}")
+    axes.set(xlabel=ENERGY, ylabel="solutions")
+    starts = axes.twinx()
+    starts.hist(
+        energies, bins=edges, weights=solutions.basins.cpu().numpy(), histtype="step", color="C1", label="starts"
+    )
+    starts.set_ylabel("starts that lead there")
+    figure.legend(loc="outside upper center", ncols=3, fontsize=9)
+    return figure
+
+
+def map_of(places: tuple[Points, Points], solutions: Solutions) -> Figure:
+    """The Isomap picture: images as grey dots, solutions coloured by free energy, larger for larger basins."""
+    figure, axes = _figure((7.5, 6))
+    images, among = places
+    axes.scatter(*images.T, s=6, color="0.75", linewidths=0)
+    basins = solutions.basins.cpu().numpy()
+    # Area in proportion to the basin, as far as it can be seen.
+    size = np.maximum(250 * basins / basins.max(), 12)
+    # Small ones last, so that none is hidden.
+    order = np.argsort(-basins, kind="stable")
+    energies = solutions.free_energies.cpu().numpy()
+    drawn = axes.scatter(
+        *among[order].T,
+        s=size[order],
+        c=energies[order],
+        cmap="viridis",
+        edgecolors="black",
+        linewidths=0.4,
+    )
+    figure.colorbar(drawn, ax=axes, label=ENERGY)
+    axes.set(xticks=[], yticks=[], title=f"Isomap of {len(images)} images (grey), with {len(among)} solutions on it")
+    return figure
+
+
+def along(found: Sequence[Findings]) -> Figure:
+    """Free energies of all solutions, their average and their number against epochs (Fig. 5, above)."""
+    figure, axes = _figure((8, 4.5))
+    dots = [(entry.epoch, energy) for entry in found for energy in entry.free_energies]
+    if dots:
+        averages = [(entry.epoch, entry.free_energy) for entry in found if entry.free_energy is not None]
+        axes.plot(*zip(*dots, strict=True), ".", color="C0", alpha=0.25, markersize=4, label="free energies")
+        axes.plot(*zip(*averages, strict=True), "-", color="C3", label="their average")
+    axes.set(xlabel="epoch", ylabel=ENERGY)
+    axes.grid(alpha=0.3)
+    counts = axes.twinx()
+    numbers = [entry.solutions for entry in found]
+    counts.plot([entry.epoch for entry in found], numbers, "o-", color="C2", markersize=4, label="solutions")
+    counts.set_ylabel(f"solutions from {found[-1].starts} starts", color="C2")
+    counts.set_ylim(bottom=0)
+    figure.legend(loc="outside upper center", ncols=3, fontsize=9)
+    return figure
+
+
+def _figure(size: tuple[float, float]) -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots()
+
+
+def _grid(
+    rows: Sequence[np.ndarray],
+    titles: Sequence[Sequence[str]],
+    title: str,
+    labels: Sequence[str],
+    scale: dict[str, Any],
+) -> Figure:
+    """Images in rows, each with a line above it; a row that is too long goes on in the next, under the same label."""
+    lines = [
+        (row[first : first + COLUMNS], above[first : first + COLUMNS], label if first == 0 else "")
+        for row, above, label in zip(rows, titles, labels, strict=True)
+        for first in range(0, len(row), COLUMNS)
+    ]
+    # One picture of them all with room for the words, where nothing is drawn: an axis for each would take seconds.
+    height, width = rows[0].shape[1:]
+    high, wide = height + max(3, round(0.3 * height)), width + max(1, width // 10)
+    mosaic = np.full((len(lines) * high, COLUMNS * wide), np.nan)
+    figure, axes = _figure((COLUMNS + 0.5, len(lines) * high / wide + 0.5))
+    for line, (images, above, label) in enumerate(lines):
+        bottom = (line + 1) * high
+        axes.text(-1, bottom - height / 2, label, rotation=90, ha="right", va="center", fontsize=9)
+        for column, (image, words) in enumerate(zip(images, above, strict=True)):
+            left = column * wide
+            mosaic[bottom - height : bottom, left : left + width] = image
+            axes.text(left + width / 2, bottom - height - 1, words, ha="center", va="bottom", fontsize=8)
+    axes.imshow(mosaic, interpolation="nearest", **scale)
+    axes.axis("off")
+    axes.set_title(title, fontsize=11)
+    return figure

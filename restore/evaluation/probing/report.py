@@ -1,0 +1,98 @@
+"""Everything that a probe writes: the pictures there can be, and one JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from restore.evaluation.probing import pictures
+from restore.evaluation.probing.embedding import FEWEST, isomap
+from restore.evaluation.probing.findings import Findings
+from restore.evaluation.probing.receptive import receptive_fields
+from restore.evaluation.probing.solutions import AGAIN, PROBING, Solutions
+from restore.priors import BoltzmannMachine
+
+JSON = "probe.json"
+SOLUTIONS, ENERGIES, MAP, FIELDS, EPOCHS = (
+    "solutions.png",
+    "free-energy.png",
+    "isomap.png",
+    "receptive-fields.png",
+    "epochs.png",
+)
+
+# All that a probe may write.
+FILES = (SOLUTIONS, ENERGIES, MAP, FIELDS, EPOCHS, JSON)
+
+
+# How the solutions were found.
+SOLVER = {
+    "solver": "tap",
+    "damping": PROBING.damping,
+    "tol": PROBING.tol,
+    "max_iter": PROBING.max_iter,
+    "further_tries": AGAIN,
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a probe of a prior shows.
+
+    Attributes:
+        pictures: contents of PNG files by name.
+        facts: what the JSON says besides the findings.
+        notes: sentences on pictures that were left out.
+    """
+
+    pictures: dict[str, bytes]
+    facts: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+
+def report(machine: BoltzmannMachine, solutions: Solutions, images: Tensor, shape: tuple[int, int]) -> Report:
+    """The pictures of one prior.
+
+    Args:
+        machine: the prior.
+        solutions: of it.
+        images: those the solutions were started from, (N, D).
+        shape: (H, W) of the images.
+    """
+    made: dict[str, bytes] = {}
+    facts: dict[str, Any] = {}
+    notes = []
+    if solutions.count:
+        made[SOLUTIONS] = pictures.png(pictures.solution_grid(solutions, machine.layers[0].support, shape))
+        made[ENERGIES] = pictures.png(pictures.histogram(solutions))
+        places = isomap(images.double().cpu().numpy(), solutions.means[0].cpu().numpy().astype(np.float64))
+        if places is None:
+            notes.append(f"no {MAP}: fewer than {FEWEST} different images span no plane")
+        else:
+            made[MAP] = pictures.png(pictures.map_of(places, solutions))
+    else:
+        notes.append(f"no {SOLUTIONS}, {ENERGIES} and {MAP}: there is no solution to show")
+    fields = receptive_fields(machine, images)
+    if fields is None:
+        notes.append(f"no {FIELDS}: the prior has no hidden units")
+    else:
+        made[FIELDS] = pictures.png(pictures.receptive_grid(fields, shape))
+        facts["receptive_fields"] = {"spread": fields.spread.tolist(), "activity": fields.activity.tolist()}
+    return Report(made, facts, tuple(notes))
+
+
+def course(found: Sequence[Findings]) -> dict[str, bytes]:
+    """The picture of priors along a run, by its name; empty for a prior by itself."""
+    return {} if found[-1].epoch is None else {EPOCHS: pictures.png(pictures.along(found))}
+
+
+def as_json(found: Sequence[Findings], settings: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The findings about the last prior; those about all of them under `epochs` if they were kept along a run."""
+    last = asdict(found[-1])
+    epochs = {"epochs": [asdict(entry) for entry in found]} if found[-1].epoch is not None else {}
+    return json.dumps(last | {"settings": dict(settings)} | dict(facts) | epochs, allow_nan=False)

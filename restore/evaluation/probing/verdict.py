@@ -1,0 +1,62 @@
+"""What the number of solutions says of a prior, in words (TAP machine, sec. VII.3)."""
+
+from __future__ import annotations
+
+from restore.evaluation.likelihoods.tap import MOSTLY
+from restore.evaluation.probing.solutions import Solutions
+
+# Above this share of solutions among the starts fewer than two starts on average lead to the same solution, which is
+# what learning by heart looks like. The paper finds less than .1.
+MEMORISING = 0.5
+
+# With fewer starts than this most have a solution to themselves in any prior that has learnt some dozen modes.
+ENOUGH = 50
+
+
+def share(solutions: Solutions) -> float | None:
+    """Distinct solutions per start that led to one; None if no start did."""
+    return solutions.count / solutions.converged if solutions.converged else None
+
+
+def alone(solutions: Solutions) -> int:
+    """Starts that share their solution with no other.
+
+    Among all that converged, their share estimates how likely one more start leads to a solution not seen yet (Good,
+    1953). It sees solutions without number also where a wide basin has most starts.
+    """
+    return int((solutions.basins == 1).sum())
+
+
+def memorising(solutions: Solutions) -> bool:
+    """Whether solutions are about as many as starts, of which there are enough to tell."""
+    return solutions.converged >= ENOUGH and solutions.count > MEMORISING * solutions.converged
+
+
+def verdict(solutions: Solutions) -> str:
+    """One sentence."""
+    found = share(solutions)
+    if found is None:
+        return f"none of {solutions.starts} starts led to a solution: nothing can be said of what it has learnt"
+    if solutions.count == 1:
+        return f"1 solution from {solutions.converged} starts: it has learnt no modes"
+    counted = f"{solutions.count} solutions from {solutions.converged} starts ({found:.1%})"
+    if memorising(solutions):
+        return f"{counted}: memorising, or a rough landscape; few starts share a solution"
+    if solutions.converged < ENOUGH:
+        return f"{counted}: it has learnt modes, or memories; too few starts to tell"
+    return f"{counted}: it has learnt modes that images share"
+
+
+def warnings(solutions: Solutions) -> tuple[str, ...]:
+    """Sentences on what is wrong with a prior, or weakens what is said of it."""
+    said = []
+    if memorising(solutions):
+        said.append(f"memorising: {solutions.count} solutions from {solutions.converged} starts")
+    if solutions.converged < MOSTLY * solutions.starts:
+        how = f"{solutions.unfinished} reached the iteration limit, {solutions.diverged} diverged"
+        said.append(f"only {solutions.converged} of {solutions.starts} starts led to a solution ({how})")
+    if solutions.converged < ENOUGH:
+        said.append(
+            f"{solutions.converged} starts that converge cannot tell modes from memories; give {ENOUGH} or more"
+        )
+    return tuple(said)
