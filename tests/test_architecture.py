@@ -134,7 +134,15 @@ def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["denoise", "--help"], ["train", "--help"], ["app", "--help"], ["models"], ["models", "--json"]],
+    [
+        ["--help"],
+        ["denoise", "--help"],
+        ["train", "--help"],
+        ["probe", "--help"],
+        ["app", "--help"],
+        ["models"],
+        ["models", "--json"],
+    ],
     ids=" ".join,
 )
 def test_commands_that_compute_nothing_load_no_torch(arguments: list[str]) -> None:

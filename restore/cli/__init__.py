@@ -23,6 +23,7 @@ COMMANDS = {
     "corrupt": ("corrupt", "corrupt", "EXAMPLE"),
     "train": ("train", "train", "EXAMPLE"),
     "evaluate": ("evaluate", "evaluate", "EXAMPLE"),
+    "probe": ("probe", "probe", "EXAMPLE"),
     "models": ("models", "models", "MODELS_EXAMPLE"),
     "info": ("models", "info", "INFO_EXAMPLE"),
     "export": ("export", "export", "EXAMPLE"),
