@@ -13,10 +13,13 @@ from restore import zoo
 from restore.engines import Choice, open_engine, require_torch
 from restore.kinds import Collection, in_kind, unpack, unpack_masks
 from restore.marginals import Marginals
-from restore.restoration import Fit, PictureEngine, restore_pictures, whole
+from restore.restoration import Fit, PictureEngine, check_sigma, restore_pictures, whole
 
 if TYPE_CHECKING:
     from restore.learning.recipe import Recipe
+
+# Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
+FARTHEST = 6.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Restorer:
         image: Any,
         p: float | np.ndarray | None = None,
         *,
+        sigma: float | None = None,
         fit: Fit = "error",
         invert: bool = False,
         soft: bool = False,
@@ -42,8 +46,8 @@ class Restorer:
         return_solution: bool = False,
     ) -> Any:
         """As `restore.denoise`, with this prior."""
-        collection = unpack(image, channel_axis)
-        return self._restored(collection, p, None, fit, invert, soft, return_solution)
+        collection = unpack(image, channel_axis, _beyond(sigma))
+        return self._restored(collection, p, sigma, None, fit, invert, soft, return_solution)
 
     def complete(
         self,
@@ -51,6 +55,7 @@ class Restorer:
         mask: Any,
         p: float | np.ndarray | None = None,
         *,
+        sigma: float | None = None,
         fit: Fit = "error",
         invert: bool = False,
         soft: bool = False,
@@ -58,8 +63,8 @@ class Restorer:
         return_solution: bool = False,
     ) -> Any:
         """As `restore.complete`, with this prior."""
-        collection = unpack(image, channel_axis)
-        return self._restored(collection, p, _masks(mask, collection), fit, invert, soft, return_solution)
+        collection = unpack(image, channel_axis, _beyond(sigma))
+        return self._restored(collection, p, sigma, _masks(mask, collection), fit, invert, soft, return_solution)
 
     def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
         """Features of images for other methods, such as a classifier: the expected hidden units given each image.
@@ -82,6 +87,7 @@ class Restorer:
         self,
         collection: Collection,
         p: float | np.ndarray | None,
+        sigma: float | None,
         hidden: list[np.ndarray] | None,
         fit: Fit,
         invert: bool,
@@ -89,7 +95,9 @@ class Restorer:
         return_solution: bool,
     ) -> Any:
         pixels = [item.pixels for item in collection.items]
-        restored, marginals = restore_pictures(self.engine, pixels, p=p, hidden=hidden, fit=fit, invert=invert)
+        restored, marginals = restore_pictures(
+            self.engine, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma
+        )
         found = [
             item.back(part.means if soft else part.estimate, part.replaced)
             for item, part in zip(collection.items, restored, strict=True)
@@ -126,6 +134,7 @@ def denoise(
     model: str | Restorer = "auto",
     p: float | np.ndarray | None = None,
     *,
+    sigma: float | None = None,
     fit: Fit = "error",
     invert: bool = False,
     soft: bool = False,
@@ -134,7 +143,7 @@ def denoise(
     device: str = "auto",
     engine: Choice = "auto",
 ) -> Any:
-    """Remove flipped pixels from a binary image, or the damage that a conditional prior has learnt to undo.
+    """Remove flipped pixels from a binary image, noise from a grey one, or damage that a prior has learnt to undo.
 
     Args:
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), an (N, H, W)
@@ -142,7 +151,10 @@ def denoise(
         model: name or path of a prior, a loaded `Restorer`, or "auto" for the one that knows images of this size and
             any flips; it never picks a conditional one.
         p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape. All priors need
-            it but conditional ones, which take none: they have learnt what to undo (`Restorer.description.task`).
+            it but conditional ones, which take none: they have learnt what to undo (`Restorer.description.task`). For
+            priors of grey images it is the probability that a pixel shows black or white instead of itself.
+        sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1.
+            Floats may then lie up to 6 sigma outside [0, 1]; noise that was cut off there is undone less well.
         fit: "resize" brings images of another size to the prior's and back; "error" refuses them.
         invert: dark strokes on a light ground.
         soft: return posterior probabilities as grey values instead of black and white.
@@ -158,9 +170,9 @@ def denoise(
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
-    collection = unpack(image, channel_axis)
-    chosen = _chosen(model, collection, device, engine)
-    return chosen._restored(collection, p, None, fit, invert, soft, return_solution)
+    collection = unpack(image, channel_axis, _beyond(sigma))
+    chosen = _chosen(model, collection, device, engine, sigma is not None)
+    return chosen._restored(collection, p, sigma, None, fit, invert, soft, return_solution)
 
 
 def complete(
@@ -169,6 +181,7 @@ def complete(
     model: str | Restorer = "auto",
     p: float | np.ndarray | None = None,
     *,
+    sigma: float | None = None,
     fit: Fit = "error",
     invert: bool = False,
     soft: bool = False,
@@ -183,7 +196,7 @@ def complete(
         image: as in `denoise`.
         mask: True or white = to fill; of the image's size, one for each image or one for all, of any kind of image.
         model: as in `denoise`, but no conditional prior: those see a damaged image and nothing else.
-        p: probability that a *visible* pixel was inverted. Without it visible pixels are returned bit for bit.
+        p, sigma: damage of the *visible* pixels, as in `denoise`. Without them these are returned bit for bit.
         fit, invert, soft, channel_axis, return_solution, device, engine: as in `denoise`.
 
     Returns:
@@ -192,9 +205,9 @@ def complete(
     Raises:
         RestoreError: see `restore.errors`.
     """
-    collection = unpack(image, channel_axis)
-    chosen = _chosen(model, collection, device, engine)
-    return chosen._restored(collection, p, _masks(mask, collection), fit, invert, soft, return_solution)
+    collection = unpack(image, channel_axis, _beyond(sigma))
+    chosen = _chosen(model, collection, device, engine, sigma is not None)
+    return chosen._restored(collection, p, sigma, _masks(mask, collection), fit, invert, soft, return_solution)
 
 
 def train(
@@ -299,12 +312,20 @@ def _recipe(
     return parse({"name": name, "seed": seed} | merged)
 
 
-def _chosen(model: str | Restorer, collection: Collection, device: str, engine: Choice) -> Restorer:
+def _chosen(model: str | Restorer, collection: Collection, device: str, engine: Choice, grey: bool) -> Restorer:
     if isinstance(model, Restorer):
         return model
     if model == "auto":
-        model = zoo.auto(collection.items[0].pixels.shape)
+        model = zoo.auto(collection.items[0].pixels.shape, grey)
     return Restorer(open_engine(str(model), engine, device, images=len(collection.items)))
+
+
+def _beyond(sigma: float | None) -> float:
+    """How far Gaussian noise may carry floats out of [0, 1]."""
+    if sigma is None:
+        return 0.0
+    check_sigma(sigma)
+    return FARTHEST * sigma
 
 
 def _masks(masks: Any, collection: Collection) -> list[np.ndarray]:

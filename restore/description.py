@@ -154,16 +154,28 @@ class Description:
         """Whether the prior answers to a damaged image alone, without being told of a channel."""
         return self.family == "crbm"
 
-    def check_told(self, told: bool) -> None:
-        """Refuse to be told of the damage by a flip probability or a mask, or not to be, as the kind of prior is.
+    def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
+        """Refuse to be told of the damage by p, sigma or a mask, or not to be, as the kind of prior is.
 
         Raises:
-            UsageError: if a conditional prior is told, or another one is not.
+            UsageError: if a conditional prior is told, or another one is not; if a prior of binary images is told of
+                Gaussian noise.
         """
+        told = p or sigma or mask
+        if sigma and not self.grey:
+            raise UsageError(
+                f"{shown(self.name)} knows black and white images; --sigma (or sigma=) is for priors of grey ones, "
+                "which `restore models` marks: choose one of them, or give p"
+            )
         if self.conditional and told:
             raise UsageError(
                 f"{shown(self.name)} has learnt to undo {shown(self.task)} from the damaged image alone: "
                 "`restore denoise` without --p and without a mask; for other damage choose another model"
+            )
+        if self.grey and not told:
+            raise UsageError(
+                "sigma is missing; give the standard deviation of the noise, black being 0 and white 1, such as "
+                "--sigma 0.1 (or sigma=0.1)"
             )
         if not self.conditional and not told:
             raise UsageError("p is missing; give the probability that a pixel is inverted, such as --p 0.1 (or p=0.1)")
@@ -199,6 +211,11 @@ class Description:
             ModelError: if there are none, or if they see a damaged image.
         """
         self.check_unconditional("features")
+        if self.deeper:
+            raise ModelError(
+                f"{shown(self.name)} has several layers of hidden units, and no features of its own; choose a prior "
+                "with one layer"
+            )
         if self.fully_visible:
             raise ModelError(
                 f"{shown(self.name)} has no hidden units, and so no features; choose a prior that has some"

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import BitFlip, Channel, Occlusion
+from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
 from restore.description import Description
 from restore.devices import pick_device
 from restore.errors import InputError, UsageError
@@ -23,7 +23,7 @@ from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.solvers import BeliefPropagation, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes
-from restore.units import Bernoulli
+from restore.units import Units
 from restore.zoo import TrainedPrior, find, light_ground, load
 
 # Rows (images times starts) solved side by side: enough to keep the matrix products busy, few enough that their state
@@ -59,6 +59,7 @@ class Engine:
             machine=trained.machine.to(device),
             pixel_means=trained.pixel_means.to(device),
             modes=trained.modes.to(device),
+            grey_pixels=None if trained.grey_pixels is None else moved_to(trained.grey_pixels, device),
         )
         return cls(moved, device, max_memory)
 
@@ -108,31 +109,43 @@ class Engine:
         return SeveralStarts(self.solver)
 
     def marginals(
-        self, grey: np.ndarray, p: float | np.ndarray | None, hidden: np.ndarray | None
+        self,
+        grey: np.ndarray,
+        p: float | np.ndarray | None,
+        hidden: np.ndarray | None,
+        sigma: float | None = None,
     ) -> tuple[Marginals, np.ndarray]:
         """As in `restore.restoration.PictureEngine`; see `restore` for the errors."""
-        observed = torch.from_numpy(grey > self.description.threshold / 255).flatten(1).float()
+        observed = self.pixels(grey)
         mask = None if hidden is None else torch.from_numpy(np.ascontiguousarray(hidden)).flatten(1)
+        if self.trained.grey_pixels is not None:
+            channel = grey_channel_of(p, sigma, mask)
+            gain = grey_polarity_gain(observed, channel, moved_to(self.trained.grey_pixels, torch.device("cpu")))
+            return _in_numpy(self.restore(observed, channel)), gain.numpy()
         solution = self.restore(observed, None if self.description.conditional else channel_of(p, mask))
         gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
         return _in_numpy(solution), gain.numpy()
 
+    def pixels(self, grey: np.ndarray) -> Tensor:
+        """Grey values (N, H, W) as the prior knows them: as they are, or black and white; (N, D)."""
+        seen = grey if self.description.grey else grey > self.description.threshold / 255
+        return torch.from_numpy(np.ascontiguousarray(seen)).flatten(1).float()
+
     def features(self, grey: np.ndarray) -> np.ndarray:
         """As in `restore.restoration.PictureEngine`."""
         machine = self.machine_with_features()
-        visible = torch.from_numpy(grey > self.description.threshold / 255).flatten(1)
         with torch.inference_mode():
-            return machine.transform(visible.to(machine.weights)).cpu().numpy()
+            return machine.transform(self.pixels(grey).to(machine.weights)).cpu().numpy()
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
         """Posterior marginals of damaged images.
 
         Args:
-            observed: binary images (N, D), on any device; N at least 1.
+            observed: images (N, D), binary or grey values as the prior knows them, on any device; N at least 1.
             channel: how they were damaged; None for a conditional prior, which has learnt that.
 
         Returns:
-            The solution, on the engine's device; `means[0]` is the probability of ink of each pixel.
+            The solution, on the engine's device; `means[0]` is each pixel's probability of ink, or grey value.
 
         Raises:
             UsageError: if the images have another number of pixels than the prior, or there are none; if a channel is
@@ -142,7 +155,7 @@ class Engine:
         if observed.dim() != 2 or observed.shape[1] != self.description.pixels or not len(observed):
             expected = self.description.pixels
             raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {expected})")
-        self.description.check_told(channel is not None)
+        self.description.check_told(p=channel is not None, sigma=False, mask=False)
         evidence = Fields(observed) if channel is None else channel.evidence(observed)
         done: list[Solution] = []
         first, size = 0, max(1, ROWS[self.device.type] // max(1, self.description.inference.starts))
@@ -189,7 +202,7 @@ def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
 
     The pointwise estimate is the posterior mean if pixels were independent (TAP machine, eq. 46).
     """
-    pointwise, _ = Bernoulli(torch.logit(trained.pixel_means)).moments(evidence)
+    pointwise, _ = trained.pointwise.moments(evidence)
     modes = nearest_modes(evidence.linear, trained.modes, trained.description.inference.starts - 1)
     return torch.cat([pointwise[:, None], modes], 1)
 
@@ -203,6 +216,15 @@ def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
     return noise if hidden is None else noise + Occlusion(hidden)
 
 
+def grey_channel_of(p: float | np.ndarray | None, sigma: float | Tensor | None, hidden: Tensor | None) -> Channel:
+    """The channel of grey images with Gaussian noise, then salt and pepper, then hidden pixels (None: without)."""
+    noise: GaussianNoise | SaltAndPepper = GaussianNoise(0.0 if sigma is None else sigma)
+    if p is not None:
+        told = torch.from_numpy(np.ascontiguousarray(p)).flatten() if isinstance(p, np.ndarray) else p
+        noise = noise + SaltAndPepper(told)
+    return noise if hidden is None else Occlusion(hidden, noise=noise)
+
+
 def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:
     """How much likelier each image is after inversion under independent pixels; nats per visible pixel, (batch,)."""
     log_odds = torch.logit(pixel_means)
@@ -210,6 +232,23 @@ def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) 
     # log p(1 - y) - log p(y) is the sum of (1 - 2 y) logit(m) over visible pixels.
     gain = torch.where(visible, (1 - 2 * observed) * log_odds, torch.zeros(())).sum(-1)
     return gain / visible.sum(-1).clamp_min(1)
+
+
+def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Tensor:
+    """As `polarity_gain`, of grey images (N, D) that came through a channel, under independent pixels of a kind."""
+
+    def likelihood(seen: Tensor) -> tuple[Tensor, Tensor]:
+        evidence = channel.evidence(seen)
+        # What of log p(y | x) does not depend on x: of Gaussian noise -y²/(2 sigma²), of hidden pixels nothing.
+        return pixels.log_partition(evidence) - evidence.quadratic * seen * seen / 2, evidence.quadratic
+
+    (inverted, _), (upright, precision) = likelihood(1 - observed), likelihood(observed)
+    return (inverted - upright).sum(-1) / (precision > 0).expand_as(observed).sum(-1).clamp_min(1)
+
+
+def moved_to(units: Units, device: torch.device) -> Units:
+    """Units on another device."""
+    return units.with_parameters({name: value.to(device) for name, value in units.parameters.items()})
 
 
 def _in_numpy(solution: Solution) -> Marginals:
@@ -225,9 +264,13 @@ def _in_numpy(solution: Solution) -> Marginals:
 
 def _like(tensor: Tensor, fields: Fields) -> Fields:
     """Fields on the device and in the precision of a tensor."""
-    return Fields(fields.linear.to(tensor), fields.quadratic.to(tensor))
+    presence = None if fields.presence is None else fields.presence.to(tensor)
+    return Fields(fields.linear.to(tensor), fields.quadratic.to(tensor), presence)
 
 
 def _rows(fields: Fields, first: int, last: int) -> Fields:
-    quadratic = fields.quadratic if fields.quadratic.dim() < 2 else fields.quadratic[first:last]
-    return Fields(fields.linear[first:last], quadratic)
+    def part(values: Tensor) -> Tensor:
+        return values if values.dim() < 2 or len(values) == 1 else values[first:last]
+
+    presence = None if fields.presence is None else part(fields.presence)
+    return Fields(fields.linear[first:last], part(fields.quadratic), presence)

@@ -53,12 +53,13 @@ def in_kind(values: np.ndarray, images: Any) -> Any:
     return torch.from_numpy(values).to(first.device)
 
 
-def unpack(images: Any, channel_axis: int | None = None) -> Collection:
+def unpack(images: Any, channel_axis: int | None = None, beyond: float = 0.0) -> Collection:
     """Take apart whatever holds one image or several.
 
     Args:
         images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these.
         channel_axis: the axis of an array that holds colour channels; they must be equal, as the priors know grey.
+        beyond: by how much floats may lie outside [0, 1], as those of noisy images do.
 
     Raises:
         InputError: if an image cannot be read, has values outside its range, or there are none.
@@ -68,7 +69,7 @@ def unpack(images: Any, channel_axis: int | None = None) -> Collection:
     if isinstance(images, list | tuple):
         if not images:
             raise InputError("the list of images is empty; give at least one")
-        parts = [unpack(image, channel_axis) for image in images]
+        parts = [unpack(image, channel_axis, beyond) for image in images]
         counts = [len(part.items) for part in parts]
         return Collection([item for part in parts for item in part.items], lambda found: _regroup(parts, counts, found))
     if isinstance(images, str | os.PathLike):
@@ -82,9 +83,9 @@ def unpack(images: Any, channel_axis: int | None = None) -> Collection:
         picture = read_picture(stream, name="the image")
         return _one(Item(picture.pixels, lambda values, replaced: _as_pil(picture, values, replaced)))
     if isinstance(images, np.ndarray):
-        return _unpack_array(images, channel_axis)
+        return _unpack_array(images, channel_axis, beyond)
     if type(images).__module__.split(".")[0] == "torch":
-        return _unpack_tensor(images, channel_axis)
+        return _unpack_tensor(images, channel_axis, beyond)
     raise UsageError(f"{type(images).__name__} is no image; give a path, PIL image, array, tensor, or a list of them")
 
 
@@ -128,12 +129,12 @@ def _as_pil(picture: Picture, values: np.ndarray, replaced: np.ndarray | None) -
     return image
 
 
-def _unpack_tensor(images: torch.Tensor, channel_axis: int | None) -> Collection:
+def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float) -> Collection:
     import torch
 
     # Numpy has no bfloat16; float32 holds all its values.
     known = images.float() if images.dtype == torch.bfloat16 else images
-    inner = _unpack_array(known.detach().cpu().numpy(), channel_axis)
+    inner = _unpack_array(known.detach().cpu().numpy(), channel_axis, beyond)
 
     def together(found: list[Any]) -> Any:
         return torch.from_numpy(np.ascontiguousarray(inner.together(found))).to(images)
@@ -141,7 +142,7 @@ def _unpack_tensor(images: torch.Tensor, channel_axis: int | None) -> Collection
     return Collection(inner.items, together)
 
 
-def _unpack_array(images: np.ndarray, channel_axis: int | None) -> Collection:
+def _unpack_array(images: np.ndarray, channel_axis: int | None, beyond: float) -> Collection:
     white = _white(images)
     if channel_axis is not None:
         if not -images.ndim <= channel_axis < images.ndim:
@@ -149,7 +150,7 @@ def _unpack_array(images: np.ndarray, channel_axis: int | None) -> Collection:
         channels = np.moveaxis(images, channel_axis, 0)
         if not len(channels) or (channels != channels[0]).any():
             raise ModelError("the array is in colour, and the priors know grey images; convert it to greyscale first")
-        grey = _unpack_array(channels[0], None)
+        grey = _unpack_array(channels[0], None, beyond)
 
         def together(found: list[Any]) -> Any:
             return np.stack([grey.together(found)] * len(channels), axis=channel_axis)
@@ -159,7 +160,7 @@ def _unpack_array(images: np.ndarray, channel_axis: int | None) -> Collection:
         raise InputError(f"an array of shape {images.shape} holds no images; give (H, W), or (N, H, W) for a batch")
     batch = images if images.ndim == 3 else images[None]
     if images.dtype.kind == "f":
-        check_unit_range(images, name="the array")
+        check_unit_range(images, name="the array", beyond=beyond)
     items = [Item(image / np.float64(white), _array_back(image, white)) for image in batch]
     return Collection(items, lambda found: np.stack(found) if images.ndim == 3 else found[0])
 

@@ -38,15 +38,20 @@ class PictureEngine(Protocol):
         """Whether the prior expects dark strokes on light."""
 
     def marginals(
-        self, grey: np.ndarray, p: float | np.ndarray | None, hidden: np.ndarray | None
+        self,
+        grey: np.ndarray,
+        p: float | np.ndarray | None,
+        hidden: np.ndarray | None,
+        sigma: float | None = None,
     ) -> tuple[Marginals, np.ndarray]:
         """Posterior marginals of damaged images.
 
         Args:
-            grey: grey values in [0, 1] at the prior's size, (N, H, W), N >= 1. Those above `description.threshold`
-                of 255 count as white.
-            p: flip probability in [0, 1] of the visible pixels, one for all or per pixel (H, W); None if they are
-                exact, or if the prior has learnt how images are damaged.
+            grey: grey values at the prior's size, (N, H, W), N >= 1, in [0, 1] but for Gaussian noise. Of a binary
+                prior those above `description.threshold` of 255 count as white.
+            p: flip probability in [0, 1] of the visible pixels, one for all or per pixel (H, W), or of a prior of grey
+                images that of salt or pepper; None if there is no such damage, or if the prior has learnt what is.
+            sigma: standard deviation of Gaussian noise, of priors of grey images; None if there is none.
             hidden: True for pixels to fill, boolean (N, H, W); None if there are none.
 
         Returns:
@@ -69,8 +74,8 @@ class Restored:
     """One restored picture, at the size it came in.
 
     Attributes:
-        estimate: the restored image, (H, W), 0 or 1.
-        means: posterior probability of white, (H, W).
+        estimate: the restored image, (H, W), 0 or 1; the means where those are grey values.
+        means: posterior probability of white, or mean of the grey value, (H, W).
         deviations: posterior standard deviation, (H, W) in [0, 0.5].
         replaced: boolean (H, W): the pixels the estimate is for; None where it is for all of them.
         iterations, residual, status: see `restore.marginals.Marginals`.
@@ -95,31 +100,37 @@ def restore_pictures(
     hidden: Sequence[np.ndarray] | None = None,
     fit: Fit = "error",
     invert: bool = False,
+    sigma: float | None = None,
 ) -> tuple[list[Restored], Marginals]:
-    """Restore pictures with a known flip probability, a known mask, or both; or with a prior that has learnt which.
+    """Restore pictures with known noise, a known mask, or both; or with a prior that has learnt which.
 
     Args:
         engine: the prior.
-        pixels: grey values in [0, 1], each (H, W).
-        p: flip probability in [0, 1], for all pixels or per pixel (H, W); None if visible pixels are exact.
+        pixels: grey values, each (H, W), in [0, 1] but for Gaussian noise.
+        p: flip probability in [0, 1], for all pixels or per pixel (H, W), or that of salt or pepper in grey images;
+            None if there is no such damage.
         hidden: per picture the pixels to fill, boolean (H, W); None if there are none.
         fit: what to do with pictures of another size than the prior's: refuse, or resize them and the result.
         invert: black on white pictures for a prior of white on black ones, or the other way round.
+        sigma: standard deviation of Gaussian noise, for priors of grey images; None if there is none.
 
     Returns:
         The restored pictures, and the marginals of all of them at the prior's size.
 
     Raises:
-        UsageError: if p is no probability, or is given per pixel for another size than the prior's; if a conditional
-            prior is given p or a mask, or another prior neither; if `fit` is neither of its values.
+        UsageError: if p is no probability, or is given per pixel for another size than the prior's; if sigma is no
+            finite positive number; if a conditional prior is told of damage, or another prior is not, or a binary one
+            of Gaussian noise; if `fit` is neither of its values.
         ModelError: if a picture does not have the prior's size and `fit` is "error".
     """
     if fit not in get_args(Fit):
         raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {fit!r}")
     about = engine.description
-    about.check_told(p is not None or hidden is not None)
+    about.check_told(p is not None, sigma is not None, hidden is not None)
     shape = about.image_shape
     p = None if p is None else _checked(p, shape)
+    if sigma is not None:
+        check_sigma(sigma)
     small = []
     for index, values in enumerate(pixels):
         if values.shape != shape and fit == "error":
@@ -127,7 +138,8 @@ def restore_pictures(
         mask = None if hidden is None else hidden[index]
         small.append(shrink(1 - values if invert else values, mask, shape))
     grey = np.stack([shrunk for shrunk, _ in small])
-    found, gain = engine.marginals(grey, p, None if hidden is None else np.stack([covered for _, covered in small]))
+    covered = None if hidden is None else np.stack([mask for _, mask in small])
+    found, gain = engine.marginals(grey, p, covered, sigma)
     restored = []
     for index, values in enumerate(pixels):
         means, variances = (part[0][index].reshape(shape).astype(np.float64) for part in (found.means, found.variances))
@@ -139,16 +151,16 @@ def restore_pictures(
             means, deviations = enlarge(means, values.shape), enlarge(deviations, values.shape)
         status = Status(int(found.status[index]))
         notes: tuple[str, ...] = () if status is Status.CONVERGED else (outcome(status, about),)
-        if hidden is None and not np.isin(values, (0, 1)).all():
+        if hidden is None and not about.grey and not np.isin(values, (0, 1)).all():
             notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
         if gain[index] > INVERTED:
             expected = "dark on light" if engine.light_ground else "light strokes on dark"
             remedy = "leave the inversion away" if invert else "try --invert"
             notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
-        replaced = hidden[index] if hidden is not None and p is None else None
+        replaced = hidden[index] if hidden is not None and p is None and sigma is None else None
         restored.append(
             Restored(
-                (means > 0.5).astype(np.float64),
+                means if about.grey else (means > 0.5).astype(np.float64),
                 means,
                 deviations,
                 replaced,
@@ -193,6 +205,16 @@ def size_mismatch(shape: tuple[int, ...], wanted: tuple[int, int], model: str) -
     return (
         f"the image has {given} pixels and {model} restores {wanted[1]}x{wanted[0]}; give --fit resize or another model"
     )
+
+
+def check_sigma(sigma: float) -> None:
+    """Refuse a standard deviation that is none.
+
+    Raises:
+        UsageError: if it is not a finite number above 0.
+    """
+    if isinstance(sigma, bool) or not isinstance(sigma, float | int) or not 0 < sigma < np.inf:
+        raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {sigma}")
 
 
 def _checked(p: float | np.ndarray, shape: tuple[int, int]) -> float | np.ndarray:

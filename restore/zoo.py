@@ -248,32 +248,40 @@ def _compact(values: Tensor) -> Tensor:
     return (half if fits else values).contiguous()
 
 
-# The published prior that `auto` takes where several know the image's size.
-PREFERRED = "tap-mnist"
+# The published priors that `auto` takes where several know the image's size: binary images, grey digits, faces.
+PREFERRED = ("tap-mnist", "tap-mnist-real", "ppca-cbcl")
 
 
-def auto(image_shape: tuple[int, ...]) -> str:
-    """The name of the prior to use for images of a size: the preferred one if it fits, else the only one that does.
+def auto(image_shape: tuple[int, ...], grey: bool = False) -> str:
+    """The name of the prior to use for images of a size: a preferred one if it fits, else the only one that does.
 
     Conditional priors are not considered: each undoes one kind of damage, which nobody but the user knows.
+
+    Args:
+        image_shape: height and width.
+        grey: whether it has to be a prior of grey images; if not, one of binary images goes first.
 
     Raises:
         ModelError: if no prior, or more than one, knows images of this size.
     """
-    fitting = [folder.name for folder in folders() if _knows(folder, image_shape)]
-    if PREFERRED in fitting:
-        return PREFERRED
+    kinds = [(folder.name, kind) for folder in folders() if (kind := _knows(folder, image_shape)) is not None]
+    fitting = [name for name, kind in kinds if kind == grey] or [name for name, _ in kinds if not grey]
+    for name in PREFERRED:
+        if name in fitting:
+            return name
     if len(fitting) == 1:
         return fitting[0]
     size = "x".join(str(length) for length in reversed(image_shape))
-    hint = f"choose one with --model: {', '.join(fitting)}" if fitting else f"give --model {PREFERRED} --fit resize"
+    hint = (
+        f"choose one with --model: {', '.join(fitting)}" if fitting else f"give --model {PREFERRED[grey]} --fit resize"
+    )
     raise ModelError(f"{'several priors know' if fitting else 'no prior knows'} images of {size} pixels; {hint}")
 
 
-def _knows(folder: Path, image_shape: tuple[int, ...]) -> bool:
-    """Whether a prior is for images of a size and any damage; one whose file is damaged is for none."""
+def _knows(folder: Path, image_shape: tuple[int, ...]) -> bool | None:
+    """Whether a prior for images of a size and any damage is one of grey ones; None if it, or its file, is no such."""
     try:
         about = describe(folder)
-        return about.image_shape == image_shape and not about.conditional
     except ModelError:
-        return False
+        return None
+    return about.grey if about.image_shape == image_shape and not about.conditional else None

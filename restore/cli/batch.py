@@ -27,6 +27,7 @@ from restore.restoration import (
     Fit,
     PictureEngine,
     Restored,
+    check_sigma,
     outcome,
     restore_pictures,
     size_mismatch,
@@ -45,11 +46,19 @@ SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave out i
 FitOption = Annotated[Fit, typer.Option(help="Images of another size than the prior's.")]
 Invert = Annotated[bool, typer.Option("--invert", help="Dark strokes on light: invert for the prior, and back.")]
 Soft = Annotated[
-    bool, typer.Option("--soft", help="Write posterior probabilities as grey levels, not black and white.")
+    bool,
+    typer.Option(
+        "--soft",
+        help="Write posterior probabilities as grey levels, not black and white; models of grey images always do.",
+    ),
 ]
 Uncertainty = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Write the posterior standard deviation: black is 0, white is 0.5, its maximum."),
+]
+Sigma = Annotated[
+    float | None,
+    typer.Option(help="Standard deviation of Gaussian noise, black being 0 and white 1: for models of grey images."),
 ]
 Frame = Annotated[int | None, typer.Option(help="Frame or page of files that hold several, from 0.")]
 MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
@@ -162,7 +171,9 @@ class Notes:
             print(f"{count} of {total} images: {note}", file=sys.stderr)
 
 
-def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str | None = None) -> None:
+def run(
+    inputs: Sequence[str], settings: Settings, p: float | None, sigma: float | None, masks: str | None = None
+) -> None:
     """Restore every input; see the two commands for what the options mean.
 
     Raises:
@@ -175,9 +186,12 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
         # The header alone says whether the prior wants to be told of the damage.
         place = find(settings.model)
         if place.is_dir():
-            describe(place).check_told(p is not None or masks is not None)
-    elif p is None and masks is None:
-        raise UsageError("--p is missing; give the probability that a pixel is inverted, such as --p 0.1")
+            describe(place).check_told(p is not None, sigma is not None, masks is not None)
+    elif p is None and sigma is None and masks is None:
+        raise UsageError(
+            "--p is missing; give the probability that a pixel is inverted, such as --p 0.1, or of grey images the "
+            "--sigma of their noise"
+        )
     jobs = _jobs(inputs, settings, masks)
     failures = Failures(settings.json, many=len(jobs) > 1)
     notes = Notes(settings.quiet, many=len(jobs) > 1)
@@ -195,13 +209,14 @@ def run(inputs: Sequence[str], settings: Settings, p: float | None, masks: str |
             by_model: dict[str, list[Loaded]] = {}
             for item in loaded:
                 with failures.of(item.job.source):
-                    name = auto(item.picture.levels.shape) if settings.model == "auto" else settings.model
+                    shape = item.picture.levels.shape
+                    name = auto(shape, sigma is not None) if settings.model == "auto" else settings.model
                     if name not in engines:
                         engines[name] = _engine(name, settings, memory, len(jobs))
                     _check_size(item, engines[name], settings)
                     by_model.setdefault(name, []).append(item)
             for name, items in by_model.items():
-                _restore(items, engines[name], settings, p, failures, notes)
+                _restore(items, engines[name], settings, p, sigma, failures, notes)
             meter(min(first + CHUNK, len(jobs)))
     notes.conclude(len(jobs))
     failures.verdict(len(jobs))
@@ -294,6 +309,7 @@ def _restore(
     engine: PictureEngine,
     settings: Settings,
     p: float | None,
+    sigma: float | None,
     failures: Failures,
     notes: Notes,
 ) -> None:
@@ -305,6 +321,7 @@ def _restore(
         hidden=None if items[0].mask is None else [item.mask.hidden for item in items if item.mask is not None],
         fit=settings.fit,
         invert=settings.invert,
+        sigma=sigma,
     )
     seconds = (time.perf_counter() - started) / len(items)
     for item, result in zip(items, restored, strict=True):
@@ -314,7 +331,7 @@ def _restore(
             as_trained = stopped_as_trained(result.status, engine.description)
             notes.tell(item.job.source, said, outcome(result.status, engine.description) if as_trained else None)
             if settings.json:
-                print_json(_record(item, result, engine, p, seconds, said))
+                print_json(_record(item, result, engine, p, sigma, seconds, said))
 
 
 def _write(item: Loaded, result: Restored, settings: Settings) -> None:
@@ -336,7 +353,13 @@ def _write(item: Loaded, result: Restored, settings: Settings) -> None:
 
 
 def _record(
-    item: Loaded, result: Restored, engine: PictureEngine, p: float | None, seconds: float, notes: Sequence[str]
+    item: Loaded,
+    result: Restored,
+    engine: PictureEngine,
+    p: float | None,
+    sigma: float | None,
+    seconds: float,
+    notes: Sequence[str],
 ) -> dict[str, Any]:
     """What --json tells of a restored image."""
     about = engine.description
@@ -345,7 +368,7 @@ def _record(
         "output": shown(item.job.target),
         "model": about.name,
         "engine": engine.name,
-        "channel": {"p": p, "mask": None if item.job.mask is None else shown(str(item.job.mask))},
+        "channel": {"p": p, "sigma": sigma, "mask": None if item.job.mask is None else shown(str(item.job.mask))},
         "learnt": about.task or None,
         "iterations": result.iterations,
         "converged": result.status == 0,
@@ -371,7 +394,9 @@ def memory_size(text: str | None) -> int | None:
     return size
 
 
-def check_probability(p: float) -> None:
-    """Refuse a flip probability outside [0, 1] before anything is read."""
-    if not 0 <= p <= 1:
+def check_noise(p: float | None, sigma: float | None) -> None:
+    """Refuse a flip probability outside [0, 1], and a standard deviation that is none, before anything is read."""
+    if p is not None and not 0 <= p <= 1:
         raise UsageError(f"--p is a flip probability and must lie in [0, 1], not {p}")
+    if sigma is not None:
+        check_sigma(sigma)

@@ -22,6 +22,7 @@ def complete(
         float | None,
         typer.Option(help="Probability that a visible pixel is inverted; without it visible pixels stay as they are."),
     ] = None,
+    sigma: batch.Sigma = None,
     model: batch.Model = "auto",
     output: batch.Output = None,
     overwrite: batch.Overwrite = False,
@@ -39,8 +40,7 @@ def complete(
     max_memory: batch.MaxMemory = None,
 ) -> None:
     """Fill the pixels under a mask."""
-    if p is not None:
-        batch.check_probability(p)
+    batch.check_noise(p, sigma)
     settings = batch.Settings(
         model,
         output,
@@ -58,4 +58,4 @@ def complete(
         device,
         max_memory,
     )
-    batch.run(images, settings, p, mask)
+    batch.run(images, settings, p, sigma, mask)

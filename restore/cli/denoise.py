@@ -1,4 +1,4 @@
-"""`restore denoise`: undo random bit flips."""
+"""`restore denoise`: undo random bit flips, or Gaussian noise."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ def denoise(
     images: batch.Images,
     p: Annotated[
         float | None,
-        typer.Option(
-            help="Probability that a pixel is inverted, in [0, 1]; not for crbm models, which have learnt it."
-        ),
+        typer.Option(help="Probability that a pixel is inverted (grey images: black or white); not for crbm models."),
     ] = None,
+    sigma: batch.Sigma = None,
     model: batch.Model = "auto",
     output: batch.Output = None,
     overwrite: batch.Overwrite = False,
@@ -36,9 +35,8 @@ def denoise(
     device: batch.Device = "auto",
     max_memory: batch.MaxMemory = None,
 ) -> None:
-    """Remove flipped pixels from images, or with a crbm model the damage that it was trained on."""
-    if p is not None:
-        batch.check_probability(p)
+    """Remove flipped pixels or Gaussian noise from images, or with a crbm model the damage that it was trained on."""
+    batch.check_noise(p, sigma)
     settings = batch.Settings(
         model,
         output,
@@ -56,4 +54,4 @@ def denoise(
         device,
         max_memory,
     )
-    batch.run(images, settings, p)
+    batch.run(images, settings, p, sigma)

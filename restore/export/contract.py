@@ -15,11 +15,12 @@ from restore.errors import ModelError
 # Raised when inputs, outputs or their meaning change.
 VERSION = 1
 
-Channel = Literal["flips and mask", "learnt", "field"]
+Channel = Literal["flips and mask", "noise and mask", "learnt", "field"]
 
 # Inputs that say what was observed, by channel, and those that every graph has.
 OBSERVED: dict[str, tuple[str, ...]] = {
     "flips and mask": ("image", "p", "mask"),
+    "noise and mask": ("image", "sigma", "p", "mask"),
     "learnt": ("image",),
     "field": ("field",),
 }

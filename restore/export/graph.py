@@ -1,7 +1,7 @@
 """Tracing a prior with its solver into an ONNX graph: what `Engine` does with an image, from grey values to marginals.
 
 The graph runs the library's own code: the modules below call what the engine calls, and PyTorch's exporter records it.
-Nothing here knows a layer or a solver, and that units are binary only where an image is cut to black and white.
+Nothing here knows a layer or a solver, and what pixels are only where an image becomes evidence.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import torch
 from onnxscript.optimizer import optimize
 from torch import Tensor
 
-from restore.channels import BitFlip, Occlusion
+from restore.channels import BitFlip, GaussianNoise, Occlusion, SaltAndPepper
 from restore.description import Description
-from restore.engine import polarity_gain, solve
+from restore.engine import grey_polarity_gain, polarity_gain, solve
 from restore.export.contract import OBSERVED, Facts
 from restore.fields import Fields
 from restore.marginals import Status
@@ -55,16 +55,16 @@ class Graph(torch.nn.Module):
         return {name.replace(DOT, "."): value for name, value in self.named_buffers()}
 
     def answer(
-        self, evidence: Tensor, valid: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
+        self, evidence: Fields, valid: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        """The outputs for evidence (images, H, W); images that are not valid (images,) get an answer that says so."""
+        """The outputs for evidence (images, D); images that are not valid (images,) get an answer that says so."""
         # Tensors in place of the numbers that they are outside of graphs.
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "damping": damping}
         solver = replace(solver_of(self.about.inference), **settings)
-        solution = solve(assembled(self.about, self.stored()), solver, Fields(evidence.flatten(1)))
+        solution = solve(assembled(self.about, self.stored()), solver, evidence)
         # What `check_settings` refuses elsewhere.
         valid = valid & (max_iter >= 1) & (tol >= 0) & (damping >= 0) & (damping < 1)
-        return _outputs(solution, valid, self.about.image_shape)
+        return _outputs(solution, valid, self.about)
 
 
 class Told(Graph):
@@ -76,10 +76,26 @@ class Told(Graph):
         ink = _ink(image, self.about)
         channel = BitFlip(p) + Occlusion(mask)
         valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
-        found = self.answer(channel.evidence(ink).linear, valid, max_iter, tol, damping)
+        found = self.answer(Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
         # A sum with the image gives the mask its size, whatever sizes are 1; to expand it is dropped as needless.
         hidden = (mask + 0 * ink).flatten(1) > 0
         return (*found, polarity_gain(ink.flatten(1), hidden, self.stored()["pixel_means"]))
+
+
+class Grey(Graph):
+    """Restores a grey image of which is known how it was damaged."""
+
+    def forward(
+        self, image: Tensor, sigma: Tensor, p: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
+    ) -> tuple[Tensor, ...]:
+        # Sums with the image give these its size, whatever sizes are 1; to expand them is dropped as needless.
+        seen, covered = image.flatten(1), (mask + 0 * image).flatten(1) > 0
+        noise = SaltAndPepper((p + 0 * image).flatten(1), GaussianNoise((sigma + 0 * image).flatten(1)))
+        channel = Occlusion(covered, noise=noise)
+        told = torch.isfinite(image) & (p >= 0) & (p <= 1) & (sigma >= 0) & torch.isfinite(sigma)
+        found = self.answer(channel.evidence(seen), told.all(-1).all(-1), max_iter, tol, damping)
+        pixels = assembled(self.about, self.stored()).pointwise
+        return (*found, grey_polarity_gain(seen, channel, pixels))
 
 
 class Learnt(Graph):
@@ -87,7 +103,7 @@ class Learnt(Graph):
 
     def forward(self, image: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
         ink = _ink(image, self.about)
-        found = self.answer(ink, torch.isfinite(image).all(-1).all(-1), max_iter, tol, damping)
+        found = self.answer(Fields(ink.flatten(1)), torch.isfinite(image).all(-1).all(-1), max_iter, tol, damping)
         return (*found, polarity_gain(ink.flatten(1), None, self.stored()["pixel_means"]))
 
 
@@ -96,23 +112,24 @@ class Raw(Graph):
 
     def forward(self, field: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
         valid = torch.isfinite(field).all(-1).all(-1)
-        return self.answer(field, valid, max_iter, tol, damping)
+        return self.answer(Fields(field.flatten(1)), valid, max_iter, tol, damping)
 
 
 def _ink(image: Tensor, about: Description) -> Tensor:
     return (image > about.threshold / 255).to(image.dtype)
 
 
-def _outputs(solution: Solution, valid: Tensor, image_shape: tuple[int, int]) -> tuple[Tensor, ...]:
+def _outputs(solution: Solution, valid: Tensor, about: Description) -> tuple[Tensor, ...]:
     """All outputs but `inversion`: where there is no answer, they say so without a NaN."""
     sound = valid & (solution.status != int(Status.DIVERGED)) & torch.isfinite(solution.log_partition)
     known = sound[:, None]
     means = [torch.where(known, mean, 0.5) for mean in solution.means]
     variances = [torch.where(known, variance, 0.25) for variance in solution.variances]
-    image, spread = means[0].unflatten(1, image_shape), variances[0].unflatten(1, image_shape)
+    image, spread = (first.unflatten(1, about.image_shape) for first in (means[0], variances[0]))
     hidden = [value for pair in zip(means[1:], variances[1:], strict=True) for value in pair]
     return (
-        (image > 0.5).to(image.dtype),
+        # An output of its own, also where it is the mean.
+        image + 0 if about.grey else (image > 0.5).to(image.dtype),
         image,
         spread,
         *hidden,
@@ -123,7 +140,7 @@ def _outputs(solution: Solution, valid: Tensor, image_shape: tuple[int, int]) ->
     )
 
 
-GRAPHS = {"flips and mask": Told, "learnt": Learnt, "field": Raw}
+GRAPHS = {"flips and mask": Told, "noise and mask": Grey, "learnt": Learnt, "field": Raw}
 
 
 def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
@@ -137,7 +154,9 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
     # A number of images that no other size is equal to.
     image = torch.zeros(3, *facts.about.image_shape)
     # What is broadcast has sizes of 1 here, so that no size of the graph is read off it.
-    examples = {"image": image, "field": image, "p": torch.full((1, 1, 1), 0.1), "mask": torch.zeros(1, 1, 1) > 0}
+    # A tensor of its own for each input: one that is given twice would become one input.
+    one = torch.full((1, 1, 1), 0.1)
+    examples = {"image": image, "field": image, "p": one, "sigma": 2 * one, "mask": one > 1}
     observed = OBSERVED[facts.channel]
     settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
     images = torch.export.Dim("images", min=1)

@@ -61,7 +61,10 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
             name: value.half() if value.is_floating_point() and value.dim() == 2 else value
             for name, value in stored.items()
         }
-    channel: Channel = "field" if field else "learnt" if about.conditional else "flips and mask"
+    if field and about.grey:
+        raise UsageError(f"{shown(about.name)} knows grey images, whose evidence is no single field; export it with it")
+    told: Channel = "noise and mask" if about.grey else "flips and mask"
+    channel: Channel = "field" if field else "learnt" if about.conditional else told
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
     facts = Facts(about, channel, light_ground(stored["pixel_means"].numpy()), digest, _at_once(about))
     model = trace(facts, stored)
@@ -70,7 +73,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     _rename(model.graph, {tensor.name: tensor.name.replace(DOT, ".") for tensor in model.graph.initializer})
     for graph in _graphs(model.graph):
         _strip(graph)
-    _free(model, ("p", "mask"))
+    _free(model, ("p", "sigma", "mask"))
     del model.metadata_props[:]
     helper.set_model_props(model, facts.to_metadata())
     return model

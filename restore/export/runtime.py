@@ -86,7 +86,11 @@ class OnnxEngine:
         return self.facts.light_ground
 
     def marginals(
-        self, grey: np.ndarray, p: float | np.ndarray | None, hidden: np.ndarray | None
+        self,
+        grey: np.ndarray,
+        p: float | np.ndarray | None,
+        hidden: np.ndarray | None,
+        sigma: float | None = None,
     ) -> tuple[Marginals, np.ndarray]:
         """As in `restore.restoration.PictureEngine`.
 
@@ -95,14 +99,15 @@ class OnnxEngine:
         """
         if self.facts.channel == "field":
             raise ModelError(f"{shown(self.description.name)}: exported with --no-channel it takes no images")
-        ink = (grey > self.description.threshold / 255).astype(np.float32)
+        seen = self._pixels(grey)
         # Where one value serves all pixels or images, sizes of 1 do.
         told = {"p": np.atleast_3d(np.float32(0 if p is None else p)).transpose(2, 0, 1)}
+        told["sigma"] = np.full((1, 1, 1), 0 if sigma is None else sigma, np.float32)
         parts = []
-        for first in range(0, len(ink), self.facts.at_once):
+        for first in range(0, len(seen), self.facts.at_once):
             rows = slice(first, first + self.facts.at_once)
             told["mask"] = np.zeros((1, 1, 1), bool) if hidden is None else hidden[rows]
-            parts.append(self.run({"image": ink[rows]} | told))
+            parts.append(self.run({"image": seen[rows]} | told))
         found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
 
@@ -115,14 +120,22 @@ class OnnxEngine:
         from safetensors.numpy import load_file
 
         self.description.check_features()
+        if self.description.hidden_type != "bernoulli":
+            name = shown(self.description.name)
+            raise ModelError(f"{name}: features of hidden units that are not binary take torch; give engine='torch'")
         if self.weights is None:
             name = shown(self.description.name)
             raise ModelError(f"{name}: is a graph by itself, which has no features; name the prior it was made from")
         # The graph could not have been loaded with other weights than these.
         stored = load_file(self.weights)
-        visible = (grey > self.description.threshold / 255).reshape(len(grey), -1).astype(np.float32)
+        visible = self._pixels(grey).reshape(len(grey), -1)
         log_odds = visible @ stored["weights.0"].astype(np.float32) + stored["units.1.bias"].astype(np.float32)
         return np.exp(-np.logaddexp(0, -log_odds))
+
+    def _pixels(self, grey: np.ndarray) -> np.ndarray:
+        """Grey values as the prior knows them: as they are, or black and white."""
+        seen = grey if self.description.grey else grey > self.description.threshold / 255
+        return seen.astype(np.float32)
 
     def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs of the graph by name, for what it is told of by name, with the prior's own settings."""
@@ -177,6 +190,7 @@ INPUTS = {
     "image": ("tensor(float)", 3),
     "field": ("tensor(float)", 3),
     "p": ("tensor(float)", 3),
+    "sigma": ("tensor(float)", 3),
     "mask": ("tensor(bool)", 3),
     "max_iter": ("tensor(int64)", 0),
     "tol": ("tensor(float)", 0),
@@ -192,11 +206,12 @@ Kind = tuple[str, tuple[int | None, ...]]
 
 def _check_interface(session: InferenceSession, facts: Facts, where: str) -> None:
     """Refuse a graph whose inputs or outputs are not what its metadata promise."""
-    image, row = (None, *facts.about.image_shape), (None, facts.about.hidden)
+    image = (None, *facts.about.image_shape)
     shapes: dict[str, tuple[int | None, ...]] = dict.fromkeys(
         ("image", "field", "restored", "means", "variances"), image
     )
-    shapes |= dict.fromkeys(("means.1", "variances.1"), row)
+    for layer, size in enumerate(facts.about.sizes):
+        shapes |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (None, size))
     inputs = {name: (INPUTS[name][0], shapes.get(name, (None,) * INPUTS[name][1])) for name in facts.inputs}
     outputs = {name: (OUTPUTS.get(name, "tensor(float)"), shapes.get(name, (None,))) for name in facts.outputs}
     wrong = _differing(inputs, _kinds(session.get_inputs())) | _differing(outputs, _kinds(session.get_outputs()))

@@ -58,14 +58,16 @@ def to_binary(pixels: np.ndarray, threshold: float) -> np.ndarray:
     return pixels > threshold
 
 
-def check_unit_range(values: np.ndarray, *, name: str) -> None:
-    """Accept floating-point grey values only if all are finite and in [0, 1].
+def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> None:
+    """Accept floating-point grey values only if all are finite, and at most `beyond` outside [0, 1].
 
     Raises:
         InputError: the first fault found, naming the range.
     """
     if not np.isfinite(values).all():
         raise InputError(f"{shown(name)}: holds NaN or infinite values; replace them by numbers in [0, 1]")
-    if ((values < 0) | (values > 1)).any():
+    if ((values < -beyond) | (values > 1 + beyond)).any():
         span = f"{values.min():g} to {values.max():g}"
-        raise InputError(f"{shown(name)}: holds values from {span}, outside [0, 1]; scale them to [0, 1]")
+        raise InputError(
+            f"{shown(name)}: holds values from {span}, outside [{-beyond:g}, {1 + beyond:g}]; scale them to [0, 1]"
+        )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
@@ -73,14 +73,39 @@ class _Split(NamedTuple):
     largest: Tensor
 
 
-@cache
-def _tables(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
-    """On [0, 1]: minus powers 1 and 2 of the nodes, (nodes, 2); and weights times powers 0, 1, 2, (3, nodes)."""
-    nodes, weights = np.polynomial.legendre.leggauss(PRECISIONS[dtype].nodes)
+class Rule(NamedTuple):
+    """Quadrature on [0, 1].
+
+    Attributes:
+        powers: minus powers 1 and 2 of the nodes, (nodes, 2).
+        moments: weights times powers 0, 1 and 2 of the nodes, (3, nodes).
+    """
+
+    powers: Tensor
+    moments: Tensor
+
+
+def _listed(precision: Precision) -> tuple[list[list[float]], list[list[float]]]:
+    nodes, weights = np.polynomial.legendre.leggauss(precision.nodes)
     nodes, weights = (nodes + 1) / 2, weights / 2
-    powers = -np.stack([nodes, nodes**2], 1)
-    moments = np.stack([weights, weights * nodes, weights * nodes**2])
-    return torch.from_numpy(powers).to(device, dtype), torch.from_numpy(moments).to(device, dtype)
+    powers, moments = -np.stack([nodes, nodes**2], 1), np.stack([weights, weights * nodes, weights * nodes**2])
+    return powers.tolist(), moments.tolist()
+
+
+LISTED = {dtype: _listed(precision) for dtype, precision in PRECISIONS.items()}
+
+
+def _rule(like: Tensor) -> Rule:
+    """The rule for numbers of the type, and on the device, of a tensor."""
+    # No tensor of a graph that is traced may outlive it.
+    return (_made if tracing() else _kept)(like.dtype, like.device)
+
+
+def _made(dtype: torch.dtype, device: torch.device) -> Rule:
+    return Rule(*(torch.tensor(values, dtype=dtype, device=device) for values in LISTED[dtype]))
+
+
+_kept = cache(_made)
 
 
 def _split(linear: Tensor, quadratic: Tensor, low: float, high: float) -> _Split:
@@ -89,18 +114,17 @@ def _split(linear: Tensor, quadratic: Tensor, low: float, high: float) -> _Split
     quadratic = quadratic + 0.0
     # 1 where there is a peak, 0 in a valley: on a processor, products with it take a tenth of the time of a choice.
     peaked = (quadratic.sign() + 1).clamp_max(1)
-    bottom, top = quadratic.new_tensor(low), quadratic.new_tensor(high)
     # A weight without curvature turns at infinity, on the side that its slope says; a constant one anywhere.
     turn = (linear / quadratic).nan_to_num(low).clamp(low, high)
     height = (high - low) * (linear - quadratic * ((low + high) / 2)) * (1 - peaked)
     above = torch.lerp(turn - low, high - turn, peaked)
     up = _Piece(
-        torch.lerp(bottom, turn, peaked),
+        turn * peaked + low * (1 - peaked),
         (-height).clamp_max(0),
         *_fall((quadratic * low - linear).clamp_min(0), quadratic, above),
     )
     down = _Piece(
-        torch.lerp(top, turn, peaked),
+        turn * peaked + high * (1 - peaked),
         height.clamp_max(0),
         *_fall((linear - quadratic * high).clamp_min(0), quadratic, (high - low) - above),
     )
@@ -116,28 +140,27 @@ def _fall(slope: Tensor, quadratic: Tensor, room: Tensor) -> tuple[Tensor, Tenso
     return slope, torch.minimum(room, 2 * fall / (slope + root))
 
 
-def _weights(curvature: Tensor, slope: Tensor, length: Tensor) -> Tensor:
+def _weights(rule: Rule, curvature: Tensor, slope: Tensor, length: Tensor) -> Tensor:
     """The weight at the nodes of [0, length], relative to that at the end; (nodes, all elements of length)."""
-    powers, _ = _tables(length.dtype, length.device)
     falls = torch.stack([slope * length, curvature * length * length / 2])
-    return (powers @ falls.flatten(1)).exp_()
+    # In place, as a second buffer of this size costs more than the exponentials.
+    return (rule.powers @ falls.flatten(1)).exp_()
 
 
-def _moments(piece: _Piece, curvature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _moments(rule: Rule, piece: _Piece, curvature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Mass of a piece relative to the largest weight, mean distance from its end, and the variance of that."""
-    _, moments = _tables(curvature.dtype, curvature.device)
-    weights = _weights(curvature, piece.slope, piece.length)
-    mass, first, second = (moments @ weights).view(3, *curvature.shape).unbind(0)
+    weights = _weights(rule, curvature, piece.slope, piece.length)
+    mass, first, second = (rule.moments @ weights).view(3, *curvature.shape).unbind(0)
     distance = first / mass
     variance = torch.addcmul(second / mass, distance, distance, value=-1) * piece.length * piece.length
     return mass * piece.length * piece.offset.exp(), distance * piece.length, variance
 
 
-def _law(linear: Tensor, quadratic: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, Tensor]:
+def _law(rule: Rule, linear: Tensor, quadratic: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, Tensor]:
     """Log-partition, mean and variance of the weight exp(linear x - quadratic x²/2) on [low, high]."""
     up, down, curvature, largest = _split(linear, quadratic, low, high)
     (mass, distance, variance), (other_mass, other_distance, other_variance) = (
-        _moments(piece, curvature) for piece in (up, down)
+        _moments(rule, piece, curvature) for piece in (up, down)
     )
     total = mass + other_mass
     share = other_mass / total
@@ -148,22 +171,21 @@ def _law(linear: Tensor, quadratic: Tensor, low: float, high: float) -> tuple[Te
     return largest + total.log(), torch.addcmul(centre, share, apart), spread
 
 
-def _in_blocks(linear: Tensor, quadratic: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, Tensor]:
+def _in_blocks(rule: Rule, linear: Tensor, quadratic: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, Tensor]:
     """`_law` with as many units at a time as fit into the caches of a processor."""
     if tracing() or linear.is_cuda or linear.numel() <= BLOCK:
-        return _law(linear, quadratic, low, high)
+        return _law(rule, linear, quadratic, low, high)
     blocks = zip(linear.reshape(-1).split(BLOCK), quadratic.reshape(-1).split(BLOCK), strict=True)
-    parts = zip(*(_law(*block, low, high) for block in blocks), strict=True)
+    parts = zip(*(_law(rule, *block, low, high) for block in blocks), strict=True)
     log_partition, mean, variance = (torch.cat(part).view(linear.shape) for part in parts)
     return log_partition, mean, variance
 
 
-def _inverse(piece: _Piece, curvature: Tensor, part: Tensor) -> Tensor:
+def _inverse(rule: Rule, piece: _Piece, curvature: Tensor, part: Tensor) -> Tensor:
     """The distance from the end of a piece within which this part of its mass lies."""
-    _, moments = _tables(part.dtype, part.device)
 
     def mass(distance: Tensor) -> Tensor:
-        return distance * (moments[0] @ _weights(curvature, piece.slope, distance)).view_as(distance)
+        return distance * (rule.moments[0] @ _weights(rule, curvature, piece.slope, distance)).view_as(distance)
 
     wanted = part * mass(piece.length)
     near, far = torch.zeros_like(part), piece.length
@@ -188,6 +210,8 @@ class TruncatedGaussian:
         bias: shape (n,) or (batch, n).
         quadratic: same shape, of either sign: where it is negative, both ends are likelier than what lies between.
         low, high: the support, low < high, both finite.
+        rule: quadrature in the precision of the parameters. It is part of the units so that an iteration that is traced
+            into a graph finds it made.
 
     Raises:
         UsageError: if the support is empty or not bounded.
@@ -197,8 +221,15 @@ class TruncatedGaussian:
     quadratic: Tensor
     low: float = 0.0
     high: float = 1.0
+    rule: Rule = field(default=None, repr=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if (
+            self.rule is None
+            or self.rule.powers.dtype != self.bias.dtype
+            or self.rule.powers.device != self.bias.device
+        ):
+            object.__setattr__(self, "rule", _rule(self.bias))
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise UsageError(f"a support needs finite ends, low < high, not [{self.low}, {self.high}]")
 
@@ -215,11 +246,11 @@ class TruncatedGaussian:
         return {"bias": self.bias, "quadratic": self.quadratic}
 
     def with_parameters(self, parameters: Mapping[str, Tensor]) -> TruncatedGaussian:
-        return TruncatedGaussian(parameters["bias"], parameters["quadratic"], self.low, self.high)
+        return TruncatedGaussian(parameters["bias"], parameters["quadratic"], self.low, self.high, self.rule)
 
     def tilt(self, fields: Fields) -> TruncatedGaussian:
         bias, quadratic = torch.broadcast_tensors(self.bias + fields.linear, self.quadratic + fields.quadratic)
-        return TruncatedGaussian(bias, quadratic, self.low, self.high)
+        return TruncatedGaussian(bias, quadratic, self.low, self.high, self.rule)
 
     def rows(self, index: Tensor) -> TruncatedGaussian:
         return self.with_parameters(rows_of(self.parameters, index))
@@ -231,7 +262,7 @@ class TruncatedGaussian:
 
     def law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:
         """Log-partition, mean and variance under extra fields, from one pass over the nodes; shapes (..., n)."""
-        log_partition, mean, variance = _in_blocks(*self._under(fields), self.low, self.high)
+        log_partition, mean, variance = _in_blocks(self.rule, *self._under(fields), self.low, self.high)
         return fields.with_presence(log_partition), mean, variance
 
     def log_partition(self, fields: Fields) -> Tensor:
@@ -248,13 +279,13 @@ class TruncatedGaussian:
     def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
         """By inversion of the distribution function."""
         up, down, curvature, _ = _split(*self._under(fields), self.low, self.high)
-        masses = [_moments(piece, curvature)[0] for piece in (up, down)]
+        masses = [_moments(self.rule, piece, curvature)[0] for piece in (up, down)]
         share = masses[0] / (masses[0] + masses[1])
         uniform = torch.rand(share.shape, dtype=share.dtype, device=share.device, generator=generator)
         rises = uniform < share
         part = torch.where(rises, uniform / share, (uniform - share) / (1 - share))
         piece = _Piece(*(torch.where(rises, first, second) for first, second in zip(up, down, strict=True)))
-        distance = _inverse(piece, curvature, part.nan_to_num(0).clamp(0, 1))
+        distance = _inverse(self.rule, piece, curvature, part.nan_to_num(0).clamp(0, 1))
         return torch.where(rises, piece.end + distance, piece.end - distance)
 
     def log_weight(self, values: Tensor) -> Tensor:
