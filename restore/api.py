@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from restore import zoo
+from restore.description import Solver
 from restore.engines import Choice, open_engine, require_torch
 from restore.kinds import Collection, in_kind, unpack, unpack_masks
 from restore.marginals import Marginals
@@ -44,10 +45,11 @@ class Restorer:
         soft: bool = False,
         channel_axis: int | None = None,
         return_solution: bool = False,
+        solver: Solver | None = None,
     ) -> Any:
         """As `restore.denoise`, with this prior."""
         collection = unpack(image, channel_axis, _beyond(sigma))
-        return self._restored(collection, p, sigma, None, fit, invert, soft, return_solution)
+        return self._solved_by(solver)._restored(collection, p, sigma, None, fit, invert, soft, return_solution)
 
     def complete(
         self,
@@ -61,10 +63,13 @@ class Restorer:
         soft: bool = False,
         channel_axis: int | None = None,
         return_solution: bool = False,
+        solver: Solver | None = None,
     ) -> Any:
         """As `restore.complete`, with this prior."""
         collection = unpack(image, channel_axis, _beyond(sigma))
-        return self._restored(collection, p, sigma, _masks(mask, collection), fit, invert, soft, return_solution)
+        return self._solved_by(solver)._restored(
+            collection, p, sigma, _masks(mask, collection), fit, invert, soft, return_solution
+        )
 
     def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
         """Features of images for other methods, such as a classifier: the expected hidden units given each image.
@@ -82,6 +87,9 @@ class Restorer:
         """
         grey = whole([item.pixels for item in unpack(images, channel_axis).items], self.description)
         return in_kind(self.engine.features(1 - grey if invert else grey), images)
+
+    def _solved_by(self, solver: Solver | None) -> Restorer:
+        return self if solver is None else Restorer(self.engine.with_solver(solver))
 
     def _restored(
         self,
@@ -112,8 +120,8 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None,
     Args:
         model: see `list_models` for the names; or a file of `restore export`.
         device: "auto", "cpu" or "cuda[:N]".
-        max_memory: bytes that messages of belief propagation may take, by default 2 GiB; larger batches are solved in
-            parts.
+        max_memory: bytes that the messages of belief propagation, or the matrices of adaptive TAP, may take, by default
+            2 GiB; larger batches are solved in parts.
         engine: "onnx", "torch", or "auto" for the one that is sooner done with a few images; for many at a time a
             conditional prior is faster in "torch". See `restore.engines.open_engine`.
 
@@ -142,6 +150,7 @@ def denoise(
     return_solution: bool = False,
     device: str = "auto",
     engine: Choice = "auto",
+    solver: Solver | None = None,
 ) -> Any:
     """Remove flipped pixels from a binary image, noise from a grey one, or damage that a prior has learnt to undo.
 
@@ -161,6 +170,9 @@ def denoise(
         channel_axis: axis of colour channels, which must be equal.
         return_solution: return (image, `Marginals`): marginals, iterations and more, at the prior's size.
         device, engine: as in `load`; for a model given by name.
+        solver: what to solve the prior with in place of its own: "tap", "mean_field", "relaxed_bp", "adaptive_tap",
+            "sum_product", "max_product" or "mixed_product". Another than its own takes torch; conditional priors keep
+            theirs.
 
     Returns:
         What came in: the same kind, type and shape. A path gives a PIL image.
@@ -171,7 +183,7 @@ def denoise(
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
     collection = unpack(image, channel_axis, _beyond(sigma))
-    chosen = _chosen(model, collection, device, engine, sigma is not None)
+    chosen = _chosen(model, collection, device, engine, sigma is not None, solver)
     return chosen._restored(collection, p, sigma, None, fit, invert, soft, return_solution)
 
 
@@ -189,6 +201,7 @@ def complete(
     return_solution: bool = False,
     device: str = "auto",
     engine: Choice = "auto",
+    solver: Solver | None = None,
 ) -> Any:
     """Fill the pixels under a mask.
 
@@ -197,7 +210,7 @@ def complete(
         mask: True or white = to fill; of the image's size, one for each image or one for all, of any kind of image.
         model: as in `denoise`, but no conditional prior: those see a damaged image and nothing else.
         p, sigma: damage of the *visible* pixels, as in `denoise`. Without them these are returned bit for bit.
-        fit, invert, soft, channel_axis, return_solution, device, engine: as in `denoise`.
+        fit, invert, soft, channel_axis, return_solution, device, engine, solver: as in `denoise`.
 
     Returns:
         What came in: the same kind, type and shape. A path gives a PIL image.
@@ -206,7 +219,7 @@ def complete(
         RestoreError: see `restore.errors`.
     """
     collection = unpack(image, channel_axis, _beyond(sigma))
-    chosen = _chosen(model, collection, device, engine, sigma is not None)
+    chosen = _chosen(model, collection, device, engine, sigma is not None, solver)
     return chosen._restored(collection, p, sigma, _masks(mask, collection), fit, invert, soft, return_solution)
 
 
@@ -312,12 +325,14 @@ def _recipe(
     return parse({"name": name, "seed": seed} | merged)
 
 
-def _chosen(model: str | Restorer, collection: Collection, device: str, engine: Choice, grey: bool) -> Restorer:
+def _chosen(
+    model: str | Restorer, collection: Collection, device: str, engine: Choice, grey: bool, solver: Solver | None
+) -> Restorer:
     if isinstance(model, Restorer):
-        return model
+        return model._solved_by(solver)
     if model == "auto":
         model = zoo.auto(collection.items[0].pixels.shape, grey)
-    return Restorer(open_engine(str(model), engine, device, images=len(collection.items)))
+    return Restorer(open_engine(str(model), engine, device, images=len(collection.items), solver=solver))
 
 
 def _beyond(sigma: float | None) -> float:

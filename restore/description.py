@@ -6,7 +6,7 @@ import dataclasses
 import json
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -36,8 +36,11 @@ UNIT_PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 # What pixels can be: black or white, or grey levels from 0 to 1, of which the last may be exactly 0.
 VISIBLE_KINDS = ("bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli")
 
-# What solves a machine without hidden units: belief propagation here is for two layers.
-FULLY_VISIBLE_SOLVERS = ("tap", "mean_field")
+# The fixed points that a prior can restore with.
+Solver = Literal["tap", "mean_field", "relaxed_bp", "adaptive_tap", "sum_product", "max_product", "mixed_product"]
+
+# What solves a machine without hidden units: belief propagation here is for layers.
+FULLY_VISIBLE_SOLVERS: tuple[Solver, ...] = ("tap", "mean_field", "adaptive_tap")
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Inference:
             apart then is mostly the prior's own log Z, whose error is of the order of the differences.
     """
 
-    solver: Literal["tap", "mean_field", "sum_product", "max_product", "mixed_product"] = "tap"
+    solver: Solver = "tap"
     max_iter: int = 1000
     tol: float = 1e-2
     damping: float = 0.3
@@ -153,6 +156,34 @@ class Description:
     def conditional(self) -> bool:
         """Whether the prior answers to a damaged image alone, without being told of a channel."""
         return self.family == "crbm"
+
+    @property
+    def solvers(self) -> tuple[Solver, ...]:
+        """What can solve this prior: a conditional one keeps the solver that it was trained with."""
+        if self.conditional:
+            return (self.inference.solver,)
+        if self.fully_visible:
+            return FULLY_VISIBLE_SOLVERS
+        every: tuple[Solver, ...] = typing.get_args(Solver)
+        return tuple(name for name in every if self.plain or not name.endswith("_product"))
+
+    def with_solver(self, name: str) -> Description:
+        """The same prior with another solver, under the settings of its own.
+
+        Belief propagation starts by itself, and needs no damping.
+
+        Raises:
+            UsageError: naming the choices, if there is no such solver or it does not fit the prior.
+        """
+        if name == self.inference.solver:
+            return self
+        if name not in self.solvers:
+            remedy = "it was trained with that; leave --solver away" if self.conditional else "give one of these"
+            raise UsageError(
+                f"{shown(self.name)} restores with {', '.join(self.solvers)}, not with {shown(name)}; {remedy}"
+            )
+        alone: dict[str, Any] = {"modes": 0, "starts": 0, "damping": 0.0} if name.endswith("_product") else {}
+        return replace(self, inference=replace(self.inference, solver=name, **alone))
 
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
         """Refuse to be told of the damage by p, sigma or a mask, or not to be, as the kind of prior is.

@@ -20,7 +20,7 @@ from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.marginals import Marginals
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
-from restore.solvers import BeliefPropagation, LayeredMap, SeveralStarts, Solution, solver_of
+from restore.solvers import BeliefPropagation, FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes
 from restore.units import Units
@@ -38,7 +38,7 @@ class Engine:
     Attributes:
         trained: the prior and what it carries.
         device: where to compute.
-        max_memory: bytes that messages of belief propagation may take; None for the solver's own limit.
+        max_memory: bytes that the messages or matrices of a solver may take; None for its own limit.
     """
 
     trained: TrainedPrior
@@ -94,12 +94,16 @@ class Engine:
         return machine
 
     @cached_property
-    def solver(self) -> LayeredMap | BeliefPropagation:
+    def solver(self) -> FixedPoint:
         """The fixed point that the prior restores with."""
         made = solver_of(self.trained.description.inference)
-        if isinstance(made, BeliefPropagation) and self.max_memory is not None:
-            return replace(made, max_memory=self.max_memory)
-        return made
+        if isinstance(made, LayeredMap) or self.max_memory is None:
+            return made
+        return replace(made, max_memory=self.max_memory)
+
+    def with_solver(self, solver: str) -> Engine:
+        """As in `restore.restoration.PictureEngine`."""
+        return replace(self, trained=replace(self.trained, description=self.description.with_solver(solver)))
 
     @property
     def several_starts(self) -> SeveralStarts:
@@ -175,7 +179,7 @@ class Engine:
         return concatenate(done)
 
 
-def solve(trained: TrainedPrior, solver: LayeredMap | BeliefPropagation, evidence: Fields) -> Solution:
+def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
     """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts."""
     settings = trained.description.inference
     machine = machine_under(trained, evidence)

@@ -27,6 +27,7 @@ def open_engine(
     device: str = "auto",
     max_memory: int | None = None,
     images: int = 1,
+    solver: str | None = None,
 ) -> PictureEngine:
     """Load a prior into an engine.
 
@@ -36,12 +37,14 @@ def open_engine(
             there is one, unless images are many for it, or something is asked for that takes torch, or the caller has
             loaded torch already and has a CUDA device.
         device: "auto", "cpu" or "cuda[:N]"; anything but the CPU takes torch.
-        max_memory: bytes that messages of belief propagation may take; a limit takes torch.
+        max_memory: bytes that the messages or matrices of a solver may take; a limit takes torch.
         images: how many there are to restore, as far as is known.
+        solver: what to solve the prior with; None for its own. Another one takes torch.
 
     Raises:
-        UsageError: if there is no such engine or device, if `max_memory` is no number of bytes, if onnxruntime is asked
-            for what takes torch, or if the library that is needed is not installed.
+        UsageError: if there is no such engine or device, if `max_memory` is no number of bytes, if the solver does not
+            fit the prior, if onnxruntime is asked for what takes torch, or if the library that is needed is not
+            installed.
         ModelError: if there is no such prior, its file is damaged, or it has no graph and torch is not wanted,
             or it is nothing but a graph and torch is.
     """
@@ -56,15 +59,21 @@ def open_engine(
     alone = not place.is_dir()
     if alone and (engine == "torch" or beyond):
         raise ModelError(f"{shown(place)}: is a graph for onnxruntime alone; name the prior it was made from")
+    if solver is not None and not alone:
+        about = describe(place)
+        if engine == "auto" and about.with_solver(solver) != about:
+            engine, beyond = "torch", beyond or f"--solver {solver}"
     if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, images)):
         _require_onnx(place)
         from restore.export.runtime import OnnxEngine
 
-        return OnnxEngine.load(place)
-    require_torch(beyond or shown(model))
-    from restore.engine import Engine
+        loaded: PictureEngine = OnnxEngine.load(place)
+    else:
+        require_torch(beyond or shown(model))
+        from restore.engine import Engine
 
-    return Engine.load(model, device, max_memory)
+        loaded = Engine.load(model, device, max_memory)
+    return loaded if solver is None else loaded.with_solver(solver)
 
 
 def require_torch(asker: str) -> None:

@@ -37,6 +37,13 @@ class PictureEngine(Protocol):
     def light_ground(self) -> bool:
         """Whether the prior expects dark strokes on light."""
 
+    def with_solver(self, solver: str) -> PictureEngine:
+        """The same prior restoring with another solver; see `Description.with_solver`.
+
+        Raises:
+            UsageError: if it does not fit, or if the engine holds one solver only.
+        """
+
     def marginals(
         self,
         grey: np.ndarray,

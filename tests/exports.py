@@ -63,13 +63,14 @@ def patterns() -> TrainedPrior:
 MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
     "tap": (lambda: settled(random_prior(SHAPE, modes=6)), {}),
     "mean_field": (lambda: settled(random_prior(SHAPE, modes=0), 0.3, solver="mean_field", starts=1), {}),
+    "relaxed": (lambda: settled(random_prior(SHAPE, modes=6), solver="relaxed_bp"), {}),
     "alone": (lambda: settled(random_prior(SHAPE, modes=0), 0.3, starts=0), {}),
     "sum": (lambda: settled(random_conditional(SHAPE), 0.3), {}),
     "mixed": (lambda: settled(random_conditional(SHAPE), solver="mixed_product", damping=0.2), {"beside": True}),
     "field": (patterns, {"field": True}),
     "half": (lambda: settled(random_prior(SHAPE, modes=6)), {"float16": True}),
 }
-TOLD = ["tap", "mean_field", "alone", "half"]
+TOLD = ["tap", "mean_field", "relaxed", "alone", "half"]
 LEARNT = ["sum", "mixed"]
 
 

@@ -46,7 +46,7 @@ ROOMS: dict[str, str] = {
     "app": "errors files marginals zoo data restoration export",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
-    "api": "errors devices marginals zoo learning images kinds data restoration engine engines",
+    "api": "errors description devices marginals zoo learning images kinds data restoration engine engines",
     "__init__": "errors api",
     "cli": (
         "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "

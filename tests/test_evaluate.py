@@ -86,7 +86,8 @@ def test_grey_reports_have_psnr_and_ssim() -> None:
 def test_the_forms_of_a_report() -> None:
     report = run(lambda observed, channel: observed, "patch:4:1")
     plain = json.loads(report.as_json())
-    assert list(plain) == ["task", "mask", "n", "error_all", "error_changed", "error_unchanged", "mcc", "seconds"]
+    scores = ["error_all", "error_changed", "error_unchanged", "mcc"]
+    assert list(plain) == ["task", "mask", "solver", "n", *scores, "seconds"]
     assert (plain["task"], plain["mask"], plain["n"]) == ("patch:4:1", "known", 40)
     assert plain["mcc"] == {"mean": report.mcc.mean, "standard_error": report.mcc.standard_error, "n": 40}
     assert plain["error_all"]["mean"] == report.error_all.mean

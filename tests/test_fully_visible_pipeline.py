@@ -70,7 +70,10 @@ def test_a_recipe_needs_the_family_and_a_method_only() -> None:
     [
         ({"prior": {"family": "fvbm", "hidden": 5}}, "no hidden units; leave hidden away"),
         ({"prior": {"family": "rbm"}}, r"\[prior\] hidden is missing; add it"),
-        ({"inference": {"solver": "sum_product", "modes": 0, "starts": 0}}, "tap or mean_field, not sum_product"),
+        (
+            {"inference": {"solver": "sum_product", "modes": 0, "starts": 0}},
+            "tap, mean_field, adaptive_tap, not sum_product",
+        ),
         ({"training": {"epochs": 3}}, "epochs has no meaning for bslm"),
         ({"learner": {"method": "tap"}}, "method for family fvbm must be one of bslm, gradient_ascent, quasi_newton"),
         ({"learner": {"method": "bslm", "step": 2.5}}, r"step must lie in \(0, 2\)"),

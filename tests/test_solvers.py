@@ -37,10 +37,12 @@ from restore.priors.exact import binary_states, exact_moments
 from restore.solvers import (
     FIXED_POINTS,
     TAP,
+    AdaptiveTAP,
     BeliefPropagation,
     Gibbs,
     LayeredMap,
     MeanField,
+    RelaxedBeliefPropagation,
     SeveralStarts,
     Solution,
 )
@@ -170,6 +172,8 @@ def test_names_and_sentences() -> None:
     assert made == {
         "tap": TAP(7, 1e-3, 0.2),
         "mean_field": MeanField(7, 1e-3, 0.2),
+        "relaxed_bp": RelaxedBeliefPropagation(7, 1e-3, 0.2),
+        "adaptive_tap": AdaptiveTAP(7, 1e-3, 0.2),
         "sum_product": BeliefPropagation("sum", 7, 1e-3, 0.2),
         "max_product": BeliefPropagation("max", 7, 1e-3, 0.2),
         "mixed_product": BeliefPropagation("mixed", 7, 1e-3, 0.2),

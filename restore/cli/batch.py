@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from restore.description import Solver
 from restore.engines import Choice, open_engine
 from restore.errors import ModelError, OutputError, PartialFailure, RestoreError, UsageError, shown
 from restore.files import write_atomically
@@ -68,7 +69,10 @@ Engine = Annotated[Choice, typer.Option(help="onnx starts at once, torch knows e
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")]
 MaxMemory = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Memory for the messages of belief propagation, such as 500M or 4G [2G]."),
+    typer.Option(metavar="SIZE", help="Memory for messages or matrices of a solver, such as 500M or 4G [2G]."),
+]
+SolverOption = Annotated[
+    Solver | None, typer.Option("--solver", help="Solve the prior with this in place of its own, in torch.")
 ]
 
 # Images read, restored and written together: what a stopped batch may have to do again.
@@ -96,6 +100,7 @@ class Settings:
     engine: Choice
     device: str
     max_memory: str | None
+    solver: Solver | None = None
 
 
 @dataclass(frozen=True)
@@ -223,7 +228,7 @@ def run(
 
 
 def _engine(model: str, settings: Settings, memory: int | None, images: int) -> PictureEngine:
-    return open_engine(model, settings.engine, settings.device, memory, images)
+    return open_engine(model, settings.engine, settings.device, memory, images, settings.solver)
 
 
 def _jobs(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[Job]:
@@ -368,6 +373,7 @@ def _record(
         "output": shown(item.job.target),
         "model": about.name,
         "engine": engine.name,
+        "solver": about.inference.solver,
         "channel": {"p": p, "sigma": sigma, "mask": None if item.job.mask is None else shown(str(item.job.mask))},
         "learnt": about.task or None,
         "iterations": result.iterations,

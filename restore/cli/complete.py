@@ -38,6 +38,7 @@ def complete(
     engine: batch.Engine = "auto",
     device: batch.Device = "auto",
     max_memory: batch.MaxMemory = None,
+    solver: batch.SolverOption = None,
 ) -> None:
     """Fill the pixels under a mask."""
     batch.check_noise(p, sigma)
@@ -57,5 +58,6 @@ def complete(
         engine,
         device,
         max_memory,
+        solver,
     )
     batch.run(images, settings, p, sigma, mask)

@@ -34,6 +34,7 @@ def denoise(
     engine: batch.Engine = "auto",
     device: batch.Device = "auto",
     max_memory: batch.MaxMemory = None,
+    solver: batch.SolverOption = None,
 ) -> None:
     """Remove flipped pixels or Gaussian noise from images, or with a crbm model the damage that it was trained on."""
     batch.check_noise(p, sigma)
@@ -53,5 +54,6 @@ def denoise(
         engine,
         device,
         max_memory,
+        solver,
     )
     batch.run(images, settings, p, sigma)

@@ -74,6 +74,7 @@ def evaluate(
     quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
     max_memory: batch.MaxMemory = None,
+    solver: batch.SolverOption = None,
 ) -> None:
     """Judge a prior: give one of --task, --likelihood and --classify."""
     from restore.errors import UsageError
@@ -82,8 +83,8 @@ def evaluate(
         raise UsageError(f"--n must be at least 1, not {n}")
     if (task is not None) + (likelihood is not None) + classify != 1:
         raise UsageError("give one of --task, --likelihood and --classify")
-    if task is None and (mask is not None or soft or max_memory is not None):
-        raise UsageError("--mask, --soft and --max-memory belong to --task; leave them away")
+    if task is None and (mask is not None or soft or max_memory is not None or solver is not None):
+        raise UsageError("--mask, --soft, --max-memory and --solver belong to --task; leave them away")
     if classify and split == "train":
         raise UsageError("--classify trains on the training images and counts errors on the others; leave --split away")
     choices = Choices(schedule, runs, starts, pixels)
@@ -91,7 +92,7 @@ def evaluate(
     source = Source(data, split, n, threshold, data_root, quiet)
     report: Report | Likelihood | Classification
     if task is not None:
-        report = evaluate_task(model, source, task, mask, neighbours, soft, seed, device, max_memory)
+        report = evaluate_task(model, source, task, mask, neighbours, soft, seed, device, max_memory, solver)
     elif likelihood is not None:
         report = evaluate_likelihood(model, source, likelihood, choices, seed, device)
     else:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from restore.cli.source import Source
+    from restore.description import Solver
     from restore.evaluation.evaluate import Report
 
 
@@ -20,6 +22,7 @@ def evaluate_task(
     seed: int,
     device: str,
     max_memory: str | None,
+    solver: Solver | None,
 ) -> Report:
     """The scores of a prior, or of a pseudo-model."""
     from restore.errors import UsageError
@@ -27,6 +30,8 @@ def evaluate_task(
     from restore.tasks import parse_task
 
     damage = parse_task(task, mask)
+    if solver is not None and model in BASELINES:
+        raise UsageError(f"{model}: has no solver; leave --solver away")
 
     import torch
 
@@ -36,6 +41,8 @@ def evaluate_task(
     from restore.evaluation.evaluate import evaluate, restorer_of, task_of, unmasked
 
     engine = None if model in BASELINES else Engine.load(model, device, batch.memory_size(max_memory))
+    if engine is not None and solver is not None:
+        engine = engine.with_solver(solver)
     dataset = source.load()
     shape = (dataset.images.shape[1], dataset.images.shape[2])
     generator = torch.Generator().manual_seed(seed)
@@ -56,4 +63,5 @@ def evaluate_task(
             print(f"{model}: was trained to undo {about.task}, not {damage}", file=sys.stderr)
     seen = unmasked(damage) if about.conditional else damage
     truth = source.binary(dataset, about.threshold)
-    return evaluate(restorer_of(engine), truth, seen, shape, generator, grey=soft)
+    report = evaluate(restorer_of(engine), truth, seen, shape, generator, grey=soft)
+    return replace(report, solver=about.inference.solver)

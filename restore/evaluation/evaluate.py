@@ -60,6 +60,7 @@ class Report:
         psnr: in decibels; None unless values, not ink, were restored.
         ssim: None likewise.
         seconds: wall-clock time of the restoration alone.
+        solver: that of the prior; None for restorers that have none.
     """
 
     task: Task
@@ -71,6 +72,7 @@ class Report:
     psnr: Score | None
     ssim: Score | None
     seconds: float
+    solver: str | None = None
 
     @property
     def grey(self) -> bool:
@@ -80,7 +82,14 @@ class Report:
     def as_dict(self) -> dict[str, object]:
         """Plain values that JSON has: shares in [0, 1]; None for what is undefined or infinite."""
         scores = {name: _plain(score) for name, score in self._scores().items()}
-        return {"task": str(self.task), "mask": self.task.mask, "n": self.n, **scores, "seconds": self.seconds}
+        return {
+            "task": str(self.task),
+            "mask": self.task.mask,
+            "solver": self.solver,
+            "n": self.n,
+            **scores,
+            "seconds": self.seconds,
+        }
 
     def as_json(self) -> str:
         """One line of JSON."""

@@ -31,7 +31,8 @@ def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> b
 
     Raises:
         ModelError: if the prior is damaged.
-        UsageError: if `field` is asked of a conditional prior, whose channel is part of it.
+        UsageError: if `field` is asked of a conditional prior, whose channel is part of it; or if the prior's solver
+            factorises matrices, for which graphs have no operation.
     """
     return _packed(folder, float16=float16, field=field).SerializeToString()
 
@@ -56,6 +57,10 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     about, stored = read(folder)
     if field and about.conditional:
         raise UsageError(f"{shown(about.name)} has learnt its channel, which cannot be left out; export it with it")
+    if about.inference.solver == "adaptive_tap":
+        raise UsageError(
+            f"{shown(about.name)}: no graph can hold adaptive_tap, which factorises matrices; keep to torch"
+        )
     if float16:
         stored = {
             name: value.half() if value.is_floating_point() and value.dim() == 2 else value
@@ -84,7 +89,7 @@ def _at_once(about: Description) -> int:
 
     Messages of one image fill the caches of a processor; of means it takes some images to keep it busy.
     """
-    return 2 if about.inference.solver.endswith("_product") else 16
+    return 16 if about.inference.solver in ("tap", "mean_field") else 2
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime
 
 from restore.description import Description
-from restore.errors import ModelError, shown
+from restore.errors import ModelError, UsageError, shown
 from restore.export.contract import OBSERVED, Facts
 from restore.marginals import Marginals, Status
 from restore.zoo import GRAPH, WEIGHTS
@@ -79,6 +79,16 @@ class OnnxEngine:
     def description(self) -> Description:
         """The prior's."""
         return self.facts.about
+
+    def with_solver(self, solver: str) -> OnnxEngine:
+        """As in `restore.restoration.PictureEngine`."""
+        own = self.description
+        if own.with_solver(solver) != own:
+            raise UsageError(
+                f"--solver {solver}: the graph of {shown(own.name)} holds {own.inference.solver} alone; "
+                "leave it away, or give --engine torch and the prior by name"
+            )
+        return self
 
     @property
     def light_ground(self) -> bool:

@@ -17,7 +17,7 @@ from restore.errors import UsageError
 from restore.learning.contract import LearnerState
 from restore.marginals import Status
 from restore.priors import ConditionalRBM
-from restore.solvers import BeliefPropagation, LayeredMap, Solution, solver_of
+from restore.solvers import FixedPoint, Solution, solver_of
 
 # The monitor that training watches for a solver that no longer converges.
 CONVERGED = "converged"
@@ -55,7 +55,7 @@ class Matched:
         limit = self.iterations + self.growth * epoch
         return Inference(solver=self.solver, max_iter=limit, tol=self.tol, damping=0.0, modes=0, starts=0)
 
-    def fixed_point(self, epoch: int) -> LayeredMap | BeliefPropagation:
+    def fixed_point(self, epoch: int) -> FixedPoint:
         """The solver of an epoch."""
         return solver_of(self.inference(epoch))
 

@@ -249,7 +249,7 @@ class Recipe:
             solver = self.inference.solver
             _require(
                 solver in FULLY_VISIBLE_SOLVERS,
-                f"[inference] solver of a fully visible machine is {' or '.join(FULLY_VISIBLE_SOLVERS)}, not {solver}",
+                f"[inference] solver of a fully visible machine is {', '.join(FULLY_VISIBLE_SOLVERS)}, not {solver}",
             )
         if not self.prior.plain:
             _require(

@@ -19,6 +19,7 @@ __all__ = [
     "TAP",
     "AdaptiveTAP",
     "BeliefPropagation",
+    "FixedPoint",
     "Gibbs",
     "LayeredMap",
     "MeanField",
@@ -28,16 +29,20 @@ __all__ = [
     "solver_of",
 ]
 
+FixedPoint = LayeredMap | RelaxedBeliefPropagation | AdaptiveTAP | BeliefPropagation
+
 # The fixed points a prior's description can name; each is made with max_iter, tol and damping.
-FIXED_POINTS: dict[str, Callable[..., LayeredMap | BeliefPropagation]] = {
+FIXED_POINTS: dict[str, Callable[..., FixedPoint]] = {
     "tap": TAP,
     "mean_field": MeanField,
+    "relaxed_bp": RelaxedBeliefPropagation,
+    "adaptive_tap": AdaptiveTAP,
     "sum_product": partial(BeliefPropagation, "sum"),
     "max_product": partial(BeliefPropagation, "max"),
     "mixed_product": partial(BeliefPropagation, "mixed"),
 }
 
 
-def solver_of(settings: Inference) -> LayeredMap | BeliefPropagation:
+def solver_of(settings: Inference) -> FixedPoint:
     """The fixed point that a prior restores with."""
     return FIXED_POINTS[settings.solver](max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping)

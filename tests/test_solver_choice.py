@@ -1,0 +1,260 @@
+"""The choice of a solver for one call: who may have which, and that the choice is what solves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from priors import random_conditional, random_prior
+
+import restore
+from restore import engines, zoo
+from restore.channels import BitFlip
+from restore.description import Inference, Solver
+from restore.engine import Engine
+from restore.engines import open_engine
+from restore.errors import UsageError
+from restore.priors import FullyVisible
+from restore.solvers import FIXED_POINTS, AdaptiveTAP, RelaxedBeliefPropagation
+from restore.zoo import TrainedPrior
+
+Run = Callable[..., int]
+SHAPE = (10, 12)
+PRODUCTS = ("sum_product", "max_product", "mixed_product")
+
+
+def fully_visible() -> TrainedPrior:
+    """A prior whose pixels are coupled with each other."""
+    prior = random_prior(SHAPE, modes=0, name="dense")
+    upper = 0.05 * torch.randn(120, 120, generator=torch.Generator().manual_seed(2)).triu(1)
+    about = replace(prior.description, family="fvbm", hidden=0, inference=Inference(modes=0, starts=1))
+    machine = FullyVisible.binary(upper + upper.T, torch.full((120,), -0.5))
+    return TrainedPrior(about, machine, prior.pixel_means, prior.modes)
+
+
+def saved(folder: Path, prior: TrainedPrior) -> str:
+    zoo.save(folder / prior.description.name, prior, "# A prior\n")
+    return str(folder / prior.description.name)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    return saved(tmp_path, random_prior(SHAPE))
+
+
+def images(count: int = 3) -> np.ndarray:
+    return np.random.default_rng(0).random((count, *SHAPE)) < 0.3
+
+
+# --- who may have which ---
+
+
+def test_the_solvers_of_each_family() -> None:
+    assert random_prior().description.solvers == get_args(Solver)
+    assert fully_visible().description.solvers == ("tap", "mean_field", "adaptive_tap")
+    assert random_conditional().description.solvers == ("sum_product",)
+
+
+@pytest.mark.parametrize(
+    ("prior", "solver", "says"),
+    [
+        (random_prior(), "gibbs", "random restores with tap, mean_field, relaxed_bp, .*, not with gibbs"),
+        (fully_visible(), "sum_product", "dense restores with tap, mean_field, adaptive_tap, not with sum_product"),
+        (fully_visible(), "relaxed_bp", "not with relaxed_bp"),
+        (random_conditional(), "mean_field", "seer restores with sum_product, not with mean_field; it was trained"),
+    ],
+    ids=["unknown", "dense-bp", "dense-relaxed", "conditional"],
+)
+def test_what_does_not_fit_is_refused_naming_the_choices(prior: TrainedPrior, solver: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        prior.description.with_solver(solver)
+    with pytest.raises(UsageError, match=says):
+        Engine.of(prior, torch.device("cpu")).with_solver(solver)
+
+
+@pytest.mark.parametrize("prior", [random_prior(), fully_visible(), random_conditional()], ids=["rbm", "fvbm", "crbm"])
+def test_every_choice_restores_and_the_prior_s_own_is_no_change(prior: TrainedPrior) -> None:
+    engine = Engine.of(prior, torch.device("cpu"))
+    observed = torch.from_numpy(images()).flatten(1).float()
+    channel = None if prior.description.conditional else BitFlip(0.1)
+    plain = engine.restore(observed, channel)
+    for solver in prior.description.solvers:
+        other = engine.with_solver(solver)
+        about = other.description.inference
+        assert type(other.solver) is type(FIXED_POINTS[solver](max_iter=1, tol=0, damping=0))
+        assert (other.solver.max_iter, other.solver.tol) == (about.max_iter, about.tol)
+        found = other.restore(observed, channel)
+        if solver == prior.description.inference.solver:
+            assert other == engine
+            assert torch.equal(found.means[0], plain.means[0])
+            assert torch.equal(found.log_partition, plain.log_partition)
+        elif solver in ("max_product", "mixed_product"):
+            # Sharper than marginals, but not about other pixels.
+            assert float(((found.means[0] > 0.5) != (plain.means[0] > 0.5)).double().mean()) < 0.1
+        else:
+            torch.testing.assert_close(found.means[0], plain.means[0], rtol=0, atol=0.05)
+            assert not torch.equal(found.means[0], plain.means[0])
+
+
+def test_starts_stay_where_a_solver_has_them() -> None:
+    about = random_prior().description
+    assert about.with_solver("relaxed_bp").inference == replace(about.inference, solver="relaxed_bp")
+    assert about.with_solver("adaptive_tap").inference == replace(about.inference, solver="adaptive_tap")
+    for solver in PRODUCTS:
+        inference = about.with_solver(solver).inference
+        assert (inference.starts, inference.modes, inference.damping) == (0, 0, 0)
+        assert (inference.max_iter, inference.tol) == (about.inference.max_iter, about.inference.tol)
+
+
+@pytest.mark.parametrize(("solver", "kind"), [("relaxed_bp", RelaxedBeliefPropagation), ("adaptive_tap", AdaptiveTAP)])
+def test_the_limit_on_memory_reaches_the_solver(solver: str, kind: type) -> None:
+    engine = Engine.of(random_prior(SHAPE), torch.device("cpu"), max_memory=12345678).with_solver(solver)
+    inference = engine.description.inference
+    assert engine.solver == kind(inference.max_iter, inference.tol, inference.damping, 12345678)
+
+
+# --- engines ---
+
+
+@pytest.fixture
+def exported(model: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The folder of a prior with a graph, of which nobody asks more than what it says about itself."""
+    runtime = pytest.importorskip("restore.export.runtime")
+    from restore.export.contract import Facts
+
+    facts = Facts(zoo.describe(Path(model)), "flips and mask", light_ground=False, weights="", at_once=16)
+    monkeypatch.setattr(runtime.OnnxEngine, "load", lambda place: runtime.OnnxEngine(facts, None))
+    (Path(model) / zoo.GRAPH).write_bytes(b"")
+    return model
+
+
+def test_another_solver_takes_torch_and_the_prior_s_own_does_not(exported: str) -> None:
+    model = exported
+    assert open_engine(model, device="cpu").name == "onnx"
+    assert open_engine(model, device="cpu", solver="tap").name == "onnx"
+    assert open_engine(model, "onnx", solver="tap").name == "onnx"
+    other = open_engine(model, device="cpu", solver="mean_field")
+    assert (other.name, other.description.inference.solver) == ("torch", "mean_field")
+    for solver in ("mean_field", "gibbs"):
+        with pytest.raises(
+            UsageError, match=f"not with {solver}|--solver {solver}: the graph of random holds tap alone"
+        ):
+            open_engine(model, "onnx", solver=solver)
+    with pytest.raises(UsageError, match=r"holds tap alone; .*--engine torch"):
+        restore.load(model, engine="onnx").denoise(images(), 0.1, solver="mean_field")
+    alone = Path(model) / zoo.GRAPH
+    assert open_engine(str(alone), solver="tap").name == "onnx"
+    with pytest.raises(UsageError, match="holds tap alone"):
+        open_engine(str(alone), solver="relaxed_bp")
+
+
+def test_without_torch_the_choice_is_what_needs_it(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = exported
+    monkeypatch.setattr(engines, "_installed", lambda library: library != "torch")
+    with pytest.raises(UsageError, match=r"--solver mean_field: needs torch; pip install 'restore-prior\[torch\]'"):
+        open_engine(model, solver="mean_field")
+
+
+def test_a_solver_that_no_graph_can_hold_is_not_exported(tmp_path: Path) -> None:
+    packing = pytest.importorskip("restore.export.packing")
+    prior = random_prior(SHAPE)
+    folder = saved(tmp_path, replace(prior, description=prior.description.with_solver("adaptive_tap")))
+    with pytest.raises(UsageError, match="no graph can hold adaptive_tap"):
+        packing.standalone(Path(folder))
+
+
+# --- Python and the command line ---
+
+
+def test_python_calls_take_a_solver_each(model: str) -> None:
+    prior = restore.load(model, engine="torch")
+    _, own = prior.denoise(images(), 0.1, return_solution=True)
+    for solver in get_args(Solver):
+        _, wanted = restore.load(model, engine="torch")._solved_by(solver).denoise(images(), 0.1, return_solution=True)
+        _, method = prior.denoise(images(), 0.1, solver=solver, return_solution=True)
+        _, function = restore.denoise(images(), model, 0.1, solver=solver, engine="torch", return_solution=True)
+        _, loaded = restore.denoise(images(), prior, 0.1, solver=solver, return_solution=True)
+        for found in (method, function, loaded):
+            np.testing.assert_array_equal(found.means[0], wanted.means[0])
+        assert (solver == "tap") == np.array_equal(method.means[0], own.means[0])
+    mask = np.zeros(SHAPE, bool)
+    mask[2:5, 2:6] = True
+    _, method = prior.complete(images(), mask, solver="relaxed_bp", return_solution=True)
+    _, function = restore.complete(images(), mask, model, solver="relaxed_bp", return_solution=True)
+    np.testing.assert_array_equal(method.means[0], function.means[0])
+    assert prior.description.inference.solver == "tap"
+
+
+def picture(folder: Path) -> Path:
+    from PIL import Image
+
+    path = folder / "image.png"
+    Image.fromarray(images(1)[0].astype(np.uint8) * 255).save(path)
+    return path
+
+
+@pytest.mark.parametrize("command", ["denoise", "complete"])
+@pytest.mark.parametrize("solver", [None, *get_args(Solver)])
+def test_the_command_line_names_the_solver(
+    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, solver: str | None
+) -> None:
+    from PIL import Image
+
+    options = ["--p", 0.1]
+    if command == "complete":
+        mask = tmp_path / "mask.png"
+        Image.fromarray(np.pad(np.full((4, 4), 255, np.uint8), ((3, 3), (4, 4)))).save(mask)
+        options = ["--mask", mask]
+    if solver is not None:
+        options += ["--solver", solver]
+    assert run(command, picture(tmp_path), "--model", model, *options, "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["solver"], record["engine"]) == (solver or "tap", "torch")
+
+
+def test_the_command_line_refuses_what_does_not_fit(
+    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = picture(tmp_path)
+    seer, dense = saved(tmp_path, random_conditional(SHAPE)), saved(tmp_path, fully_visible())
+    for words, says in (
+        ((model, "--p", 0.1, "--solver", "gibbs"), "adaptive_tap"),
+        ((seer, "--solver", "tap"), "seer restores with sum_product, not with tap"),
+        ((dense, "--p", 0.1, "--solver", "max_product"), "dense restores with tap, mean_field, adaptive_tap"),
+    ):
+        assert run("denoise", source, "--model", *words) == 2
+        assert says in capsys.readouterr().err
+        assert not (tmp_path / "image.restored.png").exists()
+    assert run("denoise", source, "--model", seer, "--solver", "sum_product") == 0
+
+
+def test_evaluation_names_the_solver(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "data.npy"
+    np.save(data, images(8))
+    words = ("evaluate", model, "--data", data, "--task", "flip:0.1", "--json", "--quiet")
+    scores = {}
+    for options in ((), ("--solver", "tap"), ("--solver", "mean_field")):
+        assert run(*words, *options) == 0
+        scores[options] = json.loads(capsys.readouterr().out)
+        assert scores[options]["solver"] == (options[1] if options else "tap")
+    assert scores[()]["mcc"] == scores[("--solver", "tap")]["mcc"]
+    assert run("evaluate", model, "--data", data, "--likelihood", "pseudo", "--solver", "tap") == 2
+    assert "--task" in capsys.readouterr().err
+    assert run("evaluate", "ope", "--data", data, "--task", "flip:0.1", "--solver", "tap") == 2
+    assert "ope: has no solver" in capsys.readouterr().err
+
+
+def test_the_choice_loads_no_torch_before_it_is_known_to_fit(model: str, tmp_path: Path) -> None:
+    code = "import sys; sys.modules['torch'] = None; from restore.cli import main; main()"
+    words = ["denoise", str(picture(tmp_path)), "--model", model, "--p", "0.1", "-o", "-", "--solver", "mean_field"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("--solver mean_field: needs torch; pip install 'restore-prior[torch]'\n")
