@@ -78,11 +78,18 @@ class Engine:
         """As in `restore.restoration.PictureEngine`."""
         return light_ground(self.trained.pixel_means.cpu().numpy())
 
+    def free_machine(self, what: str) -> LayeredPrior | FullyVisible:
+        """The prior's machine, for what only one over images has; see `Description.check_unconditional`."""
+        self.description.check_unconditional(what)
+        machine = self.trained.machine
+        assert not isinstance(machine, ConditionalRBM)
+        return machine
+
     def machine(self, what: str) -> RBM | FullyVisible:
         """The prior's machine, for what only a binary one over images has; see `Description.check_plain`."""
         self.description.check_unconditional(what)
         self.description.check_plain(what)
-        machine = self.trained.machine
+        machine = self.free_machine(what)
         assert isinstance(machine, RBM | FullyVisible)
         return machine
 
@@ -161,6 +168,9 @@ class Engine:
             raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {expected})")
         self.description.check_told(p=channel is not None, sigma=False, mask=False)
         evidence = Fields(observed) if channel is None else channel.evidence(observed)
+        if not self.description.grey:
+            # Of bits x² = x, and nearest modes are ranked by linear fields.
+            evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
         first, size = 0, max(1, ROWS[self.device.type] // max(1, self.description.inference.starts))
         with torch.inference_mode():

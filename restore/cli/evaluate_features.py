@@ -24,7 +24,7 @@ def evaluate_features(model: str, source: Source, seed: int, device: str) -> Cla
     from restore.evaluation.classification import classify
 
     engine = Engine.load(model, device)
-    engine.machine("features")
+    engine.machine_with_features()
     known, unknown = source.load("train"), source.load("test")
     labels = [load_labels(source.data, split=split, root=source.root) for split in ("train", "test")]
     shared = overlap(known, unknown)
@@ -46,7 +46,7 @@ def _examples(engine: Engine, source: Source, dataset: Dataset, labels: Labels) 
     source.check_size(dataset, engine.description)
     if len(labels) != len(dataset.images):
         raise InputError(f"{source.data}: has {len(labels)} labels for {len(dataset.images)} images; get both again")
-    visible = source.binary(dataset, engine.description.threshold)
+    visible = source.pixels(dataset, engine.description)
     machine = engine.machine_with_features()
     features = machine.transform(visible.to(machine.weights)).cpu().numpy()
     return Examples(features, labels[: source.n])

@@ -28,8 +28,11 @@ def evaluate_task(
     from restore.errors import UsageError
     from restore.evaluation.baselines import BASELINES, baseline
     from restore.tasks import parse_task
+    from restore.zoo import describe, find
 
-    damage = parse_task(task, mask)
+    # A pseudo-model has no file, and is one of binary images.
+    grey = model not in BASELINES and describe(find(model)).grey
+    damage = parse_task(task, mask, grey=grey)
     if solver is not None and model in BASELINES:
         raise UsageError(f"{model}: has no solver; leave --solver away")
 
@@ -62,6 +65,6 @@ def evaluate_task(
         if str(damage) != str(task_of(about)) and not source.quiet:
             print(f"{model}: was trained to undo {about.task}, not {damage}", file=sys.stderr)
     seen = unmasked(damage) if about.conditional else damage
-    truth = source.binary(dataset, about.threshold)
-    report = evaluate(restorer_of(engine), truth, seen, shape, generator, grey=soft)
+    truth = source.pixels(dataset, about)
+    report = evaluate(restorer_of(engine), truth, seen, shape, generator, grey=soft or grey)
     return replace(report, solver=about.inference.solver)

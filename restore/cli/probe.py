@@ -65,7 +65,7 @@ def probe(
         for epoch, folder in priors:
             started, before = time.perf_counter(), len(found) * len(images)
             engine = Engine.load(str(folder), device)
-            machine = engine.machine("TAP solutions")
+            machine = engine.free_machine("TAP solutions")
             solutions = tap_solutions(machine, images, meter=lambda done, before=before: meter(before + done))
             seconds = time.perf_counter() - started
             found.append(Findings.of(engine.description.name, epoch, solutions, seconds))
@@ -132,9 +132,7 @@ def _drawn(source: Source, about: Description, seed: int) -> Tensor:
         source.note(f"has {count} images, fewer than {source.n}: all are taken")
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))[: source.n]
     chosen = replace(dataset, images=dataset.images[order.numpy()])
-    if about.visible == "bernoulli":
-        return source.binary(chosen, about.threshold)
-    return torch.from_numpy(chosen.images).flatten(1).double() / 255
+    return source.pixels(chosen, about)
 
 
 def _write(target: Path, files: Mapping[str, bytes]) -> None:

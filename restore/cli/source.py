@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,6 +51,16 @@ class Source:
 
         return torch.from_numpy(binarise(dataset.images[: self.n], self.threshold_or(default)))
 
+    def pixels(self, dataset: Dataset, about: Description) -> Tensor:
+        """The first images of a data set as a prior knows them: black and white, or grey levels in [0, 1]; (N, D)."""
+        import torch
+
+        from restore.data import as_pixels
+
+        threshold = self.threshold_or(about.threshold)
+        manner: Literal["grey", "threshold"] = "grey" if about.grey else "threshold"
+        return torch.from_numpy(as_pixels(dataset.images[: self.n], manner, threshold, 0))
+
     def threshold_or(self, default: int) -> int:
         return default if self.threshold is None else self.threshold
 
@@ -62,7 +72,7 @@ class Source:
         """
         dataset = self.load(split)
         self.check_size(dataset, about)
-        return self.binary(dataset, about.threshold)
+        return self.pixels(dataset, about)
 
     def check_size(self, dataset: Dataset, about: Description) -> None:
         from restore.errors import ModelError

@@ -22,9 +22,8 @@ from restore.evaluation.grey_baselines import DENOISERS, Biharmonic, PixelwiseEs
 from restore.evaluation.markdown import table
 from restore.evaluation.metrics import Score
 from restore.learning.independent import independent_units
-from restore.priors import LayeredPrior
 from restore.tasks import parse_task
-from restore.units import Bernoulli, Spiked, TruncatedGaussian
+from restore.units import Spiked, TruncatedGaussian
 
 SIGMAS = (0.1, 0.2, 0.3)
 HOLE = "patch:8"
@@ -109,8 +108,7 @@ def study(
 
 def of_grey_images(engine: Engine) -> bool:
     """Whether a prior's visible units take values between black and white."""
-    machine = engine.trained.machine
-    return isinstance(machine, LayeredPrior) and not isinstance(machine.layers[0], Bernoulli)
+    return engine.description.grey
 
 
 def pixelwise_estimate(images: Tensor) -> PixelwiseEstimate:
