@@ -68,7 +68,7 @@ DENOISERS = {
     "non-local means": _Method(
         _non_local_means,
         {
-            "strength": (0.4, 0.6, 0.8, 1.0, 1.2, 1.5),
+            "strength": (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0),
             "patch_size": (5, 7),
             "patch_distance": (12,),
             "fast_mode": (True, False),
@@ -76,7 +76,7 @@ DENOISERS = {
     ),
     "total variation": _Method(_total_variation, {"strength": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.4, 1.8)}),
     "wavelets": _Method(
-        _wavelet, {"wavelet": ("db1", "db2", "sym4", "bior2.2"), "wavelet_levels": (1, 2, 3), "shifts": (4,)}
+        _wavelet, {"wavelet": ("db1", "db2", "sym4", "coif1"), "wavelet_levels": (1, 2, 3), "shifts": (4,)}
     ),
 }
 
