@@ -231,11 +231,12 @@ def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
 
 
 def grey_channel_of(p: float | np.ndarray | None, sigma: float | Tensor | None, hidden: Tensor | None) -> Channel:
-    """The channel of grey images with Gaussian noise, then salt and pepper, then hidden pixels (None: without)."""
-    noise: GaussianNoise | SaltAndPepper = GaussianNoise(0.0 if sigma is None else sigma)
-    if p is not None:
-        told = torch.from_numpy(np.ascontiguousarray(p)).flatten() if isinstance(p, np.ndarray) else p
-        noise = noise + SaltAndPepper(told)
+    """The channel of grey images with Gaussian noise, then salt and pepper, then hidden pixels (None: without).
+
+    Without impulses it still is one of impulses, for that knows that a pixel seen exactly at 0 is 0.
+    """
+    told = torch.from_numpy(np.ascontiguousarray(p)).flatten() if isinstance(p, np.ndarray) else p
+    noise = SaltAndPepper(0.0 if told is None else told, GaussianNoise(0.0 if sigma is None else sigma))
     return noise if hidden is None else Occlusion(hidden, noise=noise)
 
 

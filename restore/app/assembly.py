@@ -27,7 +27,8 @@ def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
 
     Args:
         runtime: files of onnxruntime-web by name.
-        priors: folders of priors; those without a graph are left out, and damaged ones with a warning.
+        priors: folders of priors; those without a graph are left out, as are those of grey images, for which the page
+            has no tools, and damaged ones with a warning.
 
     Raises:
         ModelError: if none is left.
@@ -39,7 +40,7 @@ def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
     site |= {f"ort/{name}": path for name, path in runtime.items()}
     for folder in usable:
         site |= {f"models/{folder.name}/{name}": folder / name for name in (zoo.GRAPH, zoo.WEIGHTS)}
-    listing = {"preferred": zoo.PREFERRED, "priors": list(usable.values())}
+    listing = {"preferred": zoo.PREFERRED[0], "priors": list(usable.values())}
     return site | {"models.json": json.dumps(listing, indent=1).encode()}
 
 
@@ -48,7 +49,8 @@ def _usable(priors: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
     for folder in priors:
         if (folder / zoo.GRAPH).is_file():
             try:
-                yield folder, facts(folder)
+                if not zoo.describe(folder).grey:
+                    yield folder, facts(folder)
             except ModelError as fault:
                 warnings.warn(str(fault), stacklevel=2)
 

@@ -32,13 +32,15 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
         height, width = about.image_shape
         if json:
             facts = {"name": folder.name, "origin": origin, "width": width, "height": height, "hidden": about.hidden}
+            facts |= {"deeper": list(about.deeper), "grey": about.grey}
             facts |= {"data": about.data, "method": about.method, "task": about.task or None, "folder": str(folder)}
             print(json_module.dumps(facts))
         else:
             size = f"{width}x{height}"
-            undoes = f", undoes {about.task}" if about.task else ""
+            undoes = f", undoes {about.task}" if about.task else ", grey images" if about.grey else ""
+            hidden = "+".join(map(str, about.sizes[1:])) or "0"
             print(
-                f"{folder.name:{NAME_WIDTH}} {origin:10} {size:>9} {about.hidden:>5} hidden  "
+                f"{folder.name:{NAME_WIDTH}} {origin:10} {size:>9} {hidden:>7} hidden  "
                 f"{about.method} on {about.data}{undoes}"
             )
 

@@ -60,7 +60,7 @@ def study(
     import torch
 
     from restore import zoo
-    from restore.data import binarise, load
+    from restore.data import as_pixels, binarise, load
     from restore.engine import Engine
     from restore.errors import OutputError, UsageError
 
@@ -95,7 +95,9 @@ def study(
         for model in names:
             engine = Engine.load(model, device)
             about = engine.trained.description
-            truth = torch.from_numpy(binarise(load(about.data, split="test", root=data_root).images, about.threshold))
+            images = load(about.data, split="test", root=data_root).images
+            manner: Literal["grey", "threshold"] = "grey" if about.grey else "threshold"
+            truth = torch.from_numpy(as_pixels(images, manner, about.threshold, 0))
             study_scores(zoo.find(model), engine, truth[: n or (len(truth) if about.conditional else TOLD)], n, seed)
         return
     engines = {model: Engine.load(model, device) for model in names}

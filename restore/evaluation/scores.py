@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -10,10 +11,11 @@ from torch import Tensor
 from restore.engine import Engine
 from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
 from restore.evaluation.markdown import plus_minus, table
-from restore.tasks import parse_task
+from restore.tasks import Task, parse_task
 
 # Tasks of priors that are told of the damage.
 TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")
+GREY_TASKS = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3", "salt:0.2", "patch:8")
 
 
 def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
@@ -21,19 +23,24 @@ def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
 
     Args:
         engine: the prior.
-        truth: binary test images (N, D).
+        truth: test images (N, D), binary or grey levels as the prior knows them.
         seed: of the damage.
     """
     about = engine.trained.description
-    tasks = [task_of(about)] if about.conditional else [parse_task(task) for task in TASKS]
-    return [
-        evaluate(restorer_of(engine), truth, task, about.image_shape, torch.Generator().manual_seed(seed))
-        for task in tasks
-    ]
+    named = GREY_TASKS if about.grey else TASKS
+    tasks = [task_of(about)] if about.conditional else [parse_task(task, grey=about.grey) for task in named]
+
+    def report(task: Task) -> Report:
+        generator = torch.Generator().manual_seed(seed)
+        return evaluate(restorer_of(engine), truth, task, about.image_shape, generator, grey=about.grey)
+
+    return [report(task) for task in tasks]
 
 
 def as_section(reports: Sequence[Report], command: str) -> str:
     """Markdown for a card: the command and a row per task."""
+    if reports[0].grey:
+        return f"Measured by `{command}` (± is the standard error):\n\n{_grey_table(reports)}"
     head = ["task", "images", "wrong pixels, % of all", "wrong, % of the changed", "wrong, % of the unchanged", "MCC"]
     rows = [
         [
@@ -47,3 +54,14 @@ def as_section(reports: Sequence[Report], command: str) -> str:
         for report in reports
     ]
     return f"Measured by `{command}` (± is the standard error):\n\n{table(head, rows)}"
+
+
+def _grey_table(reports: Sequence[Report]) -> str:
+    """A row per task; of a hole that was filled exactly there is no PSNR, and so no mean of it."""
+    rows = []
+    for report in reports:
+        assert report.psnr is not None and report.ssim is not None
+        psnr, ssim = report.psnr, report.ssim
+        decibels = plus_minus(psnr.mean, psnr.standard_error, 2) if math.isfinite(psnr.mean) else "-"
+        rows.append([str(report.task), str(report.n), decibels, plus_minus(ssim.mean, ssim.standard_error, 4)])
+    return table(["task", "images", "PSNR, dB", "SSIM"], rows)

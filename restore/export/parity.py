@@ -10,7 +10,7 @@ import numpy as np
 from restore.description import Description
 from restore.marginals import Marginals, Status
 from restore.restoration import PictureEngine
-from restore.tasks import Flip, parse_task
+from restore.tasks import Flip, Noise, Salt, parse_task
 
 # Probabilities of two engines may differ by so much, and no pixel in black and white.
 TOLERANCE = 1e-4
@@ -20,6 +20,7 @@ SAME_RESIDUAL = 1e-5
 
 # What priors are tried on that are told of the damage, one after the other; the rest on what they have learnt to undo.
 DAMAGE = (("flip:0.1",), ("flip:0.2",), ("patch:8",), ("flip:0.1", "patch:8"))
+GREY_DAMAGE = (("noise:0.1",), ("noise:0.3",), ("salt:0.2",), ("patch:8",), ("noise:0.1", "salt:0.1", "patch:8"))
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,9 @@ class Parity:
     Attributes:
         task: how the images were damaged.
         images: how many.
-        difference: largest difference of a probability of white between images of one course in both engines.
-        pixels: how many of their pixels are black for one engine and white for the other.
+        difference: largest difference of a probability of white, or a grey value, between images of one course in both
+            engines.
+        pixels: how many of their pixels are black for one engine and white for the other; 0 for grey ones.
         parted: images that converged in the reference, but not after the same steps in both.
         parted_difference: largest difference between those.
         unsettled: images that converged in neither engine, though the prior is meant to.
@@ -69,26 +71,30 @@ def parities(engine: PictureEngine, reference: PictureEngine, clean: np.ndarray,
         seed: of the damage.
     """
     about = reference.description
-    for tasks in ((about.task,),) if about.conditional else DAMAGE:
-        observed, p, hidden = _damaged(clean, tasks, np.random.default_rng(seed))
-        told = (None, None) if about.conditional else (p, hidden)
+    damage = GREY_DAMAGE if about.grey else DAMAGE
+    for tasks in ((about.task,),) if about.conditional else damage:
+        observed, *noise = _damaged(clean, tasks, np.random.default_rng(seed))
+        told = (None, None, None) if about.conditional else noise
         found, expected = (each.marginals(observed, *told)[0] for each in (engine, reference))
         yield _compared(found, expected, about, "+".join(tasks))
 
 
 def _damaged(
     clean: np.ndarray, tasks: tuple[str, ...], generator: np.random.Generator
-) -> tuple[np.ndarray, float | None, np.ndarray | None]:
-    """Images after all tasks, the probability of flips if there were any, and the pixels that are hidden if any are."""
-    p, hidden = None, None
+) -> tuple[np.ndarray, float | None, np.ndarray | None, float | None]:
+    """Images after all tasks; and as far as there is such damage p, the pixels that are hidden, and sigma."""
+    p, hidden, sigma = None, None, None
     for task in map(parse_task, tasks):
         damaged = [task.damage_picture(image, generator) for image in clean]
         clean = np.stack([image for image, _ in damaged])
-        if isinstance(task, Flip):
-            p = task.probability
-        else:
-            hidden = np.stack([mask for _, mask in damaged if mask is not None])
-    return clean, p, hidden
+        match task:
+            case Flip() | Salt():
+                p = task.probability
+            case Noise():
+                sigma = task.sigma
+            case _:
+                hidden = np.stack([mask for _, mask in damaged if mask is not None])
+    return clean, p, hidden, sigma
 
 
 def _compared(found: Marginals, expected: Marginals, about: Description, task: str) -> Parity:
@@ -100,7 +106,7 @@ def _compared(found: Marginals, expected: Marginals, about: Description, task: s
     same &= converged
     parted = ~same & ~unsettled
     apart = np.abs(found.means[0] - expected.means[0]).max(1)
-    turned = ((found.means[0] > 0.5) != (expected.means[0] > 0.5)).sum(1)
+    turned = ((found.means[0] > 0.5) != (expected.means[0] > 0.5)).sum(1) * (not about.grey)
     return Parity(
         task,
         len(apart),

@@ -51,10 +51,10 @@ def write_card(
     about = trained.prior.description
     height, width = about.image_shape
     learnt_from = images - recipe.data.validation
+    hidden = " + ".join(map(str, about.sizes[1:])) or "no"
     lines = [
-        f"A binary {KINDS[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
-        f"{about.hidden or 'no'} hidden units, trained on {learnt_from} images of `{about.data}` "
-        f"(ink = grey level above {about.threshold}).",
+        f"A {_units(about)} {KINDS[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
+        f"{hidden} hidden units, trained on {learnt_from} images of `{about.data}` ({_seen(about)}).",
         *_use(about, trained),
         f"Licence: {about.licence}.",
     ]
@@ -89,7 +89,21 @@ KINDS = {
     "rbm": "restricted Boltzmann machine",
     "crbm": "conditional restricted Boltzmann machine",
     "fvbm": "fully visible Boltzmann machine",
+    "deep": "deep Boltzmann machine",
 }
+
+
+def _seen(about: Description) -> str:
+    """What the pixels of its images are."""
+    return "grey levels" if about.grey else f"ink = grey level above {about.threshold}"
+
+
+def _units(about: Description) -> str:
+    """Kinds of units, visible ones first where they are not all binary."""
+    if set(about.unit_kinds) == {"bernoulli"}:
+        return "binary"
+    return f"{about.visible}/{about.hidden_type}"
+
 
 # The iteration limit at which speeds of training are compared.
 REFERENCE = 10
