@@ -67,6 +67,11 @@ def grey_pixels(kind: str, images: Tensor) -> Units:
     return independent_units(blank(kind, images.shape[1], images), images)
 
 
+def independent_pixels(kind: str, images: Tensor) -> Units:
+    """Pixels without neighbours that have the images' statistics, binary ones or grey levels."""
+    return Bernoulli(torch.logit(pixel_means(images))) if kind == "bernoulli" else grey_pixels(kind, images)
+
+
 @dataclass(frozen=True)
 class CleanImages:
     """The course of an RBM, or of a deep machine.
@@ -90,16 +95,14 @@ class CleanImages:
         if (self.pixels, self.hidden_type, self.deeper) == ("bernoulli", "bernoulli", ()):
             return initial_prior(self.images, hidden, weight_scale, generator)
         sizes = (self.images.shape[1], hidden, *self.deeper)
-        layers = (self._visible(), *(blank(self.hidden_type, size, self.images) for size in sizes[1:]))
+        layers = (
+            independent_pixels(self.pixels, self.images),
+            *(blank(self.hidden_type, size, self.images) for size in sizes[1:]),
+        )
         couplings = tuple(
             torch.randn(pair, generator=generator, device=self.images.device) * weight_scale for pair in pairwise(sizes)
         )
         return LayeredPrior(layers, couplings) if self.deeper else RBM(layers, couplings)
-
-    def _visible(self) -> Units:
-        if self.pixels == "bernoulli":
-            return Bernoulli(torch.logit(pixel_means(self.images)))
-        return grey_pixels(self.pixels, self.images)
 
     def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
         return self.images[index]

@@ -17,6 +17,7 @@ from restore.learning.course import CleanImages, Course, DamagedImages, grey_pix
 from restore.learning.fit import Fitted, fit
 from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
 from restore.learning.modes import own_modes
+from restore.learning.pretraining import pretrained
 from restore.learning.recipe import Recipe
 from restore.learning.rounds import run_rounds
 from restore.learning.run_folder import GROWTH
@@ -79,7 +80,8 @@ def train(
             save(epoch_folder(folder, epoch), prior, f"# {prior.description.name}\n", TrainingError)
 
     place: dict[str, Any] = {"fingerprint": fingerprint, "resume": resume}
-    start, verdict = None, ""
+    start: LayeredPrior | None = None
+    verdict = ""
     if recipe.in_rounds:
         work = ascend if isinstance(recipe.learner, PseudoLikelihoodAscent) else grow
         found, rounds, verdict = work(recipe, images, folder, meter=meter, after_round=keep, **place)
@@ -91,6 +93,8 @@ def train(
                 meter(0, f"growing: {note}")
 
             start, _, verdict = grow(recipe, images, folder / GROWTH, meter=said, **place)
+        if recipe.pretraining.epochs:
+            start = pretrained(recipe, split(recipe, images)[0], folder, meter=meter, **place)
         course = course_of(recipe, images, image_shape, start)
         fitted = fit(recipe, course, folder, meter=meter, after_epoch=keep, **place)
     training, _ = split(recipe, images)
@@ -227,9 +231,7 @@ def machine_of(state: Mapping[str, Tensor]) -> FullyVisible:
     return FullyVisible.from_spins(*spins_of(state)).to(torch.float32)
 
 
-def course_of(
-    recipe: Recipe, images: Tensor, image_shape: tuple[int, int], start: RBM | None = None
-) -> Course[Any, Any]:
+def course_of(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], start: Any = None) -> Course[Any, Any]:
     """What a recipe makes of training images; see `train` and `split`.
 
     Args:

@@ -204,10 +204,21 @@ class Training:
 
 
 @dataclass(frozen=True)
+class Pretraining:
+    """[pretraining]: passes over the data for each layer of a deep machine, before all are trained together."""
+
+    epochs: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.epochs >= 0, f"epochs must be 0, for none, or positive, not {self.epochs}")
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A training run: see the classes of its tables; [inference] is `restore.description.Inference`.
 
     [growth] says how hidden units are added where [prior] hidden = "auto"; the learner then goes on from there.
+    Likewise [pretraining] for the layers of a deep machine.
 
     `storage` is the precision in which the weights are kept, in the file and from then on.
     """
@@ -223,6 +234,7 @@ class Recipe:
     growth: FrankWolfe = field(default_factory=FrankWolfe)
     seed: int = 0
     storage: Literal["float16", "float32"] = "float16"
+    pretraining: Pretraining = field(default_factory=Pretraining)
 
     def __post_init__(self) -> None:
         _require(
@@ -261,6 +273,9 @@ class Recipe:
                 not solver.endswith("_product"), f"[inference] {solver} is for binary units in two layers; take tap"
             )
             _require(not self.inference.modes, "[inference] modes are for binary units in two layers; set it to 0")
+        if self.pretraining.epochs:
+            _require(self.prior.family == "deep", '[pretraining] is for [prior] family = "deep"; leave it away')
+            _require(self.prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it away")
         if isinstance(self.learner, TAPLikelihood):
             grey, unit = self.prior.grey, self.learner.grey_unit
             _require(grey or unit == 1, "[learner] grey_unit is for grey pixels; leave it away")
@@ -336,7 +351,7 @@ class Recipe:
 
 
 # Tables that recipes could not have from the beginning: without anything in them, they are not there.
-LATER_TABLES = ("growth",)
+LATER_TABLES = ("growth", "pretraining")
 
 
 def _departures(settings: Any) -> dict[str, Any]:

@@ -93,13 +93,19 @@ def log(folder: Path, record: dict[str, Any]) -> None:
 GROWTH = "growth"
 
 
+def stage_folder(folder: Path, number: int) -> Path:
+    """The folder, inside that of a run, of the pre-training of layer `number`, counted from 1."""
+    return folder / f"layer-{number}"
+
+
 def epoch_seconds(folder: Path) -> list[float]:
-    """Training time of a run at the end of each epoch, growth and all sittings included, from its log.
+    """Training time of a run at the end of each epoch, growth, pre-training and all sittings included, from its log.
 
     Raises:
         TrainingError: if there is no sound log.
     """
-    before = epoch_seconds(folder / GROWTH)[-1] if (folder / GROWTH).is_dir() else 0.0
+    earlier = [inside for inside in (folder / GROWTH, *folder.glob("layer-*")) if inside.is_dir()]
+    before = sum(epoch_seconds(inside)[-1] for inside in earlier)
     try:
         lines = (folder / "log.jsonl").read_text().splitlines()
         return [before + float(json.loads(line)["seconds"]) for line in lines]

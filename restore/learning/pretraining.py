@@ -1,0 +1,151 @@
+"""Greedy layerwise pre-training: where the joint training of a machine with several hidden layers begins.
+
+Trained from small weights alone, a deep machine ends as an RBM whose upper layers have nothing to say. So every layer
+is first trained as an RBM on what the layer below makes of the images, by the learner of the joint training, and the
+RBMs are then put on top of each other (TAP machine, appendix E, Alg. 4).
+
+In the deep machine every layer but the outermost two hears two neighbours, in its RBM only one. Its one neighbour is
+therefore there twice, with the same weights (Salakhutdinov & Hinton, "Deep Boltzmann machines", AISTATS 2009, sec.
+3.1): what the copy says stands in for the layer that is missing, and in the deep machine that layer takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from restore.description import Inference
+from restore.fields import Fields
+from restore.learning.course import independent_pixels, pixel_means
+from restore.learning.fit import fit
+from restore.learning.recipe import Recipe
+from restore.learning.run_folder import stage_folder
+from restore.priors import RBM, LayeredPrior
+from restore.progress import Meter
+from restore.units import Bernoulli, Units
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The course of one RBM of the stack.
+
+    Attributes:
+        below: what is known of the lower layer, (N, units): images, or probabilities that its units are 1.
+        lower: that layer, without neighbours.
+        size: number of units in the upper layer.
+        lower_copies, upper_copies: how often each layer is there.
+        drawn: whether the lower layer is drawn anew from its probabilities for each mini-batch.
+    """
+
+    below: Tensor
+    lower: Units
+    size: int
+    lower_copies: int
+    upper_copies: int
+    drawn: bool
+
+    @property
+    def images(self) -> Tensor:
+        return self.below.repeat(1, self.lower_copies)
+
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
+        shape = (self.lower.size, self.size)
+        weights = torch.randn(shape, generator=generator, device=self.below.device) * weight_scale
+        bias = self.below.new_zeros(self.size * self.upper_copies)
+        return RBM(
+            (_repeated(self.lower, self.lower_copies), Bernoulli(bias)),
+            (weights.repeat(self.lower_copies, self.upper_copies),),
+        )
+
+    def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
+        states = self.below[index]
+        if self.drawn:
+            states = torch.bernoulli(states, generator=generator)
+        return states.repeat(1, self.lower_copies)
+
+    def error(self, prior: LayeredPrior, inference: Inference) -> None:
+        return None
+
+    def single(self, machine: LayeredPrior) -> RBM:
+        """The RBM with every layer once; what starts drawn at random left between copies is averaged out."""
+        weights = machine.couplings[0].unflatten(0, (self.lower_copies, -1)).unflatten(2, (self.upper_copies, -1))
+        lower, upper = machine.layers
+        return RBM((_averaged(lower, self.lower_copies), _averaged(upper, self.upper_copies)), (weights.mean((0, 2)),))
+
+
+def pretrained(
+    recipe: Recipe,
+    images: Tensor,
+    folder: Path,
+    *,
+    fingerprint: str,
+    resume: bool = False,
+    meter: Meter = lambda done, note="": None,
+) -> LayeredPrior:
+    """A deep machine put together from RBMs that were trained one after the other.
+
+    Args:
+        recipe: of the deep machine; `recipe.pretraining` says for how long each RBM is trained.
+        images: training images (N, D).
+        folder: run folder of the deep machine; that of RBM n is `stage_folder(folder, n)`.
+        fingerprint, resume: as in `restore.learning.fit.fit`, with its errors.
+        meter: told of each epoch.
+    """
+    shorter = replace(recipe, training=replace(recipe.training, epochs=recipe.pretraining.epochs, patience=0))
+    assert recipe.prior.hidden != "auto"
+    sizes = (recipe.prior.hidden, *recipe.prior.deeper)
+    trained: list[RBM] = []
+    below, lower = images, independent_pixels(recipe.prior.visible, images)
+    for number, size in enumerate(sizes, 1):
+        upper_copies, lower_copies = (1 if number == 1 else 2), (1 if number == len(sizes) else 2)
+        stage = Stage(below, lower, size, lower_copies, upper_copies, drawn=number > 1)
+
+        def said(done: int, note: str = "", number: int = number) -> None:
+            meter(0, f"layer {number}, epoch {done}: {note}")
+
+        # Only pixels are grey.
+        learner = recipe.learner if number == 1 else replace(recipe.learner, grey_unit=1.0)
+        fitted = fit(
+            replace(shorter, learner=learner),
+            stage,
+            stage_folder(folder, number),
+            fingerprint=fingerprint,
+            resume=resume,
+            meter=said,
+        )
+        single = stage.single(fitted.prior)
+        trained.append(single)
+        heard = Fields(lower_copies * (below @ single.weights))
+        below, _ = single.hidden.moments(heard)
+        lower = Bernoulli(torch.logit(pixel_means(below)))
+    return stacked(trained)
+
+
+def stacked(machines: Sequence[RBM]) -> LayeredPrior:
+    """RBMs on top of each other, the hidden units of each being the visible ones of the next.
+
+    A layer between two of them heard either neighbour twice. On average of the two it hears each of them once, and has
+    the mean of its biases in both.
+    """
+    between = [
+        Bernoulli((one.hidden.parameters["bias"] + other.visible.parameters["bias"]) / 2)
+        for one, other in pairwise(machines)
+    ]
+    layers = (machines[0].visible, *between, machines[-1].hidden)
+    return LayeredPrior(layers, tuple(machine.weights for machine in machines))
+
+
+def _repeated(layer: Units, copies: int) -> Units:
+    return layer.with_parameters({name: value.repeat(copies) for name, value in layer.parameters.items()})
+
+
+def _averaged(layer: Units, copies: int) -> Units:
+    """One copy of the units of a layer."""
+    return layer.with_parameters(
+        {name: value.unflatten(0, (copies, -1)).mean(0) for name, value in layer.parameters.items()}
+    )
