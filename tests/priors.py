@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import torch
 
 from restore.description import Description, Inference
-from restore.priors import RBM, ConditionalRBM
+from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.priors.bits import pack
+from restore.units import Bernoulli
 from restore.zoo import TrainedPrior, save
 
 
@@ -53,3 +55,19 @@ def random_conditional(shape: tuple[int, int] = (10, 12), hidden: int = 5, max_i
         inference=Inference("sum_product", max_iter=max_iter, tol=1e-3, damping=0.0, modes=0, starts=0),
     )
     return TrainedPrior(description, machine, prior.pixel_means, prior.modes)
+
+
+def random_deep_prior(
+    shape: tuple[int, int] = (10, 12), hidden: int = 6, deeper: tuple[int, ...] = (4, 3)
+) -> TrainedPrior:
+    """A prior with several layers of hidden units and random weights."""
+    prior = random_prior(shape, hidden, modes=0, name="layers")
+    generator = torch.Generator().manual_seed(2)
+    assert isinstance(prior.machine, RBM)
+    upper = [torch.randn(pair, generator=generator) for pair in pairwise((hidden, *deeper))]
+    biases = [torch.randn(size, generator=generator) for size in (hidden, *deeper)]
+    machine = LayeredPrior(
+        (prior.machine.visible, *(Bernoulli(bias) for bias in biases)), (prior.machine.weights, *upper)
+    )
+    description = replace(prior.description, family="deep", deeper=deeper, inference=Inference(modes=0, starts=1))
+    return replace(prior, description=description, machine=machine)

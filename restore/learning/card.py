@@ -51,10 +51,10 @@ def write_card(
     about = trained.prior.description
     height, width = about.image_shape
     learnt_from = images - recipe.data.validation
-    hidden = " + ".join(map(str, about.sizes[1:])) or "no"
+    above = "".join(f", {size} above them" for size in about.deeper)
     lines = [
         f"A {_units(about)} {KINDS[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
-        f"{hidden} hidden units, trained on {learnt_from} images of `{about.data}` ({_seen(about)}).",
+        f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} images of `{about.data}` ({_seen(about)}).",
         *_use(about, trained),
         f"Licence: {about.licence}.",
     ]
