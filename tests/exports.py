@@ -15,7 +15,7 @@ import onnxruntime
 import torch
 from machines import two_patterns, with_weights
 from onnx import numpy_helper
-from priors import random_conditional, random_prior
+from priors import random_conditional, random_deep_prior, random_prior
 
 from restore import zoo
 from restore.channels import BitFlip, Occlusion
@@ -68,9 +68,10 @@ MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
     "sum": (lambda: settled(random_conditional(SHAPE), 0.3), {}),
     "mixed": (lambda: settled(random_conditional(SHAPE), solver="mixed_product", damping=0.2), {"beside": True}),
     "field": (patterns, {"field": True}),
+    "deep": (lambda: settled(random_deep_prior(SHAPE)), {}),
     "half": (lambda: settled(random_prior(SHAPE, modes=6)), {"float16": True}),
 }
-TOLD = ["tap", "mean_field", "relaxed", "alone", "half"]
+TOLD = ["tap", "mean_field", "relaxed", "alone", "deep", "half"]
 LEARNT = ["sum", "mixed"]
 
 

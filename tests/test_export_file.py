@@ -81,11 +81,14 @@ def test_inputs_and_outputs_are_as_promised(name: str, exported: Callable[[str],
     expected = told.get(case.facts.channel, [("image", "f", image), *wide])
     assert seen == [*expected, ("max_iter", "i", []), ("tol", "f", []), ("damping", "f", [])]
     outputs = [(node.name, kinds[node.type], node.shape) for node in case.session.get_outputs()]
-    row: list[int | str] = ["images", case.about.hidden]
     each: list[int | str] = ["images"]
     assert outputs == [
         *((part, "f", image) for part in ("restored", "means", "variances")),
-        *((part, "f", row) for part in ("means.1", "variances.1")),
+        *(
+            (f"{part}.{layer}", "f", ["images", size])
+            for layer, size in enumerate(case.about.sizes[1:], 1)
+            for part in ("means", "variances")
+        ),
         ("log_partition", "d", each),
         ("iterations", "i", each),
         ("residual", "f", each),
