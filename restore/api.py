@@ -265,7 +265,9 @@ def train(
     Source: TAP machine, Alg. 2; CRBM-BP, sec. 4.
     """
     require_torch("restore.train")
-    from restore.data import Dataset, as_pixels
+    from dataclasses import asdict
+
+    from restore.data import Dataset, as_pixels, varied
     from restore.data.dataset import checked
     from restore.devices import pick_device
     from restore.engine import Engine
@@ -285,7 +287,8 @@ def train(
     dataset: Dataset = checked(grey, name, "train")
     import torch
 
-    pixels_to_learn = as_pixels(dataset.images, recipe.manner, threshold, seed)
+    learnt_from = varied(dataset.images, **asdict(recipe.data.variations), seed=seed)
+    pixels_to_learn = as_pixels(learnt_from, recipe.manner, threshold, seed)
     data = torch.from_numpy(pixels_to_learn).to(pick_device(device))
     shape = (grey.shape[1], grey.shape[2])
     with tempfile.TemporaryDirectory() as temporary:

@@ -42,7 +42,7 @@ def train(
 ) -> None:
     """Train a prior as a recipe says; stop it at any time and go on with --resume."""
     import shlex
-    from dataclasses import replace
+    from dataclasses import asdict, replace
 
     from restore import zoo
     from restore.errors import OutputError, TrainingError, UsageError, shown
@@ -66,7 +66,7 @@ def train(
 
     import torch
 
-    from restore.data import as_pixels, load
+    from restore.data import as_pixels, load, varied
     from restore.data.named import folders
     from restore.devices import pick_device
     from restore.learning.card import write_card
@@ -86,7 +86,8 @@ def train(
     if shape.hidden == "auto" and not table.validation:
         table = replace(table, validation=max(1, len(dataset.images) // 10))
     settings = replace(settings, data=table, prior=shape)
-    pixels = as_pixels(dataset.images, settings.manner, settings.data.threshold, settings.seed)
+    learnt_from = varied(dataset.images, **asdict(settings.data.variations), seed=settings.seed)
+    pixels = as_pixels(learnt_from, settings.manner, settings.data.threshold, settings.seed)
     images = torch.from_numpy(pixels).to(where)
     folder = run or Path("runs") / settings.name
     height, width = dataset.images.shape[1:]

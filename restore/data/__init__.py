@@ -3,5 +3,6 @@
 from restore.data.dataset import Dataset, Split, as_pixels, binarise, overlap, sample_binary
 from restore.data.labels import load_labels
 from restore.data.loading import load
+from restore.data.variations import varied
 
-__all__ = ["Dataset", "Split", "as_pixels", "binarise", "load", "load_labels", "overlap", "sample_binary"]
+__all__ = ["Dataset", "Split", "as_pixels", "binarise", "load", "load_labels", "overlap", "sample_binary", "varied"]

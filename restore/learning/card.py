@@ -44,7 +44,7 @@ def write_card(
         recipe: how.
         recipe_text: the recipe as its author wrote it.
         command: what was typed.
-        images: number of training images.
+        images: number of training images, variations counted.
         seconds: training time at the end of each epoch.
         where: the device trained on.
     """
@@ -52,9 +52,10 @@ def write_card(
     height, width = about.image_shape
     learnt_from = images - recipe.data.validation
     above = "".join(f", {size} above them" for size in about.deeper)
+    what = "variations of images" if recipe.data.variations.copies else "images"
     lines = [
         f"A {_units(about)} {KINDS[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
-        f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} images of `{about.data}` ({_seen(about)}).",
+        f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} {what} of `{about.data}` ({_seen(about)}).",
         *_use(about, trained),
         f"Licence: {about.licence}.",
     ]

@@ -72,6 +72,31 @@ def _require(condition: bool, message: str) -> None:
 
 
 @dataclass(frozen=True)
+class Variations:
+    """[data.variations]: learn from every image `copies` times, each time varied; 0 is from the images as they are.
+
+    `shift` pixels at most that it moves in either direction, `mirror` whether it is mirrored every other time,
+    `contrast` the lowest and the highest factor of its contrast; see `restore.data.varied`.
+    """
+
+    copies: int = 0
+    shift: int = 0
+    mirror: bool = False
+    contrast: tuple[float, ...] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for name in ("copies", "shift"):
+            _require(getattr(self, name) >= 0, f"{name} must not be negative, not {getattr(self, name)}")
+        _require(
+            len(self.contrast) == 2 and 0 < self.contrast[0] <= self.contrast[1] < math.inf,
+            f"contrast is a lowest and a highest factor, such as [0.5, 1.0], not {list(self.contrast)}",
+        )
+        alike = (self.shift, self.mirror, self.contrast) == (0, False, (1.0, 1.0))
+        _require(not self.copies or not alike, "copies would all be alike; give shift, mirror or contrast as well")
+        _require(bool(self.copies) or alike, "copies is missing; say how often every image is varied")
+
+
+@dataclass(frozen=True)
 class Data:
     """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold.
 
@@ -81,6 +106,8 @@ class Data:
     For conditional priors `task` is the damage they learn to undo, such as "flip:0.1". `validation` images, drawn by
     the seed, are held out of the training images: the conditional prior that restores them best is kept, and hidden
     units are added as long as these images gain too. Other priors are trained without them.
+
+    `variations` are of the images as they are read, so that none can be held out.
     """
 
     source: str
@@ -88,10 +115,15 @@ class Data:
     task: str = ""
     validation: int = 0
     binarisation: Literal["threshold", "sampled"] = "threshold"
+    variations: Variations = field(default_factory=Variations)
 
     def __post_init__(self) -> None:
         _require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
         _require(self.validation >= 0, f"validation must not be negative, not {self.validation}")
+        _require(
+            not (self.validation and self.variations.copies),
+            "validation images would be held out from variations of themselves; leave validation or variations away",
+        )
         if self.task:
             parse_task(self.task)
 
@@ -339,7 +371,12 @@ class Recipe:
     def growth_facts(self) -> dict[str, Any]:
         """What decides how hidden units grow, before a learner goes on from there."""
         settings = self.learner if self.in_rounds else self.growth
-        return {"data": asdict(self.data), "growth": asdict(settings), "hidden": self.prior.hidden, "seed": self.seed}
+        return {
+            "data": self.as_dict()["data"],
+            "growth": asdict(settings),
+            "hidden": self.prior.hidden,
+            "seed": self.seed,
+        }
 
     @property
     def digest(self) -> str:
@@ -351,7 +388,7 @@ class Recipe:
 
 
 # Tables that recipes could not have from the beginning: without anything in them, they are not there.
-LATER_TABLES = ("growth", "pretraining")
+LATER_TABLES = ("growth", "pretraining", "variations")
 
 
 def _departures(settings: Any) -> dict[str, Any]:
@@ -455,7 +492,9 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
         # A number, or a word that stands for one.
         number, words = typing.get_args(hint)
         return value if value in typing.get_args(words) else _expect(value, number, where)
-    return _make(hint, _expect(value, dict, f"[{where}]"), f"[{where}] ")
+    # A table within a table is called by both names, as TOML does.
+    table = f"[{where.removeprefix('[').replace('] ', '.')}]"
+    return _make(hint, _expect(value, dict, table), f"{table} ")
 
 
 def _expect(value: Any, kind: type, where: str) -> Any:
