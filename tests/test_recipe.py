@@ -18,7 +18,7 @@ from restore.learning.max_margin import MarginalMaxMargin
 from restore.learning.recipe import LEARNERS, Data, Optimizer, _departures, parse, read_recipe
 from restore.learning.tap_likelihood import TAPLikelihood
 
-RBM_METHODS = "tap, contrastive, spectral, frank_wolfe"
+RBM_METHODS = "tap, contrastive, spectral, frank_wolfe, principal"
 
 TRAINING = sorted((Path(__file__).parents[1] / "training").rglob("*.toml"))
 
@@ -356,7 +356,7 @@ def test_unknown_methods(method: str, tmp_path: Path) -> None:
     text = GOOD.replace('method = "tap"', f"method = {method}")
     assert_refused(
         write(tmp_path, text),
-        "[learner] method for family rbm must be one of tap, contrastive, spectral, frank_wolfe, not ",
+        f"[learner] method for family rbm must be one of {RBM_METHODS}, not ",
     )
 
 

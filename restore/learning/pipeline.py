@@ -12,14 +12,15 @@ from torch import Tensor
 
 from restore.description import Description, Inference
 from restore.errors import TrainingError, UsageError
-from restore.learning.bslm import PseudoLikelihoodAscent, spins_of
+from restore.learning.bslm import spins_of
 from restore.learning.course import CleanImages, Course, DamagedImages, grey_pixels, pixel_means
 from restore.learning.fit import Fitted, fit
 from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
 from restore.learning.modes import own_modes
 from restore.learning.pretraining import pretrained
+from restore.learning.principal import Principal, PrincipalComponents, components_machine
 from restore.learning.recipe import Recipe
-from restore.learning.rounds import run_rounds
+from restore.learning.rounds import RoundLearner, run_rounds
 from restore.learning.run_folder import GROWTH
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
@@ -83,7 +84,7 @@ def train(
     start: LayeredPrior | None = None
     verdict = ""
     if recipe.in_rounds:
-        work = ascend if isinstance(recipe.learner, PseudoLikelihoodAscent) else grow
+        work = grow if isinstance(recipe.learner, FrankWolfe) else ascend
         found, rounds, verdict = work(recipe, images, folder, meter=meter, after_round=keep, **place)
         fitted: Fitted[Any] = Fitted(found, rounds - 1)
     else:
@@ -207,12 +208,20 @@ def ascend(
     fingerprint: str,
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
-    after_round: Callable[[int, FullyVisible], None] = lambda rounds, machine: None,
-) -> tuple[FullyVisible, int, str]:
-    """A fully visible machine by maximum pseudo-likelihood; see `grow` for what is returned."""
+    after_round: Callable[[int, Any], None] = lambda rounds, machine: None,
+) -> tuple[FullyVisible | RBM, int, str]:
+    """A machine of as many units from the first round to the last; see `grow` for what is returned.
+
+    It is a fully visible one by maximum pseudo-likelihood, or one of principal components, which takes one round.
+    """
     training, _ = split(recipe, images)
+    learner: RoundLearner = recipe.learner
+    made: Callable[[Mapping[str, Tensor]], FullyVisible | RBM] = machine_of
+    if isinstance(recipe.learner, Principal):
+        assert recipe.prior.hidden != "auto"
+        learner, made = PrincipalComponents(recipe.prior.hidden), components_machine
     outcome = run_rounds(
-        recipe.learner,
+        learner,
         training,
         folder,
         seed=recipe.seed,
@@ -220,10 +229,10 @@ def ascend(
         checkpoint_every=recipe.training.checkpoint_every,
         resume=resume,
         meter=meter,
-        after_round=lambda rounds, state: after_round(rounds, machine_of(state)),
+        after_round=lambda rounds, state: after_round(rounds, made(state)),
     )
     limit = f"the limit of {outcome.rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
-    return machine_of(outcome.state), outcome.rounds, outcome.verdict or limit
+    return made(outcome.state), outcome.rounds, outcome.verdict or limit
 
 
 def machine_of(state: Mapping[str, Tensor]) -> FullyVisible:

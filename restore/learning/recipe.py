@@ -31,6 +31,7 @@ from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.optimizers import optimizer_of
 from restore.learning.perceptron import PerceptronLoss
+from restore.learning.principal import Principal
 from restore.learning.spectral import SpectralDescent
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.tasks import parse_task
@@ -42,6 +43,7 @@ LEARNERS: dict[str, dict[str, type]] = {
         "contrastive": ContrastiveDivergence,
         "spectral": SpectralDescent,
         "frank_wolfe": FrankWolfe,
+        "principal": Principal,
     },
     "deep": {"tap": TAPLikelihood},
     "crbm": {
@@ -60,8 +62,12 @@ LEARNERS: dict[str, dict[str, type]] = {
 # learnt from images, mean field does not; and Gibbs chains that lead to modes take a step per pixel.
 FULLY_VISIBLE_INFERENCE = {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
 
+# The same for principal components, whose couplings are too strong for TAP. Mean field has the means of Gaussian units
+# right, at any strength.
+PRINCIPAL_INFERENCE = {"solver": "mean_field", "max_iter": 3000, "tol": 1e-3, "damping": 0.0}
+
 # Those that change the prior themselves, in rounds over all images.
-IN_ROUNDS = ("frank_wolfe", *LEARNERS["fvbm"])
+IN_ROUNDS = ("frank_wolfe", "principal", *LEARNERS["fvbm"])
 
 Made = TypeVar("Made")
 
@@ -295,9 +301,15 @@ class Recipe:
                 solver in FULLY_VISIBLE_SOLVERS,
                 f"[inference] solver of a fully visible machine is {', '.join(FULLY_VISIBLE_SOLVERS)}, not {solver}",
             )
+        if isinstance(self.learner, Principal):
+            _require(
+                (self.prior.visible, self.prior.hidden_type) == ("truncated-gaussian", "gaussian"),
+                '[learner] principal is for [prior] visible = "truncated-gaussian" and hidden_type = "gaussian"; '
+                "give them",
+            )
         if not self.prior.plain:
             _require(
-                isinstance(self.learner, TAPLikelihood | ContrastiveDivergence),
+                isinstance(self.learner, TAPLikelihood | ContrastiveDivergence | Principal),
                 f"[learner] {self.method} trains binary units only; take tap",
             )
             solver = self.inference.solver
@@ -448,6 +460,8 @@ def parse(table: dict[str, Any]) -> Recipe:
         raise UsageError("[inference] follows from the learner of a crbm; leave it away")
     if family == "fvbm":
         table["inference"] = FULLY_VISIBLE_INFERENCE | dict(_expect(table.get("inference", {}), dict, "[inference]"))
+    if method == "principal":
+        table["inference"] = PRINCIPAL_INFERENCE | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     if any(isinstance(prior, dict) and prior.get(key) for key in ("visible", "hidden_type", "deeper")):
         table["inference"] = {"modes": 0, "starts": 1} | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     learner = _make(known[method], learner_table, "[learner] ") if known else None

@@ -1,0 +1,105 @@
+"""Maximum likelihood in closed form: probabilistic PCA as a machine of Gaussian units.
+
+Tipping & Bishop, Probabilistic Principal Component Analysis (J. R. Stat. Soc. B 61, 1999), sec. 3.2 (eq. 7 and 8): of
+all normal distributions whose covariance is a matrix of rank H plus a multiple of the unit matrix, the likeliest has
+the mean of the images, their H largest principal variances λ_k along the directions u_k, and everywhere else the mean
+1/v of those that are left.
+
+A machine of Gaussian units, V = v for every pixel and 1 for every hidden unit, has the precision v I - W Wᵀ over its
+pixels. It is that distribution for columns √(v - 1/λ_k) u_k of W; biases of v m for the pixels and -Wᵀm for the hidden
+units put its mean at m and hidden units around 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from restore.errors import TrainingError
+from restore.learning.contract import LearnerState
+from restore.learning.rounds import Round
+from restore.priors import RBM
+from restore.units import Gaussian, TruncatedGaussian
+
+# A pixel's variance that the components leave open counts as none below this share of what there is.
+NOTHING = 1e-12
+
+
+@dataclass(frozen=True)
+class Principal:
+    """There is nothing to choose: as many components as there are hidden units."""
+
+    rounds: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class PrincipalComponents:
+    """In its only round it finds the likeliest machine with one curvature for all pixels, if grey levels had no bounds.
+
+    That they end at black and white only the trained machine knows: its pixels are truncated Gaussian units. Little of
+    the weight lies beyond unless images are mostly black or white.
+
+    Attributes:
+        hidden: number of components, fewer than pixels.
+    """
+
+    hidden: int
+
+    @property
+    def rounds(self) -> int:
+        return Principal.rounds
+
+    def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
+        """Nothing is known before the only round."""
+        return {}
+
+    def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
+        """The machine's parameters by the names of `components_machine`, in double precision.
+
+        Raises:
+            TrainingError: if there are fewer than 2 images, as many components as pixels, or images that do not vary
+                beyond them.
+        """
+        count, pixels = images.shape
+        if self.hidden >= pixels:
+            raise TrainingError(
+                f"{self.hidden} principal components of {pixels} pixels; lower [prior] hidden to at most {pixels - 1}"
+            )
+        if count < 2:
+            raise TrainingError(f"{count} images have no principal components; give at least two")
+        images = images.double()
+        mean = images.mean(0)
+        variances, directions = torch.linalg.eigh((images - mean).T @ (images - mean) / count)
+        left = variances[: pixels - self.hidden].mean()
+        if not left > NOTHING * variances.sum():
+            raise TrainingError(
+                f"{count} images vary along no more than {self.hidden} directions, which leaves pixels no variance of "
+                "their own; lower [prior] hidden or give more images"
+            )
+        curvature = 1 / left
+        components = variances[pixels - self.hidden :].flip(0), directions[:, pixels - self.hidden :].flip(1)
+        weights = components[1] * (curvature - 1 / components[0]).clamp_min(0).sqrt()
+        found = {
+            "weights.0": weights,
+            "units.0.bias": curvature * mean,
+            "units.0.quadratic": curvature.expand(pixels).clone(),
+            "units.1.bias": -mean @ weights,
+            "units.1.quadratic": torch.ones_like(components[0]),
+        }
+        explained = components[0].sum() / variances.sum()
+        return Round(
+            found,
+            {"residual_variance": float(left), "explained": float(explained)},
+            f"the likeliest machine, in closed form; it explains {float(explained):.1%} of the variance",
+        )
+
+
+def components_machine(state: Mapping[str, Tensor]) -> RBM:
+    """The machine of grey pixels from 0 to 1 that `PrincipalComponents` has found, in single precision."""
+    named = {name: value.float() for name, value in state.items()}
+    visible = TruncatedGaussian(named["units.0.bias"], named["units.0.quadratic"])
+    return RBM((visible, Gaussian(named["units.1.bias"], named["units.1.quadratic"])), (named["weights.0"],))
