@@ -64,7 +64,7 @@ FULLY_VISIBLE_INFERENCE = {"solver": "mean_field", "damping": 0.5, "modes": 0, "
 
 # The same for principal components, whose couplings are too strong for TAP. Mean field has the means of Gaussian units
 # right, at any strength.
-PRINCIPAL_INFERENCE = {"solver": "mean_field", "max_iter": 3000, "tol": 1e-3, "damping": 0.0}
+PRINCIPAL_INFERENCE = {"solver": "mean_field", "max_iter": 5000, "tol": 1e-3, "damping": 0.0}
 
 # Those that change the prior themselves, in rounds over all images.
 IN_ROUNDS = ("frank_wolfe", "principal", *LEARNERS["fvbm"])
