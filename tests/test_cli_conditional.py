@@ -42,7 +42,7 @@ def only_line(capsys: pytest.CaptureFixture[str]) -> str:
 def test_an_image_is_all_it_takes(run: Run, model: Path, image: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("denoise", image, "--model", model, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["channel"] == {"p": None, "mask": None} and facts["learnt"] == "flip:0.1"
+    assert facts["channel"] == {"p": None, "sigma": None, "mask": None} and facts["learnt"] == "flip:0.1"
     assert facts["converged"] and facts["iterations"] >= 1
     restored = np.asarray(Image.open(image.with_name("image.restored.png")))
     assert restored.shape == SHAPE and set(np.unique(restored)) <= {0, 255}

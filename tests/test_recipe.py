@@ -208,12 +208,12 @@ UNKNOWN = {
 
 WRONG = {
     "text-for-number": ("", 'seed = "0"', "seed must be a whole number, not '0'"),
-    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be one of rbm, crbm, fvbm, not 3"),
+    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be one of rbm, crbm, fvbm, deep, not 3"),
     "true-for-number": ("data", "threshold = true", "[data] threshold must be a whole number, not True"),
     "float-for-whole": ("training", "batch = 10.0", "[training] batch must be a whole number, not 10.0"),
     "number-for-flag": ("learner", "centring = 1", "[learner] centring must be true or false, not 1"),
     "list-for-number": ("optimizer", "rate = [1]", "[optimizer] rate must be a number, not [1]"),
-    "choice": ("optimizer", 'schedule = "cosine"', "schedule must be one of constant, linear, not 'cosine'"),
+    "choice": ("optimizer", 'schedule = "cosine"', "schedule must be one of constant, linear, geometric, not 'cosine'"),
     "value-for-table": ("", "optimizer = 3", "[optimizer] must be a table, not 3"),
     "storage": ("", 'storage = "float8"', "storage must be one of float16, float32, not 'float8'"),
     "number-of-any-size": ("optimizer", f"rate = 1{'0' * 400}", "[optimizer] rate must be a number, not 1000"),

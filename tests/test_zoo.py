@@ -175,7 +175,8 @@ def test_weights_that_half_precision_holds_take_half_the_room_and_stay_exact(tmp
 def test_the_header_is_readable_without_the_weights(folder: Path) -> None:
     with safe_open(folder / WEIGHTS, framework="numpy") as stored:
         header = stored.metadata()
-    assert header["format_version"] == str(FORMAT)
+    # The first format has all that a binary prior in two layers needs, so that older versions read it.
+    assert header["format_version"] == "1" and "deeper" not in header
     assert header["family"] == "rbm"
     assert json.loads(header["image_shape"]) == [3, 5]
     assert all(isinstance(value, str) for value in header.values())
@@ -259,7 +260,7 @@ def test_unknown_models(name: str, says: str, places: tuple[Path, Path], monkeyp
 def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> None:
     published, own = places
     with pytest.raises(
-        ModelError, match=rf"no prior knows images of 5x3 pixels; give --model {PREFERRED} --fit resize"
+        ModelError, match=rf"no prior knows images of 5x3 pixels; give --model {PREFERRED[0]} --fit resize"
     ):
         auto((3, 5))
     save(own / "mine", prior_of("mine"), "")
@@ -274,8 +275,9 @@ def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> 
     save(published / "second", prior_of("second"), "")
     with pytest.raises(ModelError, match=r"several priors know images of 5x3 pixels; .*: second, mine"):
         auto((3, 5))
-    save(published / PREFERRED, prior_of(PREFERRED), "")
-    assert auto((3, 5)) == PREFERRED
+    for name in reversed(PREFERRED):
+        save(published / name, prior_of(name), "")
+        assert auto((3, 5)) == name
 
 
 def test_published_priors_can_be_described() -> None:

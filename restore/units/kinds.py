@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import torch
 from torch import Tensor
 
 from restore.units.bernoulli import Bernoulli
@@ -35,6 +34,7 @@ def blank(kind: str, size: int, like: Tensor) -> Units:
         size: number of units.
         like: has the type and device of the parameters.
     """
-    zeros = like.new_zeros(size)
-    curvature = torch.ones_like(zeros) if kind in ("gaussian", "gauss-bernoulli") else zeros
-    return KINDS[kind]({"bias": zeros, "quadratic": curvature, "presence": zeros})
+    bounded = kind not in ("gaussian", "gauss-bernoulli")
+    # A tensor each: learners change parameters in place.
+    curvature = like.new_zeros(size) if bounded else like.new_ones(size)
+    return KINDS[kind]({"bias": like.new_zeros(size), "quadratic": curvature, "presence": like.new_zeros(size)})
