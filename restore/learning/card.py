@@ -55,7 +55,8 @@ def write_card(
     what = "variations of images" if recipe.data.variations.copies else "images"
     lines = [
         f"A {_units(about)} {KINDS[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
-        f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} {what} of `{about.data}` ({_seen(about)}).",
+        f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} {what} of `{about.data}`",
+        f"({_seen(about)}).",
         *_use(about, trained),
         f"Licence: {about.licence}.",
     ]

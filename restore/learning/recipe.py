@@ -66,6 +66,9 @@ FULLY_VISIBLE_INFERENCE = {"solver": "mean_field", "damping": 0.5, "modes": 0, "
 # right, at any strength.
 PRINCIPAL_INFERENCE = {"solver": "mean_field", "max_iter": 5000, "tol": 1e-3, "damping": 0.0}
 
+# What [prior] says of units that are binary and in two layers: only such machines have modes to restore from.
+PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": []}
+
 # Those that change the prior themselves, in rounds over all images.
 IN_ROUNDS = ("frank_wolfe", "principal", *LEARNERS["fvbm"])
 
@@ -289,6 +292,10 @@ class Recipe:
             _require(bool(self.data.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
         else:
             _require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
+        _require(
+            not self.prior.grey or self.data.binarisation == "threshold",
+            "[data] binarisation is for black and white pixels, and these are grey; leave it away",
+        )
         if self.auto:
             _require(
                 not isinstance(self.learner, LogisticRegression),
@@ -462,7 +469,7 @@ def parse(table: dict[str, Any]) -> Recipe:
         table["inference"] = FULLY_VISIBLE_INFERENCE | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     if method == "principal":
         table["inference"] = PRINCIPAL_INFERENCE | dict(_expect(table.get("inference", {}), dict, "[inference]"))
-    if any(isinstance(prior, dict) and prior.get(key) for key in ("visible", "hidden_type", "deeper")):
+    if any(isinstance(prior, dict) and prior.get(key, plain) != plain for key, plain in PLAIN.items()):
         table["inference"] = {"modes": 0, "starts": 1} | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     learner = _make(known[method], learner_table, "[learner] ") if known else None
     return _make(Recipe, table | {"method": method, "learner": learner}, "")

@@ -52,11 +52,12 @@ class Gaussian:
 
     def law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:
         """Log-partition, mean and variance under extra fields; shapes (..., n)."""
-        linear, curvature = self.bias + fields.linear, self.quadratic + fields.quadratic
+        # In one shape, so that an iteration that is traced keeps the layout of its state.
+        linear, curvature = torch.broadcast_tensors(self.bias + fields.linear, self.quadratic + fields.quadratic)
         variance = 1 / torch.where(curvature > 0, curvature, torch.nan)
         mean = linear * variance
         log_partition = (linear * mean + torch.log(2 * math.pi * variance)) / 2
-        return fields.with_presence(log_partition), mean, variance.expand_as(mean)
+        return fields.with_presence(log_partition), mean, variance
 
     def log_partition(self, fields: Fields) -> Tensor:
         return self.law(fields)[0]
