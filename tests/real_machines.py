@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from machines import Truth, seeded
+from machines import Truth, brute_force, seeded
 from torch import Tensor
 
 from restore.priors import LayeredPrior
@@ -36,43 +36,9 @@ def random_machine(*layers: tuple[str, int], scale: float = 1.0, seed: int = 0) 
     return LayeredPrior(tuple(random_units(*layer, seed + 7 * index) for index, layer in enumerate(layers)), couplings)
 
 
-def _nodes(units: Units) -> tuple[np.ndarray, np.ndarray]:
-    """The values that a unit of a kind can take, or nodes for them, and the log of the measure of each."""
-    if isinstance(units, Bernoulli):
-        return np.array([0.0, 1.0]), np.zeros(2)
-    if isinstance(units, Spin):
-        return np.array([-1.0, 1.0]), np.zeros(2)
-    low, high = units.support
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    values, measure = (low + high) / 2 + nodes * (high - low) / 2, np.log(weights * (high - low) / 2)
-    if isinstance(units, Spiked):
-        return np.append(values, 0.0), np.append(measure, 0.0)
-    return values, measure
-
-
 def exact(machine: LayeredPrior) -> Truth:
     """All answers about a small machine without a batch dimension."""
-    values, score = [], []
-    for units in machine.layers:
-        points, measure = _nodes(units)
-        log_weight = units.log_weight(torch.from_numpy(points)[:, None]).numpy() + measure[:, None]
-        values += [points] * units.size
-        score += list(log_weight.T)
-    states = np.stack([axis.ravel() for axis in np.meshgrid(*values, indexing="ij")], 1)
-    total = sum(axis.ravel() for axis in np.meshgrid(*score, indexing="ij"))
-    parts = np.split(states, np.cumsum([units.size for units in machine.layers])[:-1], axis=1)
-    for coupling, (left, right) in zip(machine.couplings, pairwise(parts), strict=True):
-        total = total + ((left @ coupling.numpy()) * right).sum(1)
-    top = total.max()
-    log_partition = top + np.log(np.exp(total - top).sum())
-    probabilities = np.exp(total - log_partition)
-    return Truth(
-        float(log_partition),
-        [probabilities @ part for part in parts],
-        [np.einsum("s,si,sj->ij", probabilities, left, right) for left, right in pairwise(parts)],
-        states,
-        probabilities,
-    )
+    return brute_force(machine, nodes=NODES)
 
 
 def gaussian_machine(sizes: tuple[int, ...], scale: float) -> tuple[LayeredPrior, Tensor, Tensor]:

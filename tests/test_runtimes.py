@@ -183,7 +183,8 @@ def test_the_page_lists_what_a_graph_has(case: Case) -> None:
     for node in session.get_outputs():
         kind, shape, _ = outputs[node.name]
         assert (types[kind], len(shape.split(","))) == (node.type, len(node.shape)), node.name
-    assert set(table("Metadata")) == case.facts.to_metadata().keys()
+    # That of a machine with more layers than this one has.
+    assert set(table("Metadata")) - {"deeper"} == case.facts.to_metadata().keys()
 
 
 @pytest.mark.parametrize("channel", OBSERVED)
@@ -193,5 +194,6 @@ def test_the_page_says_which_inputs_go_with_a_channel(channel: str) -> None:
 
 
 def test_published_graphs_are_of_the_size_the_page_says() -> None:
-    sizes = [path.stat().st_size for path in (ROOT / "models").glob(f"*/{zoo.GRAPH}")]
-    assert sizes and min(sizes) > 20_000 and max(sizes) < 35_000
+    sizes = {path.parent.name: path.stat().st_size for path in (ROOT / "models").glob(f"*/{zoo.GRAPH}")}
+    grey = {name for name in sizes if zoo.describe(ROOT / "models" / name).grey}
+    assert all(20_000 < size < (70_000 if name in grey else 35_000) for name, size in sizes.items())

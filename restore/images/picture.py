@@ -69,5 +69,5 @@ def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> N
     if ((values < -beyond) | (values > 1 + beyond)).any():
         span = f"{values.min():g} to {values.max():g}"
         raise InputError(
-            f"{shown(name)}: holds values from {span}, outside [{-beyond:g}, {1 + beyond:g}]; scale them to [0, 1]"
+            f"{shown(name)}: holds values from {span}, outside [{0 - beyond:g}, {1 + beyond:g}]; scale them to [0, 1]"
         )
