@@ -231,12 +231,10 @@ def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
 
 
 def grey_channel_of(p: float | np.ndarray | None, sigma: float | Tensor | None, hidden: Tensor | None) -> Channel:
-    """The channel of grey images with Gaussian noise, then salt and pepper, then hidden pixels (None: without).
-
-    Without impulses it still is one of impulses, for that knows that a pixel seen exactly at 0 is 0.
-    """
-    told = torch.from_numpy(np.ascontiguousarray(p)).flatten() if isinstance(p, np.ndarray) else p
-    noise = SaltAndPepper(0.0 if told is None else told, GaussianNoise(0.0 if sigma is None else sigma))
+    """The channel of grey images with Gaussian noise, then salt and pepper, then hidden pixels (None: without)."""
+    told = torch.from_numpy(np.ascontiguousarray(p)).flatten() if isinstance(p, np.ndarray) else p or 0.0
+    # Also without impulses: a black pixel that was seen exactly is then known to be 0, and not only close to it.
+    noise = SaltAndPepper(told, GaussianNoise(0.0 if sigma is None else sigma))
     return noise if hidden is None else Occlusion(hidden, noise=noise)
 
 
@@ -253,12 +251,15 @@ def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Ten
     """As `polarity_gain`, of grey images (N, D) that came through a channel, under independent pixels of a kind."""
 
     def likelihood(seen: Tensor) -> tuple[Tensor, Tensor]:
-        evidence = channel.evidence(seen)
-        # What of log p(y | x) does not depend on x: of Gaussian noise -y²/(2 sigma²), of hidden pixels nothing.
+        told = channel.evidence(seen)
+        evidence = Fields(told.linear, told.quadratic)
+        # What of log p(y | x) does not depend on x: of Gaussian noise -y²/(2 sigma²). Of impulses it differs between
+        # black and white, so that they have no say.
         return pixels.log_partition(evidence) - evidence.quadratic * seen * seen / 2, evidence.quadratic
 
     (inverted, _), (upright, precision) = likelihood(1 - observed), likelihood(observed)
-    return (inverted - upright).sum(-1) / (precision > 0).expand_as(observed).sum(-1).clamp_min(1)
+    through = (precision > 0).expand_as(observed)
+    return torch.where(through, inverted - upright, 0.0).sum(-1) / through.sum(-1).clamp_min(1)
 
 
 def moved_to(units: Units, device: torch.device) -> Units:

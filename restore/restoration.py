@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -220,7 +221,8 @@ def check_sigma(sigma: float) -> None:
     Raises:
         UsageError: if it is not a finite number above 0.
     """
-    if isinstance(sigma, bool) or not isinstance(sigma, float | int) or not 0 < sigma < np.inf:
+    # Numpy's numbers are as good as Python's own.
+    if isinstance(sigma, bool) or not isinstance(sigma, Real) or not 0 < sigma < np.inf:
         raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {sigma}")
 
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import torch
+from grey_priors import grey_prior
 from priors import random_conditional, random_prior
 
 from restore.description import Description
 from restore.engine import Engine
 from restore.export.parity import Parity, parities
 from restore.marginals import Marginals, Status
+from restore.zoo import TrainedPrior
 
 SHAPE = (10, 12)
 IMAGES = np.random.default_rng(0).random((20, *SHAPE)).round()
@@ -39,15 +41,26 @@ class Altered:
         return self.engine.light_ground
 
     def marginals(
-        self, grey: np.ndarray, p: float | np.ndarray | None, hidden: np.ndarray | None
+        self,
+        grey: np.ndarray,
+        p: float | np.ndarray | None,
+        hidden: np.ndarray | None,
+        sigma: float | None = None,
     ) -> tuple[Marginals, np.ndarray]:
-        found, gain = self.engine.marginals(grey, p, hidden)
+        found, gain = self.engine.marginals(grey, p, hidden, sigma)
         return self.alter(found), gain
 
 
-@pytest.fixture(params=[random_prior, random_conditional], ids=["told", "conditional"])
+MADE: dict[str, Callable[[], TrainedPrior]] = {
+    "told": lambda: random_prior(SHAPE),
+    "conditional": lambda: random_conditional(SHAPE),
+    "grey": lambda: grey_prior(shape=SHAPE, scale=0.1),
+}
+
+
+@pytest.fixture(params=MADE)
 def engine(request: pytest.FixtureRequest) -> Engine:
-    return Engine.of(request.param(SHAPE), torch.device("cpu"))
+    return Engine.of(MADE[request.param](), torch.device("cpu"))
 
 
 def compare(engine: Engine, alter: Callable[[Marginals], Marginals]) -> list[Parity]:

@@ -17,25 +17,26 @@ def shrink(pixels: np.ndarray, hidden: np.ndarray | None, shape: tuple[int, int]
     half of its area is. One without any observed area has the mean of all observed pixels (0.5 if there are none).
 
     Args:
-        pixels: (H, W), floats in [0, 1]; values under `hidden` have no influence, even if they are NaN.
+        pixels: (H, W), floats in [0, 1] but for noise; values under `hidden` have no influence, even if they are NaN.
         hidden: (H, W), bool, True where the pixel is not observed; None where all are.
         shape: the wanted (h, w).
 
     Returns:
-        The new pixels, (h, w), float64 in [0, 1], and the new hidden, (h, w), bool.
+        The new pixels, (h, w), float64 in the range of the old ones or [0, 1], and the new hidden, (h, w), bool.
     """
     observed = np.ones(pixels.shape, dtype=bool) if hidden is None else ~hidden
     values = np.where(observed, pixels, 0.0)
     typical = values.sum() / observed.sum() if observed.any() else 0.5
     if pixels.shape == tuple(shape):
         # Rounding would push pixels that lie at the threshold of black and white over it.
-        return np.where(observed, np.clip(values, 0.0, 1.0), typical), ~observed
+        return np.where(observed, values, typical), ~observed
     cell = (pixels.shape[0] / shape[0]) * (pixels.shape[1] / shape[1])
     seen = _integrals(observed.astype(np.float64), shape) / cell
     light = _integrals(values, shape) / cell
     small = np.full(shape, typical)
     np.divide(light, seen, out=small, where=seen > _ROUNDING)
-    return np.clip(small, 0.0, 1.0), seen < 0.5 - _ROUNDING
+    # Rounding leads nowhere that no pixel is.
+    return np.clip(small, min(0.0, values.min()), max(1.0, values.max())), seen < 0.5 - _ROUNDING
 
 
 def enlarge(pixels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:

@@ -1,0 +1,102 @@
+"""Graphs of priors of grey images, and of deep machines, find what the library finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from grey_priors import SPIKED, TRUNCATED, grey_prior, saved_grey
+
+from restore.engine import Engine
+from restore.errors import UsageError
+from restore.export.packing import standalone
+from restore.export.runtime import OnnxEngine
+from restore.marginals import Status
+from restore.zoo import TrainedPrior
+
+SHAPE = (5, 7)
+
+MADE: dict[str, Callable[[], TrainedPrior]] = {
+    "spiked": lambda: grey_prior(SPIKED),
+    "gaussian": lambda: grey_prior(TRUNCATED, "gaussian", scale=0.1, solver="mean_field"),
+}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Engine, OnnxEngine]]:
+    done: dict[str, tuple[Engine, OnnxEngine]] = {}
+
+    def call(name: str) -> tuple[Engine, OnnxEngine]:
+        if name not in done:
+            folder = saved_grey(tmp_path_factory.mktemp(name), MADE[name]())
+            path = folder.parent / "graph.onnx"
+            path.write_bytes(standalone(folder))
+            done[name] = Engine.load(str(folder), "cpu"), OnnxEngine.load(path)
+        return done[name]
+
+    return call
+
+
+def pictures(count: int = 5) -> np.ndarray:
+    draw = np.random.default_rng(0)
+    clean = np.where(draw.random((count, *SHAPE)) < 0.5, 0.0, draw.random((count, *SHAPE)))
+    clean[:, 0, 0] = 1
+    return clean
+
+
+DAMAGE = [(0.1, None, False), (None, 0.1, False), (0.2, 0.1, True), (None, None, True), (None, 0.0, False)]
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(("sigma", "p", "masked"), DAMAGE)
+def test_a_graph_of_a_grey_prior_finds_what_the_library_finds(
+    name: str, sigma: float | None, p: float | None, masked: bool, exported: Callable[[str], tuple[Engine, OnnxEngine]]
+) -> None:
+    torch_engine, graph = exported(name)
+    images = pictures() + (0 if sigma is None else np.random.default_rng(1).normal(0, sigma, (5, *SHAPE)))
+    hidden = np.random.default_rng(2).random((5, *SHAPE)) < 0.3 if masked else None
+    (found, gain), (wanted, expected) = (engine.marginals(images, p, hidden, sigma) for engine in (graph, torch_engine))
+    assert (wanted.status == Status.CONVERGED).all() and (found.status == wanted.status).all()
+    for kind in ("means", "variances"):
+        for layer, values in enumerate(getattr(wanted, kind)):
+            np.testing.assert_allclose(getattr(found, kind)[layer], values, atol=5e-5, err_msg=f"{kind}.{layer}")
+    np.testing.assert_allclose(found.log_partition, wanted.log_partition, rtol=1e-6, atol=1e-3)
+    np.testing.assert_allclose(gain, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sigma", -0.1), ("sigma", np.nan), ("sigma", np.inf), ("p", 1.1), ("p", np.nan), ("image", np.nan)],
+)
+def test_35_what_is_no_damage_gets_no_answer(
+    name: str, value: float, exported: Callable[[str], tuple[Engine, OnnxEngine]]
+) -> None:
+    graph = exported("spiked")[1]
+    told = {
+        "image": np.float32(pictures()),
+        "sigma": np.full((1, 1, 1), 0.1, np.float32),
+        "p": np.zeros((1, 1, 1), np.float32),
+        "mask": np.zeros((1, 1, 1), bool),
+    }
+    assert graph.run(told)["converged"].all()
+    told[name] = told[name].copy()
+    told[name][0, 0, 0] = value
+    found = graph.run(told)
+    assert not found["converged"][0] and np.isinf(found["residual"][0]) and found["log_partition"][0] == -np.inf
+    assert found["converged"][1:].all() == (name == "image")
+    assert all(np.isfinite(found[kind]).all() for kind in ("restored", "means", "variances"))
+
+
+def test_grey_values_are_what_is_restored(exported: Callable[[str], tuple[Engine, OnnxEngine]]) -> None:
+    graph = exported("spiked")[1]
+    assert graph.facts.channel == "noise and mask" and graph.facts.inputs[:4] == ("image", "sigma", "p", "mask")
+    told = {"image": np.float32(pictures()), "mask": np.zeros((1, 1, 1), bool)}
+    found = graph.run(told | {name: np.full((1, 1, 1), 0.1, np.float32) for name in ("sigma", "p")})
+    assert (found["restored"] == found["means"]).all() and len(np.unique(found["restored"])) > 20
+
+
+def test_evidence_of_grey_images_is_no_single_field(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="knows grey images, whose evidence is no single field; export it with it"):
+        standalone(saved_grey(tmp_path, grey_prior()), field=True)
