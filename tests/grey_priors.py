@@ -28,12 +28,15 @@ def grey_prior(
     scale: float = 0.3,
     solver: str = "tap",
     curvature: float = 4.0,
+    tol: float = 1e-5,
     name: str = "grey",
 ) -> TrainedPrior:
     """A prior of grey images with normal couplings; `curvature` is that of Gaussian hidden units."""
     draw, pixels = seeded(3), shape[0] * shape[1]
     images = torch.rand(40, pixels, generator=draw) ** 2
     images = torch.where(torch.rand(40, pixels, generator=draw) < 0.5, 0.0, images)
+    if visible == "bernoulli":
+        images = images.round()
     layer = independent_units(blank(visible, pixels, images), images)
     sizes = (pixels, hidden, *deeper)
     above = tuple(
@@ -56,7 +59,7 @@ def grey_prior(
         127,
         "noise",
         "none",
-        inference=Inference(solver=solver, max_iter=500, tol=1e-5, modes=0, starts=1),  # type: ignore[arg-type]
+        inference=Inference(solver=solver, max_iter=500, tol=tol, modes=0, starts=1),  # type: ignore[arg-type]
         family="deep" if deeper else "rbm",
         visible=visible,
         hidden_type=hidden_type,
@@ -64,7 +67,7 @@ def grey_prior(
     )
     means = images.mean(0).clamp(0.01, 0.99)
     alone = layer.with_parameters({name: value.clone() for name, value in layer.parameters.items()})
-    return TrainedPrior(about, machine, means, pack(images[:0]), alone)
+    return TrainedPrior(about, machine, means, pack(images[:0]), alone if about.grey else None)
 
 
 def saved_grey(folder: Path, prior: TrainedPrior) -> Path:

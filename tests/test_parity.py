@@ -54,7 +54,7 @@ class Altered:
 MADE: dict[str, Callable[[], TrainedPrior]] = {
     "told": lambda: random_prior(SHAPE),
     "conditional": lambda: random_conditional(SHAPE),
-    "grey": lambda: grey_prior(shape=SHAPE, scale=0.1),
+    "grey": lambda: grey_prior(shape=SHAPE, scale=0.1, tol=1e-3),
 }
 
 

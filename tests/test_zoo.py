@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from grey_priors import SPIKED, TRUNCATED, grey_prior
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from machines import random_rbm, seeded
@@ -123,6 +124,68 @@ def test_round_trip_of_a_conditional_prior(tmp_path: Path) -> None:
     assert (about.conditional, about.task, about.inference.starts) == (True, "patch:2:0.5", 0)
     stored = load_file(tmp_path / "again" / WEIGHTS)
     assert {stored[f"inputs.{layer}"].dtype for layer in (0, 1)} == {torch.float16}
+
+
+GENERAL: dict[str, Callable[[], TrainedPrior]] = {
+    "spiked": lambda: grey_prior(SPIKED, shape=(3, 5)),
+    "gaussian": lambda: grey_prior(TRUNCATED, "gaussian", shape=(3, 5)),
+    "deep": lambda: grey_prior(SPIKED, "gauss-bernoulli", shape=(3, 5), deeper=(3, 2)),
+    "deep-binary": lambda: grey_prior(deeper=(3,), shape=(3, 5), visible="bernoulli"),
+}
+
+
+@pytest.mark.parametrize("make", GENERAL.values(), ids=GENERAL)
+def test_round_trip_of_grey_and_deep_priors(make: Callable[[], TrainedPrior], tmp_path: Path) -> None:
+    prior = make()
+    save(tmp_path / "again", prior, "card")
+    found, about = load(tmp_path / "again"), prior.description
+    assert same(found, prior) and type(found.machine) is type(prior.machine)
+    assert [type(layer) for layer in found.machine.layers] == [type(layer) for layer in prior.machine.layers]
+    assert (found.grey_pixels is None) == (not about.grey)
+    if prior.grey_pixels is not None and found.grey_pixels is not None:
+        for name, value in prior.grey_pixels.parameters.items():
+            assert torch.equal(found.grey_pixels.parameters[name], value)
+    with safe_open(tmp_path / "again" / WEIGHTS, framework="numpy") as stored:
+        assert stored.metadata()["format_version"] == str(FORMAT) == "2"
+
+
+BROKEN: dict[str, tuple[str, dict[str, str]]] = {
+    "deep-without-layers": ("spiked", {"family": "deep"}),
+    "layers-without-deep": ("deep", {"family": "rbm"}),
+    "layers-of-none": ("deep", {"deeper": "[3, 0]"}),
+    "layers-no-list": ("deep", {"deeper": "3"}),
+    "layers-fractions": ("deep", {"deeper": "[3.5, 2]"}),
+    "layers-of-texts": ("deep", {"deeper": '["3", "2"]'}),
+    "layers-other-sizes": ("deep", {"deeper": "[2, 3]"}),
+    "grey-conditional": ("spiked", {"family": "crbm", "task": "flip:0.1"}),
+    "grey-fully-visible": ("spiked", {"family": "fvbm", "hidden": "0"}),
+    "grey-as-binary": ("spiked", {"visible": "bernoulli"}),
+    "spiked-as-truncated": ("spiked", {"visible": "truncated-gaussian"}),
+    "gaussian-as-binary": ("gaussian", {"hidden_type": "bernoulli"}),
+    "visible-without-bounds": ("gaussian", {"visible": "gaussian"}),
+    "products": ("spiked", {"inference": '{"solver": "sum_product", "modes": 0, "starts": 0, "damping": 0.0}'}),
+    "modes": ("spiked", {"inference": '{"modes": 3, "starts": 2}'}),
+}
+
+
+@pytest.mark.parametrize(("name", "header"), BROKEN.values(), ids=[f"44-{name}" for name in BROKEN])
+def test_damaged_headers_of_grey_and_deep_priors(name: str, header: dict[str, str], tmp_path: Path) -> None:
+    save(tmp_path / "odd", GENERAL[name](), "")
+    rewritten(tmp_path / "odd", **header)
+    with pytest.raises(ModelError, match=r"description is damaged|missing, extra or of wrong shape"):
+        load(tmp_path / "odd")
+
+
+@pytest.mark.parametrize("name", ["pointwise.presence", "pointwise.bias", "units.0.quadratic", "units.0.presence"])
+def test_43_tensors_of_grey_priors(name: str, tmp_path: Path) -> None:
+    for change, says in (
+        (without(name), name),
+        (replaced(name, lambda t: t[:-1]), name),
+        (replaced(name, filled(float("nan"))), f"{name} holds NaN"),
+    ):
+        save(tmp_path / "odd", GENERAL["spiked"](), "")
+        rewritten(tmp_path / "odd", change)
+        refused(tmp_path / "odd", says)
 
 
 @pytest.mark.parametrize("name", ["inputs.0", "inputs.1"])
