@@ -53,7 +53,7 @@ def test_the_promised_priors_are_published() -> None:
     assert {f"crbm-bp-{task}" for task in tasks} <= set(NAMES)
     assert {"crbm-mssvm-mnist-patch12", "crbm-mssvm-caltech-patch12"} <= set(NAMES)
     assert {"fw-mnist", "cd-fw-mnist", "fw-caltech"} <= set(NAMES)
-    assert {"tap-mnist-real"} <= set(NAMES)
+    assert {"tap-mnist-real", "tap-deep-mnist"} <= set(NAMES)
     assert set(NAMES) <= set(restore.list_models())
 
 
@@ -63,7 +63,7 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     assert (about.name, about.recipe) == (folder.name, recipe.digest)
     # A size that was found is on the card, with why it is that.
     card = (folder / zoo.CARD).read_text()
-    assert f"{about.hidden} hidden units" in card
+    assert f"{' + '.join(map(str, about.sizes[1:]))} hidden units" in card
     assert "- growth: " in card if recipe.auto else about.hidden == recipe.prior.hidden
     assert (about.conditional, about.task) == (folder in CONDITIONAL, recipe.data.task)
     if about.conditional:
