@@ -32,7 +32,8 @@ from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.perceptron import PerceptronLoss
 from restore.learning.pipeline import Trained, course_of, train
-from restore.learning.recipe import LEARNERS, Data, Optimizer, PriorShape, Recipe, Training
+from restore.learning.recipe import LEARNERS, Recipe
+from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import FIXED_POINTS, BeliefPropagation
 from restore.tasks import Flip, parse_task

@@ -40,9 +40,10 @@ from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.perceptron import PerceptronLoss
 from restore.learning.pipeline import course_of, epoch_folder, train
-from restore.learning.recipe import Data, Optimizer, PriorShape, Recipe, Training
+from restore.learning.recipe import Recipe
 from restore.learning.run_folder import Stopped, epoch_seconds
 from restore.learning.spectral import SpectralDescent
+from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import FIXED_POINTS, MeanField

@@ -33,8 +33,9 @@ from restore.learning.frank_wolfe import (
 )
 from restore.learning.hidden_unit import Unit, change, factor, find_unit, fitting_scale, objective
 from restore.learning.pipeline import grow, train
-from restore.learning.recipe import Data, PriorShape, Recipe, Training, parse
+from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped
+from restore.learning.tables import Data, PriorShape, Training
 from restore.priors import RBM, FractionalRBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood
 from restore.solvers.gibbs import gibbs_steps

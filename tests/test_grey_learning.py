@@ -22,8 +22,9 @@ from restore.learning.centring import GreyScale, centred
 from restore.learning.contract import Gradient, Step
 from restore.learning.fit import scheduled_rate
 from restore.learning.pipeline import course_of, train
-from restore.learning.recipe import LEARNERS, Optimizer, Recipe, parse, read_recipe
+from restore.learning.recipe import LEARNERS, Recipe, parse, read_recipe
 from restore.learning.run_folder import Stopped
+from restore.learning.tables import Optimizer
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP

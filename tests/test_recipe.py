@@ -15,7 +15,8 @@ from restore.errors import UsageError
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.max_margin import MarginalMaxMargin
-from restore.learning.recipe import LEARNERS, Data, Optimizer, _departures, parse, read_recipe
+from restore.learning.recipe import LEARNERS, _departures, parse, read_recipe
+from restore.learning.tables import Data, Optimizer
 from restore.learning.tap_likelihood import TAPLikelihood
 
 RBM_METHODS = "tap, contrastive, spectral, frank_wolfe, principal"

@@ -24,8 +24,9 @@ from restore.learning.contract import LearnerState, Step
 from restore.learning.course import Course, PriorT
 from restore.learning.matched import CONVERGED
 from restore.learning.optimizers import optimizer_of
-from restore.learning.recipe import Optimizer, Recipe
+from restore.learning.recipe import Recipe
 from restore.learning.run_folder import Stopped, cut_log, log, set_generator, sitting
+from restore.learning.tables import Optimizer
 from restore.progress import Meter
 
 # Share of images for which the solver of a conditional prior should converge.

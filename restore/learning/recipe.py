@@ -18,8 +18,6 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import torch
-
 from restore.description import FULLY_VISIBLE_SOLVERS, Inference
 from restore.errors import UsageError, shown
 from restore.learning.bslm import BSLM, GradientAscent, QuasiNewton
@@ -29,12 +27,11 @@ from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.frank_wolfe import FrankWolfe
 from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.optimizers import optimizer_of
 from restore.learning.perceptron import PerceptronLoss
 from restore.learning.principal import Principal
 from restore.learning.spectral import SpectralDescent
+from restore.learning.tables import Data, Optimizer, Pretraining, PriorShape, Training, require
 from restore.learning.tap_likelihood import TAPLikelihood
-from restore.tasks import parse_task
 
 # By the kind of prior they train.
 LEARNERS: dict[str, dict[str, type]] = {
@@ -75,185 +72,6 @@ IN_ROUNDS = ("frank_wolfe", "principal", *LEARNERS["fvbm"])
 Made = TypeVar("Made")
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise UsageError(message)
-
-
-@dataclass(frozen=True)
-class Variations:
-    """[data.variations]: learn from every image `copies` times, each time varied; 0 is from the images as they are.
-
-    `shift` pixels at most that it moves in either direction, `mirror` whether it is mirrored every other time,
-    `contrast` the lowest and the highest factor of its contrast; see `restore.data.varied`.
-    """
-
-    copies: int = 0
-    shift: int = 0
-    mirror: bool = False
-    contrast: tuple[float, ...] = (1.0, 1.0)
-
-    def __post_init__(self) -> None:
-        for name in ("copies", "shift"):
-            _require(getattr(self, name) >= 0, f"{name} must not be negative, not {getattr(self, name)}")
-        _require(
-            len(self.contrast) == 2 and 0 < self.contrast[0] <= self.contrast[1] < math.inf,
-            f"contrast is a lowest and a highest factor, such as [0.5, 1.0], not {list(self.contrast)}",
-        )
-        alike = (self.shift, self.mirror, self.contrast) == (0, False, (1.0, 1.0))
-        _require(not self.copies or not alike, "copies would all be alike; give shift, mirror or contrast as well")
-        _require(bool(self.copies) or alike, "copies is missing; say how often every image is varied")
-
-
-@dataclass(frozen=True)
-class Data:
-    """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold.
-
-    With `binarisation = "sampled"` training images are drawn once, by the seed: each pixel is 1 with probability grey
-    level / 255. Images to be restored are cut at the threshold all the same.
-
-    For conditional priors `task` is the damage they learn to undo, such as "flip:0.1". `validation` images, drawn by
-    the seed, are held out of the training images: the conditional prior that restores them best is kept, and hidden
-    units are added as long as these images gain too. Other priors are trained without them.
-
-    `variations` are of the images as they are read, so that none can be held out.
-    """
-
-    source: str
-    threshold: int = 127
-    task: str = ""
-    validation: int = 0
-    binarisation: Literal["threshold", "sampled"] = "threshold"
-    variations: Variations = field(default_factory=Variations)
-
-    def __post_init__(self) -> None:
-        _require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
-        _require(self.validation >= 0, f"validation must not be negative, not {self.validation}")
-        _require(
-            not (self.validation and self.variations.copies),
-            "validation images would be held out from variations of themselves; leave validation or variations away",
-        )
-        if self.task:
-            parse_task(self.task)
-
-
-@dataclass(frozen=True)
-class PriorShape:
-    """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only.
-
-    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. A fully
-    visible machine ("fvbm") has none, and starts without couplings. A machine with several hidden layers ("deep") has
-    `hidden` units in the one next to the image, and `deeper` says how many in those above.
-
-    `visible` and `hidden_type` are unit types. Pixels that are no "bernoulli" ones learn from grey levels as they are.
-    """
-
-    hidden: int | Literal["auto"] = 0
-    family: Literal["rbm", "crbm", "fvbm", "deep"] = "rbm"
-    weight_scale: float = 0.01
-    visible: Literal["bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli"] = "bernoulli"
-    hidden_type: Literal[
-        "bernoulli", "spin", "gaussian", "gauss-bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli"
-    ] = "bernoulli"
-    deeper: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.family == "fvbm":
-            _require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden away")
-            _require(self.plain, "a fully visible machine has binary units in one layer; leave the rest away")
-            return
-        _require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
-        deep = self.family == "deep"
-        _require(bool(self.deeper) == deep, 'deeper, as in [100], is for family = "deep", and has to be there for that')
-        _require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
-        _require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
-        plain = (self.visible, self.hidden_type) == ("bernoulli", "bernoulli")
-        _require(plain or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them away")
-        _require(plain or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number')
-
-    @property
-    def plain(self) -> bool:
-        """Whether all units are binary, in two layers at most."""
-        return (self.visible, self.hidden_type, self.deeper) == ("bernoulli", "bernoulli", ())
-
-    @property
-    def grey(self) -> bool:
-        """Whether pixels are grey levels."""
-        return self.visible != "bernoulli"
-
-
-@dataclass(frozen=True)
-class Optimizer:
-    """[optimizer]: a torch optimizer; weight decay acts on the weights, not on biases.
-
-    `schedule` is "constant", or how the rate falls to `end` times its value over the whole run: "linear", or
-    "geometric", by the same factor at each step. `shrinkage` is the weight of an l1 penalty on the weights.
-
-    `average` is the share that a moving average of the parameters keeps at each step; 0 is no average, otherwise the
-    average is what is validated and kept. `options` is a table of what else the constructor takes; see
-    `restore.learning.optimizers`.
-    """
-
-    name: str = "sgd"
-    rate: float = 0.05
-    momentum: float = 0.5
-    weight_decay: float = 1e-4
-    schedule: Literal["constant", "linear", "geometric"] = "linear"
-    average: float = 0.0
-    options: Mapping[str, Any] = field(default_factory=dict)
-    end: float = 0.0
-    shrinkage: float = 0.0
-
-    def __post_init__(self) -> None:
-        _require(0 <= self.end <= 1, f"end is the share of the rate left at the end, in [0, 1], not {self.end}")
-        _require(self.schedule != "geometric" or self.end > 0, "end is missing; a geometric schedule never reaches 0")
-        _require(self.schedule != "constant" or not self.end, "end has no meaning for a constant rate; leave it away")
-        _require(0 <= self.shrinkage < math.inf, f"shrinkage must be 0 or positive, not {self.shrinkage}")
-        _require(0 < self.rate < math.inf, f"rate must be positive, not {self.rate}")
-        _require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
-        _require(0 <= self.average < 1, f"average must lie in [0, 1), not {self.average}")
-        _require(0 <= self.weight_decay < math.inf, f"weight_decay must be 0 or positive, not {self.weight_decay}")
-        # Made once for nothing, so that a name or an option it does not know is a fault of the recipe.
-        optimizer_of(
-            self.name,
-            {"weights": torch.zeros(1), "units": torch.zeros(1)},
-            rate=self.rate,
-            momentum=self.momentum,
-            weight_decay=self.weight_decay,
-            options=self.options,
-        )
-
-
-@dataclass(frozen=True)
-class Training:
-    """[training]: passes over the data, mini-batch size, and how many epochs lie between two checkpoints.
-
-    With `patience`, training ends after as many epochs without a lower validation error; 0 is no such end. A learner
-    that works in rounds knows its own end and has no epochs; its checkpoints lie that many rounds apart.
-    """
-
-    epochs: int = 0
-    batch: int = 100
-    checkpoint_every: int = 1
-    patience: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("batch", "checkpoint_every"):
-            _require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
-        _require(self.epochs >= 0, f"epochs must be at least 1, not {self.epochs}")
-        _require(self.patience >= 0, f"patience must not be negative, not {self.patience}")
-
-
-@dataclass(frozen=True)
-class Pretraining:
-    """[pretraining]: passes over the data for each layer of a deep machine, before all are trained together."""
-
-    epochs: int = 0
-
-    def __post_init__(self) -> None:
-        _require(self.epochs >= 0, f"epochs must be 0, for none, or positive, not {self.epochs}")
-
-
 @dataclass(frozen=True)
 class Recipe:
     """A training run: see the classes of its tables; [inference] is `restore.description.Inference`.
@@ -278,74 +96,72 @@ class Recipe:
     pretraining: Pretraining = field(default_factory=Pretraining)
 
     def __post_init__(self) -> None:
-        _require(
+        require(
             bool(re.fullmatch(r"\w[\w.+-]{0,59}", self.name)),
             f"name becomes a folder: at most 60 letters, digits and . _ + -, the first no sign, not {self.name!r}",
         )
-        _require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
+        require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
         scale = self.prior.weight_scale
         if isinstance(self.learner, LogisticRegression):
-            _require(scale == 0, f"[prior] weight_scale must be 0 for logistic regression, not {scale}")
+            require(scale == 0, f"[prior] weight_scale must be 0 for logistic regression, not {scale}")
         else:
-            _require(0 < scale < math.inf, f"[prior] weight_scale must be positive, not {scale}")
+            require(0 < scale < math.inf, f"[prior] weight_scale must be positive, not {scale}")
         if self.conditional:
-            _require(bool(self.data.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
+            require(bool(self.data.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
         else:
-            _require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
-        _require(
+            require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
+        require(
             not self.prior.grey or self.data.binarisation == "threshold",
             "[data] binarisation is for black and white pixels, and these are grey; leave it away",
         )
         if self.auto:
-            _require(
+            require(
                 not isinstance(self.learner, LogisticRegression),
                 '[prior] hidden = "auto" has no meaning for logistic regression, which uses no hidden unit; give 1',
             )
-            _require(self.data.validation > 0, '[data] validation is missing; hidden = "auto" needs images held out')
+            require(self.data.validation > 0, '[data] validation is missing; hidden = "auto" needs images held out')
         if self.prior.family == "fvbm":
             solver = self.inference.solver
-            _require(
+            require(
                 solver in FULLY_VISIBLE_SOLVERS,
                 f"[inference] solver of a fully visible machine is {', '.join(FULLY_VISIBLE_SOLVERS)}, not {solver}",
             )
         if isinstance(self.learner, Principal):
-            _require(
+            require(
                 (self.prior.visible, self.prior.hidden_type) == ("truncated-gaussian", "gaussian"),
                 '[learner] principal is for [prior] visible = "truncated-gaussian" and hidden_type = "gaussian"; '
                 "give them",
             )
         if not self.prior.plain:
-            _require(
+            require(
                 isinstance(self.learner, TAPLikelihood | ContrastiveDivergence | Principal),
                 f"[learner] {self.method} trains binary units only; take tap",
             )
             solver = self.inference.solver
-            _require(
+            require(
                 not solver.endswith("_product"), f"[inference] {solver} is for binary units in two layers; take tap"
             )
-            _require(not self.inference.modes, "[inference] modes are for binary units in two layers; set it to 0")
+            require(not self.inference.modes, "[inference] modes are for binary units in two layers; set it to 0")
         if self.pretraining.epochs:
-            _require(self.prior.family == "deep", '[pretraining] is for [prior] family = "deep"; leave it away')
-            _require(self.prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it away")
+            require(self.prior.family == "deep", '[pretraining] is for [prior] family = "deep"; leave it away')
+            require(self.prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it away")
         if isinstance(self.learner, TAPLikelihood):
             grey, unit = self.prior.grey, self.learner.grey_unit
-            _require(grey or unit == 1, "[learner] grey_unit is for grey pixels; leave it away")
-            _require(
-                not grey or self.learner.starts != "noisy", '[learner] starts = "noisy" flips pixels; take redrawn'
-            )
+            require(grey or unit == 1, "[learner] grey_unit is for grey pixels; leave it away")
+            require(not grey or self.learner.starts != "noisy", '[learner] starts = "noisy" flips pixels; take redrawn')
         if self.in_rounds:
-            _require(
+            require(
                 self.growth == FrankWolfe(),
                 f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it away",
             )
-            _require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
-            _require(
+            require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
+            require(
                 self.optimizer == Optimizer(),
                 f"[optimizer] has no meaning for {self.method}, which takes its own steps; leave it away",
             )
         else:
-            _require(self.training.epochs > 0, "[training] epochs is missing; add it")
-        _require(
+            require(self.training.epochs > 0, "[training] epochs is missing; add it")
+        require(
             (self.conditional and self.data.validation > 0) or not self.training.patience,
             '[training] patience needs [data] validation, and [prior] family = "crbm", which has an error to watch',
         )

@@ -21,8 +21,9 @@ from restore.evaluation.markdown import plus_minus, table
 from restore.files import write_atomically
 from restore.learning.course import CleanImages, pixel_means
 from restore.learning.fit import fit
-from restore.learning.recipe import Data, Optimizer, PriorShape, Recipe, Training
+from restore.learning.recipe import Recipe
 from restore.learning.run_folder import epoch_seconds
+from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.priors import RBM, LayeredPrior
 from restore.progress import Meter
 

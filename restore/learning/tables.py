@@ -1,0 +1,193 @@
+"""The tables of a recipe, but for the learner's own: plain dataclasses that refuse values out of range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+
+from restore.errors import UsageError
+from restore.learning.optimizers import optimizer_of
+from restore.tasks import parse_task
+
+
+def require(condition: bool, message: str) -> None:
+    if not condition:
+        raise UsageError(message)
+
+
+@dataclass(frozen=True)
+class Variations:
+    """[data.variations]: learn from every image `copies` times, each time varied; 0 is from the images as they are.
+
+    `shift` pixels at most that it moves in either direction, `mirror` whether it is mirrored every other time,
+    `contrast` the lowest and the highest factor of its contrast; see `restore.data.varied`.
+    """
+
+    copies: int = 0
+    shift: int = 0
+    mirror: bool = False
+    contrast: tuple[float, ...] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for name in ("copies", "shift"):
+            require(getattr(self, name) >= 0, f"{name} must not be negative, not {getattr(self, name)}")
+        require(
+            len(self.contrast) == 2 and 0 < self.contrast[0] <= self.contrast[1] < math.inf,
+            f"contrast is a lowest and a highest factor, such as [0.5, 1.0], not {list(self.contrast)}",
+        )
+        alike = (self.shift, self.mirror, self.contrast) == (0, False, (1.0, 1.0))
+        require(not self.copies or not alike, "copies would all be alike; give shift, mirror or contrast as well")
+        require(bool(self.copies) or alike, "copies is missing; say how often every image is varied")
+
+
+@dataclass(frozen=True)
+class Data:
+    """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold.
+
+    With `binarisation = "sampled"` training images are drawn once, by the seed: each pixel is 1 with probability grey
+    level / 255. Images to be restored are cut at the threshold all the same.
+
+    For conditional priors `task` is the damage they learn to undo, such as "flip:0.1". `validation` images, drawn by
+    the seed, are held out of the training images: the conditional prior that restores them best is kept, and hidden
+    units are added as long as these images gain too. Other priors are trained without them.
+
+    `variations` are of the images as they are read, so that none can be held out.
+    """
+
+    source: str
+    threshold: int = 127
+    task: str = ""
+    validation: int = 0
+    binarisation: Literal["threshold", "sampled"] = "threshold"
+    variations: Variations = field(default_factory=Variations)
+
+    def __post_init__(self) -> None:
+        require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
+        require(self.validation >= 0, f"validation must not be negative, not {self.validation}")
+        require(
+            not (self.validation and self.variations.copies),
+            "validation images would be held out from variations of themselves; leave validation or variations away",
+        )
+        if self.task:
+            parse_task(self.task)
+
+
+@dataclass(frozen=True)
+class PriorShape:
+    """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only.
+
+    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. A fully
+    visible machine ("fvbm") has none, and starts without couplings. A machine with several hidden layers ("deep") has
+    `hidden` units in the one next to the image, and `deeper` says how many in those above.
+
+    `visible` and `hidden_type` are unit types. Pixels that are no "bernoulli" ones learn from grey levels as they are.
+    """
+
+    hidden: int | Literal["auto"] = 0
+    family: Literal["rbm", "crbm", "fvbm", "deep"] = "rbm"
+    weight_scale: float = 0.01
+    visible: Literal["bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli"] = "bernoulli"
+    hidden_type: Literal[
+        "bernoulli", "spin", "gaussian", "gauss-bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli"
+    ] = "bernoulli"
+    deeper: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.family == "fvbm":
+            require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden away")
+            require(self.plain, "a fully visible machine has binary units in one layer; leave the rest away")
+            return
+        require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
+        deep = self.family == "deep"
+        require(bool(self.deeper) == deep, 'deeper, as in [100], is for family = "deep", and has to be there for that')
+        require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
+        require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
+        plain = (self.visible, self.hidden_type) == ("bernoulli", "bernoulli")
+        require(plain or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them away")
+        require(plain or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number')
+
+    @property
+    def plain(self) -> bool:
+        """Whether all units are binary, in two layers at most."""
+        return (self.visible, self.hidden_type, self.deeper) == ("bernoulli", "bernoulli", ())
+
+    @property
+    def grey(self) -> bool:
+        """Whether pixels are grey levels."""
+        return self.visible != "bernoulli"
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """[optimizer]: a torch optimizer; weight decay acts on the weights, not on biases.
+
+    `schedule` is "constant", or how the rate falls to `end` times its value over the whole run: "linear", or
+    "geometric", by the same factor at each step. `shrinkage` is the weight of an l1 penalty on the weights.
+
+    `average` is the share that a moving average of the parameters keeps at each step; 0 is no average, otherwise the
+    average is what is validated and kept. `options` is a table of what else the constructor takes; see
+    `restore.learning.optimizers`.
+    """
+
+    name: str = "sgd"
+    rate: float = 0.05
+    momentum: float = 0.5
+    weight_decay: float = 1e-4
+    schedule: Literal["constant", "linear", "geometric"] = "linear"
+    average: float = 0.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    end: float = 0.0
+    shrinkage: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(0 <= self.end <= 1, f"end is the share of the rate left at the end, in [0, 1], not {self.end}")
+        require(self.schedule != "geometric" or self.end > 0, "end is missing; a geometric schedule never reaches 0")
+        require(self.schedule != "constant" or not self.end, "end has no meaning for a constant rate; leave it away")
+        require(0 <= self.shrinkage < math.inf, f"shrinkage must be 0 or positive, not {self.shrinkage}")
+        require(0 < self.rate < math.inf, f"rate must be positive, not {self.rate}")
+        require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
+        require(0 <= self.average < 1, f"average must lie in [0, 1), not {self.average}")
+        require(0 <= self.weight_decay < math.inf, f"weight_decay must be 0 or positive, not {self.weight_decay}")
+        # Made once for nothing, so that a name or an option it does not know is a fault of the recipe.
+        optimizer_of(
+            self.name,
+            {"weights": torch.zeros(1), "units": torch.zeros(1)},
+            rate=self.rate,
+            momentum=self.momentum,
+            weight_decay=self.weight_decay,
+            options=self.options,
+        )
+
+
+@dataclass(frozen=True)
+class Training:
+    """[training]: passes over the data, mini-batch size, and how many epochs lie between two checkpoints.
+
+    With `patience`, training ends after as many epochs without a lower validation error; 0 is no such end. A learner
+    that works in rounds knows its own end and has no epochs; its checkpoints lie that many rounds apart.
+    """
+
+    epochs: int = 0
+    batch: int = 100
+    checkpoint_every: int = 1
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "checkpoint_every"):
+            require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
+        require(self.epochs >= 0, f"epochs must be at least 1, not {self.epochs}")
+        require(self.patience >= 0, f"patience must not be negative, not {self.patience}")
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """[pretraining]: passes over the data for each layer of a deep machine, before all are trained together."""
+
+    epochs: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.epochs >= 0, f"epochs must be 0, for none, or positive, not {self.epochs}")
