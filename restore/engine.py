@@ -167,7 +167,7 @@ class Engine:
             expected = self.description.pixels
             raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {expected})")
         self.description.check_told(p=channel is not None, sigma=False, mask=False)
-        evidence = Fields(observed) if channel is None else channel.evidence(observed)
+        evidence = Fields(observed.float()) if channel is None else channel.evidence(observed)
         if not self.description.grey:
             # Of bits x² = x, and nearest modes are ranked by linear fields.
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
