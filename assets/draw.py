@@ -72,6 +72,11 @@ def flipped(image: np.ndarray, p: float, seed: int) -> np.ndarray:
     return image ^ (np.random.default_rng(seed).random(image.shape) < p)
 
 
+def noisy(image: np.ndarray, sigma: float, seed: int) -> np.ndarray:
+    """Grey values with Gaussian noise of a standard deviation, cut off at black and white."""
+    return (image + sigma * np.random.default_rng(seed).standard_normal(image.shape)).clip(0, 1)
+
+
 def hole(enlarged: int = 1, patch: tuple[int, int, int] = PATCH) -> np.ndarray:
     """A patch: True where pixels are hidden."""
     hidden = np.zeros((SIDE, SIDE), bool)
@@ -104,6 +109,7 @@ def main() -> None:
     save("digit-very-noisy.png", flipped(digit, 0.3, seed=2))
     save("digit-torn.png", digit & ~hole())
     save("digit-hole.png", hole())
+    save("digit-grey-noisy.png", noisy(written(SIDE, shift), 0.3, seed=2))
     save("digit-patched.png", digit & ~hole(patch=LARGER_PATCH))
     save("digit-large.png", large)
     save("digit-large-torn.png", np.where(hole(ENLARGED), 0, large))
