@@ -15,6 +15,10 @@ from restore.tasks import Flip, Noise, Salt, parse_task
 # Probabilities of two engines may differ by so much, and no pixel in black and white.
 TOLERANCE = 1e-4
 
+# Grey values may by an eighth of a level of 8 bits: over the thousands of iterations that strong couplings take rounding
+# adds up.
+GREY_TOLERANCE = 5e-4
+
 # Residuals of one computation differ by less in two engines.
 SAME_RESIDUAL = 1e-5
 
@@ -41,6 +45,7 @@ class Parity:
         parted_difference: largest difference between those.
         unsettled: images that converged in neither engine, though the prior is meant to.
         tol: the tolerance of the solver.
+        room: by how much answers of one course may differ.
     """
 
     task: str
@@ -51,12 +56,13 @@ class Parity:
     parted_difference: float
     unsettled: int
     tol: float
+    room: float = TOLERANCE
 
     @property
     def agrees(self) -> bool:
         """Whether a quarter of the images can be compared and agree, and at most a tenth of all went another way."""
         compared = self.images - self.parted - self.unsettled
-        alike = self.difference <= TOLERANCE and self.pixels == 0 and 4 * compared >= self.images
+        alike = self.difference <= self.room and self.pixels == 0 and 4 * compared >= self.images
         # Written so that NaN fails too.
         return alike and 10 * self.parted <= max(10, self.images) and self.parted_difference <= 10 * self.tol
 
@@ -106,7 +112,7 @@ def _compared(found: Marginals, expected: Marginals, about: Description, task: s
     apart = np.abs(found.means[0] - expected.means[0]).max(1)
     if about.grey:
         # There is no border between black and white to cross: what converged to the same is the same.
-        same |= (found.status == expected.status) & (apart <= TOLERANCE)
+        same |= (found.status == expected.status) & (apart <= GREY_TOLERANCE)
     same &= converged
     parted = ~same & ~unsettled
     turned = ((found.means[0] > 0.5) != (expected.means[0] > 0.5)).sum(1) * (not about.grey)
@@ -119,4 +125,5 @@ def _compared(found: Marginals, expected: Marginals, about: Description, task: s
         float(apart[parted].max(initial=0)),
         int(unsettled.sum()),
         about.inference.tol,
+        GREY_TOLERANCE if about.grey else TOLERANCE,
     )
