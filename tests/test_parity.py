@@ -79,14 +79,14 @@ def first(count: int, changed: np.ndarray, kept: np.ndarray) -> np.ndarray:
 
 def test_an_engine_agrees_with_itself(engine: Engine) -> None:
     found = compare(engine, lambda found: found)
-    assert len(found) == (1 if engine.description.conditional else 4)
+    assert len(found) == (1 if engine.description.conditional else 5 if engine.description.grey else 4)
     for parity in found:
         assert parity.agrees
         assert (parity.images, parity.difference, parity.pixels, parity.parted) == (20, 0, 0, 0)
 
 
 ALTERATIONS: dict[str, Callable[[Marginals], Marginals]] = {
-    "a little": lambda found: with_means(found, first(1, found.means[0] + 2e-4, found.means[0])),
+    "a little": lambda found: with_means(found, first(1, found.means[0] + 6e-4, found.means[0])),
     "inverted": lambda found: with_means(found, 1 - found.means[0]),
     "nothing known": lambda found: with_means(found, np.full_like(found.means[0], np.nan)),
     "diverged": lambda found: replace(
@@ -102,7 +102,11 @@ ALTERATIONS: dict[str, Callable[[Marginals], Marginals]] = {
         with_means(found, first(2, 1 - found.means[0], found.means[0])),
         iterations=first(2, found.iterations + 1, found.iterations),
     ),
-    "many of another course": lambda found: replace(found, iterations=first(5, found.iterations + 1, found.iterations)),
+    # By more than two engines may differ in grey values, which else are the same after any number of iterations.
+    "many of another course": lambda found: replace(
+        with_means(found, first(5, found.means[0] + 6e-4, found.means[0])),
+        iterations=first(5, found.iterations + 1, found.iterations),
+    ),
 }
 
 
@@ -113,9 +117,9 @@ def test_what_differs_does_not_agree(engine: Engine, alter: Callable[[Marginals]
 
 def test_an_image_that_stopped_one_iteration_later_is_counted(engine: Engine) -> None:
     def later(found: Marginals) -> Marginals:
-        moved = with_means(found, first(1, found.means[0] + 5e-4, found.means[0]))
+        moved = with_means(found, first(1, found.means[0] + 6e-4, found.means[0]))
         return replace(moved, iterations=first(1, found.iterations + 1, found.iterations))
 
     for parity in compare(engine, later):
         assert parity.agrees and parity.parted == 1
-        assert parity.parted_difference == pytest.approx(5e-4, abs=1e-6)
+        assert parity.parted_difference == pytest.approx(6e-4, abs=1e-6)

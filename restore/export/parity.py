@@ -15,8 +15,8 @@ from restore.tasks import Flip, Noise, Salt, parse_task
 # Probabilities of two engines may differ by so much, and no pixel in black and white.
 TOLERANCE = 1e-4
 
-# Grey values may by an eighth of a level of 8 bits: over the thousands of iterations that strong couplings take rounding
-# adds up.
+# Grey values may by an eighth of a level of 8 bits: over the thousands of iterations that strong couplings take
+# rounding adds up.
 GREY_TOLERANCE = 5e-4
 
 # Residuals of one computation differ by less in two engines.
