@@ -10,7 +10,6 @@ for either sign.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.tracing import tracing
-from restore.units.contract import rows_of
+from restore.units.quadratic import QuadraticUnits
 
 
 class Precision(NamedTuple):
@@ -201,7 +200,7 @@ def _inverse(rule: Rule, piece: _Piece, curvature: Tensor, part: Tensor) -> Tens
 
 
 @dataclass(frozen=True)
-class TruncatedGaussian:
+class TruncatedGaussian(QuadraticUnits):
     """Units with weight exp(bias x - quadratic x² / 2) for low <= x <= high.
 
     The natural parametrisation of appendix C.1: bias is U and quadratic V.
@@ -217,8 +216,6 @@ class TruncatedGaussian:
         UsageError: if the support is empty or not bounded.
     """
 
-    bias: Tensor
-    quadratic: Tensor
     low: float = 0.0
     high: float = 1.0
     rule: Rule = field(default=None, repr=False)  # type: ignore[assignment]
@@ -234,51 +231,20 @@ class TruncatedGaussian:
             raise UsageError(f"a support needs finite ends, low < high, not [{self.low}, {self.high}]")
 
     @property
-    def size(self) -> int:
-        return self.bias.shape[-1]
-
-    @property
     def support(self) -> tuple[float, float]:
         return self.low, self.high
 
-    @property
-    def parameters(self) -> Mapping[str, Tensor]:
-        return {"bias": self.bias, "quadratic": self.quadratic}
-
-    def with_parameters(self, parameters: Mapping[str, Tensor]) -> TruncatedGaussian:
-        return TruncatedGaussian(parameters["bias"], parameters["quadratic"], self.low, self.high, self.rule)
-
-    def tilt(self, fields: Fields) -> TruncatedGaussian:
-        bias, quadratic = torch.broadcast_tensors(self.bias + fields.linear, self.quadratic + fields.quadratic)
-        return TruncatedGaussian(bias, quadratic, self.low, self.high, self.rule)
-
-    def rows(self, index: Tensor) -> TruncatedGaussian:
-        return self.with_parameters(rows_of(self.parameters, index))
-
-    def _under(self, fields: Fields) -> tuple[Tensor, Tensor]:
-        """U and V under extra fields, in one shape."""
-        linear, quadratic = torch.broadcast_tensors(self.bias + fields.linear, self.quadratic + fields.quadratic)
-        return linear, quadratic
-
     def law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-partition, mean and variance under extra fields, from one pass over the nodes; shapes (..., n)."""
-        log_partition, mean, variance = _in_blocks(self.rule, *self._under(fields), self.low, self.high)
+        log_partition, mean, variance = _in_blocks(self.rule, *self.under(fields), self.low, self.high)
         return fields.with_presence(log_partition), mean, variance
 
-    def log_partition(self, fields: Fields) -> Tensor:
-        return self.law(fields)[0]
-
-    def moments(self, fields: Fields) -> tuple[Tensor, Tensor]:
-        _, mean, variance = self.law(fields)
-        return mean, variance
-
     def mode(self, fields: Fields) -> Tensor:
-        up, down, *_ = _split(*self._under(fields), self.low, self.high)
+        up, down, *_ = _split(*self.under(fields), self.low, self.high)
         return torch.where(up.offset < 0, down.end, up.end)
 
     def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
         """By inversion of the distribution function."""
-        up, down, curvature, _ = _split(*self._under(fields), self.low, self.high)
+        up, down, curvature, _ = _split(*self.under(fields), self.low, self.high)
         masses = [_moments(self.rule, piece, curvature)[0] for piece in (up, down)]
         share = masses[0] / (masses[0] + masses[1])
         uniform = torch.rand(share.shape, dtype=share.dtype, device=share.device, generator=generator)
@@ -291,10 +257,3 @@ class TruncatedGaussian:
     def log_weight(self, values: Tensor) -> Tensor:
         inside = (values >= self.low) & (values <= self.high)
         return torch.where(inside, values * (self.bias - self.quadratic * values / 2), -torch.inf)
-
-    def statistics(self, values: Tensor) -> Mapping[str, Tensor]:
-        return {"bias": values, "quadratic": -values * values / 2}
-
-    def expected_statistics(self, fields: Fields) -> Mapping[str, Tensor]:
-        mean, variance = self.moments(fields)
-        return {"bias": mean, "quadratic": -(variance + mean * mean) / 2}
