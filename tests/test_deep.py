@@ -7,6 +7,7 @@ import os
 import signal
 import tomllib
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,14 @@ from restore.fields import Fields
 from restore.learning.centring import centred
 from restore.learning.contract import Gradient
 from restore.learning.course import independent_pixels, pixel_means
+from restore.learning.modes import own_modes
 from restore.learning.pipeline import train
 from restore.learning.pretraining import Stage, pretrained, stacked
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped, epoch_seconds, stage_folder
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior
+from restore.priors.bits import unpack
 from restore.priors.exact import binary_states
 from restore.solvers import TAP
 from restore.units import Bernoulli
@@ -312,7 +315,10 @@ def test_grey_pixels_can_be_pretrained(tmp_path: Path) -> None:
         ({"prior": {"deeper": [3, 1.5]}}, "[prior] deeper entries must be a whole number, not 1.5"),
         ({"prior": {"deeper": 3}}, "[prior] deeper must be a list, not 3"),
         ({"prior": {"hidden": "auto"}}, "hidden of a deep machine is a number; give one"),
-        ({"inference": {"modes": 5}}, "[inference] modes are for binary units in two layers; set it to 0"),
+        (
+            {"inference": {"modes": 5}, "prior": {"visible": "truncated-gaussian"}},
+            "[inference] modes are for binary units; set it to 0",
+        ),
         ({"inference": {"solver": "sum_product"}}, "sum_product"),
     ],
 )
@@ -326,7 +332,9 @@ def test_the_published_recipe_pretrains() -> None:
     path = Path(__file__).parents[1] / "training" / "tap-deep-mnist.toml"
     recipe = parse(tomllib.loads(path.read_text()))
     assert recipe.pretraining.epochs and recipe.prior.deeper
-    assert (recipe.inference.modes, recipe.inference.starts) == (0, 1)
+    # Modes take several minutes to find, so that a deep recipe has to ask for them.
+    assert (recipe_of().inference.modes, recipe_of().inference.starts) == (0, 1)
+    assert recipe.inference.modes and recipe.inference.starts > 1
 
 
 # --- files, and restoring ---
@@ -350,6 +358,32 @@ def test_saved_loaded_and_restoring_the_same(tmp_path: Path) -> None:
     wanted = solver.solve(prior.machine.tilt(Fields(evidence.linear.float())), start)  # type: ignore[union-attr]
     torch.testing.assert_close(solution.means, wanted.means)
     torch.testing.assert_close(solution.log_partition, wanted.log_partition)
+
+
+def test_sweeps_leave_the_distribution_as_it_is() -> None:
+    machine, count = random_deep(3, 3, 2, 2, scale=0.8), 40_000
+    sizes = [layer.size for layer in machine.layers]
+    truth = brute_force(machine)
+    drawn = torch.multinomial(torch.from_numpy(truth.probabilities), count, replacement=True, generator=seeded(1))
+    states = torch.from_numpy(truth.states)[drawn].split(sizes, 1)
+    after = machine.sweep(states, seeded(2))
+    assert all(not torch.equal(old, new) for old, new in zip(states, after, strict=True))
+    for old, new in pairwise(after):
+        pairs = old.T @ new / count
+        layer = next(index for index, value in enumerate(after) if value is old)
+        torch.testing.assert_close(pairs, torch.from_numpy(truth.pairs[layer]), rtol=0, atol=5 * 0.5 / count**0.5)
+
+
+def test_own_modes_are_where_the_machine_has_its_mass() -> None:
+    # Two opposite images, which both hidden layers tell apart.
+    sign = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+    upward, top = 1.5 * sign[:, None].expand(6, 4), 1.5 * torch.ones(4, 3)
+    biases = [-upward.sum(1) / 2, -upward.sum(0) / 2 - top.sum(1) / 2, -top.sum(0) / 2]
+    machine = LayeredPrior(tuple(Bernoulli(bias) for bias in biases), (upward, top))
+    noise = torch.bernoulli(torch.full((50, 6), 0.5), generator=seeded())
+    modes = unpack(own_modes(machine, noise, 40, TAP(damping=0.3), seeded(3)), 6)
+    found = {tuple(mode) for mode in modes.int().tolist()}
+    assert found == {(1, 0, 1, 0, 1, 0), (0, 1, 0, 1, 0, 1)}
 
 
 @depths

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from restore.priors import RBM, FullyVisible
+from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
-from restore.solvers.gibbs import gibbs_steps
+from restore.solvers.gibbs import gibbs_steps, layered_steps
 from restore.solvers.tap import TAP
 
 # Sweeps of free Gibbs sampling that carry a chain away from the training image it starts at.
@@ -17,7 +17,9 @@ SWEEPS = 500
 BLOCK = 1000
 
 
-def own_modes(prior: RBM | FullyVisible, images: Tensor, count: int, solver: TAP, generator: torch.Generator) -> Tensor:
+def own_modes(
+    prior: LayeredPrior | FullyVisible, images: Tensor, count: int, solver: TAP, generator: torch.Generator
+) -> Tensor:
     """Binary images, packed (count, bytes): the modes of TAP solutions started from samples of the prior itself.
 
     Sampling first spreads the modes as the prior spreads its mass, and leaves the training images behind.
@@ -32,6 +34,9 @@ def own_modes(prior: RBM | FullyVisible, images: Tensor, count: int, solver: TAP
     blocks = []
     for first in range(0, count, BLOCK):
         chosen = torch.randint(len(images), (min(BLOCK, count - first),), generator=generator, device=images.device)
-        chains = gibbs_steps(prior, images[chosen], SWEEPS, generator)
+        if isinstance(prior, RBM | FullyVisible):
+            chains = gibbs_steps(prior, images[chosen], SWEEPS, generator)
+        else:
+            chains = layered_steps(prior, images[chosen], SWEEPS, generator)
         blocks.append(pack(solver.solve(prior, chains).means[0] > 0.5))
     return torch.cat(blocks) if blocks else pack(images[:0])

@@ -276,7 +276,6 @@ def _modes(machine: Machine, images: Tensor, inference: Inference, seed: int) ->
     """Modes of the machine as starts for its solver; none for a solver that needs no start."""
     if isinstance(machine, ConditionalRBM) or not inference.modes:
         return pack(images[:0])
-    assert isinstance(machine, RBM | FullyVisible)
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
     # Seeded apart from training, so that the modes do not depend on where a run was interrupted.
     generator = torch.Generator(images.device).manual_seed(seed)

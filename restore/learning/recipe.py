@@ -141,7 +141,9 @@ class Recipe:
             require(
                 not solver.endswith("_product"), f"[inference] {solver} is for binary units in two layers; take tap"
             )
-            require(not self.inference.modes, "[inference] modes are for binary units in two layers; set it to 0")
+            require(
+                self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0"
+            )
         if self.pretraining.epochs:
             require(self.prior.family == "deep", '[pretraining] is for [prior] family = "deep"; leave it away')
             require(self.prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it away")

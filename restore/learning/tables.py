@@ -106,14 +106,20 @@ class PriorShape:
         require(bool(self.deeper) == deep, 'deeper, as in [100], is for family = "deep", and has to be there for that')
         require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
         require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
-        plain = (self.visible, self.hidden_type) == ("bernoulli", "bernoulli")
-        require(plain or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them away")
-        require(plain or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number')
+        require(
+            self.binary or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them away"
+        )
+        require(self.binary or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number')
+
+    @property
+    def binary(self) -> bool:
+        """Whether all units are binary."""
+        return (self.visible, self.hidden_type) == ("bernoulli", "bernoulli")
 
     @property
     def plain(self) -> bool:
         """Whether all units are binary, in two layers at most."""
-        return (self.visible, self.hidden_type, self.deeper) == ("bernoulli", "bernoulli", ())
+        return self.binary and not self.deeper
 
     @property
     def grey(self) -> bool:

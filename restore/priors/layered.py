@@ -32,6 +32,13 @@ class LayeredPrior(BoltzmannMachine):
         lowest = self.layers[1].tilt(Fields(visible @ self.couplings[0]))
         return LayeredPrior((lowest, *self.layers[2:]), self.couplings[1:])
 
+    def sweep(self, states: Sequence[Tensor], generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+        """All odd layers drawn given the even ones, then those given the odd ones; states per layer (batch, units)."""
+        drawn = list(states)
+        for layer in (*range(1, len(drawn), 2), *range(0, len(drawn), 2)):
+            drawn[layer] = self.layers[layer].sample(Fields(self.inputs(layer, drawn)), generator)
+        return tuple(drawn)
+
     def neighbour_sum(self, couplings: Sequence[Tensor], layer: int, states: Sequence[Tensor]) -> Tensor:
         """Sum over neighbouring layers of states times the couplings given (the machine's, or their squares)."""
         terms = []

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.marginals import Status
-from restore.priors import RBM, FullyVisible
+from restore.priors import RBM, FullyVisible, LayeredPrior
+from restore.solvers.layered_map import mean_field_state
 from restore.solvers.solution import Solution
 
 
@@ -20,6 +21,16 @@ def gibbs_steps(
     for _ in range(steps):
         visible = machine.gibbs_sweep(visible, generator)
     return visible
+
+
+def layered_steps(
+    machine: LayeredPrior, visible: Tensor, steps: int, generator: torch.Generator | None = None
+) -> Tensor:
+    """The same with any number of hidden layers, which start from the means that follow from the image."""
+    states = mean_field_state(machine, visible)[: len(machine.layers)]
+    for _ in range(steps):
+        states = machine.sweep(states, generator)
+    return states[0]
 
 
 @dataclass(frozen=True)
