@@ -13,19 +13,16 @@ import pytest
 import torch
 from cbcl_data import cbcl, needs_cbcl
 from machines import seeded
-from priors import random_prior
 from torch import Tensor
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
 from restore.cli.study_grey import SETS, study_grey
 from restore.cli.study_report import Asked, section
 from restore.data.dataset import Dataset
-from restore.engine import Engine
 from restore.errors import UsageError
 from restore.evaluation import grey_study as study
 from restore.evaluation import metrics
 from restore.evaluation.grey_baselines import DENOISERS, Biharmonic, Denoiser, PixelwiseEstimate, tuned
-from restore.priors import RBM
 from restore.units import Spiked, TruncatedGaussian
 
 SHAPE = (12, 14)
@@ -149,15 +146,6 @@ def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
 def test_units_have_an_atom_at_black_where_images_do() -> None:
     assert isinstance(study.pixelwise_estimate(CLEAN).units, Spiked)
     assert isinstance(study.pixelwise_estimate(0.1 + 0.8 * CLEAN).units, TruncatedGaussian)
-
-
-def test_priors_of_binary_images_are_none_of_grey_ones() -> None:
-    engine = Engine.of(random_prior(SHAPE), torch.device("cpu"))
-    assert not study.of_grey_images(engine)
-    visible = TruncatedGaussian(torch.zeros(168), torch.ones(168))
-    hidden = engine.machine("it").layers[1]
-    grey = RBM((visible, hidden), engine.machine("it").couplings)
-    assert study.of_grey_images(Engine(replace(engine.trained, machine=grey), engine.device))
 
 
 def test_the_hole_is_scored_by_its_own_pixels() -> None:

@@ -62,7 +62,8 @@ def test_its_pixels_have_the_covariance_of_the_paper_and_the_mean_of_the_images(
 ) -> None:
     hidden = min(hidden, pixels - 1)
     images = some_images(pixels, seed=seed).numpy()
-    _, mean, covariance = joint_normal(boundless(state_of(torch.from_numpy(images), hidden)))
+    state = state_of(torch.from_numpy(images), hidden)
+    _, mean, covariance = joint_normal(boundless(state))
     # Eq. 7 and 8, by singular values of the images instead of a covariance.
     _, values, rows = np.linalg.svd(images - images.mean(0))
     variances = values**2 / len(images)
@@ -71,7 +72,8 @@ def test_its_pixels_have_the_covariance_of_the_paper_and_the_mean_of_the_images(
     wanted = loadings @ loadings.T + noise * np.eye(pixels)
     np.testing.assert_allclose(covariance[:pixels, :pixels], wanted, rtol=1e-7, atol=1e-9 * wanted.max())
     np.testing.assert_allclose(mean[:pixels], images.mean(0), rtol=1e-8)
-    np.testing.assert_allclose(mean[pixels:], 0, atol=1e-6)
+    # What the bias of a hidden unit cancels is as large as that, and very large where images hardly leave a plane.
+    np.testing.assert_allclose(mean[pixels:], 0, atol=1e-6 + 1e-8 * float(state["units.1.bias"].abs().max()))
 
 
 def test_no_change_of_a_parameter_makes_the_images_likelier() -> None:

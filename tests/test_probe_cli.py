@@ -94,9 +94,11 @@ def test_text_for_people(
 def test_grey_priors_see_grey_levels(model: Path, data: Path) -> None:
     source, about = Source(str(data), "train", 12, None, None, quiet=True), zoo.describe(model)
     levels = np.load(data).reshape(12, 20)
-    binary, grey = _drawn(source, about, 0), _drawn(source, replace(about, visible="truncated_gaussian"), 0)
+    binary, grey = _drawn(source, about, 0), _drawn(source, replace(about, visible="truncated-gaussian"), 0)
     assert {tuple(row) for row in binary.tolist()} == {tuple(row) for row in (levels > 127).astype(float).tolist()}
-    assert {tuple(row) for row in grey.tolist()} == {tuple(row) for row in (levels / 255).tolist()}
+    assert {tuple(row) for row in grey.tolist()} == {
+        tuple(row) for row in (levels.astype(np.float32) / np.float32(255)).tolist()
+    }
 
 
 def kept(folder: Path, epochs: tuple[int, ...]) -> Path:

@@ -29,7 +29,7 @@ def study_grey(asked: Asked, names: list[str]) -> None:
     priors: dict[str, dict[str, Restorer]] = {data: {} for data in SETS}
     for name in names:
         engine = Engine.load(name, asked.device)
-        if engine.description.data in priors and study.of_grey_images(engine):
+        if engine.description.data in priors and engine.description.grey:
             priors[engine.description.data][name] = restorer_of(engine)
     entries = []
     for data in SETS:

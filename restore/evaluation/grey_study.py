@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from restore.channels import Channel, GaussianNoise, Occlusion
-from restore.engine import Engine
 from restore.evaluation import metrics
 from restore.evaluation.evaluate import Restorer
 from restore.evaluation.grey_baselines import DENOISERS, Biharmonic, PixelwiseEstimate, tuned
@@ -104,11 +103,6 @@ def study(
             entries.append(Entry(data, text, name, quality, similarity, parameters.get(name, {})))
             say(f"{data}, {text}, {name}: {quality.mean:.2f} dB, SSIM {similarity.mean:.3f}")
     return entries
-
-
-def of_grey_images(engine: Engine) -> bool:
-    """Whether a prior's visible units take values between black and white."""
-    return engine.description.grey
 
 
 def pixelwise_estimate(images: Tensor) -> PixelwiseEstimate:
