@@ -409,7 +409,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "deeper-number": ({"prior": {"family": "deep", "deeper": 3}}, r"\[prior\] deeper must be a list, not 3"),
     "deeper-words": ({"prior": {"family": "deep", "deeper": ["a"]}}, r"deeper entries must be a whole number"),
     "deep-auto": ({"prior": {"family": "deep", "deeper": [2], "hidden": "auto"}}, r"hidden of a deep machine is a num"),
-    "modes": ({"inference": {"modes": 5}}, r"\[inference\] modes are for binary units in two layers; set it to 0"),
+    "modes": ({"inference": {"modes": 5}}, r"\[inference\] modes are for binary units; set it to 0"),
     "products": (
         {"inference": {"solver": "sum_product", "starts": 0}},
         r"\[inference\] sum_product is for binary units in two layers; take tap",
