@@ -63,8 +63,8 @@ FULLY_VISIBLE_INFERENCE = {"solver": "mean_field", "damping": 0.5, "modes": 0, "
 # right, at any strength.
 PRINCIPAL_INFERENCE = {"solver": "mean_field", "max_iter": 5000, "tol": 1e-3, "damping": 0.0}
 
-# What [prior] says of units that are binary and in two layers. Machines of others restore from one start unless a recipe
-# asks for modes.
+# What [prior] says of units that are binary and in two layers. Machines of others restore from one start unless a
+# recipe asks for modes.
 PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": []}
 
 # Those that change the prior themselves, in rounds over all images.
