@@ -284,7 +284,7 @@ def train(
     if len({values.shape for values in pixels}) > 1:
         raise TrainingError("the images have different sizes; bring them to one size first")
     grey = np.rint(np.stack(pixels) * 255).astype(np.uint8)
-    dataset: Dataset = checked(grey, name, "train")
+    dataset: Dataset = checked(grey, name, "train").first(recipe.data.count)
     import torch
 
     learnt_from = varied(dataset.images, **asdict(recipe.data.variations), seed=seed)

@@ -221,6 +221,7 @@ WRONG = {
 }
 
 RANGE = {
+    "count": ("data", "count = 1", "[data] count must be 0, for all images, or at least 2, not 1"),
     "threshold": ("data", "threshold = 255", "[data] threshold must lie in 0 ... 254, not 255"),
     "threshold-negative": ("data", "threshold = -1", "not -1"),
     "weight-scale": ("prior", "weight_scale = 0.0", "[prior] weight_scale must be positive, not 0.0"),

@@ -79,7 +79,7 @@ def train(
     where = pick_device(device)
     root = Path(data) if data is not None and folders(Path(data), settings.data.source) else None
     source = settings.data.source if data is None or root is not None else data
-    dataset = load(source, split="train", root=root, max_bad=max_bad)
+    dataset = load(source, split="train", root=root, max_bad=max_bad).first(settings.data.count)
     for note in dataset.notes:
         print(f"{source}: {note}", file=sys.stderr)
     table = replace(settings.data, source=source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -42,6 +42,16 @@ class Dataset:
         digest = hashlib.sha256(repr(self.images.shape).encode())
         digest.update(np.ascontiguousarray(self.images).data)
         return digest.hexdigest()
+
+    def first(self, count: int) -> Dataset:
+        """The first so many images; 0 is all of them.
+
+        Raises:
+            TrainingError: if there are not so many.
+        """
+        if count > len(self.images):
+            raise TrainingError(f"{shown(self.name)}: holds {len(self.images)} images, not {count}; lower count")
+        return replace(self, images=self.images[:count]) if count else self
 
 
 def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()) -> Dataset:

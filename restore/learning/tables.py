@@ -55,7 +55,8 @@ class Data:
     the seed, are held out of the training images: the conditional prior that restores them best is kept, and hidden
     units are added as long as these images gain too. Other priors are trained without them.
 
-    `variations` are of the images as they are read, so that none can be held out.
+    `variations` are of the images as they are read, so that none can be held out. With `count` all this is of so many
+    images only, the first ones of the data set; 0 is all of them.
     """
 
     source: str
@@ -64,10 +65,12 @@ class Data:
     validation: int = 0
     binarisation: Literal["threshold", "sampled"] = "threshold"
     variations: Variations = field(default_factory=Variations)
+    count: int = 0
 
     def __post_init__(self) -> None:
         require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
         require(self.validation >= 0, f"validation must not be negative, not {self.validation}")
+        require(self.count == 0 or self.count > 1, f"count must be 0, for all images, or at least 2, not {self.count}")
         require(
             not (self.validation and self.variations.copies),
             "validation images would be held out from variations of themselves; leave validation or variations away",
