@@ -77,7 +77,7 @@ IN_THE_PAGE = """async ({ prior, pixels, p, mask, count }) => {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="One restoration in the browser against onnxruntime.")
-    parser.add_argument("--model", default=zoo.PREFERRED[0], help="name or folder of a prior [%(default)s]")
+    parser.add_argument("--model", default=zoo.PREFERRED_BINARY, help="name or folder of a prior [%(default)s]")
     parser.add_argument("--hole", action="store_true", help="fill a hole, in place of removing noise")
     parser.add_argument("--repeats", type=int, default=30, help="restorations on each side [%(default)s]")
     chosen = parser.parse_args()

@@ -248,8 +248,10 @@ def _compact(values: Tensor) -> Tensor:
     return (half if fits else values).contiguous()
 
 
-# The published priors that `auto` takes where several know the image's size: binary images, grey digits, faces.
-PREFERRED = ("tap-mnist", "tap-mnist-real", "ppca-cbcl")
+# The published priors that `auto` takes where several know the image's size.
+PREFERRED_BINARY = "tap-mnist"
+PREFERRED_GREY = "tap-mnist-real"
+PREFERRED_FACES = "ppca-cbcl"
 
 
 def auto(image_shape: tuple[int, ...], grey: bool = False) -> str:
@@ -266,15 +268,14 @@ def auto(image_shape: tuple[int, ...], grey: bool = False) -> str:
     """
     kinds = [(folder.name, kind) for folder in folders() if (kind := _knows(folder, image_shape)) is not None]
     fitting = [name for name, kind in kinds if kind == grey] or [name for name, _ in kinds if not grey]
-    for name in PREFERRED:
+    for name in (PREFERRED_BINARY, PREFERRED_GREY, PREFERRED_FACES):
         if name in fitting:
             return name
     if len(fitting) == 1:
         return fitting[0]
     size = "x".join(str(length) for length in reversed(image_shape))
-    hint = (
-        f"choose one with --model: {', '.join(fitting)}" if fitting else f"give --model {PREFERRED[grey]} --fit resize"
-    )
+    preferred = PREFERRED_GREY if grey else PREFERRED_BINARY
+    hint = f"choose one with --model: {', '.join(fitting)}" if fitting else f"give --model {preferred} --fit resize"
     raise ModelError(f"{'several priors know' if fitting else 'no prior knows'} images of {size} pixels; {hint}")
 
 

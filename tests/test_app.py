@@ -242,7 +242,7 @@ def test_the_site_is_the_page_the_runtime_and_the_priors_with_a_graph(site: asse
 
 def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> None:
     listing = json.loads(bytes(site["models.json"]))
-    assert listing["preferred"] == zoo.PREFERRED[0]
+    assert listing["preferred"] == zoo.PREFERRED_BINARY
     told, seer = listing["priors"]
     assert told == {
         "name": "told",

@@ -36,7 +36,7 @@ QUIET = (
     "--disable-sync",
 )
 ASSETS = Path(__file__).parent.parent / "assets"
-# The page has no tools for grey images.
+# The page has no tools for grey images. A prior without a graph is no reason to skip: the repository has them all.
 PUBLISHED = [
     folder
     for folder in sorted(zoo.published_folder().iterdir())
@@ -45,8 +45,6 @@ PUBLISHED = [
 
 if CHROMIUM is None:
     pytest.skip("chromium is not installed", allow_module_level=True)
-if zoo.PREFERRED[0] not in {folder.name for folder in PUBLISHED}:
-    pytest.skip(f"{zoo.PREFERRED[0]} has no {zoo.GRAPH}", allow_module_level=True)
 try:
     FILES = runtime.installed(runtime.user_folder())
 except ModelError as missing:
@@ -226,7 +224,7 @@ def test_the_result_is_that_of_the_native_runtime(reader: Visit, folder: Path) -
     mask = NOTHING.copy()
     mask[8:18, 12:22] = True
     # Told of noise and a mask at once, the small priors may find no fixed point, and then rounding grows.
-    both = [(0.2, mask)] if folder.name == zoo.PREFERRED[0] else []
+    both = [(0.2, mask)] if folder.name == zoo.PREFERRED_BINARY else []
     for p, hidden in ((0.1, NOTHING), (0.0, mask), *both):
         found = reader.solve(assembly.facts(folder), noisy(), p, hidden)
         expected = native(folder, noisy(), p, hidden)
@@ -240,7 +238,7 @@ def test_the_result_is_that_of_the_native_runtime(reader: Visit, folder: Path) -
 def test_restoring_shows_before_after_uncertainty_and_the_iterations(visit: Visit) -> None:
     before = visit.image() / 255
     said = visit.restore()
-    expected = native(zoo.find(zoo.PREFERRED[0]), before, 0.1, NOTHING)
+    expected = native(zoo.find(zoo.PREFERRED_BINARY), before, 0.1, NOTHING)
     assert re.fullmatch(
         rf"The solver converged: {expected['iterations'][0]} iterations, residual \S+, \S+ ms\. \d+ pixels changed\.",
         said,
@@ -276,7 +274,7 @@ def test_a_mask_is_painted_and_filled(visit: Visit) -> None:
     assert 40 < to_fill.sum() < 100
     np.testing.assert_array_equal(after[~to_fill][:, 0], clean[~to_fill])
     np.testing.assert_array_equal(
-        after[..., 0], 255 * native(zoo.find(zoo.PREFERRED[0]), clean / 255, 0, to_fill)["restored"][0]
+        after[..., 0], 255 * native(zoo.find(zoo.PREFERRED_BINARY), clean / 255, 0, to_fill)["restored"][0]
     )
     visit.at("clear-mask").click()
     expect(visit.at("clear-mask")).to_be_disabled()
@@ -300,8 +298,6 @@ def test_a_mask_over_everything_is_refused(visit: Visit) -> None:
 
 def test_a_conditional_prior_asks_neither_p_nor_a_mask(visit: Visit) -> None:
     name = "crbm-bp-mnist-flip10"
-    if name not in {folder.name for folder in PUBLISHED}:
-        pytest.skip(f"{name} has no {zoo.GRAPH}")
     visit.tick("Mask")
     visit.choose(name)
     for control in ("p", "p-slider", "clear-mask"):
@@ -313,14 +309,12 @@ def test_a_conditional_prior_asks_neither_p_nor_a_mask(visit: Visit) -> None:
     visit.restore()
     expected = native(zoo.find(name), before, 0, NOTHING)
     np.testing.assert_array_equal(visit.shown("after")[..., 0], 255 * expected["restored"][0])
-    visit.choose(zoo.PREFERRED[0])
+    visit.choose(zoo.PREFERRED_BINARY)
     expect(visit.at("p")).to_be_visible()
 
 
 def test_a_mask_is_kept_for_the_priors_that_are_told(visit: Visit) -> None:
-    conditional = next((folder.name for folder in PUBLISHED if folder.name.startswith("crbm")), None)
-    if conditional is None:
-        pytest.skip(f"no conditional prior has a {zoo.GRAPH}")
+    conditional = next(folder.name for folder in PUBLISHED if folder.name.startswith("crbm"))
     visit.tick("Mask")
     visit.at("image").click()
     masked = visit.shown("image")
@@ -328,13 +322,13 @@ def test_a_mask_is_kept_for_the_priors_that_are_told(visit: Visit) -> None:
     assert (visit.shown("image") != masked).any()
     visit.restore()
     assert "filled" not in visit.at("status").inner_text()
-    visit.choose(zoo.PREFERRED[0])
+    visit.choose(zoo.PREFERRED_BINARY)
     np.testing.assert_array_equal(visit.shown("image"), masked)
     assert " filled" in visit.restore()
 
 
 def test_inverted_images_are_noticed_and_inverted(visit: Visit) -> None:
-    expected = native(zoo.find(zoo.PREFERRED[0]), 1 - noisy(), 0.1, NOTHING)
+    expected = native(zoo.find(zoo.PREFERRED_BINARY), 1 - noisy(), 0.1, NOTHING)
     upload(visit, "dark.png", png(Image.fromarray(np.uint8(255 * (1 - noisy())))))
     visit.wait_for("dark.png is open")
     visit.restore()
@@ -343,7 +337,7 @@ def test_inverted_images_are_noticed_and_inverted(visit: Visit) -> None:
     visit.at("invert").check()
     visit.restore()
     expect(visit.at("message")).to_be_empty()
-    expected = native(zoo.find(zoo.PREFERRED[0]), noisy(), 0.1, NOTHING)
+    expected = native(zoo.find(zoo.PREFERRED_BINARY), noisy(), 0.1, NOTHING)
     np.testing.assert_array_equal(visit.shown("after")[..., 0], 255 * (1 - expected["restored"][0]))
 
 
@@ -352,7 +346,7 @@ def test_the_result_is_downloaded_as_it_is_shown(visit: Visit) -> None:
     visit.restore()
     with visit.page.expect_download() as download:
         visit.at("download").click()
-    assert download.value.suggested_filename == f"{zoo.PREFERRED[0]}.png"
+    assert download.value.suggested_filename == f"{zoo.PREFERRED_BINARY}.png"
     with Image.open(download.value.path()) as image:
         np.testing.assert_array_equal(np.asarray(image.convert("L")), visit.shown("after")[..., 0])
 
@@ -363,12 +357,12 @@ def test_the_result_is_downloaded_as_it_is_shown(visit: Visit) -> None:
 def test_no_request_leaves_this_machine_and_it_works_offline(browser: Any, url: str) -> None:
     visit = Visit(browser, url)
     first = visit.restore()
-    others = [folder.name for folder in PUBLISHED if folder.name != zoo.PREFERRED[0]]
+    others = [folder.name for folder in PUBLISHED if folder.name != zoo.PREFERRED_BINARY]
     visit.choose(others[0])
     visit.restore()
     seen = len(visit.requests)
     visit.context.set_offline(True)
-    visit.choose(zoo.PREFERRED[0])
+    visit.choose(zoo.PREFERRED_BINARY)
     visit.at("example").click()
     assert visit.restore() != first
     assert len(visit.requests) == seen, "what is loaded needs no server"
@@ -381,7 +375,7 @@ def test_no_request_leaves_this_machine_and_it_works_offline(browser: Any, url: 
     visit.restore()
     visit.context.close()
     # Requests of the worker are among them.
-    assert any(request.endswith(f"{zoo.PREFERRED[0]}/{zoo.GRAPH}") for request in visit.requests)
+    assert any(request.endswith(f"{zoo.PREFERRED_BINARY}/{zoo.GRAPH}") for request in visit.requests)
     assert all(request.startswith((url, f"blob:{url}")) for request in visit.requests)
 
 
@@ -446,7 +440,7 @@ def test_a_p_that_is_no_probability_is_refused(visit: Visit, text: str) -> None:
     visit.at("restore").click()
     assert f"p must be a number from 0 to 0.5, not “{text}”" in visit.refused()
     expect(visit.at("p")).to_have_attribute("aria-invalid", "true")
-    expect(visit.at("status")).to_have_text(f"{zoo.PREFERRED[0]} is ready.")
+    expect(visit.at("status")).to_have_text(f"{zoo.PREFERRED_BINARY} is ready.")
     assert not visit.shown("after").any()
     visit.at("p").fill("0.2")
     visit.restore()
@@ -454,7 +448,7 @@ def test_a_p_that_is_no_probability_is_refused(visit: Visit, text: str) -> None:
 
 @pytest.mark.parametrize(("value", "p"), [("NaN", 0.1), ("Infinity", 0.1), (0.0, "NaN"), (0.0, -1.0)])
 def test_nan_in_never_comes_out(reader: Visit, value: float | str, p: float | str) -> None:
-    facts = assembly.facts(zoo.find(zoo.PREFERRED[0]))
+    facts = assembly.facts(zoo.find(zoo.PREFERRED_BINARY))
     pixels = noisy().astype(object)
     pixels[3, 4] = value
     result = reader.solve(facts, pixels, p, NOTHING)
@@ -484,10 +478,10 @@ def test_what_is_not_finite_is_never_shown(reader: Visit) -> None:
     ("broken", "message"),
     [
         ("models.json", "The page could not start"),
-        (f"{zoo.PREFERRED[0]}/solver.onnx", f"{zoo.PREFERRED[0]} cannot be used"),
-        (f"{zoo.PREFERRED[0]}/weights.safetensors", f"{zoo.PREFERRED[0]} cannot be used"),
-        ("ort/*.wasm", f"{zoo.PREFERRED[0]} cannot be used"),
-        ("ort/*.mjs", f"{zoo.PREFERRED[0]} cannot be used"),
+        (f"{zoo.PREFERRED_BINARY}/solver.onnx", f"{zoo.PREFERRED_BINARY} cannot be used"),
+        (f"{zoo.PREFERRED_BINARY}/weights.safetensors", f"{zoo.PREFERRED_BINARY} cannot be used"),
+        ("ort/*.wasm", f"{zoo.PREFERRED_BINARY} cannot be used"),
+        ("ort/*.mjs", f"{zoo.PREFERRED_BINARY} cannot be used"),
     ],
 )
 def test_a_site_with_damaged_files_says_so(browser: Any, url: str, broken: str, message: str) -> None:

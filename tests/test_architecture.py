@@ -172,8 +172,6 @@ def test_damaging_images_loads_no_torch(task: str, tmp_path: Path) -> None:
     ids=["denoise", "denoise-learnt", "complete"],
 )
 def test_restoring_with_an_exported_graph_loads_no_torch(model: str, words: list[str], tmp_path: Path) -> None:
-    if not (zoo.published_folder() / model / zoo.GRAPH).exists():
-        pytest.skip(f"{model} has no {zoo.GRAPH}")
     pytest.importorskip("onnxruntime")
     command, image, *options = words
     output = tmp_path / "out.png"

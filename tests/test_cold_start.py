@@ -12,7 +12,7 @@ import pytest
 from restore import zoo
 
 IMAGE = Path(__file__).parent.parent / "assets" / "digit-noisy.png"
-GRAPH = zoo.published_folder() / zoo.PREFERRED[0] / zoo.GRAPH
+GRAPH = zoo.published_folder() / zoo.PREFERRED_BINARY / zoo.GRAPH
 
 # What no command line that restores with onnxruntime can do without.
 PEER = f"import numpy, PIL.Image, onnxruntime; onnxruntime.InferenceSession({str(GRAPH)!r})"
@@ -45,7 +45,7 @@ def peer() -> tuple[int, float]:
 @pytest.fixture(scope="module")
 def restoration(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, float]:
     target = tmp_path_factory.mktemp("cold") / "restored.png"
-    options = ("--model", zoo.PREFERRED[0], "--p", "0.1", "-o", str(target), "--overwrite")
+    options = ("--model", zoo.PREFERRED_BINARY, "--p", "0.1", "-o", str(target), "--overwrite")
     return cost(COMMAND, "denoise", str(IMAGE), *options)
 
 

@@ -92,12 +92,6 @@ def test_features_come_in_the_callers_kind(folder: Path, tmp_path: Path) -> None
         np.testing.assert_allclose(found.numpy(), expected, atol=1e-5)
 
 
-published = pytest.mark.skipif(
-    not (zoo.published_folder() / "tap-mnist-25" / zoo.GRAPH).exists(), reason="needs the graph of tap-mnist-25"
-)
-
-
-@published
 def test_both_engines_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime")
     images = np.random.default_rng(1).random((7, 28, 28))
@@ -111,7 +105,6 @@ def test_both_engines_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ours.std() > 0.1
 
 
-@published
 def test_a_graph_by_itself_has_no_features() -> None:
     pytest.importorskip("onnxruntime")
     prior = restore.load("tap-mnist-25", engine="onnx")

@@ -26,7 +26,20 @@ from restore.description import FORMAT, Description, Inference
 from restore.errors import ModelError, OutputError, TrainingError
 from restore.priors import RBM, ConditionalRBM
 from restore.priors.bits import pack
-from restore.zoo import CARD, PREFERRED, WEIGHTS, TrainedPrior, auto, describe, find, folders, load, save
+from restore.zoo import (
+    CARD,
+    PREFERRED_BINARY,
+    PREFERRED_FACES,
+    PREFERRED_GREY,
+    WEIGHTS,
+    TrainedPrior,
+    auto,
+    describe,
+    find,
+    folders,
+    load,
+    save,
+)
 
 
 def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int = 4, modes: int = 6) -> TrainedPrior:
@@ -322,10 +335,9 @@ def test_unknown_models(name: str, says: str, places: tuple[Path, Path], monkeyp
 
 def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> None:
     published, own = places
-    with pytest.raises(
-        ModelError, match=rf"no prior knows images of 5x3 pixels; give --model {PREFERRED[0]} --fit resize"
-    ):
-        auto((3, 5))
+    for grey, name in ((False, PREFERRED_BINARY), (True, PREFERRED_GREY)):
+        with pytest.raises(ModelError, match=rf"no prior knows images of 5x3 pixels; give --model {name} --fit resize"):
+            auto((3, 5), grey)
     save(own / "mine", prior_of("mine"), "")
     save(published / "square", prior_of("square", (4, 4)), "")
     assert auto((3, 5)) == "mine"
@@ -338,7 +350,7 @@ def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> 
     save(published / "second", prior_of("second"), "")
     with pytest.raises(ModelError, match=r"several priors know images of 5x3 pixels; .*: second, mine"):
         auto((3, 5))
-    for name in reversed(PREFERRED):
+    for name in (PREFERRED_FACES, PREFERRED_GREY, PREFERRED_BINARY):
         save(published / name, prior_of(name), "")
         assert auto((3, 5)) == name
 

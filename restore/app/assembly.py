@@ -40,7 +40,7 @@ def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
     site |= {f"ort/{name}": path for name, path in runtime.items()}
     for folder in usable:
         site |= {f"models/{folder.name}/{name}": folder / name for name in (zoo.GRAPH, zoo.WEIGHTS)}
-    listing = {"preferred": zoo.PREFERRED[0], "priors": list(usable.values())}
+    listing = {"preferred": zoo.PREFERRED_BINARY, "priors": list(usable.values())}
     return site | {"models.json": json.dumps(listing, indent=1).encode()}
 
 
