@@ -44,7 +44,7 @@ class QuadraticUnits(ABC):
 
     def tilt(self, fields: Fields) -> Self:
         bias, quadratic = self.under(fields)
-        return replace(self, bias=bias, quadratic=quadratic)
+        return self.with_parameters({"bias": bias, "quadratic": quadratic})
 
     def rows(self, index: Tensor) -> Self:
         return self.with_parameters(rows_of(self.parameters, index))

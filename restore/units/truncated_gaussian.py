@@ -10,7 +10,8 @@ for either sign.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field
 from functools import cache
 from typing import NamedTuple
 
@@ -214,8 +215,9 @@ class TruncatedGaussian(QuadraticUnits):
         bias: shape (n,) or (batch, n).
         quadratic: same shape, of either sign: where it is negative, both ends are likelier than what lies between.
         low, high: the support, low < high, both finite.
-        rule: quadrature in the precision of the parameters. It is part of the units so that an iteration that is traced
-            into a graph finds it made.
+        made: the rule of other units, taken over where it has the precision of these.
+        rule: quadrature in the precision of the parameters. It is part of the units, and handed on to those made of
+            them, so that an iteration that is traced into a graph finds it made.
 
     Raises:
         UsageError: if the support is empty or not bounded.
@@ -223,21 +225,21 @@ class TruncatedGaussian(QuadraticUnits):
 
     low: float = 0.0
     high: float = 1.0
-    rule: Rule = field(default=None, repr=False)  # type: ignore[assignment]
+    made: InitVar[Rule | None] = None
+    rule: Rule = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        if (
-            self.rule is None
-            or self.rule.powers.dtype != self.bias.dtype
-            or self.rule.powers.device != self.bias.device
-        ):
-            object.__setattr__(self, "rule", _rule(self.bias))
+    def __post_init__(self, made: Rule | None) -> None:
+        fits = made is not None and (made.powers.dtype, made.powers.device) == (self.bias.dtype, self.bias.device)
+        object.__setattr__(self, "rule", made if fits else _rule(self.bias))
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise UsageError(f"a support needs finite ends, low < high, not [{self.low}, {self.high}]")
 
     @property
     def support(self) -> tuple[float, float]:
         return self.low, self.high
+
+    def with_parameters(self, parameters: Mapping[str, Tensor]) -> TruncatedGaussian:
+        return TruncatedGaussian(parameters["bias"], parameters["quadratic"], self.low, self.high, self.rule)
 
     def law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:
         log_partition, mean, variance = _in_blocks(self.rule, *self.under(fields), self.low, self.high)
