@@ -15,6 +15,11 @@ class Meter(Protocol):
     def __call__(self, done: int, note: str = "") -> None: ...
 
 
+def before(meter: Meter, work: str) -> Meter:
+    """A meter for work that comes before what `meter` counts, and is told as its note: "WORK 3: loss 0.1"."""
+    return lambda done, note="": meter(0, f"{work} {done}: {note}")
+
+
 # Plain lines are for log files: at most one in this many seconds, and the last one always.
 PLAIN_SECONDS = 5.0
 

@@ -24,7 +24,7 @@ from restore.learning.rounds import RoundLearner, run_rounds
 from restore.learning.run_folder import GROWTH
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
-from restore.progress import Meter
+from restore.progress import Meter, before
 from restore.solvers import TAP
 from restore.tasks import parse_task
 from restore.units import Units
@@ -89,11 +89,8 @@ def train(
         fitted: Fitted[Any] = Fitted(found, rounds - 1)
     else:
         if recipe.auto:
-
-            def said(done: int, note: str = "") -> None:
-                meter(0, f"growing: {note}")
-
-            start, _, verdict = grow(recipe, images, folder / GROWTH, meter=said, **place)
+            growing = before(meter, "growing, round")
+            start, _, verdict = grow(recipe, images, folder / GROWTH, meter=growing, **place)
         if recipe.pretraining.epochs:
             start = pretrained(recipe, split(recipe, images)[0], folder, meter=meter, **place)
         course = course_of(recipe, images, image_shape, start)

@@ -26,7 +26,7 @@ from restore.learning.fit import fit
 from restore.learning.recipe import Recipe
 from restore.learning.run_folder import stage_folder
 from restore.priors import RBM, LayeredPrior
-from restore.progress import Meter
+from restore.progress import Meter, before
 from restore.units import Bernoulli, Units
 
 
@@ -104,10 +104,6 @@ def pretrained(
     for number, size in enumerate(sizes, 1):
         upper_copies, lower_copies = (1 if number == 1 else 2), (1 if number == len(sizes) else 2)
         stage = Stage(below, lower, size, lower_copies, upper_copies, drawn=number > 1)
-
-        def said(done: int, note: str = "", number: int = number) -> None:
-            meter(0, f"layer {number}, epoch {done}: {note}")
-
         # Only pixels are grey.
         learner = recipe.learner if number == 1 else replace(recipe.learner, grey_unit=1.0)
         fitted = fit(
@@ -116,7 +112,7 @@ def pretrained(
             stage_folder(folder, number),
             fingerprint=fingerprint,
             resume=resume,
-            meter=said,
+            meter=before(meter, f"layer {number}, epoch"),
         )
         single = stage.single(fitted.prior)
         trained.append(single)
