@@ -7,13 +7,18 @@ on an interval are enumerated too, at the nodes of a quadrature.
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
+from restore.fields import Fields
 from restore.priors import RBM, BoltzmannMachine, FullyVisible, LayeredPrior
+from restore.solvers import Solution
 from restore.units import Bernoulli, Gaussian, Spiked, Spin, TruncatedGaussian, Units
 
 # Small matrices: threads only cost.
@@ -93,6 +98,24 @@ def random_machine(*layers: tuple[str, int], scale: float = 0.5, seed: int = 0) 
     return (RBM if len(units) == 2 else LayeredPrior)(units, couplings)
 
 
+# One of each shape, small enough to go through all joint states.
+SMALL: dict[str, BoltzmannMachine] = {
+    "rbm": random_rbm(5, 4, seed=3),
+    "tilted": random_rbm(4, 5, seed=4).tilt(Fields(torch.tensor([[3.0, -2.0, 0.5, 1.0]]).double())),
+    "three-layers": random_deep(4, 3, 3, seed=5),
+    "four-layers": random_deep(3, 3, 2, 3, seed=6),
+    "fully-visible": random_fully_visible(7, seed=7),
+    "fully-visible-tilted": random_fully_visible(6, seed=8).tilt(
+        Fields(torch.tensor([[3.0, -2.0, 0.5, 1.0, 0.0, -1.0]]).double())
+    ),
+}
+
+
+def of_shapes(*shapes: str) -> pytest.MarkDecorator:
+    """Hands a test each of these machines of `SMALL` as `machine`."""
+    return pytest.mark.parametrize("machine", [SMALL[shape] for shape in shapes], ids=shapes)
+
+
 def two_patterns(size: int = 12, strength: float = 0.6, tilt: float = -0.2) -> tuple[RBM, Tensor]:
     """A machine with two opposite modes, as in a Hopfield network of one pattern, and the patterns (2, size).
 
@@ -124,6 +147,17 @@ class Truth:
     pairs: list[np.ndarray]
     states: np.ndarray
     probabilities: np.ndarray
+
+
+def errors(solution: Solution, log_partition: float, means: Sequence[np.ndarray]) -> tuple[float, float]:
+    """How far the solution of one image is from log Z, and at most from a mean."""
+    found = np.concatenate([mean[0].numpy() for mean in solution.means])
+    return abs(float(solution.log_partition) - log_partition), float(np.abs(found - np.concatenate(means)).max())
+
+
+def orders(values: Sequence[tuple[float, float]]) -> list[float]:
+    """The powers with which the last two of a series of errors fell, their argument having been halved."""
+    return [math.log2(before / after) for before, after in zip(*values[-2:], strict=True)]
 
 
 def values_of(units: Units, nodes: int) -> tuple[np.ndarray, np.ndarray]:

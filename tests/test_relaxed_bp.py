@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import (
     brute_force,
-    random_deep,
+    errors,
+    of_shapes,
+    orders,
     random_fully_visible,
     random_rbm,
     seeded,
@@ -22,42 +24,21 @@ from machines import (
 )
 from real_machines import exact, gaussian_answers, gaussian_machine, random_machine
 
-from restore.channels import BitFlip
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.marginals import Status
 from restore.priors import RBM, LayeredPrior
 from restore.priors.exact import exact_moments
-from restore.solvers import TAP, RelaxedBeliefPropagation, SeveralStarts, Solution
+from restore.solvers import TAP, RelaxedBeliefPropagation, SeveralStarts
 from restore.units import Bernoulli, Gaussian
 
 PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.3}
 
 
-def errors(solution: Solution, log_partition: float, means: list[np.ndarray]) -> tuple[float, float]:
-    """Of log Z, and the largest of a mean."""
-    found = np.concatenate([mean[0].numpy() for mean in solution.means])
-    return abs(float(solution.log_partition) - log_partition), float(np.abs(found - np.concatenate(means)).max())
-
-
-def orders(values: list[tuple[float, float]]) -> list[float]:
-    """The powers with which the last two of a series fell, each halved in its argument."""
-    return [math.log2(before / after) for before, after in zip(*values[-2:], strict=True)]
-
-
 # --- against exact answers ---
 
 
-@pytest.mark.parametrize(
-    "machine",
-    [
-        random_rbm(5, 4, seed=3),
-        random_rbm(4, 5, seed=4).tilt(Fields(torch.tensor([[3.0, -2.0, 0.5, 1.0]]).double())),
-        random_deep(4, 3, 3, seed=5),
-        random_deep(3, 3, 2, 3, seed=6),
-    ],
-    ids=["rbm", "tilted", "three-layers", "four-layers"],
-)
+@of_shapes("rbm", "tilted", "three-layers", "four-layers")
 def test_errors_are_of_third_order_in_the_weights(machine: LayeredPrior) -> None:
     found = []
     for power in (7, 8):
@@ -233,17 +214,6 @@ def test_the_start_decides_between_modes() -> None:
     assert float((found.means[0] - patterns).abs().max()) < 0.2
     several = SeveralStarts(solver).solve(machine, patterns[None])
     torch.testing.assert_close(several.means[0][0], exact_moments(machine).visible, rtol=0, atol=0.02)
-
-
-def test_certain_pixels_stay_and_the_others_are_conditioned_on_them() -> None:
-    machine = random_rbm(10, 6, scale=0.3).to(torch.float32)
-    image = (torch.arange(10) % 2).float()[None]
-    evidence = BitFlip(0.0).evidence(image)
-    solution = RelaxedBeliefPropagation().solve(machine.tilt(evidence), image)
-    assert torch.equal(solution.means[0], image)
-    torch.testing.assert_close(solution.means[1], machine.hidden.moments(machine.hidden_fields(image))[0])
-    weight = -machine.tilt(evidence).to(torch.float64).free_energy(image.double())
-    torch.testing.assert_close(solution.log_partition, weight, rtol=0, atol=1e-6)
 
 
 def test_an_image_that_is_not_finite_diverges_alone() -> None:
