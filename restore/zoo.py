@@ -135,7 +135,8 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     """The description of a prior and the tensors of its weights file as they are stored, checked.
 
     Raises:
-        ModelError: if the file is damaged, holds other tensors than its header promises, or holds NaN.
+        ModelError: if the file is damaged, holds other tensors than its header promises, or holds NaN, or a machine
+            that is unstable (`restore.priors.stability`).
     """
     import torch
     from safetensors import SafetensorError
@@ -166,7 +167,24 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     odd = [name for name, value in stored.items() if value.is_floating_point() == (name == "modes")]
     if odd or stored["modes"].dtype != torch.uint8:
         raise ModelError(f"{shown(path)}: numbers of a wrong type in {', '.join(odd) or 'modes'}; get the file again")
+    _check_stable(path, description, stored)
     return description, stored
+
+
+def _check_stable(path: Path, description: Description, stored: Mapping[str, Tensor]) -> None:
+    from restore.priors import LayeredPrior
+    from restore.priors.stability import stable
+
+    # Binary units alone are always.
+    if description.plain:
+        return
+    machine = assembled(description, stored).machine
+    assert isinstance(machine, LayeredPrior)
+    if not bool(stable(machine)):
+        raise ModelError(
+            f"{shown(path)}: the machine is unstable, its Gaussian units have no distribution; get the file again, or "
+            "train again at a lower rate"
+        )
 
 
 def _shapes(description: Description) -> dict[str, tuple[int, ...]]:

@@ -7,7 +7,6 @@ out in closed form whatever its units are, so the cost is 2**(size of that layer
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,8 +15,9 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.priors.fully_visible import FullyVisible
-from restore.priors.joint_normal import UNSTABLE, joint_normal
+from restore.priors.joint_normal import joint_normal
 from restore.priors.rbm import RBM
+from restore.priors.stability import UNSTABLE, stable
 from restore.units import Bernoulli, Gaussian, Spin, Units
 
 MAX_ENUMERATED = 20
@@ -89,7 +89,7 @@ def exact_moments(machine: RBM | FullyVisible) -> ExactMoments:
             raise UsageError("enumeration needs a layer of units with two values; use a solver instead")
         flipped = exact_moments(transposed(machine))
         return ExactMoments(flipped.log_partition, flipped.pairs.mT, flipped.statistics[::-1])
-    if math.isinf(visible.support[1]) and not bool((visible.parameters["quadratic"] > 0).all()):
+    if not bool(stable(machine).all()):
         raise UsageError(UNSTABLE)
     states = _all_values(hidden, machine.weights)
     visible, hidden = _beside_states(visible), _beside_states(hidden)

@@ -9,11 +9,7 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.priors.rbm import RBM
-
-UNSTABLE = (
-    "the machine is unstable, its weight has no integral: make the couplings smaller or the quadratic parameters of "
-    "its Gaussian units larger"
-)
+from restore.priors.stability import UNSTABLE, couplings_among, joined
 
 
 def joint_normal(machine: RBM) -> tuple[Tensor, Tensor, Tensor]:
@@ -25,11 +21,8 @@ def joint_normal(machine: RBM) -> tuple[Tensor, Tensor, Tensor]:
     Raises:
         UsageError: if P is not positive definite.
     """
-    bias, quadratic = (_joined(machine, name) for name in ("bias", "quadratic"))
-    size = machine.visible.size
-    precision = torch.diag_embed(quadratic)
-    precision[..., :size, size:] = -machine.weights
-    precision[..., size:, :size] = -machine.weights.T
+    bias, quadratic = (joined(machine, (0, 1), name) for name in ("bias", "quadratic"))
+    precision = torch.diag_embed(quadratic) - couplings_among(machine, (0, 1))
     factor, failed = torch.linalg.cholesky_ex(precision)
     if bool(failed.any()):
         raise UsageError(UNSTABLE)
@@ -38,10 +31,3 @@ def joint_normal(machine: RBM) -> tuple[Tensor, Tensor, Tensor]:
     log_root = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
     log_partition = ((bias * mean).sum(-1) + bias.shape[-1] * math.log(2 * math.pi)) / 2 - log_root
     return log_partition, mean, covariance
-
-
-def _joined(machine: RBM, name: str) -> Tensor:
-    """A parameter of both layers side by side, (..., D + H)."""
-    values = [layer.parameters[name] for layer in machine.layers]
-    leading = torch.broadcast_shapes(*(value.shape[:-1] for value in values))
-    return torch.cat([value.expand(*leading, -1) for value in values], -1)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
-from restore.solvers.layered_map import own_means
+from restore.solvers.layered_map import first_means
 from restore.solvers.loop import State, check_settings, iterate
 from restore.solvers.parts import check_memory, images_at_once, in_parts
 from restore.solvers.solution import Solution
@@ -77,7 +77,7 @@ class HeavyMap(ABC, Generic[Machine]):
         Raises:
             InputError: if a single image exceeds `max_memory`.
         """
-        start = own_means(machine) if start is None else start
+        start = first_means(machine, start)
         if tracing():
             return self._together(machine, start)
         memory = self.numbers(machine) * start.element_size()

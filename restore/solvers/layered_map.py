@@ -16,8 +16,10 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.priors import BoltzmannMachine
+from restore.priors.stability import stable
 from restore.solvers.loop import State, check_settings, damped, iterate
 from restore.solvers.solution import Solution
+from restore.tracing import tracing
 from restore.units import Bernoulli
 
 
@@ -34,6 +36,16 @@ def watched(machine: BoltzmannMachine) -> int:
 def own_means(machine: BoltzmannMachine) -> Tensor:
     """Means of the image without its neighbours, where a solver starts that is given no other start."""
     return machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0])))[0]
+
+
+def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
+    """Visible means to start from, (batch, D): those given, or those of the image without its neighbours.
+
+    NaN, which ends as diverged, where the machine is unstable: without biases a solver would stand still at 0 there.
+    """
+    start = own_means(machine) if start is None else start
+    # Of a prior that becomes a graph it is known.
+    return start if tracing() else torch.where(stable(machine).unsqueeze(-1), start, torch.nan)
 
 
 def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
@@ -96,7 +108,7 @@ class LayeredMap(ABC):
             machine: the prior under evidence; its fields may have a batch dimension, equal to that of `start`.
             start: visible means to start from, in the range of the units; by default their means without neighbours.
         """
-        start = own_means(machine) if start is None else start
+        start = first_means(machine, start)
         depth = len(machine.layers)
         outcome = iterate(
             self.step,
