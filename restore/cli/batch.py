@@ -1,116 +1,29 @@
-"""What denoise and complete share: files in, restored files out, a line of JSON each, and a verdict on the whole."""
+"""What denoise and complete do: files in, restored files out, a line of JSON each, and a verdict on the whole."""
 
 from __future__ import annotations
 
 import io
-import json
-import re
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from restore.description import Solver
-from restore.engines import Choice, open_engine
-from restore.errors import ModelError, OutputError, PartialFailure, RestoreError, UsageError, shown
+from restore.cli.jobs import STDIO, Job, jobs_of
+from restore.cli.options import Settings, memory_size
+from restore.cli.telling import Failures, Notes, print_json
+from restore.engines import open_engine
+from restore.errors import ModelError, OutputError, UsageError, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.marginals import Status
-from restore.outputs import expand, plan
 from restore.progress import progress
-from restore.restoration import (
-    Fit,
-    PictureEngine,
-    Restored,
-    check_sigma,
-    outcome,
-    restore_pictures,
-    size_mismatch,
-    stopped_as_trained,
-)
+from restore.restoration import PictureEngine, Restored, outcome, restore_pictures, size_mismatch, stopped_as_trained
 from restore.zoo import auto, describe, find
-
-Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
-Model = Annotated[str, typer.Option(help="Name or folder of a prior; auto picks one by the size of the image.")]
-Output = Annotated[
-    str | None,
-    typer.Option("-o", "--output", help="File, folder (ending with /), or - for stdout [NAME.restored.png]."),
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.")]
-SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave out inputs whose output exists.")]
-FitOption = Annotated[Fit, typer.Option(help="Images of another size than the prior's.")]
-Invert = Annotated[bool, typer.Option("--invert", help="Dark strokes on light: invert for the prior, and back.")]
-Soft = Annotated[
-    bool,
-    typer.Option(
-        "--soft",
-        help="Write posterior probabilities as grey levels, not black and white; models of grey images always do.",
-    ),
-]
-Uncertainty = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Write the posterior standard deviation: black is 0, white is 0.5, its maximum."),
-]
-Sigma = Annotated[
-    float | None,
-    typer.Option(help="Standard deviation of Gaussian noise, black being 0 and white 1: for models of grey images."),
-]
-Frame = Annotated[int | None, typer.Option(help="Frame or page of files that hold several, from 0.")]
-MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object per image on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
-Engine = Annotated[Choice, typer.Option(help="onnx starts at once, torch knows every device; auto picks.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")]
-MaxMemory = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Memory for messages or matrices of a solver, such as 500M or 4G [2G]."),
-]
-SolverOption = Annotated[
-    Solver | None, typer.Option("--solver", help="Solve the prior with this in place of its own, in torch.")
-]
 
 # Images read, restored and written together: what a stopped batch may have to do again.
 CHUNK = 64
-
-STDIO = "-"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The options that denoise and complete have in common."""
-
-    model: str
-    output: str | None
-    overwrite: bool
-    skip_existing: bool
-    fit: Fit
-    invert: bool
-    soft: bool
-    uncertainty: str | None
-    frame: int | None
-    max_pixels: int
-    json: bool
-    quiet: bool
-    engine: Choice
-    device: str
-    max_memory: str | None
-    solver: Solver | None = None
-
-
-@dataclass(frozen=True)
-class Job:
-    """One image to restore: where it comes from, where the results go, and its mask's file if it has one."""
-
-    source: str
-    target: str
-    uncertainty: Path | None = None
-    mask: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,60 +33,6 @@ class Loaded:
     job: Job
     picture: Picture
     mask: Mask | None
-
-
-@dataclass
-class Failures:
-    """Faults of single images: one image's stops the command, one of many is reported and counted."""
-
-    json: bool
-    many: bool
-    found: int = 0
-
-    @contextmanager
-    def of(self, source: str | Path) -> Iterator[None]:
-        try:
-            yield
-        except RestoreError as fault:
-            if self.json:
-                print_json({"input": shown(source), "error": str(fault)})
-            if not self.many:
-                raise
-            self.found += 1
-            print(f"restore: {fault}", file=sys.stderr)
-
-    def verdict(self, total: int) -> None:
-        """Raise PartialFailure if any of the images failed."""
-        if self.found:
-            raise PartialFailure(f"{self.found} of {total} images failed; the messages above say why")
-
-
-@dataclass
-class Notes:
-    """What stderr is told about images: each note behind the image's name, but one that is true of many only once.
-
-    Attributes:
-        quiet: tell nothing.
-        many: there are several images.
-        counted: how many images a common note is true of.
-    """
-
-    quiet: bool
-    many: bool
-    counted: Counter[str] = field(default_factory=Counter)
-
-    def tell(self, source: str, notes: Sequence[str], common: str | None) -> None:
-        """Tell the notes on an image, except that among many the common one is counted."""
-        for note in notes:
-            if self.many and note == common:
-                self.counted[note] += 1
-            elif not self.quiet:
-                print(f"{shown(source)}: {note}", file=sys.stderr)
-
-    def conclude(self, total: int) -> None:
-        """Tell the common notes, each with its count."""
-        for note, count in self.counted.items() if not self.quiet else ():
-            print(f"{count} of {total} images: {note}", file=sys.stderr)
 
 
 def run(
@@ -197,7 +56,7 @@ def run(
             "--p is missing; give the probability that a pixel is inverted, such as --p 0.1, or of grey images the "
             "--sigma of their noise"
         )
-    jobs = _jobs(inputs, settings, masks)
+    jobs = jobs_of(inputs, settings, masks)
     failures = Failures(settings.json, many=len(jobs) > 1)
     notes = Notes(settings.quiet, many=len(jobs) > 1)
     engines: dict[str, PictureEngine] = {}
@@ -229,66 +88,6 @@ def run(
 
 def _engine(model: str, settings: Settings, memory: int | None, images: int) -> PictureEngine:
     return open_engine(model, settings.engine, settings.device, memory, images, settings.solver)
-
-
-def _jobs(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[Job]:
-    if STDIO in inputs or settings.output == STDIO:
-        return [_stdio_job(inputs, settings, masks)]
-    sources = expand(inputs)
-    protected = [Path(masks)] if masks is not None else []
-    pairs = plan(
-        sources,
-        settings.output,
-        overwrite=settings.overwrite,
-        skip_existing=settings.skip_existing,
-        protected=protected,
-    )
-    for _, target in pairs:
-        format_of(target)
-    maps: dict[Path, Path] = {}
-    if settings.uncertainty is not None:
-        left = [source for source, _ in pairs]
-        maps = dict(
-            plan(
-                left,
-                settings.uncertainty,
-                suffix="uncertainty",
-                overwrite=settings.overwrite,
-                skip_existing=False,
-                protected=[*protected, *(target for _, target in pairs)],
-            )
-        )
-        clash = {target for _, target in pairs} & set(maps.values())
-        if clash:
-            raise UsageError(
-                f"{shown(min(clash))}: is the output and the uncertainty map; choose another --uncertainty"
-            )
-    return [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in pairs]
-
-
-def _stdio_job(inputs: Sequence[str], settings: Settings, masks: str | None) -> Job:
-    if len(inputs) != 1:
-        raise UsageError("- stands for the only image; name files instead to restore several")
-    target = STDIO if settings.output in (None, STDIO) else str(settings.output)
-    if target == STDIO:
-        if settings.json:
-            raise UsageError("--json and the image cannot both go to stdout; give -o FILE")
-        if sys.stdout.isatty():
-            raise UsageError("a PNG does not belong on a terminal; give -o FILE or redirect stdout")
-    else:
-        plan([Path(inputs[0])], target, overwrite=settings.overwrite, skip_existing=settings.skip_existing)
-    maps = Path(settings.uncertainty) if settings.uncertainty is not None else None
-    if maps is not None:
-        plan([Path(inputs[0])], settings.uncertainty, overwrite=settings.overwrite, skip_existing=False)
-    return Job(inputs[0], target, maps, _mask_of(Path(inputs[0]), masks))
-
-
-def _mask_of(source: Path, masks: str | None) -> Path | None:
-    """The mask of an image: the file given, or the one of the same name in the folder given."""
-    if masks is None:
-        return None
-    folder = Path(masks)
-    return folder / source.name if folder.is_dir() else folder
 
 
 def _read(job: Job, settings: Settings) -> Loaded:
@@ -383,26 +182,3 @@ def _record(
         "seconds": seconds,
         "notes": list(notes),
     }
-
-
-def print_json(record: dict[str, Any]) -> None:
-    print(json.dumps(record), flush=True)
-
-
-def memory_size(text: str | None) -> int | None:
-    """Bytes in a text such as 500M, 4G or 2GiB; None for None."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    size = int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else 0
-    if size < 1:
-        raise UsageError(f"--max-memory {shown(text)} is no size; give one such as 500M or 4G")
-    return size
-
-
-def check_noise(p: float | None, sigma: float | None) -> None:
-    """Refuse a flip probability outside [0, 1], and a standard deviation that is none, before anything is read."""
-    if p is not None and not 0 <= p <= 1:
-        raise UsageError(f"--p is a flip probability and must lie in [0, 1], not {p}")
-    if sigma is not None:
-        check_sigma(sigma)

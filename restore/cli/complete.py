@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from restore.cli import batch
-from restore.images import DEFAULT_MAX_PIXELS
+from restore.cli import batch, options
 
 EXAMPLE = "Example:  restore complete torn.png --mask hole.png --model tap-mnist"
 
 
+@options.with_settings
 def complete(
-    images: batch.Images,
+    images: options.Images,
     mask: Annotated[
         str,
         typer.Option(help="Mask image, white = to fill; or a folder with a mask of the same name for every image."),
@@ -22,42 +22,10 @@ def complete(
         float | None,
         typer.Option(help="Probability that a visible pixel is inverted; without it visible pixels stay as they are."),
     ] = None,
-    sigma: batch.Sigma = None,
-    model: batch.Model = "auto",
-    output: batch.Output = None,
-    overwrite: batch.Overwrite = False,
-    skip_existing: batch.SkipExisting = False,
-    fit: batch.FitOption = "error",
-    invert: batch.Invert = False,
-    soft: batch.Soft = False,
-    uncertainty: batch.Uncertainty = None,
-    frame: batch.Frame = None,
-    max_pixels: batch.MaxPixels = DEFAULT_MAX_PIXELS,
-    json: batch.Json = False,
-    quiet: batch.Quiet = False,
-    engine: batch.Engine = "auto",
-    device: batch.Device = "auto",
-    max_memory: batch.MaxMemory = None,
-    solver: batch.SolverOption = None,
+    sigma: options.Sigma = None,
+    *,
+    settings: options.Settings,
 ) -> None:
     """Fill the pixels under a mask."""
-    batch.check_noise(p, sigma)
-    settings = batch.Settings(
-        model,
-        output,
-        overwrite,
-        skip_existing,
-        fit,
-        invert,
-        soft,
-        uncertainty,
-        frame,
-        max_pixels,
-        json,
-        quiet,
-        engine,
-        device,
-        max_memory,
-        solver,
-    )
+    options.check_noise(p, sigma)
     batch.run(images, settings, p, sigma, mask)

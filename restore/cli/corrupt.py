@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from restore.cli import batch
+from restore.cli import options, telling
 from restore.images import DEFAULT_MAX_PIXELS
 
 EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy.png"
@@ -24,11 +24,11 @@ def corrupt(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="File, or folder (ending with /) [NAME.corrupted.png].")
     ] = None,
-    overwrite: batch.Overwrite = False,
-    skip_existing: batch.SkipExisting = False,
-    frame: batch.Frame = None,
-    max_pixels: batch.MaxPixels = DEFAULT_MAX_PIXELS,
-    json: batch.Json = False,
+    overwrite: options.Overwrite = False,
+    skip_existing: options.SkipExisting = False,
+    frame: options.Frame = None,
+    max_pixels: options.MaxPixels = DEFAULT_MAX_PIXELS,
+    json: options.Json = False,
 ) -> None:
     """Damage images: flip pixels, add noise or salt and pepper, paint over a patch at a random place.
 
@@ -57,7 +57,7 @@ def corrupt(
         if set(masks.values()) & {target for _, target in pairs}:
             raise UsageError("the masks would replace the images; choose another --mask-output")
     seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
-    failures = batch.Failures(json, many=len(pairs) > 1)
+    failures = telling.Failures(json, many=len(pairs) > 1)
 
     def damaged(source: Path, target: Path) -> None:
         picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
@@ -72,7 +72,7 @@ def corrupt(
             )
         write_atomically(target, content)
         if json:
-            batch.print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})
+            telling.print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})
 
     for source, target in pairs:
         with failures.of(source):

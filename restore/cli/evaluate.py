@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from restore.cli import batch
+from restore.cli import options
 from restore.cli.evaluate_features import evaluate_features
 from restore.cli.evaluate_likelihood import Choices, Kind, evaluate_likelihood
 from restore.cli.evaluate_task import evaluate_task
@@ -73,8 +73,8 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
-    max_memory: batch.MaxMemory = None,
-    solver: batch.SolverOption = None,
+    max_memory: options.MaxMemory = None,
+    solver: options.SolverOption = None,
 ) -> None:
     """Judge a prior: give one of --task, --likelihood and --classify."""
     from restore.errors import UsageError

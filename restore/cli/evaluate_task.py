@@ -38,12 +38,12 @@ def evaluate_task(
 
     import torch
 
-    from restore.cli import batch
+    from restore.cli import options
     from restore.data import binarise, load, overlap
     from restore.engine import Engine
     from restore.evaluation.evaluate import evaluate, restorer_of, task_of, unmasked
 
-    engine = None if model in BASELINES else Engine.load(model, device, batch.memory_size(max_memory))
+    engine = None if model in BASELINES else Engine.load(model, device, options.memory_size(max_memory))
     if engine is not None and solver is not None:
         engine = engine.with_solver(solver)
     dataset = source.load()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from restore.cli import batch
+from restore.cli import options
 
 EXAMPLE = "Example:  restore export tap-mnist -o tap-mnist.onnx"
 
@@ -27,7 +27,7 @@ def export(
         bool,
         typer.Option("--beside", help="Write solver.onnx into the prior's folder, its tensors left in the weights."),
     ] = False,
-    overwrite: batch.Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Write a prior and its solver into an ONNX file, for onnxruntime in any language; docs/onnx.md describes it."""
     from restore import zoo

@@ -24,7 +24,7 @@ def parity(
     import dataclasses
 
     from restore import zoo
-    from restore.cli import batch
+    from restore.cli import telling
     from restore.data import load
     from restore.engines import open_engine
     from restore.errors import ModelError, shown
@@ -42,7 +42,7 @@ def parity(
         for found in parities(onnx, torch, clean, seed):
             apart += not found.agrees
             if json:
-                batch.print_json({"model": about.name, "agrees": found.agrees} | dataclasses.asdict(found))
+                telling.print_json({"model": about.name, "agrees": found.agrees} | dataclasses.asdict(found))
             else:
                 print(
                     f"{shown(about.name):28} {found.task:16} {found.images:5} images   largest difference "

@@ -1,0 +1,120 @@
+"""Options that several commands have, each told once, and what is refused of their values before anything is read."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from restore.description import Solver
+from restore.engines import Choice
+from restore.errors import UsageError, shown
+from restore.images import DEFAULT_MAX_PIXELS
+from restore.restoration import Fit, check_sigma
+
+Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
+Model = Annotated[str, typer.Option(help="Name or folder of a prior; auto picks one by the size of the image.")]
+Output = Annotated[
+    str | None,
+    typer.Option("-o", "--output", help="File, folder (ending with /), or - for stdout [NAME.restored.png]."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.")]
+SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave out inputs whose output exists.")]
+FitOption = Annotated[Fit, typer.Option(help="Images of another size than the prior's.")]
+Invert = Annotated[bool, typer.Option("--invert", help="Dark strokes on light: invert for the prior, and back.")]
+Soft = Annotated[
+    bool,
+    typer.Option(
+        "--soft",
+        help="Write posterior probabilities as grey levels, not black and white; models of grey images always do.",
+    ),
+]
+Uncertainty = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Write the posterior standard deviation: black is 0, white is 0.5, its maximum."),
+]
+Sigma = Annotated[
+    float | None,
+    typer.Option(help="Standard deviation of Gaussian noise, black being 0 and white 1: for models of grey images."),
+]
+Frame = Annotated[int | None, typer.Option(help="Frame or page of files that hold several, from 0.")]
+MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object per image on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
+Engine = Annotated[Choice, typer.Option(help="onnx starts at once, torch knows every device; auto picks.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Memory for messages or matrices of a solver, such as 500M or 4G [2G]."),
+]
+SolverOption = Annotated[
+    Solver | None, typer.Option("--solver", help="Solve the prior with this in place of its own, in torch.")
+]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options that denoise and complete have in common."""
+
+    model: Model = "auto"
+    output: Output = None
+    overwrite: Overwrite = False
+    skip_existing: SkipExisting = False
+    fit: FitOption = "error"
+    invert: Invert = False
+    soft: Soft = False
+    uncertainty: Uncertainty = None
+    frame: Frame = None
+    max_pixels: MaxPixels = DEFAULT_MAX_PIXELS
+    json: Json = False
+    quiet: Quiet = False
+    engine: Engine = "auto"
+    device: Device = "auto"
+    max_memory: MaxMemory = None
+    solver: SolverOption = None
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of `Settings` in place of its parameter `settings`: typer reads its signature."""
+    hints = get_type_hints(Settings, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shared = [
+        inspect.Parameter(option.name, keyword, default=option.default, annotation=hints[option.name])
+        for option in fields(Settings)
+    ]
+    own = inspect.signature(command, eval_str=True)
+    parameters = [*(one for one in own.parameters.values() if one.name != "settings"), *shared]
+
+    @functools.wraps(command)
+    def told(**given: Any) -> None:
+        settings = Settings(**{one.name: given.pop(one.name) for one in shared})
+        command(**given, settings=settings)
+
+    seen: Any = told
+    seen.__signature__ = own.replace(parameters=parameters)
+    seen.__annotations__ = {one.name: one.annotation for one in parameters}
+    return told
+
+
+def memory_size(text: str | None) -> int | None:
+    """Bytes in a text such as 500M, 4G or 2GiB; None for None."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    size = int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else 0
+    if size < 1:
+        raise UsageError(f"--max-memory {shown(text)} is no size; give one such as 500M or 4G")
+    return size
+
+
+def check_noise(p: float | None, sigma: float | None) -> None:
+    """Refuse a flip probability outside [0, 1], and a standard deviation that is none, before anything is read."""
+    if p is not None and not 0 <= p <= 1:
+        raise UsageError(f"--p is a flip probability and must lie in [0, 1], not {p}")
+    if sigma is not None:
+        check_sigma(sigma)

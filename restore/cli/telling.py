@@ -1,0 +1,72 @@
+"""What commands on many images tell of each: faults and notes on stderr, JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from restore.errors import PartialFailure, RestoreError, shown
+
+
+@dataclass
+class Failures:
+    """Faults of single images: one image's stops the command, one of many is reported and counted."""
+
+    json: bool
+    many: bool
+    found: int = 0
+
+    @contextmanager
+    def of(self, source: str | Path) -> Iterator[None]:
+        try:
+            yield
+        except RestoreError as fault:
+            if self.json:
+                print_json({"input": shown(source), "error": str(fault)})
+            if not self.many:
+                raise
+            self.found += 1
+            print(f"restore: {fault}", file=sys.stderr)
+
+    def verdict(self, total: int) -> None:
+        """Raise PartialFailure if any of the images failed."""
+        if self.found:
+            raise PartialFailure(f"{self.found} of {total} images failed; the messages above say why")
+
+
+@dataclass
+class Notes:
+    """What stderr is told about images: each note behind the image's name, but one that is true of many only once.
+
+    Attributes:
+        quiet: tell nothing.
+        many: there are several images.
+        counted: how many images a common note is true of.
+    """
+
+    quiet: bool
+    many: bool
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def tell(self, source: str, notes: Sequence[str], common: str | None) -> None:
+        """Tell the notes on an image, except that among many the common one is counted."""
+        for note in notes:
+            if self.many and note == common:
+                self.counted[note] += 1
+            elif not self.quiet:
+                print(f"{shown(source)}: {note}", file=sys.stderr)
+
+    def conclude(self, total: int) -> None:
+        """Tell the common notes, each with its count."""
+        for note, count in self.counted.items() if not self.quiet else ():
+            print(f"{count} of {total} images: {note}", file=sys.stderr)
+
+
+def print_json(record: dict[str, Any]) -> None:
+    print(json.dumps(record), flush=True)
