@@ -1,0 +1,159 @@
+"""Learning from grey levels: gradients against finite differences, the gauge of a pixel, and redrawn starts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from machines import numerical_gradients, random_machine, seeded
+from test_learners import EXACTLY, assert_close, moved_by
+from torch import Tensor
+
+from restore.learning.centring import GreyScale, centred
+from restore.learning.tap_likelihood import TAPLikelihood
+from restore.priors import RBM, LayeredPrior
+from restore.solvers import TAP
+from restore.solvers.tap import cavity_fields
+from restore.units import Bernoulli, Spiked
+
+VISIBLE = ("truncated", "spiked-truncated")
+
+
+def grey_images(count: int, size: int, seed: int = 5, dtype: torch.dtype = torch.float64) -> Tensor:
+    """Grey levels, of which a third are exactly 0."""
+    levels = torch.rand(2, count, size, generator=seeded(seed), dtype=torch.float64)
+    return torch.where(levels[0] < 1 / 3, 0.0, levels[1]).to(dtype)
+
+
+# --- the gradient ---
+
+
+def tap_likelihood(machine: LayeredPrior, images: Tensor) -> Tensor:
+    solver = TAP(max_iter=5000, tol=1e-14, damping=0.5)
+    assert isinstance(machine, RBM)
+    return -machine.free_energy(images).mean() - solver.solve(machine, images).log_partition.mean()
+
+
+@pytest.mark.parametrize("hidden", ["bernoulli", "gaussian", "spin", "spiked-truncated"])
+@pytest.mark.parametrize("visible", VISIBLE)
+def test_gradient_is_that_of_the_tap_likelihood_in_every_parameter(visible: str, hidden: str) -> None:
+    machine, images = random_machine((visible, 3), (hidden, 2), scale=0.4), grey_images(4, 3)
+    learner = TAPLikelihood(centring=False, **EXACTLY)  # type: ignore[arg-type]
+    step = learner.step(machine, images, learner.init(machine, images, seeded()), seeded())
+    numerical = numerical_gradients(lambda moved: tap_likelihood(moved, images), machine)
+    assert_close(step.gradient, numerical, 1e-7)
+    assert step.gradient.keys() == machine.parameters.keys()
+    assert all(float(value.abs().min()) > 1e-7 for value in step.gradient.values())
+
+
+def test_gradient_of_a_deep_machine_of_grey_pixels() -> None:
+    machine = random_machine(("spiked-truncated", 3), ("bernoulli", 2), ("gaussian", 2), scale=0.4)
+    images = grey_images(3, 3)
+    solver = TAP(max_iter=5000, tol=1e-14, damping=0.5)
+
+    def likelihood(moved: LayeredPrior) -> Tensor:
+        clamped = solver.solve(moved.above(images), torch.full((3, 2), 0.5, dtype=torch.float64)).log_partition
+        own = moved.layers[0].log_weight(images).sum(-1)
+        return (own + clamped).mean() - solver.solve(moved, images).log_partition.mean()
+
+    learner = TAPLikelihood(centring=False, **EXACTLY)  # type: ignore[arg-type]
+    step = learner.step(machine, images, learner.init(machine, images, seeded()), seeded())
+    assert_close(step.gradient, numerical_gradients(likelihood, machine), 1e-7)
+
+
+# --- the gauge ---
+
+
+@pytest.mark.parametrize("kind", VISIBLE)
+@pytest.mark.parametrize("rate", [0.01, 1.0])
+@pytest.mark.parametrize("unit", [0.2, 0.7])
+def test_a_grey_scale_is_a_plain_step_in_the_parameters_of_rescaled_pixels(kind: str, rate: float, unit: float) -> None:
+    machine, images = random_machine((kind, 4), ("bernoulli", 3), scale=0.6), grey_images(6, 4)
+    assert isinstance(machine, RBM)
+    mu, centre = torch.rand(2, 4, generator=seeded(1), dtype=torch.float64)
+    lam = torch.rand(3, generator=seeded(2), dtype=torch.float64)
+    named = machine.parameters
+
+    def plain(told: dict[str, Tensor]) -> RBM:
+        # exp(slope y - curvature y²/2 + (y - nu)ᵀ weights (h - lam) + cᵀh) for y = (x - centre) / unit and
+        # nu = (mu - centre) / unit, multiplied out in x; constants in x and h go into log Z.
+        weights = told["weights"] / unit
+        curvature = told["curvature"] / unit**2
+        bias = told["slope"] / unit + curvature * centre - weights @ lam
+        rest = {"presence": told["presence"]} if "presence" in told else {}
+        hidden = told["hidden"] - weights.T @ mu
+        visible = machine.visible.with_parameters({"bias": bias, "quadratic": curvature, **rest})
+        return RBM((visible, Bernoulli(hidden)), (weights,))
+
+    start = {"weights": named["weights.0"] * unit, "curvature": named["units.0.quadratic"] * unit**2}
+    start["slope"] = unit * (named["units.0.bias"] + named["weights.0"] @ lam - named["units.0.quadratic"] * centre)
+    start["hidden"] = named["units.1.bias"] + named["weights.0"].T @ mu
+    if "units.0.presence" in named:
+        start["presence"] = named["units.0.presence"]
+    assert_close(plain(start).parameters, named, 1e-12)
+
+    # The part of the likelihood that images decide is enough: both halves of a gradient transform alike.
+    leaves = {name: value.clone().requires_grad_() for name, value in start.items()}
+    score = -plain(leaves).free_energy(images).mean()
+    slopes = dict(zip(leaves, torch.autograd.grad(score, list(leaves.values())), strict=True))
+    # Constants that the rescaled form has beside: (y - nu)ᵀ weights lam at x = 0, and what the slab is there.
+    wanted = plain({name: value + rate * slopes[name] for name, value in start.items()})
+    with torch.enable_grad():
+        own = {name: value.clone().requires_grad_() for name, value in named.items()}
+        score = -machine.with_parameters(own).free_energy(images).mean()
+        gradient = dict(zip(own, torch.autograd.grad(score, list(own.values())), strict=True))
+    got = moved_by(machine, centred(gradient, (mu, lam), GreyScale(unit, centre)), rate)
+    assert_close(got.parameters, wanted.parameters, 1e-9)
+
+
+@pytest.mark.parametrize("kind", VISIBLE)
+def test_one_grey_level_as_it_is_is_no_grey_scale(kind: str) -> None:
+    machine = random_machine((kind, 4), ("gaussian", 3), ("bernoulli", 2))
+    gradient = {name: torch.rand_like(value) for name, value in machine.parameters.items()}
+    offsets = [torch.rand(size, dtype=torch.float64) for size in (4, 3, 2)]
+    nothing = GreyScale(1.0, torch.zeros(4, dtype=torch.float64))
+    assert_close(centred(gradient, offsets, nothing), centred(gradient, offsets), 0)
+
+
+def test_the_centre_is_the_mean_of_the_pixels_that_are_not_black() -> None:
+    machine, images = random_machine(("spiked-truncated", 3), ("bernoulli", 2)), grey_images(20, 3)
+    images[:, 2] = 0
+    state = TAPLikelihood(grey_unit=0.2).init(machine, images, seeded())
+    wanted = [float(column[column > 0].mean()) if bool((column > 0).any()) else 0.0 for column in images.T]
+    assert state["centre"].tolist() == pytest.approx(wanted)
+    assert "centre" not in TAPLikelihood().init(machine, images, seeded())
+
+
+def test_a_grey_unit_is_what_the_step_is_taken_in() -> None:
+    machine, images = random_machine(("spiked-truncated", 4), ("bernoulli", 3)), grey_images(9, 4)
+    learner, plain = TAPLikelihood(grey_unit=0.3), TAPLikelihood(centring=False)
+    state = learner.init(machine, images, seeded())
+    step = learner.step(machine, images, state, seeded())
+    raw = plain.step(machine, images, plain.init(machine, images, seeded()), seeded()).gradient
+    offsets = [step.state["offset.0"], step.state["offset.1"]]
+    assert_close(step.gradient, centred(raw, offsets, GreyScale(0.3, state["centre"])), 1e-14)
+
+
+# --- starts ---
+
+
+@pytest.mark.parametrize("kind", VISIBLE)
+def test_redrawn_starts_are_drawn_from_the_cavity_marginals(kind: str) -> None:
+    machine, images = random_machine((kind, 3), ("bernoulli", 4), scale=0.8), grey_images(50, 3)
+    learner = TAPLikelihood(starts="redrawn", solutions=4000, iterations=50, damping=0.3)
+    state = learner.init(machine, images, seeded())
+    state = learner.step(machine, images, state, seeded()).state
+    kept = tuple(state[f"solution.{index}"] for index in range(4))
+    drawn = learner._start(machine, images, state, seeded(7))[0]
+    fields = cavity_fields(machine, 0, list(kept[:2]), list(kept[2:]))
+    means, variances = machine.layers[0].moments(fields)
+    room = 4 / np.sqrt(len(drawn))
+    torch.testing.assert_close(drawn.mean(0), means.mean(0), rtol=0, atol=room * 0.5)
+    # The machine has one solution, so that draws vary as a pixel does.
+    torch.testing.assert_close(drawn.var(0), variances.mean(0), rtol=0, atol=room * 0.25)
+    black = (drawn == 0).double().mean(0)
+    if isinstance(machine.layers[0], Spiked):
+        present = machine.layers[0].expected_statistics(fields)["presence"].mean(0)
+        torch.testing.assert_close(black, 1 - present, rtol=0, atol=room * 0.5)
+    else:
+        assert not black.any()

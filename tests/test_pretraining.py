@@ -1,0 +1,254 @@
+"""Training machines with several hidden layers, one after the other and then all: stages, runs, and recipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from machines import bars_and_stripes, random_deep, seeded
+from test_fit import after_step, bits, log_of
+from test_learners import some_images
+from torch import Tensor
+
+import restore
+from restore import zoo
+from restore.errors import TrainingError, UsageError
+from restore.learning.contract import Gradient
+from restore.learning.course import independent_pixels, pixel_means
+from restore.learning.pipeline import train
+from restore.learning.pretraining import Stage, pretrained, stacked
+from restore.learning.recipe import Recipe, parse
+from restore.learning.run_folder import Stopped, epoch_seconds, stage_folder
+from restore.learning.tap_likelihood import TAPLikelihood
+from restore.priors import RBM, LayeredPrior
+from restore.units import Bernoulli
+
+IMAGES = bars_and_stripes(3)
+
+RECIPE: dict[str, Any] = {
+    "name": "layers",
+    "data": {"source": "bars-and-stripes"},
+    "prior": {"family": "deep", "hidden": 4, "deeper": [3, 2], "weight_scale": 0.1},
+    "learner": {"method": "tap", "starts": "redrawn", "solutions": 5},
+    "optimizer": {"rate": 0.2},
+    "pretraining": {"epochs": 2},
+    "training": {"epochs": 3, "batch": 5},
+}
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting for the disk: nothing here pulls the plug."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def step_of(learner: TAPLikelihood, machine: LayeredPrior, images: Tensor) -> Gradient:
+    return learner.step(machine, images, learner.init(machine, images, seeded()), seeded()).gradient
+
+
+def recipe_of(**tables: dict[str, Any]) -> Recipe:
+    return parse(RECIPE | {name: RECIPE.get(name, {}) | table for name, table in tables.items()})
+
+
+def run(recipe: Recipe, folder: Path, images: Tensor = IMAGES, **options: Any) -> LayeredPrior:
+    machine = train(recipe, images, (3, 3), folder, fingerprint="data", **options).prior.machine
+    assert isinstance(machine, LayeredPrior)
+    return machine
+
+
+def test_a_layer_with_a_missing_neighbour_hears_the_other_one_twice() -> None:
+    stage = Stage(some_images(6, 3).float(), Bernoulli(torch.tensor([0.5, 0.0, -1.0])), 2, 2, 1, drawn=False)
+    rbm = stage.initial(0, 0.3, seeded())
+    single = stage.single(rbm)
+    assert (rbm.visible.size, rbm.hidden.size, tuple(single.weights.shape)) == (6, 2, (3, 2))
+    batch = stage.batch(torch.tensor([1, 4]), seeded())
+    torch.testing.assert_close(rbm.hidden_fields(batch).linear, 2 * stage.below[[1, 4]] @ single.weights)
+    # Either copy of the image hears the hidden units once.
+    hidden = torch.tensor([[1.0, 0.0]])
+    heard = rbm.visible_fields(hidden).linear
+    torch.testing.assert_close(heard, single.visible_fields(hidden).linear.repeat(1, 2))
+    assert torch.equal(single.visible.parameters["bias"], stage.lower.parameters["bias"])
+
+
+def test_stacked_layers_hear_on_average_what_they_heard_alone() -> None:
+    lower, upper = random_deep(4, 3, seed=1), random_deep(3, 2, seed=2)
+    deep = stacked([RBM(machine.layers, machine.couplings) for machine in (lower, upper)])
+    below, above = some_images(1, 4), some_images(1, 2)
+    twice = [
+        lower.layers[1].parameters["bias"] + 2 * below @ lower.couplings[0],
+        upper.layers[0].parameters["bias"] + 2 * above @ upper.couplings[0].T,
+    ]
+    heard = deep.layers[1].parameters["bias"] + deep.inputs(1, [below, torch.zeros(1, 3), above])
+    torch.testing.assert_close(heard, (twice[0] + twice[1]) / 2)
+    assert [layer.size for layer in deep.layers] == [4, 3, 2]
+
+
+def test_copies_stay_alike_where_nothing_is_drawn() -> None:
+    stage = Stage(IMAGES, independent_pixels("bernoulli", IMAGES), 3, 2, 2, drawn=False)
+    rbm, learner = stage.initial(0, 0.3, seeded()), TAPLikelihood()
+    gradient = step_of(learner, rbm, stage.batch(torch.arange(14), seeded()))
+    blocks = gradient["weights.0"].unflatten(0, (2, -1)).unflatten(2, (2, -1))
+    for copy in (blocks[0, :, 1], blocks[1, :, 0], blocks[1, :, 1]):
+        torch.testing.assert_close(copy, blocks[0, :, 0])
+
+
+def test_upper_layers_learn_from_states_drawn_anew() -> None:
+    probabilities = torch.tensor([[0.0, 1.0, 0.25]]).repeat(4000, 1)
+    stage = Stage(probabilities, Bernoulli(torch.zeros(3)), 2, 1, 2, drawn=True)
+    generator = seeded()
+    first, second = (stage.batch(torch.arange(4000), generator) for _ in range(2))
+    assert set(first.unique().tolist()) == {0.0, 1.0}
+    assert not torch.equal(first, second)
+    torch.testing.assert_close(first.mean(0), probabilities[0], rtol=0, atol=5 * 0.5 / 4000**0.5)
+
+
+def test_every_layer_is_trained_on_what_the_one_below_makes_of_the_images(tmp_path: Path) -> None:
+    recipe = recipe_of()
+    machine = pretrained(recipe, IMAGES, tmp_path, fingerprint="data")
+    assert [layer.size for layer in machine.layers] == [9, 4, 3, 2]
+    learner = recipe.learner
+    seen: list[Tensor] = []
+
+    class Spy(TAPLikelihood):
+        def init(self, prior: LayeredPrior, images: Tensor, generator: torch.Generator) -> Any:
+            seen.append(images)
+            return super().init(prior, images, generator)
+
+    spying = replace(recipe, learner=Spy(starts=learner.starts, solutions=learner.solutions))
+    pretrained(spying, IMAGES, tmp_path / "again", fingerprint="data")
+    # The image and the layer next to it are there twice, as they have something above what they are joined to.
+    assert [images.shape[1] for images in seen] == [18, 8, 3]
+    assert torch.equal(seen[0], IMAGES.repeat(1, 2))
+    for images in seen[1:]:
+        assert float(images.min()) > 0 and float(images.max()) < 1
+
+
+def stage_logs(folder: Path) -> list[list[dict[str, Any]]]:
+    return [log_of(stage_folder(folder, number)) for number in (1, 2, 3)] + [log_of(folder)]
+
+
+def test_stopped_at_every_step_of_every_stage_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of()
+    whole = run(recipe, tmp_path / "whole")
+    # Three batches an epoch; the last step of a stage ends it, so that the stop comes in the next.
+    after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), signal.SIGINT))
+    stops = 0
+    while True:
+        try:
+            resumed = run(recipe, tmp_path / "stopped", resume=True)
+            break
+        except Stopped:
+            stops += 1
+    assert stops == 3 * (2 * 3 - 1) + 3 * 3 - 1
+    assert bits(resumed) == bits(whole)
+    assert stage_logs(tmp_path / "stopped") == stage_logs(tmp_path / "whole")
+
+
+def test_the_time_of_a_run_is_that_of_all_its_stages(tmp_path: Path) -> None:
+    run(recipe_of(), tmp_path)
+    last = [json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["seconds"] for folder in _stages(tmp_path)]
+    assert epoch_seconds(tmp_path)[-1] == pytest.approx(sum(last))
+
+
+def test_a_run_with_another_pretraining_is_refused(tmp_path: Path) -> None:
+    run(recipe_of(), tmp_path)
+    with pytest.raises(TrainingError, match="layer-1: holds a run already"):
+        run(recipe_of(), tmp_path)
+    with pytest.raises(TrainingError, match=r"recipe\.pretraining\.epochs was 2 and is 1"):
+        run(recipe_of(pretraining={"epochs": 1}), tmp_path, resume=True)
+
+
+def test_without_pretraining_there_are_no_stages(tmp_path: Path) -> None:
+    assert recipe_of(pretraining={"epochs": 0}).digest == parse({**RECIPE, "pretraining": {}}).digest
+    run(recipe_of(pretraining={"epochs": 0}), tmp_path)
+    assert not stage_folder(tmp_path, 1).exists()
+
+
+def test_grey_pixels_can_be_pretrained(tmp_path: Path) -> None:
+    recipe = recipe_of(
+        prior={"visible": "truncated-gauss-bernoulli", "deeper": [3]},
+        learner={"grey_unit": 0.3},
+        optimizer={"rate": 0.01},
+    )
+    images = IMAGES * torch.rand(IMAGES.shape, generator=seeded())
+    machine = run(recipe, tmp_path, images)
+    assert machine.layers[0].parameters.keys() == {"presence", "bias", "quadratic"}
+    assert all(bool(torch.isfinite(value).all()) for value in machine.parameters.values())
+
+
+def test_a_trained_machine_restores(tmp_path: Path) -> None:
+    recipe = recipe_of(
+        prior={"hidden": 16, "deeper": [8]},
+        training={"epochs": 250, "batch": 14, "checkpoint_every": 100},
+        pretraining={"epochs": 80},
+    )
+    trained = train(recipe, IMAGES, (3, 3), tmp_path / "run", fingerprint="data").prior
+    assert (trained.description.family, trained.description.sizes) == ("deep", (9, 16, 8))
+    zoo.save(tmp_path / "bars", trained, "# bars\n")
+    images = IMAGES.numpy().reshape(-1, 3, 3) > 0
+    holes = np.zeros((3, 3), bool)
+    holes[1, 1] = True
+    damaged = images.copy()
+    damaged[:, 1, 1] = ~damaged[:, 1, 1]
+    model = restore.load(tmp_path / "bars", device="cpu")
+    restored = model.complete(damaged, holes)
+    # Every image but the two that differ in nothing else is settled by its other pixels.
+    assert (restored == images).all(axis=(1, 2)).mean() >= 0.85
+
+
+def test_pixel_means_are_those_of_the_images(tmp_path: Path) -> None:
+    trained = train(recipe_of(), IMAGES, (3, 3), tmp_path, fingerprint="data").prior
+    torch.testing.assert_close(trained.pixel_means, pixel_means(IMAGES))
+
+
+# --- recipes ---
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ({"pretraining": {"epochs": -1}}, "[pretraining] epochs must be 0, for none, or positive, not -1"),
+        ({"pretraining": {"epochs": 1.5}}, "[pretraining] epochs must be a whole number, not 1.5"),
+        ({"pretraining": {"epoch": 1}}, "[pretraining] epoch is not a known key; did you mean epochs?"),
+        (
+            {"prior": {"family": "rbm", "deeper": []}},
+            '[pretraining] is for [prior] family = "deep"; leave it away',
+        ),
+        ({"prior": {"hidden_type": "spin"}}, "[pretraining] is for binary hidden units; leave it away"),
+        ({"prior": {"deeper": []}}, "[prior] deeper, as in [100], is for family"),
+        ({"prior": {"deeper": [3, 0]}}, "[prior] deeper layers have at least 1 unit each, not (3, 0)"),
+        ({"prior": {"deeper": [3, 1.5]}}, "[prior] deeper entries must be a whole number, not 1.5"),
+        ({"prior": {"deeper": 3}}, "[prior] deeper must be a list, not 3"),
+        ({"prior": {"hidden": "auto"}}, "hidden of a deep machine is a number; give one"),
+        (
+            {"inference": {"modes": 5}, "prior": {"visible": "truncated-gaussian"}},
+            "[inference] modes are for binary units; set it to 0",
+        ),
+        ({"inference": {"solver": "sum_product"}}, "sum_product"),
+    ],
+)
+def test_bad_recipes(tables: dict[str, dict[str, Any]], says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        recipe_of(**tables)
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_published_recipe_pretrains() -> None:
+    path = Path(__file__).parents[1] / "training" / "tap-deep-mnist.toml"
+    recipe = parse(tomllib.loads(path.read_text()))
+    assert recipe.pretraining.epochs and recipe.prior.deeper
+    # Modes take several minutes to find, so that a deep recipe has to ask for them.
+    assert (recipe_of().inference.modes, recipe_of().inference.starts) == (0, 1)
+    assert recipe.inference.modes and recipe.inference.starts > 1
+
+
+def _stages(folder: Path) -> list[Path]:
+    return [*(stage_folder(folder, number) for number in (1, 2, 3)), folder]
