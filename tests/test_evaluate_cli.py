@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from grey_priors import grey_prior, saved_grey
 from machines import random_rbm
 
 from restore import zoo
 from restore.description import Description, Inference
+from restore.evaluation.likelihoods.tap import tap_likelihood
 from restore.priors import ConditionalRBM
 from restore.priors.exact import log_likelihood
 
@@ -133,6 +135,24 @@ def test_priors_without_likelihood(run: Run, tmp_path: Path, data: Path, capsys:
         assert run("evaluate", conditional, "--data", data, "--likelihood", kind) == 4
         assert "no likelihood of images" in capsys.readouterr().err
     assert run("evaluate", "median", "--data", data, "--likelihood", "exact") == 4
+
+
+@pytest.mark.parametrize("deeper", [(), (3,)], ids=["grey", "grey and deep"])
+def test_any_units_have_a_tap_likelihood_only(
+    deeper: tuple[int, ...], run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prior = grey_prior(shape=SHAPE, deeper=deeper)
+    grey, data = np.random.default_rng(0).integers(0, 256, (30, *SHAPE), dtype=np.uint8), tmp_path / "grey.npy"
+    np.save(data, np.where(grey < 90, 0, grey).astype(np.uint8))
+    words = ("evaluate", saved_grey(tmp_path, prior), "--data", data, "--likelihood")
+    assert run(*words, "tap", "--starts", 5, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    images = torch.from_numpy(np.load(data)).flatten(1) / 255
+    assert told["mean"] == pytest.approx(tap_likelihood(prior.machine, images, images[:5]).mean, abs=1e-3)
+    for kind in ("exact", "ais", "pseudo"):
+        assert run(*words, kind) == 4
+        said = capsys.readouterr().err
+        assert f"no {kind} likelihood of such a prior" in said and said.count("\n") == 1
 
 
 def test_images_of_another_size(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

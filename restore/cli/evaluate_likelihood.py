@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from restore.cli.source import Source
@@ -49,7 +49,10 @@ def evaluate_likelihood(model: str, source: Source, kind: Kind, choices: Choices
 
     betas = temperatures(choices.schedule or "salakhutdinov")
     engine = Engine.load(model, device)
-    machine = engine.machine("likelihood")
+    # TAP solves machines of any units; what the others sum or sample is binary, in two layers at most.
+    machine: Any = engine.free_machine("likelihood")
+    if kind != "tap":
+        engine.description.check_plain(f"{kind} likelihood")
     images = source.fitting(engine.trained.description).to(engine.device)
     generator = torch.Generator(engine.device).manual_seed(seed)
     if kind == "ais":

@@ -1,0 +1,136 @@
+"""TAP likelihoods of machines of units of any kind, one hidden layer or several, against every joint state."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from machines import brute_force, random_fully_visible, random_machine, seeded, two_patterns, values_of, with_weights
+from torch import Tensor
+
+from restore.errors import ModelError
+from restore.evaluation.likelihoods.tap import log_weights, tap_likelihood
+from restore.priors import BoltzmannMachine, LayeredPrior
+from restore.priors.exact import log_likelihood
+from restore.solvers import TAP
+from restore.units import Bernoulli
+
+PRECISE = TAP(max_iter=5000, tol=1e-13, damping=0.3)
+NODES = 10
+
+MACHINES = {
+    "bernoulli-bernoulli": random_machine(("bernoulli", 4), ("bernoulli", 3)),
+    "bernoulli-spin": random_machine(("bernoulli", 3), ("spin", 3), seed=1),
+    "bernoulli-gaussian": random_machine(("bernoulli", 3), ("gaussian", 2), seed=2, scale=0.3),
+    "bernoulli-truncated": random_machine(("bernoulli", 3), ("truncated", 2), seed=3),
+    "bernoulli-spiked-gaussian": random_machine(("bernoulli", 3), ("spiked-gaussian", 2), seed=4, scale=0.3),
+    "truncated-bernoulli": random_machine(("truncated", 2), ("bernoulli", 3), seed=5),
+    "truncated-gaussian": random_machine(("truncated", 2), ("gaussian", 2), seed=6, scale=0.3),
+    "spiked-truncated-bernoulli": random_machine(("spiked-truncated", 2), ("bernoulli", 3), seed=7),
+    "spiked-truncated-symmetric": random_machine(("spiked-truncated", 2), ("symmetric", 2), seed=8),
+    "bernoulli, 2 layers": random_machine(("bernoulli", 3), ("bernoulli", 3), ("bernoulli", 2), seed=9),
+    "spiked-truncated, 2 layers": random_machine(("spiked-truncated", 2), ("bernoulli", 3), ("bernoulli", 2), seed=10),
+    "truncated, 3 layers": random_machine(("truncated", 2), ("spin", 2), ("bernoulli", 2), ("bernoulli", 2), seed=11),
+    "fully visible": random_fully_visible(6, scale=0.3),
+}
+every_machine = pytest.mark.parametrize("name", MACHINES)
+
+
+def truth(machine: BoltzmannMachine) -> tuple[Tensor, Tensor]:
+    """Images whose pixels are all values that a unit has in `brute_force`, (N, D), and log p of each, (N,).
+
+    Probabilities of such values become densities by the measure of each.
+    """
+    found = brute_force(machine, nodes=NODES)
+    size = machine.layers[0].size
+    images, place = np.unique(found.states[:, :size], axis=0, return_inverse=True)
+    values, measures = values_of(machine.layers[0], NODES)
+    measure = measures[np.abs(images[..., None] - values).argmin(-1)].sum(-1)
+    return torch.from_numpy(images), torch.from_numpy(np.log(np.bincount(place.ravel(), found.probabilities)) - measure)
+
+
+@cache
+def weakened(name: str, factor: float) -> tuple[BoltzmannMachine, Tensor, Tensor]:
+    machine = with_weights(MACHINES[name], factor)
+    return machine, *truth(machine)
+
+
+def found(machine: BoltzmannMachine, images: Tensor) -> Tensor:
+    """log p of each image by TAP, from one start, (N,)."""
+    of_all = tap_likelihood(machine, images, images[:1], PRECISE)
+    assert of_all.warnings == ()
+    each = log_weights(machine, images, PRECISE).values - of_all.log_partition
+    assert of_all.mean == pytest.approx(float(each.mean()))
+    return each
+
+
+@every_machine
+def test_without_couplings_it_is_exact(name: str) -> None:
+    machine, images, wanted = weakened(name, 0.0)
+    torch.testing.assert_close(found(machine, images), wanted, rtol=0, atol=1e-6)
+
+
+@every_machine
+def test_its_error_is_of_the_third_order_in_the_weights(name: str) -> None:
+    """TAP leaves out the third order of log Z, and with it that of the sum over deeper layers."""
+    coarse, fine = (
+        float((found(machine, images) - wanted).abs().max())
+        for machine, images, wanted in (weakened(name, factor) for factor in (0.1, 0.05))
+    )
+    assert 1e-9 < coarse < 1e-4
+    # The next orders are seen beside it; of naive mean field the second would be.
+    assert math.log2(coarse / fine) > 2.5
+
+
+@every_machine
+def test_only_log_z_is_approximate_with_one_hidden_layer(name: str) -> None:
+    machine, images, wanted = weakened(name, 1.0)
+    off = found(machine, images) - wanted
+    # Up to the truth's quadrature.
+    assert (float(off.max() - off.min()) < 1e-6) == (len(machine.layers) <= 2)
+
+
+def test_it_agrees_with_the_oracle_of_any_units() -> None:
+    machine = with_weights(random_machine(("spiked-truncated", 5), ("bernoulli", 4), seed=1), 0.2)
+    images = torch.rand(20, 5, generator=seeded(), dtype=torch.float64).mul(2).sub(1).clamp_min(0)
+    torch.testing.assert_close(found(machine, images), log_likelihood(machine, images), rtol=0, atol=1e-3)
+
+
+def test_deeper_layers_without_couplings_change_nothing() -> None:
+    rbm = random_machine(("spiked-truncated", 4), ("bernoulli", 3), seed=2)
+    spare = Bernoulli(torch.randn(2, generator=seeded(), dtype=torch.float64))
+    deep = LayeredPrior((*rbm.layers, spare), (*rbm.couplings, torch.zeros(3, 2, dtype=torch.float64)))
+    images = torch.rand(5, 4, generator=seeded(1), dtype=torch.float64)
+    torch.testing.assert_close(found(deep, images), found(rbm, images), rtol=0, atol=1e-12)
+
+
+def test_images_are_weighed_one_by_one() -> None:
+    machine, images, _ = weakened("spiked-truncated, 2 layers", 1.0)
+    together = log_weights(machine, images, PRECISE).values
+    apart = torch.cat([log_weights(machine, image[None], PRECISE).values for image in images])
+    torch.testing.assert_close(together, apart, rtol=0, atol=1e-12)
+
+
+def test_hidden_layers_that_do_not_converge_are_warned_of() -> None:
+    machine, images, _ = weakened("bernoulli, 2 layers", 1.0)
+    said = tap_likelihood(machine, images, images[:1], TAP(max_iter=1)).warnings
+    assert said == (
+        "only 0 of 1 starts converged to a TAP solution",
+        f"given {len(images)} of {len(images)} images the hidden layers did not converge",
+    )
+
+
+@pytest.mark.parametrize("name", ["spiked-truncated-bernoulli", "spiked-truncated, 2 layers"])
+def test_values_that_pixels_cannot_have_are_refused(name: str) -> None:
+    with pytest.raises(ModelError, match="finite"):
+        tap_likelihood(MACHINES[name], torch.full((1, 2), 1.5).double(), torch.zeros(1, 2).double())
+
+
+def test_two_patterns_are_weighed_alike() -> None:
+    """The exact probabilities of two opposite modes differ by their biases alone, so must those by TAP."""
+    machine, patterns = two_patterns()
+    each = found(machine, patterns)
+    assert float(each[0] - each[1]) == pytest.approx(float((log_likelihood(machine, patterns)).diff().neg()), abs=1e-9)
