@@ -13,6 +13,7 @@ from restore.engine import Engine, starts
 from restore.errors import ModelError
 from restore.evaluation import denoising_study as denoising
 from restore.evaluation import likelihood_study, scores
+from restore.evaluation.epochs import spread
 from restore.evaluation.likelihoods.result import Likelihood
 from restore.evaluation.metrics import matthews
 from restore.learning.card import with_scores
@@ -147,7 +148,7 @@ def test_tables_of_likelihoods_have_a_row_per_prior() -> None:
     ],
 )
 def test_epochs_are_spread_by_factors(epochs: range, count: int, chosen: list[int]) -> None:
-    assert likelihood_study.spread(list(epochs), count) == chosen
+    assert spread(list(epochs), count) == chosen
 
 
 def test_likelihoods_of_a_prior_along_a_run(truth: torch.Tensor, engine: Engine, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from restore.cli.study_bslm import study_bslm
 from restore.cli.study_crbm import study_crbm
 from restore.cli.study_dcp import study_dcp
 from restore.cli.study_denoising import study_denoising
+from restore.cli.study_dynamics import study_dynamics
 from restore.cli.study_grey import study_grey
 from restore.cli.study_growth import study_growth
 from restore.cli.study_likelihoods import study_likelihoods
@@ -25,7 +26,7 @@ TOLD = 1000
 
 def study(
     name: Annotated[
-        Literal["denoising", "scores", "crbm", "likelihoods", "bslm", "dcp", "growth", "grey"],
+        Literal["denoising", "scores", "crbm", "likelihoods", "bslm", "dcp", "growth", "grey", "dynamics"],
         typer.Argument(
             help="denoising: table and figure of MCC over p. scores: the cards of the priors. "
             "crbm: eight methods on six tasks, from the recipes crbm-*.toml in the output folder and below. "
@@ -33,7 +34,8 @@ def study(
             "bslm: fully visible machines fitted to samples of known ones. "
             "dcp: learners of RBMs at equal numbers of Gibbs sweeps. "
             "growth: Frank-Wolfe against random starts of all sizes. "
-            "grey: priors of grey images against other denoisers and inpainting."
+            "grey: priors of grey images against other denoisers and inpainting. "
+            "dynamics: likelihood, solutions and features of TAP machines along their training."
         ),
     ],
     output: Annotated[
@@ -82,6 +84,9 @@ def study(
         return
     if name == "dcp":
         study_dcp(asked)
+        return
+    if name == "dynamics":
+        study_dynamics(asked)
         return
     published = zoo.published_folder()
     names = models or sorted(folder.name for folder in zoo.folders() if folder.parent == published)

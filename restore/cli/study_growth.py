@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restore.cli.study_report import Asked, read_record, report
+from restore.cli.study_report import Asked, checksum, read_record, report
 
 if TYPE_CHECKING:
     from restore.evaluation.growth_study import Point
@@ -39,7 +39,7 @@ def study_growth(asked: Asked) -> None:
         earlier = [point for point in known if (point.name, point.recipe) == (name, plan.digest)]
         wanted = replace(asked, train_missing=asked.train_missing and not earlier)
         folder = wanted.prior(recipe, every=20 if plan.in_rounds else 0)
-        if folder is None or any(point.weights == _checksum(folder) for point in earlier):
+        if folder is None or any(point.weights == checksum(folder) for point in earlier):
             found = earlier
         else:
             run = asked.runs / name
@@ -73,15 +73,6 @@ def _parts(folder: Path, run: Path) -> list[Path]:
     return [*(path for path in kept if (path / zoo.WEIGHTS).exists()), folder]
 
 
-def _checksum(folder: Path) -> str:
-    """SHA-256 of the weights of a prior."""
-    import hashlib
-
-    from restore import zoo
-
-    return hashlib.sha256((folder / zoo.WEIGHTS).read_bytes()).hexdigest()
-
-
 def _point(folder: Path, name: str, run: Path, asked: Asked) -> Point:
     """What a prior is worth."""
     from restore.cli.evaluate_features import evaluate_features
@@ -101,7 +92,7 @@ def _point(folder: Path, name: str, run: Path, asked: Asked) -> Point:
     seconds = epoch_seconds(run)
     minutes = seconds[int(folder.name) - 1 if folder.parent.parent == run else -1] / 60
     point = study.Point(
-        name, data, method, about.hidden, minutes, mean, interval, effective, error, about.recipe, _checksum(folder)
+        name, data, method, about.hidden, minutes, mean, interval, effective, error, about.recipe, checksum(folder)
     )
     print(f"{name}, {point.hidden} units: {point.likelihood:.2f} nats", file=sys.stderr, flush=True)
     return point

@@ -19,6 +19,7 @@ def study_likelihoods(asked: Asked, names: list[str]) -> None:
     from restore.engine import Engine
     from restore.errors import InputError
     from restore.evaluation import likelihood_study as study
+    from restore.evaluation.epochs import spread
     from restore.files import write_atomically
     from restore.learning.pipeline import kept_epochs
     from restore.learning.recipe import read_recipe
@@ -36,7 +37,7 @@ def study_likelihoods(asked: Asked, names: list[str]) -> None:
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    chosen = study.spread(list(kept), EPOCHS)
+    chosen = spread(list(kept), EPOCHS)
     found = study.along(
         {epoch: Engine.load(str(kept[epoch]), asked.device) for epoch in chosen}, images, asked.seed, say
     )

@@ -74,6 +74,15 @@ class Asked:
         train(recipe, data, folder, run, resume=True, every=every, threads=1, device=self.device)
 
 
+def checksum(folder: Path) -> str:
+    """SHA-256 of the weights of a prior."""
+    import hashlib
+
+    from restore import zoo
+
+    return hashlib.sha256((folder / zoo.WEIGHTS).read_bytes()).hexdigest()
+
+
 def report(output: Path, parts: Mapping[str, str]) -> None:
     """Print the tables of a study, and put each between its marks in README.md of the folder, where there is one."""
     from restore.files import write_atomically

@@ -64,23 +64,6 @@ def _summable(machine: Any, images: Tensor) -> bool:
     return True
 
 
-def spread(epochs: Sequence[int], count: int) -> list[int]:
-    """At most `count` of some epochs, in order: the first, the last, and others at about equal factors between them.
-
-    Most happens early in a training run.
-    """
-    epochs = sorted(epochs)
-    if len(epochs) <= count:
-        return epochs
-    ratio = (epochs[-1] / epochs[0]) ** (1 / (count - 1))
-    chosen: list[int] = []
-    for index in range(count):
-        # The nearest that leaves enough for the rest.
-        left = [epoch for epoch in epochs[: len(epochs) - (count - 1 - index)] if not chosen or epoch > chosen[-1]]
-        chosen.append(min(left, key=lambda epoch: abs(epoch - epochs[0] * ratio**index)))
-    return chosen
-
-
 def along(
     kept: Mapping[int, Engine], images: Tensor, seed: int, say: Callable[[str], None], schedule: str = SCHEDULE
 ) -> dict[int, Measured]:

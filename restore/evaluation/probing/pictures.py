@@ -47,11 +47,24 @@ def solution_grid(solutions: Solutions, support: tuple[float, float], shape: tup
     low, high = (bound if math.isfinite(bound) else None for bound in support)
     title = f"{len(order)} of {solutions.count} solutions, by the number of starts that lead to each"
     titles = [str(basin) for basin in basins[order]]
-    return _grid([images], [titles], title, [""], {"cmap": "gray", "vmin": low, "vmax": high})
+    height, width = _cell(shape)
+    figure, axes = _figure((COLUMNS + 0.5, math.ceil(len(images) / COLUMNS) * height / width + 0.5))
+    _draw_rows(axes, [images], [titles], [""], {"cmap": "gray", "vmin": low, "vmax": high}, COLUMNS)
+    axes.set_title(title, fontsize=11)
+    return figure
 
 
 def receptive_grid(fields: ReceptiveFields, shape: tuple[int, int]) -> Figure:
-    """The receptive fields at both ends of both rankings; blue is negative, red positive, each on its own scale."""
+    """The receptive fields at both ends of both rankings; see `draw_receptive`."""
+    height, width = _cell(shape)
+    figure, axes = _figure((EXTREMES + 0.5, 4 * height / width + 0.5))
+    draw_receptive(axes, fields, shape, EXTREMES)
+    axes.set_title(f"receptive fields of {len(fields.weights)} hidden units, each on its own scale", fontsize=11)
+    return figure
+
+
+def draw_receptive(axes: Any, fields: ReceptiveFields, shape: tuple[int, int], count: int) -> None:
+    """So many receptive fields of each end of both rankings; blue is negative, red positive, each on its own scale."""
     weights = fields.weights.cpu().numpy()
     by_spread = np.argsort(-fields.spread.cpu().numpy(), kind="stable")
     by_activity = np.argsort(-fields.activity.cpu().numpy(), kind="stable")
@@ -63,23 +76,19 @@ def receptive_grid(fields: ReceptiveFields, shape: tuple[int, int]) -> Figure:
     }
     rows, titles = [], []
     for order, values in ranked.values():
-        chosen = order[:EXTREMES]
+        chosen = order[:count]
         scale = np.abs(weights[chosen]).max(1, keepdims=True)
         rows.append((weights[chosen] / np.where(scale > 0, scale, 1)).reshape(-1, *shape))
         titles.append([f"{value:.2g}" for value in values.cpu().numpy()[chosen]])
-    title = f"receptive fields of {len(weights)} hidden units, each on its own scale"
-    return _grid(rows, titles, title, list(ranked), {"cmap": "RdBu_r", "vmin": -1, "vmax": 1})
+    _draw_rows(axes, rows, titles, list(ranked), {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}, count)
 
 
 def histogram(solutions: Solutions) -> Figure:
     """How many solutions have which free energy, and how many starts lead to them (Fig. 5, below)."""
     figure, axes = _figure((7, 4))
     energies = solutions.free_energies.cpu().numpy()
-    # The square-root rule; one free energy alone has no width.
-    bins = min(60, max(1, math.ceil(math.sqrt(len(energies)))))
-    _, edges, _ = axes.hist(energies, bins=bins, color="C0", alpha=0.8, label="solutions")
+    edges = draw_energies(axes, energies)
     axes.axvline(solutions.helmholtz, color="C3", label=f"average {solutions.helmholtz:.2f}")
-    axes.set(xlabel=ENERGY, ylabel="solutions")
     starts = axes.twinx()
     starts.hist(
         energies, bins=edges, weights=solutions.basins.cpu().numpy(), histtype="step", color="C1", label="starts"
@@ -87,6 +96,15 @@ def histogram(solutions: Solutions) -> Figure:
     starts.set_ylabel("starts that lead there")
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)
     return figure
+
+
+def draw_energies(axes: Any, energies: Points) -> Points:
+    """How many solutions have which free energy, (S,), as bars; returns their edges."""
+    # The square-root rule; one free energy alone has no width.
+    bins = min(60, max(1, math.ceil(math.sqrt(len(energies)))))
+    _, edges, _ = axes.hist(energies, bins=bins, color="C0", alpha=0.8, label="solutions")
+    axes.set(xlabel=ENERGY, ylabel="solutions")
+    return edges
 
 
 def map_of(places: tuple[Points, Points], solutions: Solutions) -> Figure:
@@ -116,6 +134,13 @@ def map_of(places: tuple[Points, Points], solutions: Solutions) -> Figure:
 def along(found: Sequence[Findings]) -> Figure:
     """Free energies of all solutions, their average and their number against epochs (Fig. 5, above)."""
     figure, axes = _figure((8, 4.5))
+    draw_along(axes, found)
+    figure.legend(loc="outside upper center", ncols=3, fontsize=9)
+    return figure
+
+
+def draw_along(axes: Any, found: Sequence[Findings]) -> Any:
+    """As `along`, of probes from equally many starts; returns the axes of the numbers, on the right."""
     dots = [(entry.epoch, energy) for entry in found for energy in entry.free_energies]
     if dots:
         averages = [(entry.epoch, entry.free_energy) for entry in found if entry.free_energy is not None]
@@ -128,8 +153,7 @@ def along(found: Sequence[Findings]) -> Figure:
     counts.plot([entry.epoch for entry in found], numbers, "o-", color="C2", markersize=4, label="solutions")
     counts.set_ylabel(f"solutions from {found[-1].starts} starts", color="C2")
     counts.set_ylim(bottom=0)
-    figure.legend(loc="outside upper center", ncols=3, fontsize=9)
-    return figure
+    return counts
 
 
 def _figure(size: tuple[float, float]) -> tuple[Figure, Any]:
@@ -139,24 +163,30 @@ def _figure(size: tuple[float, float]) -> tuple[Figure, Any]:
     return figure, figure.subplots()
 
 
-def _grid(
+def _cell(shape: tuple[int, int]) -> tuple[int, int]:
+    """Height and width of the place that an image of a shape takes, with room for the words."""
+    height, width = shape
+    return height + max(3, round(0.3 * height)), width + max(1, width // 10)
+
+
+def _draw_rows(
+    axes: Any,
     rows: Sequence[np.ndarray],
     titles: Sequence[Sequence[str]],
-    title: str,
     labels: Sequence[str],
     scale: dict[str, Any],
-) -> Figure:
+    columns: int,
+) -> None:
     """Images in rows, each with a line above it; a row that is too long goes on in the next, under the same label."""
     lines = [
-        (row[first : first + COLUMNS], above[first : first + COLUMNS], label if first == 0 else "")
+        (row[first : first + columns], above[first : first + columns], label if first == 0 else "")
         for row, above, label in zip(rows, titles, labels, strict=True)
-        for first in range(0, len(row), COLUMNS)
+        for first in range(0, len(row), columns)
     ]
     # One picture of them all with room for the words, where nothing is drawn: an axis for each would take seconds.
     height, width = rows[0].shape[1:]
-    high, wide = height + max(3, round(0.3 * height)), width + max(1, width // 10)
-    mosaic = np.full((len(lines) * high, COLUMNS * wide), np.nan)
-    figure, axes = _figure((COLUMNS + 0.5, len(lines) * high / wide + 0.5))
+    high, wide = _cell((height, width))
+    mosaic = np.full((len(lines) * high, columns * wide), np.nan)
     for line, (images, above, label) in enumerate(lines):
         bottom = (line + 1) * high
         axes.text(-1, bottom - height / 2, label, rotation=90, ha="right", va="center", fontsize=9)
@@ -166,5 +196,3 @@ def _grid(
             axes.text(left + width / 2, bottom - height - 1, words, ha="center", va="bottom", fontsize=8)
     axes.imshow(mosaic, interpolation="nearest", **scale)
     axes.axis("off")
-    axes.set_title(title, fontsize=11)
-    return figure

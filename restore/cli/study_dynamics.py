@@ -1,0 +1,239 @@
+"""`restore study dynamics`: likelihood per unit, solutions and features of TAP machines along their training."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from restore.cli.source import Source
+from restore.cli.study_report import Asked, checksum, read_record, report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from torch import Tensor
+
+    from restore.data import Split
+    from restore.description import Description
+    from restore.engine import Engine
+    from restore.evaluation.dynamics.maps import Course, Features
+    from restore.evaluation.dynamics.measure import Moment
+    from restore.evaluation.probing.solutions import Solutions
+    from restore.learning.recipe import Recipe
+
+# Where the recipes lie in the output folder.
+FOLDER = "dynamics"
+
+# Images that solutions are seen among are some of the first of a set: of MNIST, as in the paper, those of three digits.
+MAPPED, SHOWN = 10_000, (3, 6, 7)
+
+
+def study_dynamics(asked: Asked) -> None:
+    """Measure the runs of the recipes in `FOLDER`, and write dynamics.json, four pictures and a table.
+
+    What was measured before is read from dynamics.json.
+    """
+    import json
+
+    # So that it is not missing only after the work is done.
+    import sklearn.manifold  # noqa: F401 - said by `restore.cli.main`
+
+    from restore.errors import InputError
+    from restore.evaluation.dynamics import measure, show
+    from restore.evaluation.probing.pictures import png
+    from restore.files import write_atomically
+
+    path = asked.output / "dynamics.json"
+    settings = {"seed": asked.seed, "n": asked.n or measure.IMAGES, "starts": measure.STARTS}
+    known = read_record(path, settings, lambda record: list(map(measure.read, record.get("moments", ()))))
+    runs = [_run(recipe, asked, known) for recipe in sorted((asked.output / FOLDER).glob("*.toml"))]
+    record = {one.key: one for run in runs for one in run.known}
+    for run in runs:
+        done: list[Moment] = []
+        for moment in _moments(run):
+            done.append(moment)
+            record[moment.key] = moment
+            # At once, so that a study that is stopped loses one measurement at most.
+            write_atomically(path, json.dumps(settings | {"moments": list(map(asdict, record.values()))}).encode())
+        # Without those of epochs that are not among the chosen ones any more.
+        record = {key: one for key, one in record.items() if one.run != run.name or not done or one in done}
+    missing = [run.name for run in runs if not any(one.run == run.name for one in record.values())]
+    if missing:
+        print(f"no epochs kept yet of {', '.join(missing)}; train them with --train", file=sys.stderr)
+    if not record:
+        raise InputError(f"{asked.output / FOLDER}: no recipe there has a run with epochs/; give --train, or --runs")
+    moments = list(record.values())
+    write_atomically(path, json.dumps(settings | {"moments": list(map(asdict, moments))}).encode())
+    for name, figure in (_figures(runs, moments) | show.figures(moments)).items():
+        write_atomically(asked.output / name, png(figure))
+    report(asked.output, {"dynamics": show.as_table(moments)})
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run of the study.
+
+    Attributes:
+        plan: its recipe.
+        folder: where it lies.
+        kept: folders of the priors that it has kept, by epoch; empty for a run that is not there.
+        known: what was measured of it before.
+        asked: of the study.
+    """
+
+    plan: Recipe
+    folder: Path
+    kept: Mapping[int, Path]
+    known: Sequence[Moment]
+    asked: Asked
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+    @property
+    def about(self) -> Description:
+        """What the last prior says about itself."""
+        from restore import zoo
+
+        return zoo.describe(self.kept[max(self.kept)])
+
+    def engine(self, epoch: int) -> Engine:
+        from restore.engine import Engine
+
+        return Engine.load(str(self.kept[epoch]), self.asked.device)
+
+    def images(self, split: Split) -> Tensor:
+        """The images that the run learns from, or test images like them, (N, D)."""
+        from restore.devices import pick_device
+
+        data = self.plan.data
+        count = data.count if split == "train" and data.count else None
+        source = Source(data.source, split, count, None, self.asked.data_root, quiet=True)
+        return source.fitting(self.about).to(pick_device(self.asked.device))
+
+    def drawn(self, split: Split) -> Tensor:
+        """The same in an order of the seed's."""
+        import torch
+
+        images = self.images(split)
+        return images[torch.randperm(len(images), generator=torch.Generator().manual_seed(self.asked.seed))]
+
+
+def _run(recipe: Path, asked: Asked, known: Sequence[Moment]) -> Run:
+    """The run of a recipe, which is trained if it is asked for and was neither kept nor measured to its end."""
+    from restore.learning.pipeline import kept_epochs
+    from restore.learning.recipe import read_recipe
+
+    plan, folder = read_recipe(recipe), asked.runs / recipe.stem
+    earlier = [one for one in known if (one.run, one.recipe) == (plan.name, plan.digest)]
+    finished = {one.epoch for one in earlier} | set(kept_epochs(folder))
+    if asked.train_missing and plan.limit not in finished:
+        asked.train(recipe, folder / "prior", folder, every=1)
+    return Run(plan, folder, kept_epochs(folder), earlier, asked)
+
+
+def _moments(run: Run) -> Iterator[Moment]:
+    """What the study knows of a run's priors, one by one: what was not measured before, or of other weights, now."""
+    from restore.evaluation.dynamics import measure
+    from restore.evaluation.probing.findings import Findings
+    from restore.learning.run_folder import epoch_seconds
+
+    if not run.kept:
+        return
+    images, tested = run.drawn("train"), run.drawn("test")
+    for epoch, starts in measure.wanted(run.name, list(run.kept), len(images)):
+        weights = checksum(run.kept[epoch])
+        earlier = [one for one in run.known if (one.key, one.weights) == ((run.name, epoch, starts), weights)]
+        if earlier:
+            yield earlier[0]
+            continue
+        engine, started = run.engine(epoch), time.perf_counter()
+        machine, about = engine.free_machine("TAP solutions"), engine.description
+        solutions = _probed(run, engine, epoch, images[:starts])
+        found = Findings.of(about.name, epoch, solutions, time.perf_counter() - started)
+        n = run.asked.n or measure.IMAGES
+        train, test = (measure.per_unit(machine, part[:n], solutions) for part in (images, tested))
+        minutes = epoch_seconds(run.folder)[epoch - 1] / 60
+        print(f"{run.name}, epoch {epoch}: {found.verdict}", file=sys.stderr, flush=True)
+        yield measure.Moment(
+            run.name,
+            run.plan.digest,
+            weights,
+            about.data,
+            about.grey,
+            about.sizes,
+            minutes,
+            measure.compact(found),
+            train,
+            test,
+        )
+
+
+def _probed(run: Run, engine: Engine, epoch: int, starts: Tensor) -> Solutions:
+    """The solutions of a prior that was kept, found now and kept beside it."""
+    from restore.evaluation.dynamics import kept
+    from restore.evaluation.probing.solutions import tap_solutions
+    from restore.progress import progress
+
+    with progress(f"{run.name}, epoch {epoch}: starts", len(starts)) as meter:
+        found = tap_solutions(engine.free_machine("TAP solutions"), starts, meter=meter)
+    kept.write(*_place(run, epoch, len(starts)), found)
+    return found
+
+
+def _place(run: Run, epoch: int, starts: int) -> tuple[Path, dict[str, str]]:
+    """The file in which solutions are kept beside a run, and what they are of."""
+    of = {"weights": checksum(run.kept[epoch]), "seed": str(run.asked.seed)}
+    return run.folder / "solutions" / f"{epoch:04d}-{starts}.safetensors", of
+
+
+def _figures(runs: Sequence[Run], moments: Sequence[Moment]) -> dict[str, Figure]:
+    """The pictures that take machines and their solutions, of the runs that are there, by the name of the file."""
+    from restore.evaluation.dynamics import maps, measure
+
+    there = {run.name: run for run in runs if run.kept}
+    features, courses = {}, {}
+    for name, course in measure.courses(moments).items():
+        label = course[0].title
+        if name in there and not course[0].deep:
+            features[f"{label}, {course[0].sizes[1]} hidden units"] = _features(there[name])
+        if name in there and name in measure.PROBED:
+            courses[label] = _course(there[name], course)
+    figures = {"dynamics-fields.png": maps.fields(features)} if features else {}
+    several = {label: course for label, course in courses.items() if course.solutions}
+    return figures | ({"dynamics-isomap.png": maps.isomaps(several)} if several else {})
+
+
+def _features(run: Run) -> Features:
+    """The receptive fields at the last epoch."""
+    from restore.evaluation.dynamics.maps import Features
+    from restore.evaluation.probing.receptive import receptive_fields
+
+    machine = run.engine(max(run.kept)).free_machine("receptive fields")
+    found = receptive_fields(machine, run.drawn("train")[:MAPPED])
+    assert found is not None
+    return Features(found, run.about.image_shape)
+
+
+def _course(run: Run, moments: Sequence[Moment]) -> Course:
+    """The solutions at a few epochs, read or found again, and images to see them among."""
+    import numpy as np
+
+    from restore.data.labels import load_labels
+    from restore.evaluation.dynamics import kept
+    from restore.evaluation.dynamics.maps import MAPS, Course
+    from restore.evaluation.epochs import spread
+
+    images, source = run.images("train")[:MAPPED].cpu().double().numpy(), run.plan.data.source
+    if source == "mnist":
+        images = images[np.isin(load_labels(source, root=run.asked.data_root)[: len(images)], SHOWN)]
+    starts = {one.epoch: one.probe.starts for one in moments if one.probe.solutions}
+    solutions = {}
+    for epoch in spread(list(starts), MAPS) if starts else []:
+        found = kept.read(*_place(run, epoch, starts[epoch]))
+        solutions[epoch] = found or _probed(run, run.engine(epoch), epoch, run.drawn("train")[: starts[epoch]])
+    return Course(solutions, images)
