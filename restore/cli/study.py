@@ -43,7 +43,10 @@ def study(
     ] = Path("training"),
     models: Annotated[list[str] | None, typer.Option("--model", help="Priors [all published ones].")] = None,
     n: Annotated[
-        int | None, typer.Option("--n", help="Number of test images [1000; grey: 200; for conditional priors all].")
+        int | None,
+        typer.Option(
+            "--n", help="Number of test images [1000; grey: 200; dynamics: 10000; for conditional priors all]."
+        ),
     ] = None,
     priors: Annotated[Path, typer.Option(help="crbm: folder of trained priors that are not published.")] = Path(
         "runs/priors"

@@ -51,13 +51,18 @@ def study_dynamics(asked: Asked) -> None:
     known = read_record(path, settings, lambda record: list(map(measure.read, record.get("moments", ()))))
     runs = [_run(recipe, asked, known) for recipe in sorted((asked.output / FOLDER).glob("*.toml"))]
     record = {one.key: one for run in runs for one in run.known}
+
+    def write() -> None:
+        content = settings | {"moments": list(map(asdict, record.values()))}
+        write_atomically(path, json.dumps(content, separators=(",", ":")).encode())
+
     for run in runs:
         done: list[Moment] = []
         for moment in _moments(run):
             done.append(moment)
             record[moment.key] = moment
             # At once, so that a study that is stopped loses one measurement at most.
-            write_atomically(path, json.dumps(settings | {"moments": list(map(asdict, record.values()))}).encode())
+            write()
         # Without those of epochs that are not among the chosen ones any more.
         record = {key: one for key, one in record.items() if one.run != run.name or not done or one in done}
     missing = [run.name for run in runs if not any(one.run == run.name for one in record.values())]
@@ -65,8 +70,8 @@ def study_dynamics(asked: Asked) -> None:
         print(f"no epochs kept yet of {', '.join(missing)}; train them with --train", file=sys.stderr)
     if not record:
         raise InputError(f"{asked.output / FOLDER}: no recipe there has a run with epochs/; give --train, or --runs")
+    write()
     moments = list(record.values())
-    write_atomically(path, json.dumps(settings | {"moments": list(map(asdict, moments))}).encode())
     for name, figure in (_figures(runs, moments) | show.figures(moments)).items():
         write_atomically(asked.output / name, png(figure))
     report(asked.output, {"dynamics": show.as_table(moments)})
@@ -125,15 +130,22 @@ class Run:
 
 def _run(recipe: Path, asked: Asked, known: Sequence[Moment]) -> Run:
     """The run of a recipe, which is trained if it is asked for and was neither kept nor measured to its end."""
-    from restore.learning.pipeline import kept_epochs
     from restore.learning.recipe import read_recipe
 
     plan, folder = read_recipe(recipe), asked.runs / recipe.stem
     earlier = [one for one in known if (one.run, one.recipe) == (plan.name, plan.digest)]
-    finished = {one.epoch for one in earlier} | set(kept_epochs(folder))
+    finished = {one.epoch for one in earlier} | set(_kept(plan, folder))
     if asked.train_missing and plan.limit not in finished:
         asked.train(recipe, folder / "prior", folder, every=1)
-    return Run(plan, folder, kept_epochs(folder), earlier, asked)
+    return Run(plan, folder, _kept(plan, folder), earlier, asked)
+
+
+def _kept(plan: Recipe, folder: Path) -> dict[int, Path]:
+    """The priors that a run has kept, by epoch; a name alone does not make it the run of this recipe."""
+    from restore import zoo
+    from restore.learning.pipeline import kept_epochs
+
+    return {epoch: kept for epoch, kept in kept_epochs(folder).items() if zoo.describe(kept).recipe == plan.digest}
 
 
 def _moments(run: Run) -> Iterator[Moment]:

@@ -79,10 +79,19 @@ def likelihoods(moments: Sequence[Moment]) -> Figure:
                 _line(axes, course, "test", "test images")
             else:
                 _line(axes, course, "train", f"{course[0].sizes[1]} hidden units")
-        axes.set(title=name, xlabel="epoch", ylabel="TAP log-likelihood per unit, nats", xscale="log")
+        axes.set(title=name, xlabel="epoch", ylabel="TAP log-likelihood per unit, nats")
+        _by_factors(axes, max(runs, key=lambda course: course[-1].epoch))
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
     return figure
+
+
+def _by_factors(axes: Any, course: Sequence[Moment]) -> None:
+    """Epochs as they were chosen, at about equal factors, and named as they are."""
+    epochs = [one.epoch for one in course]
+    axes.set_xscale("log")
+    axes.set_xticks(epochs, list(map(str, epochs)))
+    axes.minorticks_off()
 
 
 def _line(axes: Any, course: Sequence[Moment], kind: str, label: str) -> None:
@@ -102,12 +111,14 @@ def solutions(found: Mapping[str, Sequence[Moment]], moments: Sequence[Moment]) 
         moments: all of them; of the last epoch that from the most starts is shown as bars.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(5.4 * len(found), 9.5), layout="constrained")
     grid: Any = figure.subplots(1 + SLICES, len(found), squeeze=False, height_ratios=[2.4] + [1] * SLICES)
     for column, (run, course) in enumerate(found.items()):
         above, final = grid[0][column], last(moments, run)
         counts = draw_along(above, [one.probe for one in course])
+        _by_factors(above, course)
         many = f"{final.probe.solutions:,} solutions from {final.probe.starts:,} starts at epoch {final.epoch}"
         above.set_title(f"{final.title}, {final.sizes[1]} hidden units\n{many}", fontsize=11)
         if column == 0:
@@ -121,6 +132,8 @@ def solutions(found: Mapping[str, Sequence[Moment]], moments: Sequence[Moment]) 
             one = shown[row]
             draw_energies(axes, np.array(one.probe.free_energies))
             axes.set_title(f"epoch {one.epoch}, {one.probe.starts:,} starts", fontsize=10)
+            axes.xaxis.set_major_locator(MaxNLocator(6))
+            axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
             if row + 1 < len(shown):
                 axes.set_xlabel("")
     figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=9)
