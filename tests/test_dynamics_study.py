@@ -69,12 +69,12 @@ def test_all_layers_count_as_units_and_without_solutions_there_is_no_likelihood(
     assert measure.per_unit(machine, images, none) is None
 
 
-def test_many_starts_are_for_the_last_epoch_of_the_machines_of_the_figure() -> None:
-    one, other = measure.PROBED[0], "dynamics-mnist-25"
+def test_many_starts_are_for_the_last_epoch_of_the_machine_that_is_counted() -> None:
+    one, other = measure.COUNTED, "dynamics-mnist-25"
     epochs = list(range(1, 101))
-    assert [epoch for epoch, _ in measure.wanted(other, epochs, 60_000)] == [1, 2, 5, 10, 22, 46, 100]
+    assert [epoch for epoch, _ in measure.wanted(other, epochs, 60_000)] == [1, 3, 10, 32, 100]
     assert measure.wanted(one, epochs, 60_000) == [*measure.wanted(other, epochs, 60_000), (100, 10_000)]
-    assert measure.wanted(one, [5, 9], 2429) == [(5, 1000), (9, 1000), (9, 2429)]
+    assert measure.wanted(one, [5, 9], 2429) == [(5, 500), (9, 500), (9, 2429)]
     assert measure.wanted(one, [5, 9], 40) == [(5, 40), (9, 40)]
 
 
@@ -235,7 +235,8 @@ def test_the_command_trains_and_measures_what_is_missing(
     record = output / "dynamics.json"
     begun = json.loads(record.read_text())["moments"]
     assert [(one["run"], one["probe"]["epoch"]) for one in begun] == [
-        *[("dynamics-cbcl", epoch) for epoch in (1, 2, 6, 6)],
+        *[("dynamics-cbcl", epoch) for epoch in (1, 2, 6)],
+        ("dynamics-deep-2", 1),
     ]
     assert run(*command) == 0
     moments = json.loads(record.read_text())["moments"]
@@ -244,7 +245,7 @@ def test_the_command_trains_and_measures_what_is_missing(
     assert found == [
         (name, epoch, starts)
         for name in sorted(RECIPES)
-        for epoch, starts in [(1, 10), (2, 10), (6, 10), *([(6, 16)] if name in measure.PROBED else [])]
+        for epoch, starts in [(1, 10), (2, 10), (6, 10), *([(6, 16)] if name == measure.COUNTED else [])]
     ]
     for one in moments:
         assert one["train"]["n"] == one["test"]["n"] == 16
