@@ -40,12 +40,21 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     return call
 
 
+@pytest.fixture
+def without_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is trained gets an empty file in place of its graph: to make one takes seconds, and has tests of its own."""
+    monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder: b"")
+
+
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """Call with a name of `exports.MADE` for the prior of this name, exported."""
+    """Call with a name of `exports.MADE` for the prior of this name, exported once for all workers of this run."""
     from exports import exporter
 
-    return exporter(tmp_path_factory.mktemp("exported"))
+    place = tmp_path_factory.getbasetemp()
+    shared = (place.parent if "PYTEST_XDIST_WORKER" in os.environ else place) / "exported"
+    shared.mkdir(exist_ok=True)
+    return exporter(shared)
 
 
 @pytest.fixture

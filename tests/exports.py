@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import fcntl
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -146,18 +147,21 @@ class Exported:
 
 
 def exporter(root: Path) -> Callable[[str], Exported]:
-    """What exports a prior by its name in `MADE` into a folder, the first time that it is asked for."""
+    """What exports a prior by its name in `MADE` into a folder, the first time that any process asks for it there."""
     done: dict[str, Exported] = {}
 
     def call(name: str) -> Exported:
         if name not in done:
             make, options = MADE[name]
-            prior = make()
-            folder = root / name
-            zoo.save(folder, replace(prior, description=replace(prior.description, name=name)), f"# {name}\n")
-            beside = options.get("beside", False)
+            folder, beside = root / name, options.get("beside", False)
             path = folder / GRAPH if beside else root / f"{name}.onnx"
-            path.write_bytes(packing.beside_weights(folder) if beside else packing.standalone(folder, **options))
+            with (root / f"{name}.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not path.exists():
+                    prior = make()
+                    zoo.save(folder, replace(prior, description=replace(prior.description, name=name)), f"# {name}\n")
+                    content = packing.beside_weights(folder) if beside else packing.standalone(folder, **options)
+                    path.write_bytes(content)
             done[name] = Exported(folder, path)
         return done[name]
 

@@ -113,6 +113,7 @@ def test_convergence_comes_from_the_log(tmp_path: Path) -> None:
     assert crbm.convergence_table({"mine": [1.0, 0.5]}).splitlines()[2] == "| mine | 100 | 50 |"
 
 
+@pytest.mark.usefixtures("without_graph")
 def test_the_command_trains_measures_and_writes(
     training: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

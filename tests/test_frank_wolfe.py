@@ -666,6 +666,7 @@ def test_restore_train_finds_the_size(tmp_path: Path) -> None:
     assert alone.description.hidden == 3 and alone.description.method == "frank_wolfe"
 
 
+@pytest.mark.usefixtures("without_graph")
 def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "images.npy", np.tile(IMAGES.reshape(-1, 3, 3).bool().numpy(), (3, 1, 1)))
     recipe = tmp_path / "mine.toml"

@@ -174,11 +174,8 @@ end = 0.1
 """
 
 
-def test_the_command_trains_a_grey_prior(
-    run: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Graphs have tests of their own.
-    monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder: b"")
+@pytest.mark.usefixtures("without_graph")
+def test_the_command_trains_a_grey_prior(run: Callable[..., int], tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text(RECIPE)
     levels = np.rint(stripes(100).reshape(100, *SHAPE).numpy() * 255).astype(np.uint8)
     np.save(tmp_path / "data.npy", levels)

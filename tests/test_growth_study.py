@@ -121,6 +121,7 @@ starts = 1
 """
 
 
+@pytest.mark.usefixtures("without_graph")
 def test_the_command_trains_and_measures_what_is_missing(
     run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
