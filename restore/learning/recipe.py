@@ -151,6 +151,10 @@ class Recipe:
         if isinstance(self.learner, TAPLikelihood):
             grey, unit = self.prior.grey, self.learner.grey_unit
             require(grey or unit == 1, "[learner] grey_unit is for grey pixels; leave it away")
+            require(
+                self.prior.plain or self.learner.fixed_point == "tap",
+                '[learner] fixed_point = "adaptive_tap" is for binary units in two layers; leave it away',
+            )
             require(not grey or self.learner.starts != "noisy", '[learner] starts = "noisy" flips pixels; take redrawn')
         if self.in_rounds:
             require(

@@ -1,4 +1,4 @@
-"""Maximum likelihood with log Z from TAP solutions (TAP machine, Alg. 2)."""
+"""Maximum likelihood with log Z from TAP solutions (TAP machine, Alg. 2), or from adaptive ones (appendix D)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.centring import GreyScale, centred, follow
 from restore.learning.contract import Gradient, LearnerState, Step
-from restore.learning.statistics import clamped, clamped_above, difference, fixed_point
+from restore.learning.free import FREE
+from restore.learning.statistics import clamped, clamped_above, difference
 from restore.priors import RBM, LayeredPrior
-from restore.solvers import TAP
+from restore.solvers import TAP, AdaptiveTAP
 from restore.solvers.layered_map import watched
 from restore.solvers.loop import iterate
 from restore.solvers.tap import cavity_fields
@@ -44,6 +45,7 @@ class TAPLikelihood:
         centring: take the gradient in the centred gauge.
         grey_unit: what the gradient counts as one grey level step, in (0, 1]: of grey pixels alone. The plain gradient
             (1) hardly moves a curvature, whose scale is the inverse variance of what neighbours leave open of a pixel.
+        fixed_point: what solutions of the free machine solve; "adaptive_tap" is for binary units in two layers.
     """
 
     starts: Starts = "data"
@@ -54,6 +56,7 @@ class TAPLikelihood:
     noise: float = 0.0
     centring: bool = True
     grey_unit: float = 1.0
+    fixed_point: Literal["tap", "adaptive_tap"] = "tap"
 
     def __post_init__(self) -> None:
         if not 0 < self.grey_unit <= 1:
@@ -69,8 +72,9 @@ class TAPLikelihood:
         self.solver  # noqa: B018 - checks tol and damping
 
     @property
-    def solver(self) -> TAP:
-        return TAP(max_iter=self.iterations, tol=self.tol, damping=self.damping)
+    def solver(self) -> TAP | AdaptiveTAP:
+        kind, _ = FREE[self.fixed_point]
+        return kind(max_iter=self.iterations, tol=self.tol, damping=self.damping)
 
     @property
     def remembers(self) -> bool:
@@ -94,28 +98,21 @@ class TAPLikelihood:
     def step(
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0
     ) -> Step:
-        start = self._start(prior, batch, state, generator)
-        # The statistics below take the last of the iterations.
-        if self.iterations > 1:
-            outcome = iterate(
-                self.solver.step, prior, start, max_iter=self.iterations - 1, tol=self.tol, watched=watched(prior)
-            )
-            start = outcome.state
-        depth = len(prior.layers)
-        model, means, variances = fixed_point(prior, list(start[:depth]), list(start[depth:]))
+        _, solutions_of = FREE[self.fixed_point]
+        free = solutions_of(self.solver, prior, self._start(prior, batch, state, generator))
         data = self._clamped(prior, batch)
-        gradient = difference(data, model)
+        gradient = difference(data, free.statistics)
+        hidden = range(1, len(prior.layers))
         offsets = [state["offset.0"]]
-        offsets += [follow(state[f"offset.{index}"], data[f"units.{index}.bias"]) for index in range(1, depth)]
+        offsets += [follow(state[f"offset.{index}"], data[f"units.{index}.bias"]) for index in hidden]
         if self.centring:
             gradient = centred(
                 gradient, offsets, GreyScale(self.grey_unit, state["centre"]) if "centre" in state else None
             )
         after = state | {f"offset.{index}": offset for index, offset in enumerate(offsets)}
         if self.remembers:
-            after |= {f"solution.{index}": value for index, value in enumerate((*means, *variances))}
-        # How far from a fixed point the solutions were left.
-        return Step(gradient, after, {"solution_change": (means[0] - start[0]).abs().mean()})
+            after |= {f"solution.{index}": value for index, value in enumerate(free.state)}
+        return Step(gradient, after, free.monitors)
 
     def _clamped(self, prior: LayeredPrior, batch: Tensor) -> Gradient:
         """Statistics given the images: exact with one layer of hidden units, of TAP solutions with more."""
@@ -137,11 +134,11 @@ class TAPLikelihood:
         if self.starts == "noisy":
             rate = self.noise * torch.rand((len(batch), 1), generator=generator, device=batch.device, dtype=batch.dtype)
             return self.solver.init(prior, BitFlip(rate).corrupt(batch, generator))
-        kept = tuple(state[f"solution.{index}"] for index in range(2 * len(prior.layers)))
+        kept = tuple(state[f"solution.{index}"] for index in range(sum(name.startswith("solution") for name in state)))
         if self.starts == "persistent":
             return kept
         if isinstance(prior.layers[0], Bernoulli):
             return self.solver.init(prior, torch.bernoulli(kept[0], generator=generator))
         depth = len(prior.layers)
-        fields = cavity_fields(prior, 0, list(kept[:depth]), list(kept[depth:]))
+        fields = cavity_fields(prior, 0, list(kept[:depth]), list(kept[depth : 2 * depth]))
         return self.solver.init(prior, prior.layers[0].sample(fields, generator))

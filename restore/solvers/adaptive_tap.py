@@ -73,10 +73,7 @@ def bipartite_response(weights: Tensor, scales: State, centres: State) -> Respon
         swapped = bipartite_response(weights.T, scales[::-1], centres[::-1])
         return Response(swapped.means[::-1], swapped.reactions[::-1], swapped.log_determinant)
     (scale, small_scale), (centre, small_centre) = scales, centres
-    root = small_scale.sqrt()[:, :, None]
-    scaled = scale.sqrt()[:, :, None] * weights
-    through = scaled.mT @ scaled
-    factor = cholesky(root * through * root.mT)
+    root, through, factor = _reduced(weights, scale, small_scale)
     reaction = torch.linalg.solve_triangular(factor, root * weights.T, upper=False).square().sum(1)
     rest = torch.linalg.solve_triangular(factor, root * through, upper=False).square().sum(1)
     small_reaction = through.diagonal(dim1=1, dim2=2) + rest
@@ -87,6 +84,27 @@ def bipartite_response(weights: Tensor, scales: State, centres: State) -> Respon
     shift = scale * (field + small_shift @ weights.T)
     log_determinant = log_determinant_of(factor, small_scale * small_reaction)
     return Response((centre + shift, small_centre + small_shift), (reaction, small_reaction), log_determinant)
+
+
+def bipartite_covariance(weights: Tensor, scales: State) -> Tensor:
+    """The block of C₂ between visible and hidden units, averaged over a batch that has a law throughout; (D, H).
+
+    No iteration needs it, but the slope of log Z in the weights does.
+    """
+    if weights.shape[0] < weights.shape[1]:
+        return bipartite_covariance(weights.T, scales[::-1]).T
+    scale, small_scale = scales
+    root, _, factor = _reduced(weights, scale, small_scale)
+    small = root * torch.cholesky_inverse(factor) * root.mT
+    return (scale[:, :, None] * (weights @ small)).mean(0)
+
+
+def _reduced(weights: Tensor, scale: Tensor, small_scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """With S of the larger layer and s of the smaller: s^½ (batch, H, 1), Wᵀ S W, and what `cholesky` makes of both."""
+    root = small_scale.sqrt()[:, :, None]
+    scaled = scale.sqrt()[:, :, None] * weights
+    through = scaled.mT @ scaled
+    return root, through, cholesky(root * through * root.mT)
 
 
 def joint_response(couplings: Tensor, scales: Tensor, centres: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -155,21 +173,10 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
         """One iteration: the Gaussian side answers the independent units, and these answer back."""
-        means, variances, linear, quadratic = _parts(machine, state)
-        scales, centres = _given(means, variances, linear, quadratic)
-        response = gaussian_response(machine, scales, centres)
-        lawless = response.log_determinant.isnan()[:, None]
-        new_linear, new_quadratic = [], []
-        for layer, reaction in enumerate(response.reactions):
-            gain = 1 + scales[layer] * reaction
-            own = (machine.inputs(layer, response.means) - reaction * centres[layer]) / gain
-            tap = cavity_fields(machine, layer, list(means), list(variances))
-            new_linear.append(torch.where(lawless, tap.linear, own))
-            new_quadratic.append(torch.where(lawless, tap.quadratic, -reaction / gain))
+        *_, linear, quadratic = _parts(machine, state)
+        (new_linear, new_quadratic), _ = _answer(machine, state)
         return _under(
-            machine,
-            damped(tuple(new_linear), linear, self.damping),
-            damped(tuple(new_quadratic), quadratic, self.damping),
+            machine, damped(new_linear, linear, self.damping), damped(new_quadratic, quadratic, self.damping)
         )
 
     def log_partition(self, machine: BoltzmannMachine, state: State) -> Tensor:
@@ -202,6 +209,58 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
         if len(sizes) == 2:
             return COUPLINGS * sizes[0] * sizes[1] + SQUARES * min(sizes) ** 2
         return SQUARES * sum(sizes) ** 2
+
+
+class Closing(NamedTuple):
+    """The last iteration of an RBM, undamped, and what a likelihood gradient takes from it.
+
+    Attributes:
+        state: after it.
+        fields: of the units then, per layer.
+        covariance: of visible and hidden units, averaged over the batch, (D, H).
+        lawless: the images whose Gaussian side was no law, (batch,), to which TAP gave the answer.
+    """
+
+    state: State
+    fields: tuple[Fields, ...]
+    covariance: Tensor
+    lawless: Tensor
+
+
+def closing(machine: LayeredPrior, state: State) -> Closing:
+    """See `Closing`.
+
+    At a fixed point the slope of log Z in a weight is a_v a_h plus this covariance: the estimate is stationary in all
+    fields, so that it depends on J through the Gaussian law alone. Images without a law count with that of TAP, W c c.
+    """
+    (weights,) = machine.couplings
+    (linear, quadratic), lawless = _answer(machine, state)
+    after = _under(machine, linear, quadratic)
+    _, variances, *_ = _parts(machine, after)
+    scales, _ = _given(*_parts(machine, state))
+    some = lawless.nonzero().squeeze(1)
+    covariance = weights * (variances[0][some].T @ variances[1][some])
+    if len(some) < len(lawless):
+        others = (~lawless).nonzero().squeeze(1)
+        covariance = covariance + len(others) * bipartite_covariance(weights, tuple(each[others] for each in scales))
+    fields = tuple(Fields(*each) for each in zip(linear, quadratic, strict=True))
+    return Closing(after, fields, covariance / len(lawless), lawless)
+
+
+def _answer(machine: BoltzmannMachine, state: State) -> tuple[tuple[State, State], Tensor]:
+    """B and A per layer that the Gaussian side answers, and for which images it is no law, (batch,), and TAP does."""
+    means, variances, linear, quadratic = _parts(machine, state)
+    scales, centres = _given(means, variances, linear, quadratic)
+    response = gaussian_response(machine, scales, centres)
+    lawless = response.log_determinant.isnan()
+    new_linear, new_quadratic = [], []
+    for layer, reaction in enumerate(response.reactions):
+        gain = 1 + scales[layer] * reaction
+        own = (machine.inputs(layer, response.means) - reaction * centres[layer]) / gain
+        tap = cavity_fields(machine, layer, list(means), list(variances))
+        new_linear.append(torch.where(lawless[:, None], tap.linear, own))
+        new_quadratic.append(torch.where(lawless[:, None], tap.quadratic, -reaction / gain))
+    return (tuple(new_linear), tuple(new_quadratic)), lawless
 
 
 def _under(machine: BoltzmannMachine, linear: State, quadratic: State) -> State:

@@ -17,8 +17,8 @@ from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.solvers.layered_map import first_means
 from restore.solvers.loop import State, check_settings, iterate
-from restore.solvers.parts import check_memory, images_at_once, in_parts
-from restore.solvers.solution import Solution
+from restore.solvers.parts import check_memory, images_at_once, parts_of
+from restore.solvers.solution import Solution, concatenate
 from restore.tracing import tracing
 
 Machine = TypeVar("Machine", bound=BoltzmannMachine)
@@ -80,9 +80,17 @@ class HeavyMap(ABC, Generic[Machine]):
         start = first_means(machine, start)
         if tracing():
             return self._together(machine, start)
+        return concatenate([self._together(machine.rows(rows), start[rows]) for rows in self.parts(machine, start)])
+
+    def parts(self, machine: Machine, start: Tensor) -> tuple[Tensor, ...]:
+        """The rows of a batch with visible means (batch, D) that are best worked on together, part by part.
+
+        Raises:
+            InputError: if a single image exceeds `max_memory`.
+        """
         memory = self.numbers(machine) * start.element_size()
         at_once = images_at_once(self.name, machine, memory, self.max_memory)
-        return in_parts(lambda part, rows: self._together(part, start[rows]), machine, len(start), at_once, memory)
+        return parts_of(machine, len(start), at_once, memory)
 
     def _together(self, machine: Machine, start: Tensor) -> Solution:
         depth = len(machine.layers)

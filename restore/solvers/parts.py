@@ -49,14 +49,11 @@ def images_at_once(method: str, machine: BoltzmannMachine, memory: int, max_memo
     return int(max_memory // memory)
 
 
-def in_parts(
-    solve: Callable[[Machine, Tensor], Solution], machine: Machine, batch: int, at_once: int, memory: int
-) -> Solution:
-    """Solve a batch of machines in parts.
+def parts_of(machine: BoltzmannMachine, batch: int, at_once: int, memory: int) -> tuple[Tensor, ...]:
+    """Which rows of a batch make a part.
 
     Args:
-        solve: given the machines of a part, and which rows of the batch they are.
-        machine: the batch.
+        machine: on whose device this is.
         batch: its size.
         at_once: images at a time, at most.
         memory: bytes that one image takes; on a processor no part is larger than its caches.
@@ -64,5 +61,15 @@ def in_parts(
     device = machine.couplings[0].device
     if device.type == "cpu":
         at_once = max(1, min(at_once, CACHED // memory))
-    rows = torch.arange(batch, device=device).split(at_once)
-    return concatenate([solve(machine.rows(part), part) for part in rows])
+    return torch.arange(batch, device=device).split(at_once)
+
+
+def in_parts(
+    solve: Callable[[Machine, Tensor], Solution], machine: Machine, batch: int, at_once: int, memory: int
+) -> Solution:
+    """Solve a batch of machines in parts; see `parts_of`.
+
+    Args:
+        solve: given the machines of a part, and which rows of the batch they are.
+    """
+    return concatenate([solve(machine.rows(part), part) for part in parts_of(machine, batch, at_once, memory)])
