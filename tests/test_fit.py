@@ -57,6 +57,8 @@ LEARNERS: dict[str, Any] = {
     "tap-noisy": TAPLikelihood(starts="noisy", noise=0.2),
     "tap-persistent": TAPLikelihood(starts="persistent", solutions=5),
     "tap-redrawn": TAPLikelihood(starts="redrawn", solutions=5, damping=0.2),
+    "adaptive-tap": TAPLikelihood(fixed_point="adaptive_tap", damping=0.5),
+    "adaptive-tap-persistent": TAPLikelihood(fixed_point="adaptive_tap", starts="persistent", solutions=5, damping=0.5),
     "cd": ContrastiveDivergence(steps=2),
     "pcd": ContrastiveDivergence(starts="persistent", chains=5, centring=False),
     "s-dcp": ContrastiveDivergence(steps=2, centring=False, inner_steps=3),
@@ -536,7 +538,8 @@ def test_the_log_has_one_line_per_epoch(learner: str, tmp_path: Path) -> None:
     assert seconds[0] > 0
     monitors = [key for key in records[0] if key not in {"epoch", "step", "rate", "seconds"}]
     assert monitors
-    assert all(record[monitor] > 0 for record in records for monitor in monitors)
+    # No solution of weights as weak as these is without a law.
+    assert all(record[monitor] > 0 or monitor == "lawless" for record in records for monitor in monitors)
     assert [done for done, _ in told] == [1, 2, 3, 4]
     assert told[0][1] == " ".join(f"{monitor} {records[0][monitor]:.4g}" for monitor in monitors)
     assert epoch_seconds(tmp_path) == seconds

@@ -146,7 +146,9 @@ def test_images_without_a_law_count_as_those_of_tap() -> None:
 @pytest.mark.parametrize("mixed", [False, True], ids=["lawful", "some-lawless"])
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_a_batch_counts_as_its_images_do(mixed: bool, iterations: int) -> None:
-    machine, starts = lawless_and_lawful() if mixed else (random_rbm(7, 5, scale=0.3), torch.rand(9, 7, generator=seeded(1)).double())
+    machine, starts = (
+        lawless_and_lawful() if mixed else (random_rbm(7, 5, scale=0.3), torch.rand(9, 7, generator=seeded(1)).double())
+    )
     images = starts[torch.arange(9) % len(starts)]
     solver = AdaptiveTAP(max_iter=iterations, damping=0.5)
     state = solver.init(machine, images)

@@ -214,6 +214,11 @@ WRONG = {
     "float-for-whole": ("training", "batch = 10.0", "[training] batch must be a whole number, not 10.0"),
     "number-for-flag": ("learner", "centring = 1", "[learner] centring must be true or false, not 1"),
     "list-for-number": ("optimizer", "rate = [1]", "[optimizer] rate must be a number, not [1]"),
+    "fixed-point": (
+        "learner",
+        'fixed_point = "bethe"',
+        "[learner] fixed_point must be one of tap, adaptive_tap, not 'bethe'",
+    ),
     "choice": ("optimizer", 'schedule = "cosine"', "schedule must be one of constant, linear, geometric, not 'cosine'"),
     "value-for-table": ("", "optimizer = 3", "[optimizer] must be a table, not 3"),
     "storage": ("", 'storage = "float8"', "storage must be one of float16, float32, not 'float8'"),
@@ -287,6 +292,25 @@ def assert_refused(path: Path, says: str) -> None:
 )
 def test_bad_entries(table: str, line: str, says: str, tmp_path: Path) -> None:
     assert_refused(write(tmp_path, with_line(table, line)), says)
+
+
+@pytest.mark.parametrize("shape", ['family = "deep"\ndeeper = [3]', 'hidden_type = "spin"', 'visible = "bernoulli"'])
+def test_36_adaptive_tap_is_for_binary_units_in_two_layers(shape: str, tmp_path: Path) -> None:
+    text = with_line("prior", shape).replace('method = "tap"', 'method = "tap"\nfixed_point = "adaptive_tap"')
+    path = write(tmp_path, text)
+    if shape == 'visible = "bernoulli"':
+        assert read_recipe(path).learner.fixed_point == "adaptive_tap"
+    else:
+        says = '[learner] fixed_point = "adaptive_tap" is for binary units in two layers; leave it away'
+        assert_refused(path, says)
+
+
+def test_the_fixed_point_that_all_recipes_had_is_not_told(tmp_path: Path) -> None:
+    plain, told = (read_recipe(write(tmp_path, text)) for text in (GOOD, with_line("learner", 'fixed_point = "tap"')))
+    other = read_recipe(write(tmp_path, with_line("learner", 'fixed_point = "adaptive_tap"')))
+    assert plain.digest == told.digest != other.digest
+    # As it was before there was a choice.
+    assert plain.digest == "70367c40fe98a9311244ea1c8fb8db9da0fb31777fec164cf3aaddbe0358238e"
 
 
 CONDITIONAL = {

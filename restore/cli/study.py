@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from restore.cli.study_adaptive import study_adaptive
 from restore.cli.study_bslm import study_bslm
 from restore.cli.study_crbm import study_crbm
 from restore.cli.study_dcp import study_dcp
@@ -26,7 +27,7 @@ TOLD = 1000
 
 def study(
     name: Annotated[
-        Literal["denoising", "scores", "crbm", "likelihoods", "bslm", "dcp", "growth", "grey", "dynamics"],
+        Literal["denoising", "scores", "crbm", "likelihoods", "bslm", "dcp", "growth", "grey", "dynamics", "adaptive"],
         typer.Argument(
             help="denoising: table and figure of MCC over p. scores: the cards of the priors. "
             "crbm: eight methods on six tasks, from the recipes crbm-*.toml in the output folder and below. "
@@ -35,7 +36,8 @@ def study(
             "dcp: learners of RBMs at equal numbers of Gibbs sweeps. "
             "growth: Frank-Wolfe against random starts of all sizes. "
             "grey: priors of grey images against other denoisers and inpainting. "
-            "dynamics: likelihood, solutions and features of TAP machines along their training."
+            "dynamics: likelihood, solutions and features of TAP machines along their training. "
+            "adaptive: learning by adaptive TAP against learning by TAP."
         ),
     ],
     output: Annotated[
@@ -84,6 +86,9 @@ def study(
         return
     if name == "growth":
         study_growth(asked)
+        return
+    if name == "adaptive":
+        study_adaptive(asked)
         return
     if name == "dcp":
         study_dcp(asked)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +26,7 @@ class Asked:
         priors: folder of trained priors that are not published.
         runs: folder of training runs.
         train_missing: whether to train what is missing first.
-        n: number of test images; None for all, or as many as the study has by itself.
+        n: number of images, test images but where a study says otherwise; None for all, or as many as it has by itself.
         seed: of everything random.
         data_root: where named data sets lie.
         device: as of all commands.
@@ -43,11 +43,15 @@ class Asked:
 
     def test_images(self, source: str, threshold: int) -> Tensor:
         """The binary test images (N, D) of a named data set."""
+        return self.images(source, threshold, "test")
+
+    def images(self, source: str, threshold: int, split: Literal["train", "test"]) -> Tensor:
+        """The binary images (N, D) of a part of a named data set, the first `n` of them."""
         import torch
 
         from restore.data import binarise, load
 
-        return torch.from_numpy(binarise(load(source, split="test", root=self.data_root).images[: self.n], threshold))
+        return torch.from_numpy(binarise(load(source, split=split, root=self.data_root).images[: self.n], threshold))
 
     def prior(self, recipe: Path, every: int = 0) -> Path | None:
         """The folder of a recipe's prior: published, or trained before, or, if so asked, now; None if there is none."""

@@ -98,6 +98,19 @@ def stage_folder(folder: Path, number: int) -> Path:
     return folder / f"layer-{number}"
 
 
+def epoch_records(folder: Path) -> list[dict[str, Any]]:
+    """What the log of a run says of each epoch.
+
+    Raises:
+        TrainingError: if there is no sound log.
+    """
+    try:
+        lines = (folder / "log.jsonl").read_text().splitlines()
+        return [record | {"seconds": float(record["seconds"])} for record in map(json.loads, lines)]
+    except (OSError, ValueError, TypeError, KeyError) as fault:
+        raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
+
+
 def epoch_seconds(folder: Path) -> list[float]:
     """Training time of a run at the end of each epoch, growth, pre-training and all sittings included, from its log.
 
@@ -106,11 +119,7 @@ def epoch_seconds(folder: Path) -> list[float]:
     """
     earlier = [inside for inside in (folder / GROWTH, *folder.glob("layer-*")) if inside.is_dir()]
     before = sum(epoch_seconds(inside)[-1] for inside in earlier)
-    try:
-        lines = (folder / "log.jsonl").read_text().splitlines()
-        return [before + float(json.loads(line)["seconds"]) for line in lines]
-    except (OSError, ValueError, TypeError, KeyError) as fault:
-        raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
+    return [before + record["seconds"] for record in epoch_records(folder)]
 
 
 def cut_log(folder: Path, epochs: int) -> None:

@@ -17,7 +17,6 @@ from restore.learning.free import FREE
 from restore.learning.statistics import clamped, clamped_above, difference
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP
-from restore.solvers.layered_map import watched
 from restore.solvers.loop import iterate
 from restore.solvers.tap import cavity_fields
 from restore.units import Bernoulli

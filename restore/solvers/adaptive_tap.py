@@ -179,9 +179,7 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
         """One iteration: the Gaussian side answers the independent units, and these answer back."""
         *_, linear, quadratic = _parts(machine, state)
         (new_linear, new_quadratic), _ = _answer(machine, state)
-        return _under(
-            machine, damped(new_linear, linear, self.damping), damped(new_quadratic, quadratic, self.damping)
-        )
+        return _under(machine, damped(new_linear, linear, self.damping), damped(new_quadratic, quadratic, self.damping))
 
     def log_partition(self, machine: BoltzmannMachine, state: State) -> Tensor:
         """The expectation-consistent estimate of log Z (Opper & Winther 2005), (batch,), float64.

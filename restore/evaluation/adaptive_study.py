@@ -1,0 +1,143 @@
+"""Learning by adaptive TAP against learning by TAP: pseudo-likelihood along training (TAP machine, Fig. 10 left)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from restore.engine import Engine
+from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
+from restore.evaluation.markdown import table
+
+# By the fixed point of a recipe: what it is called here, and how its line is drawn.
+METHODS = {"tap": ("TAP", "o--"), "adaptive_tap": ("adaptive TAP", "s-")}
+
+# A curve has about so many points, at least.
+POINTS = 10
+
+
+@dataclass(frozen=True)
+class Point:
+    """A prior on the way.
+
+    Attributes:
+        epoch: after which it was kept.
+        minutes: of training until then.
+        pseudo: mean pseudo-likelihood of the images it learns from, all pixels counted, in nats.
+        unsettled: by how much the last iteration moved a pixel's mean, on average over this epoch.
+        lawless: share of solutions in this epoch for which adaptive TAP had no Gaussian law; None for TAP.
+    """
+
+    epoch: int
+    minutes: float
+    pseudo: float
+    unsettled: float
+    lawless: float | None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A run.
+
+    Attributes:
+        name: of its recipe.
+        recipe: digest of it.
+        method: a key of `METHODS`.
+        iterations: in each step.
+        rate: of learning.
+        epochs: that the recipe has.
+        points: by epoch, in order; fewer than the recipe asks for where training was stopped.
+    """
+
+    name: str
+    recipe: str
+    method: str
+    iterations: int
+    rate: float
+    epochs: int
+    points: tuple[Point, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{METHODS[self.method][0]}, {self.iterations} iterations"
+
+
+def measured_epochs(epochs: int) -> range:
+    """After which epochs of a run a prior is measured, the last among them where their number is a round one."""
+    every = max(1, epochs // POINTS)
+    return range(every, epochs + 1, every)
+
+
+def pseudo_likelihood_of(engine: Engine, images: Tensor) -> float:
+    """Mean pseudo-likelihood of binary images (N, D), all pixels counted."""
+    generator = torch.Generator(engine.device).manual_seed(0)
+    return pseudo_likelihood(engine.machine("likelihood"), images.to(engine.device), images.shape[1], generator).mean
+
+
+def read(entry: Mapping[str, Any]) -> Curve:
+    """A curve from what `asdict` made of it, by way of JSON."""
+    return Curve(**{**entry, "points": tuple(Point(**point) for point in entry["points"])})
+
+
+def _by_rate(curves: Sequence[Curve]) -> list[list[Curve]]:
+    """Those of one rate together, slowest first, in the order of the figure's legend."""
+    ordered = sorted(curves, key=lambda curve: (curve.rate, list(METHODS).index(curve.method), curve.iterations))
+    return [list(group) for _, group in groupby(ordered, key=lambda curve: curve.rate)]
+
+
+def as_tables(curves: Sequence[Curve]) -> str:
+    """Markdown: a table per rate, a row per strategy; a dash where training did not get so far."""
+    parts = []
+    for group in _by_rate(curves):
+        epochs = measured_epochs(group[0].epochs)
+        chosen = [epochs[len(epochs) * third // 3 - 1] for third in (1, 2, 3)]
+        rows = []
+        for curve in group:
+            at = {point.epoch: point for point in curve.points}
+            last = curve.points[-1]
+            rows.append(
+                [
+                    curve.label,
+                    *(f"{at[epoch].pseudo:.2f}" if epoch in at else "-" for epoch in chosen),
+                    str(last.epoch),
+                    f"{last.pseudo:.2f}",
+                    f"{60 * last.minutes / last.epoch:.1f}",
+                    f"{last.unsettled:.1e}",
+                    "" if last.lawless is None else f"{100 * max(point.lawless or 0 for point in curve.points):.1f}",
+                ]
+            )
+        head = ["strategy", *(f"after {epoch} epochs" for epoch in chosen), "last epoch", "after it"]
+        head += ["seconds per epoch", "moved in the last iteration", "without a law, % at most"]
+        parts.append(f"Rate {group[0].rate:g}:\n\n" + table(head, rows))
+    return "\n\n".join(parts)
+
+
+def as_figure(curves: Sequence[Curve], path: Path) -> None:
+    """Pseudo-likelihood over epochs (left) and over minutes of training (right), a row per rate, as one PNG."""
+    from matplotlib.figure import Figure
+
+    groups = _by_rate(curves)
+    figure = Figure(figsize=(11, 4 * len(groups)), layout="constrained")
+    grid: Any = figure.subplots(len(groups), 2, squeeze=False)
+    colours = {count: f"C{index}" for index, count in enumerate(sorted({curve.iterations for curve in curves}))}
+    for row, group in zip(grid, groups, strict=True):
+        for curve in group:
+            values = [point.pseudo for point in curve.points]
+            style: dict[str, Any] = {"color": colours[curve.iterations], "label": curve.label, "markersize": 4}
+            for axes, places in (
+                (row[0], [point.epoch for point in curve.points]),
+                (row[1], [point.minutes for point in curve.points]),
+            ):
+                axes.plot(places, values, METHODS[curve.method][1], **style)
+        row[0].set(xlabel="epoch", ylabel="pseudo-likelihood, nats per image", title=f"rate {group[0].rate:g}")
+        row[1].set(xlabel="minutes of training", xscale="log", title=f"rate {group[0].rate:g}")
+        for axes in row:
+            axes.grid(alpha=0.3)
+        row[0].legend(fontsize=8)
+    figure.savefig(path, dpi=110)
