@@ -1,8 +1,21 @@
 """Data sets and image folders as arrays, with splits and checksummed downloads."""
 
 from restore.data.dataset import Dataset, Split, as_pixels, binarise, overlap, sample_binary
+from restore.data.gathering import Gathered, gather
 from restore.data.labels import load_labels
 from restore.data.loading import load
 from restore.data.variations import varied
 
-__all__ = ["Dataset", "Split", "as_pixels", "binarise", "load", "load_labels", "overlap", "sample_binary", "varied"]
+__all__ = [
+    "Dataset",
+    "Gathered",
+    "Split",
+    "as_pixels",
+    "binarise",
+    "gather",
+    "load",
+    "load_labels",
+    "overlap",
+    "sample_binary",
+    "varied",
+]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import io
+import lzma
 import re
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -17,6 +22,19 @@ from restore.errors import InputError, shown
 
 # Such pictures are some hundred bytes long each; nothing longer is unpacked, whatever an archive promises.
 MAX_BYTES = 1 << 16
+
+_DAMAGED = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
 
 
 def members_of(path: Path, pattern: re.Pattern[str], kind: str) -> Iterator[tuple[re.Match[str], bytes]]:
@@ -31,26 +49,46 @@ def members_of(path: Path, pattern: re.Pattern[str], kind: str) -> Iterator[tupl
         InputError: if it is no archive, is damaged, or holds anything else, such as names that lead out of it or
             members too large to be a picture.
     """
+    with sound(path, "zip archive"), zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.is_dir():
+                continue
+            found = pattern.fullmatch(member.filename)
+            if found is None:
+                raise InputError(f"{shown(path)}: holds {shown(member.filename)}, which is no {kind}")
+            with archive.open(member) as stream:
+                yield found, content_of(stream, MAX_BYTES, f"{shown(path)}: {shown(member.filename)}")
+
+
+@contextlib.contextmanager
+def sound(path: Path, kind: str) -> Iterator[None]:
+    """Turn whatever reading a damaged archive raises into an `InputError` that names it.
+
+    Args:
+        path: the archive.
+        kind: what it should be, for messages: "zip archive".
+    """
     try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                if member.is_dir():
-                    continue
-                found = pattern.fullmatch(member.filename)
-                if found is None:
-                    raise InputError(f"{shown(path)}: holds {shown(member.filename)}, which is no {kind}")
-                with archive.open(member) as stream:
-                    content = stream.read(MAX_BYTES + 1)
-                if len(content) > MAX_BYTES:
-                    raise InputError(f"{shown(path)}: {shown(member.filename)} is larger than {MAX_BYTES} bytes")
-                yield found, content
+        yield
     except InputError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as fault:
+    except _DAMAGED as fault:
         reason = " ".join(str(fault).split())
-        raise InputError(f"{shown(path)}: not a sound zip archive ({reason}); get the file again") from fault
+        raise InputError(f"{shown(path)}: not a sound {kind} ({reason}); get the file again") from fault
     except OSError as fault:
         raise InputError(f"{shown(path)}: cannot be read ({fault.strerror or fault})") from fault
+
+
+def content_of(stream: IO[bytes], limit: int, where: str) -> bytes:
+    """All of a stream, which may be longer than an archive says that it is.
+
+    Raises:
+        InputError: if it is longer than the limit, in bytes.
+    """
+    content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise InputError(f"{where} is larger than {limit} bytes")
+    return content
 
 
 def grey_levels(content: bytes, side: int, where: str, kind: str) -> Images:

@@ -1,0 +1,34 @@
+"""Which images are held out: chosen by name, so that each keeps its side when others come or go."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def held_out_of(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
+    """Which of these images to judge a prior by and never to learn from.
+
+    Name and seed decide alone: the first 64 bits of their SHA-256 are a fraction of 2^64, and an image is held out if
+    that is below the share. So the order of the names does not matter, an image stays on its side when others are
+    added, and the number held out is about the share of all. Only where none would be held out is the one with the
+    lowest fraction, and the two with the highest are always learnt from.
+
+    Args:
+        names: of the images, at least three.
+        share: of them to hold out, above 0 and below 1.
+        seed: another one holds out others.
+
+    Returns:
+        Shape (N,), True where the image is held out.
+    """
+    digests = (hashlib.sha256(f"{seed} {name}".encode("utf-8", "surrogatepass")).digest() for name in names)
+    fractions = np.frombuffer(b"".join(digest[:8] for digest in digests), dtype=">u8")
+    order = np.argsort(fractions, kind="stable")
+    held = fractions < np.uint64(share * 2.0**64)
+    held[order[0]] = True
+    held[order[-2:]] = False
+    return held
