@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restore.data import Split, load, sample_binary
+from restore.data import Split, load, overlap, sample_binary
 from restore.data.patterns import bars_and_stripes, shifting_bar
+from restore.data.shapes import KINDS, shapes
 
 BEST = {"bars-and-stripes": -2.5993, "shifting-bar": -2.1972}
 
@@ -49,6 +50,35 @@ def test_computed_sets_are_loaded_by_name_and_have_the_published_bound(name: str
     shares = [count / len(found.images) for count in counts(found.images).values()]
     assert sum(share * math.log(share) for share in shares) == pytest.approx(BEST[name], abs=1e-4)
     assert set(np.unique(found.images)) == {0, 255}
+
+
+def test_shapes_are_split_without_a_picture_in_both() -> None:
+    train, test = load("shapes"), load("shapes", split="test")
+    assert (train.images.shape, test.images.shape) == ((4000, 16, 16), (1000, 16, 16))
+    for part in (train, test):
+        assert set(np.unique(part.images)) == {0, 255}
+        assert max(counts(part.images).values()) == 1
+    assert overlap(train, test) == 0
+    # From the smallest triangle to the largest disc, to within the pixels of their outlines.
+    white = (train.images > 0).sum((1, 2))
+    assert white.min() == pytest.approx(4**2 * 3 * np.sqrt(3) / 4, abs=6)
+    assert white.max() == pytest.approx(7**2 * np.pi, abs=6)
+    assert test.images.mean() == pytest.approx(train.images.mean(), rel=0.05)
+
+
+def test_shapes_have_the_areas_of_what_they_are_called() -> None:
+    images = shapes(10_000, 3)
+    np.testing.assert_array_equal(shapes(10_000, 3), images)
+    areas = {kind: (images[number :: len(KINDS)] > 0).sum((1, 2)).mean() for number, kind in enumerate(KINDS)}
+    # The mean square of a radius drawn evenly from 4 to 7 is 31; the arms of the cross are 0.6 wide and 1.9 long.
+    exact = {
+        "disc": np.pi,
+        "ring": np.pi * (1 - 0.55**2),
+        "square": 2,
+        "triangle": 3 * np.sqrt(3) / 4,
+        "cross": 2 * 0.6 * 1.9 - 0.6**2,
+    }
+    assert areas == {kind: pytest.approx(31 * area, rel=0.02) for kind, area in exact.items()}
 
 
 def test_pixels_are_one_as_often_as_they_are_bright() -> None:

@@ -25,7 +25,7 @@ def evaluate(
     model: Annotated[
         str, typer.Argument(help="Name or folder of a prior, or for --task a pseudo-model: ope, nn, median.")
     ],
-    data: Annotated[str, typer.Option(help="Data set by name, or a folder of images, an idx file or .npy.")],
+    data: Annotated[str, typer.Option(help="Data set by name, a folder or archive of images, an idx file or .npy.")],
     task: Annotated[
         str | None,
         typer.Option(

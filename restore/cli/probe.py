@@ -22,7 +22,7 @@ EXAMPLE = "Example:  restore probe tap-mnist-100 --data mnist -o tap-mnist-100-p
 
 def probe(
     model: Annotated[str, typer.Argument(help="Name or folder of a prior, or of a run of `restore train --every N`.")],
-    data: Annotated[str, typer.Option(help="Data set by name, or a folder of images, an idx file or .npy.")],
+    data: Annotated[str, typer.Option(help="Data set by name, a folder or archive of images, an idx file or .npy.")],
     n: Annotated[int, typer.Option("--n", help="Images to start from, drawn from the data.")] = 1000,
     split: Annotated[Literal["train", "test"], typer.Option(help="Part of the data to start from.")] = "train",
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the draw.")] = 0,

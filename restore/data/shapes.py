@@ -6,6 +6,7 @@ angle. The five kinds take turns. No picture comes twice, so that those for test
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,15 @@ from numpy.typing import NDArray
 from restore.data.dataset import Images, Split
 from restore.data.named import NamedSet
 
-KINDS = ("disc", "ring", "square", "triangle", "cross")
+# Where each kind is, in coordinates in which the circle around it has radius 1.
+KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]] = {
+    "disc": lambda u, v: np.hypot(u, v) <= 1,
+    "ring": lambda u, v: (np.hypot(u, v) <= 1) & (np.hypot(u, v) > 0.55),
+    "square": lambda u, v: np.maximum(abs(u), abs(v)) <= np.sqrt(0.5),
+    # Below its three sides, of which the lower one is level.
+    "triangle": lambda u, v: np.maximum(v, np.sqrt(0.75) * abs(u) - v / 2) <= 0.5,
+    "cross": lambda u, v: (np.minimum(abs(u), abs(v)) <= 0.3) & (np.maximum(abs(u), abs(v)) <= 0.95),
+}
 SIDE = 16
 TRAINED, TESTED = 4_000, 1_000
 
@@ -36,24 +45,11 @@ def shapes(count: int, seed: int) -> Images:
     pixels = np.arange(SIDE) + 0.5
     down, right = (pixels[:, None] - row) / radius, (pixels - column) / radius
     u, v = np.cos(angle) * right + np.sin(angle) * down, np.cos(angle) * down - np.sin(angle) * right
-    inside = np.select(
-        [np.arange(count)[:, None, None] % len(KINDS) == kind for kind in range(len(KINDS))], _within(u, v)
-    )
-    return inside.astype(np.uint8) * np.uint8(255)
-
-
-def _within(u: NDArray[np.float64], v: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
-    """Where each of the kinds is, in coordinates in which its radius, that of the circle around it, is 1."""
-    far = np.hypot(u, v)
-    side = np.sqrt(0.5)
-    corners = np.pi * np.array([0, 2, 4]) / 3
-    return [
-        far <= 1,
-        (far <= 1) & (far > 0.55),
-        np.maximum(abs(u), abs(v)) <= side,
-        np.max([np.cos(corner) * u + np.sin(corner) * v for corner in corners], axis=0) <= 0.5,
-        (np.minimum(abs(u), abs(v)) <= 0.3) & (np.maximum(abs(u), abs(v)) <= 0.95),
-    ]
+    images = np.zeros((count, SIDE, SIDE), dtype=np.uint8)
+    for number, within in enumerate(KINDS.values()):
+        turn = slice(number, None, len(KINDS))
+        images[turn][within(u[turn], v[turn])] = 255
+    return images
 
 
 def _read(split: Split, paths: tuple[Path, ...]) -> Images:

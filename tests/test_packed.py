@@ -1,0 +1,278 @@
+"""Archives of images: read as the folder they were made of, and what dangerous or damaged ones get (row 48)."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import stat
+import tarfile
+import tracemalloc
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from restore.data import gather, load, packed
+from restore.errors import InputError, RestoreError, TrainingError
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (7, 5, 4), dtype=np.uint8)
+KINDS = {"zip": "zip", "tar": "tar", "tar.gz": "gztar", "tar.bz2": "bztar", "tar.xz": "xztar"}
+
+
+def png(pixels: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def folder_of(place: Path, images: np.ndarray = IMAGES) -> Path:
+    place.mkdir(parents=True)
+    for number, pixels in enumerate(images):
+        (place / f"{number:03}.png").write_bytes(png(pixels))
+    return place
+
+
+def zipped(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def tarred(path: Path, members: dict[str, bytes], change: Callable[[tarfile.TarInfo], None] | None = None) -> Path:
+    with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            if change is not None:
+                change(entry)
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+PICTURES = {f"{number}.png": png(pixels) for number, pixels in enumerate(IMAGES)}
+
+
+# --- sound ones ---
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("inside", [".", "parts"], ids=["flat", "in-a-folder"])
+def test_an_archive_is_what_its_folder_is(tmp_path: Path, kind: str, inside: str) -> None:
+    folder = folder_of(tmp_path / "in" / "parts")
+    (folder / "README.txt").write_text("no image")
+    (folder / "._000.png").write_text("what a file manager leaves")
+    where = folder.parent if inside == "parts" else folder
+    archive = shutil.make_archive(str(tmp_path / "packed"), KINDS[kind], where, inside)
+    np.testing.assert_array_equal(load(archive).images, IMAGES)
+    assert load(archive).notes == ()
+    unpacked, gathered = gather(folder), gather(archive)
+    np.testing.assert_array_equal(gathered.training.images, unpacked.training.images)
+    np.testing.assert_array_equal(gathered.held_out.images, unpacked.held_out.images)
+    assert gathered.notes == unpacked.notes
+
+
+@pytest.mark.parametrize("top", ["", "parts/"])
+@pytest.mark.parametrize("pack", [zipped, tarred], ids=["zip", "tar"])
+def test_splits_are_those_of_its_folders(
+    tmp_path: Path, pack: Callable[[Path, dict[str, bytes]], Path], top: str
+) -> None:
+    members = {
+        f"{top}{'test' if number > 3 else 'train'}/{name}": PICTURES[name] for number, name in enumerate(PICTURES)
+    }
+    path = pack(tmp_path / "x", members)
+    np.testing.assert_array_equal(load(str(path)).images, IMAGES[:4])
+    np.testing.assert_array_equal(load(str(path), split="test").images, IMAGES[4:])
+    assert load(str(path)).notes == ("only the images in its folder train are used",)
+
+
+def test_images_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    path = tarred(tmp_path / "x.tar", dict(reversed(PICTURES.items())))
+    np.testing.assert_array_equal(load(str(path)).images, IMAGES)
+
+
+def test_a_gzipped_idx_file_is_still_one(tmp_path: Path) -> None:
+    header = bytes([0, 0, 8, 3, *(part for size in IMAGES.shape for part in (0, 0, 0, size))])
+    (tmp_path / "x.gz").write_bytes(gzip.compress(header + IMAGES.tobytes()))
+    np.testing.assert_array_equal(load(str(tmp_path / "x.gz")).images, IMAGES)
+
+
+def test_row_45_an_archive_without_images(tmp_path: Path) -> None:
+    notes = {"notes.txt": b"hello"}
+    for path in (zipped(tmp_path / "x", {}), zipped(tmp_path / "y", notes), tarred(tmp_path / "z", notes)):
+        with pytest.raises(TrainingError, match=f"{path.name}: the data set is empty"):
+            load(str(path))
+
+
+def test_row_46_a_damaged_image_in_a_sound_archive(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "x.zip", {**PICTURES, "bad[x].png": b"hello"})
+    with pytest.raises(TrainingError, match=r"1 of 8 images .*bad\[x\]\.png.*--max-bad 1"):
+        load(str(path))
+    found = load(str(path), max_bad=1)
+    np.testing.assert_array_equal(found.images, IMAGES)
+    assert "bad[x].png" in found.notes[0]
+
+
+ODD = ["[red]a\n.png", "-a.png", "ä" * 120 + ".png", "a b'\".png"]
+
+
+@pytest.mark.parametrize(
+    ("pack", "name"),
+    [(pack, name) for pack in (zipped, tarred) for name in ODD] + [(tarred, "\udcff.png")],  # zip has only text
+    ids=ascii,
+)
+def test_row_56_odd_names(tmp_path: Path, pack: Callable[[Path, dict[str, bytes]], Path], name: str) -> None:
+    path = pack(tmp_path / "x", {**PICTURES, name: b"hello"})
+    found = gather(path, max_bad=1)
+    assert len(found.training.images) + len(found.held_out.images) == 7
+    assert all(note.isprintable() for note in found.notes)
+
+
+# --- row 48 ---
+
+
+def as_link(entry: tarfile.TarInfo) -> None:
+    entry.type, entry.linkname, entry.size = tarfile.SYMTYPE, "/etc/passwd", 0
+
+
+def as_hard_link(entry: tarfile.TarInfo) -> None:
+    entry.type, entry.linkname, entry.size = tarfile.LNKTYPE, "../outside.png", 0
+
+
+def as_device(entry: tarfile.TarInfo) -> None:
+    entry.type, entry.size = tarfile.CHRTYPE, 0
+
+
+def as_pipe(entry: tarfile.TarInfo) -> None:
+    entry.type, entry.size = tarfile.FIFOTYPE, 0
+
+
+def zip_link(path: Path) -> Path:
+    entry = zipfile.ZipInfo("a.png")
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(entry, "/etc/passwd")
+    return path
+
+
+OUTSIDE = ["../a.png", "x/../../a.png", "/tmp/a.png", "..\\a.png", "C:\\a.png", "\\a.png"]
+DANGEROUS: dict[str, tuple[Callable[[Path], Path], str]] = {
+    **{
+        f"zip-{name}": (lambda path, name=name: zipped(path, {name: PICTURES["0.png"]}), "leads out")
+        for name in OUTSIDE
+    },
+    **{
+        f"tar-{name}": (lambda path, name=name: tarred(path, {name: PICTURES["0.png"]}), "leads out")
+        for name in OUTSIDE
+    },
+    "zip-link": (zip_link, "is a link or a device"),
+    "tar-link": (lambda path: tarred(path, PICTURES, as_link), "is a link or a device"),
+    "tar-hard-link": (lambda path: tarred(path, PICTURES, as_hard_link), "is a link or a device"),
+    "tar-device": (lambda path: tarred(path, PICTURES, as_device), "is a link or a device"),
+    "tar-pipe": (lambda path: tarred(path, PICTURES, as_pipe), "is a link or a device"),
+}
+
+
+@pytest.mark.parametrize("name", DANGEROUS)
+def test_row_48_an_archive_made_to_harm_is_refused_as_a_whole(tmp_path: Path, name: str) -> None:
+    make, says = DANGEROUS[name]
+    path = make(tmp_path / "x")
+    for read in (load, gather):
+        with pytest.raises(InputError, match=says) as caught:
+            read(str(path))
+        assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+        assert caught.value.exit_code == 3
+    assert sorted(tmp_path.rglob("*")) == [path]
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred], ids=["zip", "tar.gz"])
+def test_row_48_what_is_declared_is_judged_before_it_is_unpacked(
+    tmp_path: Path, pack: Callable[[Path, dict[str, bytes]], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = pack(tmp_path / "x.gz", {**PICTURES, "big.png": bytes(3_000_000)})
+    monkeypatch.setattr(packed, "MAX_MEMBER_BYTES", 1_000_000)
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"big\.png is larger than 1000000 bytes"):
+        load(str(bomb))
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+    monkeypatch.setattr(packed, "MAX_MEMBER_BYTES", 10_000_000)
+    monkeypatch.setattr(packed, "MAX_BYTES", 2_000_000)
+    with pytest.raises(InputError, match="unpacks to more than 2000000 bytes"):
+        load(str(bomb))
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred], ids=["zip", "tar"])
+def test_row_48_too_many_members(
+    tmp_path: Path, pack: Callable[[Path, dict[str, bytes]], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = pack(tmp_path / "x", PICTURES)
+    monkeypatch.setattr(packed, "MAX_MEMBERS", 7)
+    assert len(load(str(path)).images) == 7
+    monkeypatch.setattr(packed, "MAX_MEMBERS", 6)
+    with pytest.raises(InputError, match="more than 6 members"):
+        load(str(path))
+
+
+def test_row_48_a_zip_member_longer_than_it_says(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "x.zip", {"a.png": bytes(1_000_000)})
+    lying = path.read_bytes().replace((1_000_000).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    path.write_bytes(lying)
+    with pytest.raises(InputError, match="not a sound archive"):
+        load(str(path))
+
+
+def test_row_48_a_header_of_any_length_does_not_fill_the_memory(tmp_path: Path) -> None:
+    entry = tarfile.TarInfo("x")
+    entry.type, entry.size = tarfile.XHDTYPE, 1 << 40
+    path = tmp_path / "x.tar.gz"
+    path.write_bytes(gzip.compress(entry.tobuf(tarfile.GNU_FORMAT) + bytes(50_000_000)))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="not a sound archive"):
+        load(str(path))
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+def test_row_48_an_image_that_promises_more_than_memory_holds_is_a_bad_image(tmp_path: Path) -> None:
+    whole = bytearray(PICTURES["0.png"])
+    whole[16:24] = (60_000).to_bytes(4, "big") * 2
+    whole[29:33] = zlib.crc32(whole[12:29]).to_bytes(4, "big")
+    path = zipped(tmp_path / "x.zip", {**PICTURES, "bomb.png": bytes(whole)})
+    with pytest.raises(TrainingError, match=r"1 of 8 images .*bomb\.png"):
+        load(str(path))
+
+
+def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "x.zip", {"a.png": PICTURES["0.png"]})
+    content = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(mark) + place] |= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="encrypted"):
+        load(str(path))
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
+def test_every_truncation_and_damaged_byte_is_survived(tmp_path: Path, kind: str) -> None:
+    few = dict(list(PICTURES.items())[:3])
+    path = (zipped if kind == "zip" else tarred)(tmp_path / f"x.{kind}", few)
+    whole = path.read_bytes()
+    step = max(1, len(whole) // 60)
+    damaged = [whole[:length] for length in range(0, len(whole), step)]
+    damaged += [whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] for at in range(0, len(whole), step)]
+    refused, sound = 0, {image.tobytes() for image in IMAGES[:3]}
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            # A damaged name may be that of no image; what is read as one is what was packed.
+            assert {image.tobytes() for image in load(str(path)).images} <= sound
+        except RestoreError as fault:
+            refused += 1
+            assert "\n" not in str(fault)
+    assert refused > len(damaged) / 4
