@@ -113,7 +113,8 @@ def levels_of(source: Path | BinaryIO, label: str) -> tuple[Images, tuple[str, .
     """
     picture = read_picture(source, name=label)
     notes = picture.notes if picture.alpha is None else (*picture.notes, "transparency is ignored")
-    return np.rint(picture.pixels * 255).astype(np.uint8), notes
+    levels = picture.levels if picture.white == 255 else np.rint(picture.pixels * 255).astype(np.uint8)
+    return levels, notes
 
 
 def skipped(label: str, faults: dict[str, RestoreError], total: int, max_bad: int) -> tuple[str, ...]:
