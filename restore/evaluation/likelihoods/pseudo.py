@@ -13,8 +13,8 @@ from restore.evaluation.likelihoods.result import Likelihood, Model, mean_and_er
 from restore.priors import RBM, FullyVisible
 from restore.units import Bernoulli, log_one_plus_exp
 
-# Numbers held at a time when pixels are flipped: 4 megabytes in single precision, which caches hold. With more than that
-# a processor takes several times as long.
+# Numbers held at a time when pixels are flipped: 4 megabytes in single precision, which caches hold. With more than
+# that a processor takes several times as long.
 HELD = 2**20
 
 
