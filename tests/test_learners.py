@@ -367,8 +367,9 @@ def learn(learner: Learner, images: Tensor, hidden: int, steps: int, rate: float
         (TAPLikelihood(starts="redrawn", solutions=200, iterations=3), 3, 12, 1500, 0.4),
         (TAPLikelihood(starts="noisy", noise=0.3, iterations=3), 3, 12, 1500, 0.4),
         (TAPLikelihood(starts="data", iterations=3), 3, 12, 1500, 0.4),
+        (TAPLikelihood(fixed_point="adaptive_tap", damping=0.5, iterations=3), 3, 12, 1500, 0.4),
     ],
-    ids=["pcd-2x2", "pcd-3x3", "cd-3x3", "tap-redrawn-3x3", "tap-noisy-3x3", "tap-data-3x3"],
+    ids=["pcd-2x2", "pcd-3x3", "cd-3x3", "tap-redrawn-3x3", "tap-noisy-3x3", "tap-data-3x3", "adaptive-tap-3x3"],
 )
 def test_bars_and_stripes_are_learnt(learner: Learner, size: int, hidden: int, steps: int, gap: float) -> None:
     images = bars_and_stripes(size)
