@@ -119,25 +119,30 @@ def as_tables(curves: Sequence[Curve]) -> str:
 
 
 def as_figure(curves: Sequence[Curve], path: Path) -> None:
-    """Pseudo-likelihood over epochs (left) and over minutes of training (right), a row per rate, as one PNG."""
+    """Pseudo-likelihood over epochs, also as its lead over the first strategy, and over minutes; a row per rate."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     groups = _by_rate(curves)
-    figure = Figure(figsize=(11, 4 * len(groups)), layout="constrained")
-    grid: Any = figure.subplots(len(groups), 2, squeeze=False)
+    figure = Figure(figsize=(15, 4 * len(groups)), layout="constrained")
+    grid: Any = figure.subplots(len(groups), 3, squeeze=False)
     colours = {count: f"C{index}" for index, count in enumerate(sorted({curve.iterations for curve in curves}))}
     for row, group in zip(grid, groups, strict=True):
+        first = {point.epoch: point.pseudo for point in group[0].points}
         for curve in group:
-            values = [point.pseudo for point in curve.points]
             style: dict[str, Any] = {"color": colours[curve.iterations], "label": curve.label, "markersize": 4}
-            for axes, places in (
-                (row[0], [point.epoch for point in curve.points]),
-                (row[1], [point.minutes for point in curve.points]),
+            shared = [point for point in curve.points if point.epoch in first]
+            for axes, pairs in (
+                (row[0], [(point.epoch, point.pseudo) for point in curve.points]),
+                (row[1], [(point.epoch, point.pseudo - first[point.epoch]) for point in shared]),
+                (row[2], [(point.minutes, point.pseudo) for point in curve.points]),
             ):
-                axes.plot(places, values, METHODS[curve.method][1], **style)
+                axes.plot([x for x, _ in pairs], [y for _, y in pairs], METHODS[curve.method][1], **style)
         row[0].set(xlabel="epoch", ylabel="pseudo-likelihood, nats per image", title=f"rate {group[0].rate:g}")
-        row[1].set(xlabel="minutes of training", xscale="log", title=f"rate {group[0].rate:g}")
+        row[1].set(xlabel="epoch", ylabel="nats per image", title=f"ahead of {group[0].label}")
+        row[2].set(xlabel="minutes of training", ylabel="pseudo-likelihood, nats per image", xscale="log")
+        row[2].xaxis.set_minor_formatter(NullFormatter())
         for axes in row:
             axes.grid(alpha=0.3)
         row[0].legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=90)
