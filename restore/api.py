@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,10 +15,8 @@ from restore.description import Solver
 from restore.engines import Choice, open_engine, require_torch
 from restore.kinds import Collection, in_kind, unpack, unpack_masks
 from restore.marginals import Marginals
+from restore.outputs import IMAGE_SUFFIXES
 from restore.restoration import Fit, PictureEngine, check_sigma, restore_pictures, whole
-
-if TYPE_CHECKING:
-    from restore.learning.recipe import Recipe
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
@@ -227,105 +226,89 @@ def train(
     images: Any,
     *,
     name: str = "untitled",
-    hidden: int | Literal["auto"] = 500,
-    epochs: int = 30,
-    threshold: int = 127,
-    seed: int = 0,
+    method: str = "auto",
+    hidden: int | Literal["auto"] | None = None,
+    epochs: int | None = None,
+    minutes: float | None = None,
     task: str = "",
+    shape: tuple[int, int] | None = None,
+    fit: Literal["error", "crop", "resize"] = "error",
+    patches: int = 0,
+    levels: Literal["auto", "binary", "grey"] = "auto",
+    threshold: int | None = None,
+    held_out: float = 0.1,
+    seed: int = 0,
     run: str | Path | None = None,
     resume: bool = False,
+    keep: bool = False,
     device: str = "auto",
     **tables: dict[str, Any],
 ) -> Restorer:
-    """Train a binary RBM on images by TAP maximum likelihood, or a conditional one by belief propagation.
+    """Train a prior on images; what is not said follows from them.
 
     Args:
-        images: images of one size, of any kind `denoise` takes.
+        images: of any kind `denoise` takes, or the path of a folder, an archive or a data set.
         name: what to call the prior.
-        hidden: number of hidden units; "auto" grows as many as it takes (FW, Alg. 1), judged by a tenth of the images,
+        method: "tap" (maximum likelihood; of binary images by default), "principal" (principal components in closed
+            form; of grey ones), "fw", "pcd", "cd", "fvbm"; with a task "crbm-bp" (the default), "crbm-mssvm" and others.
+        hidden: number of hidden units; "auto" grows as many as it takes (FW, Alg. 1), judged by the images held out,
             and goes on from there.
-        epochs: passes over the images; no meaning to a learner that works in rounds.
-        threshold: grey level, 0 to 255, above which a pixel is 1.
-        seed: of everything random.
+        epochs: passes over the images.
+        minutes: the time that all of it may take, instead; it ends with the best prior so far.
         task: for a conditional prior, which is not told of the damage: what it learns to undo, such as "flip:0.1" or
-            "patch:8". A tenth of the images is held out, and the prior that restores those best is returned.
+            "patch:8".
+        shape: height and width to learn; by default the images' own.
+        fit: how images of other sizes come to that: "crop", "resize", or "error" for not at all.
+        patches: learn from so many random patches of larger images instead; 0 for whole ones.
+        levels: "binary", "grey", or "auto" for what the images are.
+        threshold: grey level, 0 to 254, above which a pixel is 1; None for Otsu's.
+        held_out: share of the images that is not learnt from: what restores those best is returned.
+        seed: of everything random.
         run: folder for checkpoints and log; by default a temporary one, so that nothing can be resumed.
         resume: go on from the newest checkpoint in `run`.
+        keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
         device: "auto", "cpu" or "cuda[:N]".
-        tables: more tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
-            training/*.toml; what they say goes before the defaults here.
+        tables: tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
+            training/*.toml; what they say goes before everything else.
 
     Returns:
-        The prior, ready to restore; `restore.zoo.save` keeps it.
+        The prior, ready to restore.
 
     Raises:
         UsageError: for settings out of range, or if torch is not installed.
         TrainingError: if the images have different sizes, or training fails.
+        OutputError: if the prior is to be kept under a name that is taken.
 
     Source: TAP machine, Alg. 2; CRBM-BP, sec. 4.
     """
     require_torch("restore.train")
-    from dataclasses import asdict
-
-    from restore.data import Dataset, as_pixels, varied
-    from restore.data.dataset import checked
+    from restore import training
     from restore.devices import pick_device
     from restore.engine import Engine
-    from restore.errors import TrainingError
-    from restore.learning.pipeline import train as train_prior
+    from restore.learning.plan import Wishes
 
-    pixels = [item.pixels for item in unpack(images).items]
-    data_table = {"source": name, "threshold": threshold}
-    if task:
-        data_table |= {"task": task}
-    if task or hidden == "auto":
-        data_table |= {"validation": max(int(hidden == "auto"), len(pixels) // 10)}
-    recipe = _recipe(name, hidden, epochs, seed, data_table, tables)
-    if len({values.shape for values in pixels}) > 1:
-        raise TrainingError("the images have different sizes; bring them to one size first")
-    grey = np.rint(np.stack(pixels) * 255).astype(np.uint8)
-    dataset: Dataset = checked(grey, name, "train").first(recipe.data.count)
-    import torch
-
-    learnt_from = varied(dataset.images, **asdict(recipe.data.variations), seed=seed)
-    pixels_to_learn = as_pixels(learnt_from, recipe.manner, threshold, seed)
-    data = torch.from_numpy(pixels_to_learn).to(pick_device(device))
-    shape = (grey.shape[1], grey.shape[2])
+    where = pick_device(device)
+    wishes = Wishes(method, hidden, epochs, minutes, task, tables)
+    path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
+    lesson = training.planned_lesson(
+        str(images) if path else [item.pixels for item in unpack(images).items],
+        name,
+        wishes,
+        shown_as=os.fspath(images) if path else name,
+        shape=shape,
+        fit=fit,
+        patches=patches,
+        levels="grey" if tables.get("prior", {}).get("visible", "bernoulli") != "bernoulli" else levels,
+        threshold=threshold,
+        held_out=held_out,
+        seed=seed,
+    )
+    target = training.reserve(name, None, overwrite=False) if keep else None
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary if run is None else run)
-        trained = train_prior(recipe, data, shape, folder, fingerprint=dataset.fingerprint, resume=resume)
-    return Restorer(Engine.of(trained.prior, pick_device(device)))
-
-
-def _recipe(
-    name: str,
-    hidden: int | Literal["auto"],
-    epochs: int,
-    seed: int,
-    data: dict[str, Any],
-    tables: dict[str, dict[str, Any]],
-) -> Recipe:
-    from restore.learning.recipe import IN_ROUNDS, parse
-
-    defaults: dict[str, dict[str, Any]] = {"data": data, "prior": {"hidden": hidden}, "training": {"epochs": epochs}}
-    if data.get("task"):
-        # As the published conditional priors were trained.
-        defaults["prior"] |= {"family": "crbm", "weight_scale": 0.05}
-        defaults["learner"] = {"method": "belief_propagation"}
-        defaults["optimizer"] = {"rate": 0.03, "momentum": 0.9, "weight_decay": 0.0, "average": 0.999}
-        defaults["training"] |= {"batch": 40}
-    else:
-        defaults["learner"] = {"method": "tap", "starts": "redrawn"}
-    if "method" in tables.get("learner", {}):
-        # The settings of one method mean nothing to another.
-        del defaults["learner"]
-        if tables["learner"]["method"] in IN_ROUNDS:
-            del defaults["training"]
-    if tables.get("prior", {}).get("family") == "fvbm":
-        # It has no hidden units.
-        defaults["prior"] = {}
-    merged = {key: defaults.get(key, {}) | tables.get(key, {}) for key in defaults.keys() | tables.keys()}
-    return parse({"name": name, "seed": seed} | merged)
+        learnt = training.learn(lesson, Path(temporary if run is None else run), device=where, resume=resume)
+    if target is not None:
+        training.keep(learnt, target, f"restore.train(name={name!r})")
+    return Restorer(Engine.of(learnt.trained.prior, where))
 
 
 def _chosen(

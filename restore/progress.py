@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 
 class Meter(Protocol):
@@ -20,13 +21,48 @@ def before(meter: Meter, work: str) -> Meter:
     return lambda done, note="": meter(0, f"{work} {done}: {note}")
 
 
+@dataclass(frozen=True)
+class Passed:
+    """What there is to tell after an epoch of training, or a round.
+
+    Attributes:
+        done, total: how many are done, and of how many; fewer if training ends by itself.
+        seconds: training time so far, of all sittings.
+        monitors: the numbers of this epoch, as in the log.
+        machine: what training has come to, which goes on changing.
+        stage: what of the training this is: "growing", "layer 2", or "" for that of the whole prior.
+    """
+
+    done: int
+    total: int
+    seconds: float
+    monitors: Mapping[str, float]
+    machine: Any
+    stage: str = ""
+
+    @property
+    def score(self) -> float | None:
+        """Share of wrong pixels of images held out, of grey ones the mean squared error; None if nothing was judged."""
+        return self.monitors.get("validation_error")
+
+    @property
+    def converged(self) -> float | None:
+        """Share of images for which the solver converged, held-out ones if there are any; None if nobody knows."""
+        return self.monitors.get("validation_converged", self.monitors.get("converged"))
+
+    @property
+    def left(self) -> float:
+        """Seconds until all are done, if they go on as they went."""
+        return self.seconds / self.done * (self.total - self.done) if self.done else 0.0
+
+
 # Plain lines are for log files: at most one in this many seconds, and the last one always.
 PLAIN_SECONDS = 5.0
 
 
 @contextmanager
-def progress(description: str, total: int, *, quiet: bool = False) -> Iterator[Meter]:
-    """A meter for `total` pieces of work; `note` is shown behind the count."""
+def progress(description: str, total: int | None, *, quiet: bool = False) -> Iterator[Meter]:
+    """A meter for `total` pieces of work, None where nobody knows yet; `note` is shown behind the count."""
     if quiet:
         yield lambda done, note="": None
     elif sys.stderr.isatty():
@@ -35,7 +71,7 @@ def progress(description: str, total: int, *, quiet: bool = False) -> Iterator[M
         yield from _lines(description, total)
 
 
-def _bar(description: str, total: int) -> Iterator[Meter]:
+def _bar(description: str, total: int | None) -> Iterator[Meter]:
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -52,13 +88,14 @@ def _bar(description: str, total: int) -> Iterator[Meter]:
         yield lambda done, note="": bar.update(task, completed=done, note=escape(note))
 
 
-def _lines(description: str, total: int) -> Iterator[Meter]:
+def _lines(description: str, total: int | None) -> Iterator[Meter]:
     last = time.monotonic()
 
     def show(done: int, note: str = "") -> None:
         nonlocal last
         if done == total or time.monotonic() - last >= PLAIN_SECONDS:
             last = time.monotonic()
-            print(f"{description} {done}/{total} {note}".rstrip(), file=sys.stderr, flush=True)
+            count = done if total is None else f"{done}/{total}"
+            print(f"{description} {count} {note}".rstrip(), file=sys.stderr, flush=True)
 
     yield show

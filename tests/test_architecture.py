@@ -46,11 +46,15 @@ ROOMS: dict[str, str] = {
     "app": "errors files marginals zoo data restoration export",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
-    "api": "errors description devices marginals zoo learning images kinds data restoration engine engines",
+    "training": "errors files progress description zoo learning data export",
+    "api": (
+        "errors description devices marginals zoo learning images kinds outputs data restoration engine engines "
+        "training"
+    ),
     "__init__": "errors api",
     "cli": (
         "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "
-        "export app engines evaluation"
+        "export app engines evaluation training"
     ),
 }
 

@@ -36,6 +36,7 @@ from restore.learning.contract import LearnerState, Step
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.course import CleanImages, DamagedImages, initial_prior, pixel_means
 from restore.learning.fit import Fitted, fit, scheduled_rate
+from restore.learning.judging import Judged
 from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.perceptron import PerceptronLoss
@@ -696,7 +697,7 @@ def test_the_average_does_not_touch_the_training(tmp_path: Path) -> None:
 
 
 @dataclass
-class Judged:
+class Graded:
     """A course whose error after each epoch is given; it keeps the parameters it was asked about."""
 
     errors: Sequence[float]
@@ -710,10 +711,10 @@ class Judged:
     def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
         return self.images[index]
 
-    def error(self, prior: RBM, inference: Inference) -> float:
+    def judged(self, prior: RBM, inference: Inference) -> Judged:
         self.asked.append(bits(prior))
         self.inferences.append(inference)
-        return self.errors[len(self.asked) - 1]
+        return Judged(self.errors[len(self.asked) - 1], 1.0)
 
 
 @dataclass(frozen=True)
@@ -734,13 +735,13 @@ def patient(patience: int = 0, epochs: int = 8, average: float = 0.0, every: int
     )
 
 
-def judge(recipe: Recipe, course: Judged, folder: Path, resume: bool = False) -> Fitted[RBM]:
+def judge(recipe: Recipe, course: Graded, folder: Path, resume: bool = False) -> Fitted[RBM]:
     return fit(recipe, course, folder, fingerprint="data", resume=resume)
 
 
 @pytest.mark.parametrize("average", [0.0, 0.9])
 def test_the_prior_with_the_lowest_error_is_returned(average: float, tmp_path: Path) -> None:
-    course = Judged([0.5, 0.3, 0.2, 0.4, 0.2, 0.6, 0.7, 0.8])
+    course = Graded([0.5, 0.3, 0.2, 0.4, 0.2, 0.6, 0.7, 0.8])
     fitted = judge(patient(average=average), course, tmp_path)
     # The first of two equally good ones.
     assert (fitted.epoch, fitted.error) == (2, 0.2)
@@ -750,7 +751,7 @@ def test_the_prior_with_the_lowest_error_is_returned(average: float, tmp_path: P
     assert [record["validation_error"] for record in log_of(tmp_path)] == course.errors
     # Each epoch is judged by the inference that its learner names.
     assert [inference.max_iter for inference in course.inferences] == list(range(7, 15))
-    assert bits(judge(patient(average=average), Judged([]), tmp_path, resume=True).prior) == course.asked[2]
+    assert bits(judge(patient(average=average), Graded([]), tmp_path, resume=True).prior) == course.asked[2]
 
 
 @pytest.mark.parametrize(
@@ -767,13 +768,13 @@ def test_the_prior_with_the_lowest_error_is_returned(average: float, tmp_path: P
 @pytest.mark.parametrize("every", [1, 3])
 def test_patience_ends_the_run(patience: int, errors: list[float], epochs: int, every: int, tmp_path: Path) -> None:
     recipe = patient(patience, every=every)
-    course = Judged(errors)
+    course = Graded(errors)
     fitted = judge(recipe, course, tmp_path)
     assert len(course.asked) == len(log_of(tmp_path)) == epochs
     assert (fitted.epoch, fitted.error) == (errors.index(min(errors)), min(errors))
     # However few checkpoints there are, the last step has one, and a finished run stays finished.
     assert newest(tmp_path).step == epochs * BATCHES
-    again = judge(recipe, Judged([]), tmp_path, resume=True)
+    again = judge(recipe, Graded([]), tmp_path, resume=True)
     assert (again.epoch, again.error, bits(again.prior)) == (fitted.epoch, fitted.error, bits(fitted.prior))
     assert len(log_of(tmp_path)) == epochs
 
@@ -783,7 +784,7 @@ def test_a_signal_in_the_step_that_exhausts_patience_lets_the_run_finish(
 ) -> None:
     recipe = patient(2)
     after_step(monkeypatch, recipe.learner, lambda taken: taken == 12 and os.kill(os.getpid(), signal.SIGTERM))
-    assert judge(recipe, Judged([0.1, 0.2, 0.3]), tmp_path).epoch == 0
+    assert judge(recipe, Graded([0.1, 0.2, 0.3]), tmp_path).epoch == 0
 
 
 def test_without_validation_images_the_last_prior_is_returned(tmp_path: Path) -> None:
@@ -843,7 +844,7 @@ def test_a_solver_that_stops_converging_is_reported(
 def test_the_warning_names_the_prior_that_is_kept(tmp_path: Path) -> None:
     recipe = replace(patient(epochs=3), learner=Converging(shares=[0.9, 0.8, 0.1]))
     with pytest.warns(UserWarning, match="epoch 3: .*; the best prior so far, from epoch 2, is kept$") as warned:
-        fitted = judge(recipe, Judged([0.5, 0.4, 0.45]), tmp_path)
+        fitted = judge(recipe, Graded([0.5, 0.4, 0.45]), tmp_path)
     assert len(warned) == 1
     assert fitted.epoch == 1
 
@@ -923,10 +924,10 @@ def test_the_error_is_the_share_of_wrong_pixels_of_the_validation_images(monkeyp
     means = torch.cat([solver.solve(prior.given(image[None])).means[0] for image in course.damaged])
     wrong = (means > 0.5) != (course.validation > 0.5)
     assert 0 < int(wrong.sum()) < wrong.numel()
-    assert course.error(prior, inference) == pytest.approx(int(wrong.sum()) / (6 * 16))
+    assert course.judged(prior, inference).error == pytest.approx(int(wrong.sum()) / (6 * 16))
     monkeypatch.setattr(course_module, "VALIDATION_BATCH", 4)
-    assert course.error(prior, inference) == pytest.approx(int(wrong.sum()) / (6 * 16))
-    assert replace(course, validation=LARGER[:0]).error(prior, inference) is None
+    assert course.judged(prior, inference).error == pytest.approx(int(wrong.sum()) / (6 * 16))
+    assert replace(course, validation=LARGER[:0]).judged(prior, inference) is None
 
 
 def test_the_first_conditional_prior_answers_with_the_pixel_means() -> None:

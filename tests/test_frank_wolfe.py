@@ -38,6 +38,7 @@ from restore.learning.run_folder import Stopped
 from restore.learning.tables import Data, PriorShape, Training
 from restore.priors import RBM, FractionalRBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood
+from restore.progress import Passed
 from restore.solvers.gibbs import gibbs_steps
 from restore.zoo import describe
 
@@ -538,8 +539,9 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
     recipe = recipe_of(6)
     whole, *_ = grow(recipe, IMAGES, tmp_path / "whole", fingerprint="data")
 
-    def stop(rounds: int, machine: RBM) -> None:
-        if rounds == 3:
+    def stop(passed: Passed) -> None:
+        assert isinstance(passed.machine, RBM) and passed.machine.hidden.size <= passed.done <= passed.total == 6
+        if passed.done == 3:
             raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):

@@ -75,7 +75,16 @@ class Asked:
         # What does not lie there is looked for where `load` looks next; `train` would take the folder for images.
         there = self.data_root is not None and folders(self.data_root, read_recipe(recipe).data.source)
         data = str(self.data_root) if there else None
-        train(recipe, data, folder, run, resume=True, every=every, threads=1, device=self.device)
+        train(
+            str(recipe),
+            data=data,
+            output=folder,
+            run=run,
+            resume=True,
+            every=every,
+            threads=1,
+            device=self.device,
+        )
 
 
 def checksum(folder: Path) -> str:

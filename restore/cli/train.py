@@ -1,21 +1,56 @@
-"""`restore train`: a recipe becomes a prior."""
+"""`restore train`: images, or a recipe, become a prior."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-EXAMPLE = "Example:  restore train training/tap-mnist-100.toml --data path/to/data -o my-prior"
+if TYPE_CHECKING:
+    from restore.training import Lesson
+
+EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="Recipe (TOML); see training/ for those of the published priors.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Images to learn from: a folder, an archive, an array file, or a named data set; or a recipe (TOML)."
+        ),
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="What to call the prior; needed for images, else instead of the recipe's name.")
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ... [by the images]")
+    ] = None,
+    hidden: Annotated[
+        str | None, typer.Option(help="Number of hidden units; auto grows as many as it takes. [by the images]")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the images. [by their number]")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Time for all of it instead; it ends with the best prior so far.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Learn to undo one damage without being told of it, such as flip:0.1.")
+    ] = None,
+    shape: Annotated[str | None, typer.Option(help="Size to learn, HEIGHTxWIDTH. [the images' own]")] = None,
+    fit: Annotated[
+        Literal["error", "crop", "resize"] | None, typer.Option(help="How images come to that size. [resize]")
+    ] = None,
+    patches: Annotated[int | None, typer.Option(help="Learn from so many random patches of larger images.")] = None,
+    levels: Annotated[
+        Literal["auto", "binary", "grey"] | None, typer.Option(help="Black and white, or grey levels. [auto]")
+    ] = None,
+    held_out: Annotated[float | None, typer.Option(help="Share of the files to judge the prior by. [0.1]")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything random. [0]")] = None,
     data: Annotated[
         str | None,
-        typer.Option(help="Where the recipe's named data set lies, or other data: a folder of images, idx or .npy."),
+        typer.Option(help="Folder of named data sets; of a recipe, other data too: a folder of images, idx or .npy."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the prior [user model folder, by the name].")
@@ -24,10 +59,6 @@ def train(
         Path | None, typer.Option(help="Folder for checkpoints and log.jsonl [runs/NAME].", show_default=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest checkpoint.")] = False,
-    hidden: Annotated[
-        str | None,
-        typer.Option(help="Number of hidden units instead of the recipe's; auto grows as many as it takes."),
-    ] = None,
     every: Annotated[
         int,
         typer.Option(min=0, help="Keep the prior every so many epochs too, in epochs/ of the run."),
@@ -40,88 +71,113 @@ def train(
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
-    """Train a prior as a recipe says; stop it at any time and go on with --resume."""
+    """Train a prior on images, or as a recipe says; stop it at any time and go on with --resume."""
     import shlex
-    from dataclasses import asdict, replace
+    from itertools import chain
 
-    from restore import zoo
-    from restore.errors import OutputError, TrainingError, UsageError, shown
-    from restore.files import write_atomically
-    from restore.learning.recipe import read_recipe
+    from restore.errors import UsageError, shown
 
-    settings = read_recipe(recipe)
-    shape = settings.prior if hidden is None else replace(settings.prior, hidden=_size(hidden))
     if threads < 0:
         raise UsageError(f"--threads must not be negative, not {threads}")
-    target = output or zoo.user_folder() / settings.name
-    if (target / zoo.WEIGHTS).exists() and not overwrite:
-        raise OutputError(f"{target}: holds a prior already; give --overwrite or another -o")
-    if output is None and (zoo.published_folder() / settings.name).exists():
-        raise OutputError(f"{settings.name}: is the name of a published prior; choose another name, or give -o")
+    size = None if hidden is None else _size(hidden)
+    given: dict[str, Any] = {"name": name, "hidden": size, "epochs": epochs, "minutes": minutes}
+    of_images: dict[str, Any] = {
+        "method": method,
+        "task": task,
+        "shape": None if shape is None else _shape(shape),
+        "fit": fit,
+        "patches": patches,
+        "levels": levels,
+        "held_out": held_out,
+        "seed": seed,
+    }
+    of_images = {key: value for key, value in of_images.items() if value is not None}
+    made = _by_recipe if Path(source).suffix == ".toml" else _by_plan
+    called, lesson_of = made(source, given, of_images, data, max_bad)
 
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise OutputError(f"{shown(target)}: cannot be made ({fault.strerror}); choose another -o") from fault
+    from restore.training import reserve
+
+    target = reserve(called, output, overwrite=overwrite)
 
     import torch
 
-    from restore.data import as_pixels, load, varied
-    from restore.data.named import folders
     from restore.devices import pick_device
-    from restore.learning.card import write_card
-    from restore.learning.pipeline import train as train_prior
-    from restore.learning.run_folder import epoch_seconds
     from restore.progress import progress
+    from restore.training import keep, learn
 
     if threads:
         torch.set_num_threads(threads)
     where = pick_device(device)
-    root = Path(data) if data is not None and folders(Path(data), settings.data.source) else None
-    source = settings.data.source if data is None or root is not None else data
-    dataset = load(source, split="train", root=root, max_bad=max_bad).first(settings.data.count)
-    for note in dataset.notes:
-        print(f"{source}: {note}", file=sys.stderr)
-    table = replace(settings.data, source=source)
-    if shape.hidden == "auto" and not table.validation:
-        table = replace(table, validation=max(1, len(dataset.images) // 10))
-    settings = replace(settings, data=table, prior=shape)
-    learnt_from = varied(dataset.images, **asdict(settings.data.variations), seed=settings.seed)
-    pixels = as_pixels(learnt_from, settings.manner, settings.data.threshold, settings.seed)
-    images = torch.from_numpy(pixels).to(where)
-    folder = run or Path("runs") / settings.name
-    height, width = dataset.images.shape[1:]
-    with progress(settings.name, settings.limit, quiet=quiet) as meter:
-        trained = train_prior(
-            settings,
-            images,
-            (height, width),
-            folder,
-            fingerprint=dataset.fingerprint,
-            resume=resume,
-            every=every,
-            meter=meter,
-        )
-    if trained.verdict and not quiet:
-        grown = trained.prior.description.hidden
-        size = f"{grown} hidden units: " if grown else ""
-        print(f"{settings.name}: {size}{trained.verdict}", file=sys.stderr)
-    seconds = epoch_seconds(folder)
-    words = ["restore", "train", str(recipe), "--threads", str(torch.get_num_threads())]
-    words += ["--hidden", hidden] if hidden is not None else []
-    words += ["--data", data] if data is not None else []
-    words += ["-o", str(output)] if output is not None else []
-    card = write_card(trained, settings, recipe.read_text(), shlex.join(words), len(images), seconds, str(where))
-    zoo.save(target, trained.prior, card, TrainingError)
-    try:
-        from restore.export.packing import beside_weights
-    except ModuleNotFoundError:
-        # Only torch starts it then.
-        pass
-    else:
-        write_atomically(target / zoo.GRAPH, beside_weights(target), TrainingError)
+    lesson = lesson_of()
+    for note in lesson.notes:
+        print(f"{lesson.recipe.data.source}: {note}", file=sys.stderr)
+    with progress(called, lesson.recipe.limit or None, quiet=quiet) as meter:
+        learnt = learn(lesson, run or Path("runs") / called, device=where, resume=resume, every=every, meter=meter)
+    if learnt.trained.verdict and not quiet:
+        grown = learnt.trained.prior.description.hidden
+        print(f"{called}: {f'{grown} hidden units: ' if grown else ''}{learnt.trained.verdict}", file=sys.stderr)
+    typed = given | of_images | {"shape": shape, "data": data, "output": output, "threads": torch.get_num_threads()}
+    words = [(f"--{option.replace('_', '-')}", str(value)) for option, value in typed.items() if value is not None]
+    keep(learnt, target, shlex.join(["restore", "train", shown(source), *chain(*words)]))
     if not quiet:
-        print(f"{target}: trained in {seconds[-1] / 60:.1f} minutes", file=sys.stderr)
+        print(f"{target}: trained in {learnt.seconds[-1] / 60:.1f} minutes", file=sys.stderr)
+
+
+def _by_recipe(
+    source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, max_bad: int
+) -> tuple[str, Callable[[], Lesson]]:
+    """The name of the prior of a recipe, and what makes its lesson; `given` goes before what the recipe says."""
+    from dataclasses import replace
+
+    from restore.errors import UsageError
+    from restore.learning.recipe import read_recipe
+
+    if of_images:
+        options = ", ".join(f"--{option.replace('_', '-')}" for option in of_images)
+        raise UsageError(f"{source}: is a recipe, which says that itself; change it there and leave {options} away")
+    recipe = read_recipe(Path(source))
+    prior = recipe.prior if given["hidden"] is None else replace(recipe.prior, hidden=given["hidden"])
+    length = {key: given[key] for key in ("epochs", "minutes") if given[key] is not None}
+    if given["minutes"] is not None and given["epochs"] is None:
+        length["epochs"] = 0
+    recipe = replace(
+        recipe, name=given["name"] or recipe.name, prior=prior, training=replace(recipe.training, **length)
+    )
+
+    def lesson() -> Lesson:
+        from restore.data.named import folders
+        from restore.training import read_lesson
+
+        root = Path(data) if data is not None and folders(Path(data), recipe.data.source) else None
+        other = data if root is None else None
+        return read_lesson(recipe, Path(source).read_text(), source=other, root=root, max_bad=max_bad)
+
+    return recipe.name, lesson
+
+
+def _by_plan(
+    source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, max_bad: int
+) -> tuple[str, Callable[[], Lesson]]:
+    """The same for images, of which a plan makes a recipe."""
+    from restore.errors import UsageError
+    from restore.learning.plan import Wishes
+    from restore.learning.recipe import check_name
+
+    name = given["name"]
+    if name is None:
+        raise UsageError("--name is missing; it is what the prior will be found by, as in --model NAME")
+    check_name(name)
+    asked = {key: of_images[key] for key in ("method", "task") if key in of_images}
+    gathering = {key: value for key, value in of_images.items() if key not in asked}
+    wishes = Wishes(hidden=given["hidden"], epochs=given["epochs"], minutes=given["minutes"], **asked)
+
+    def lesson() -> Lesson:
+        from restore.training import planned_lesson
+
+        root = None if data is None else Path(data)
+        return planned_lesson(source, name, wishes, shown_as=source, root=root, max_bad=max_bad, **gathering)
+
+    return name, lesson
 
 
 def _size(hidden: str) -> int | Literal["auto"]:
@@ -134,3 +190,13 @@ def _size(hidden: str) -> int | Literal["auto"]:
         return int(hidden)
     except ValueError:
         raise UsageError(f"--hidden must be a whole number or auto, not {shown(hidden)}") from None
+
+
+def _shape(text: str) -> tuple[int, int]:
+    """Height and width as they were typed."""
+    from restore.errors import UsageError, shown
+
+    height, mark, width = text.partition("x")
+    if not (mark and height.isdecimal() and width.isdecimal() and int(height) and int(width)):
+        raise UsageError(f"--shape must be HEIGHTxWIDTH in pixels, such as 28x28, not {shown(text)}")
+    return int(height), int(width)

@@ -42,7 +42,7 @@ def write_card(
     Args:
         trained: what came out.
         recipe: how.
-        recipe_text: the recipe as its author wrote it.
+        recipe_text: the recipe as it is written.
         command: what was typed.
         images: number of training images, variations counted.
         seconds: training time at the end of each epoch.

@@ -18,6 +18,7 @@ from restore.description import Inference
 from restore.errors import TrainingError
 from restore.learning.contract import Pairs
 from restore.learning.independent import independent_units
+from restore.learning.judging import Judged, Trial, verdict
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.solvers import solver_of
 from restore.tasks import Task
@@ -47,8 +48,8 @@ class Course(Protocol[PriorT, BatchT]):
     def batch(self, index: Tensor, generator: torch.Generator) -> BatchT:
         """The mini-batch of the images with these indices."""
 
-    def error(self, prior: PriorT, inference: Inference) -> float | None:
-        """Share of wrong pixels after restoring validation images; None where there are none."""
+    def judged(self, prior: PriorT, inference: Inference) -> Judged | None:
+        """How well a prior restores images held out; None where there are none to be judged by."""
 
 
 def pixel_means(images: Tensor) -> Tensor:
@@ -81,6 +82,7 @@ class CleanImages:
         start: the prior before the first step, where it is known.
         pixels, hidden_type: unit types, as in `restore.units.kinds`.
         deeper: numbers of units in hidden layers above the first.
+        trial: what priors are judged by; None for nothing.
     """
 
     images: Tensor
@@ -88,6 +90,7 @@ class CleanImages:
     pixels: str = "bernoulli"
     hidden_type: str = "bernoulli"
     deeper: tuple[int, ...] = ()
+    trial: Trial | None = None
 
     def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
         if self.start is not None:
@@ -107,8 +110,8 @@ class CleanImages:
     def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
         return self.images[index]
 
-    def error(self, prior: LayeredPrior, inference: Inference) -> None:
-        return None
+    def judged(self, prior: LayeredPrior, inference: Inference) -> Judged | None:
+        return None if self.trial is None else self.trial.judged(prior, inference)
 
 
 @dataclass(frozen=True)
@@ -153,12 +156,10 @@ class DamagedImages:
         generator = torch.Generator(self.validation.device).manual_seed(self.seed)
         return self.task.damage(self.validation, self.image_shape, generator).observed
 
-    def error(self, prior: ConditionalRBM, inference: Inference) -> float | None:
+    def judged(self, prior: ConditionalRBM, inference: Inference) -> Judged | None:
         if not len(self.validation):
             return None
         solver = solver_of(inference)
-        batches = zip(self.damaged.split(VALIDATION_BATCH), self.validation.split(VALIDATION_BATCH), strict=True)
-        wrong = [
-            ((solver.solve(prior.given(observed)).means[0] > 0.5) != (clean > 0.5)).sum() for observed, clean in batches
-        ]
-        return float(torch.stack(wrong).sum()) / self.validation.numel()
+        return verdict(
+            [solver.solve(prior.given(part)) for part in self.damaged.split(VALIDATION_BATCH)], self.validation
+        )

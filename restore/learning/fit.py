@@ -27,10 +27,19 @@ from restore.learning.optimizers import optimizer_of
 from restore.learning.recipe import Recipe
 from restore.learning.run_folder import Stopped, cut_log, log, set_generator, sitting
 from restore.learning.tables import Optimizer
-from restore.progress import Meter
+from restore.progress import Meter, Passed
 
 # Share of images for which the solver of a conditional prior should converge.
 MOSTLY = 0.5
+
+# How many epochs a time lets expect: the share of it, the least and the largest number of steps by which speed is
+# measured; how much longer a trained prior takes to be judged than an untrained one, whose solver converges at once;
+# and the share of the time to be planned with, as machines have other work too.
+MEASURED = 0.01
+FIRST_STEPS = 4
+MOST_STEPS = 200
+LATER = 5.0
+SPARE = 0.9
 
 # Steps after which a moving average of parameters may have a memory of as many steps.
 WARM_UP = 10
@@ -38,11 +47,21 @@ WARM_UP = 10
 
 @dataclass(frozen=True)
 class Fitted(Generic[PriorT]):
-    """The outcome of a training run: the prior, the epoch, from 0, that it is from, and its validation error."""
+    """The outcome of a training run.
+
+    Attributes:
+        prior: what was trained.
+        epoch: the epoch, from 0, that it is from.
+        error: its validation error; None where nothing was judged.
+        epochs: how many there were to be.
+        verdict: why there were fewer, if it was for want of time.
+    """
 
     prior: PriorT
     epoch: int
     error: float | None = None
+    epochs: int = 0
+    verdict: str = ""
 
 
 @dataclass
@@ -54,6 +73,8 @@ class Run(Generic[PriorT]):
         best: parameters with the lowest validation error so far; empty before there is one.
         best_error, best_epoch: that error, and the epoch it was reached in.
         mostly_converged: whether the solver converged for most images of the epoch before.
+        epochs: how many there are to be.
+        late: whether there is no time for all of them.
     """
 
     prior: PriorT
@@ -66,6 +87,8 @@ class Run(Generic[PriorT]):
     best_error: float = math.inf
     best_epoch: int = 0
     mostly_converged: bool = True
+    epochs: int = 0
+    late: bool = False
     step: int = 0
     seconds: float = 0.0
     sums: dict[str, Tensor | float] = field(default_factory=dict)
@@ -84,7 +107,9 @@ def fit(
     fingerprint: str,
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
-    after_epoch: Callable[[int, PriorT], None] = lambda epoch, prior: None,
+    after_epoch: Callable[[Passed], None] = lambda passed: None,
+    budget: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Fitted[PriorT]:
     """Train a prior as a recipe says.
 
@@ -95,8 +120,10 @@ def fit(
         fingerprint: names the data, so that a run is not resumed on other data.
         resume: go on from the newest checkpoint in the folder, if there is one.
         meter: told the epochs done.
-        after_epoch: given the number of epochs done and the prior they have come to, which goes on changing; after the
-            epoch from which a stopped run goes on it may be called twice, with the same.
+        after_epoch: told of each; of the one from which a stopped run goes on perhaps twice, with the same.
+        budget: seconds for all of it, to be kept at the ends of epochs. Where the recipe gives no number of epochs,
+            there are as many as the first steps let expect to fit; a resumed run keeps to that number.
+        clock: seconds since whenever.
 
     Returns:
         The prior after the last epoch, or where the course has validation images, the one with the lowest error.
@@ -112,8 +139,9 @@ def fit(
         if held.found is not None:
             _restore(run, held.found, folder)
         cut_log(folder, run.step // batches)
-        started = time.monotonic() - run.seconds
-        total = recipe.training.epochs * batches
+        started = clock() - run.seconds
+        run.epochs = run.epochs or recipe.training.epochs or _affordable(recipe, course, folder, budget, clock)
+        total = run.epochs * batches
         while not _finished(run, recipe, batches):
             epoch, position = divmod(run.step, batches)
             if position == 0:
@@ -122,46 +150,81 @@ def fit(
             rate = scheduled_rate(recipe.optimizer, run.step / total)
             index = run.order[position * recipe.training.batch : (position + 1) * recipe.training.batch]
             _advance(run, recipe, course.batch(index, run.generator), rate, epoch, folder)
-            run.seconds = time.monotonic() - started
+            run.seconds = clock() - started
             if position + 1 == batches:
                 averages = {name: value / batches for name, value in _numbers(run.sums).items()}
                 _check_finite(run, folder)
-                averages |= _judge(run, recipe, course, epoch)
-                run.seconds = time.monotonic() - started
+                run.late = epoch + 1 < run.epochs and run.seconds * (epoch + 2) / (epoch + 1) > budget
+                if (epoch + 1) % recipe.training.watch_every == 0 or epoch + 1 == run.epochs or run.late:
+                    averages |= _judge(run, recipe, course, epoch)
+                run.seconds = clock() - started
                 warning = _watch(run, averages, epoch)
                 for text in warning.values():
                     warnings.warn(f"{shown(folder)}: {text}", stacklevel=2)
                 record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
                 log(folder, record | averages | warning)
                 meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
-                after_epoch(epoch + 1, run.current)
+                after_epoch(Passed(epoch + 1, run.epochs, run.seconds, averages, run.current))
                 if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
                     checkpoints.save(folder, _snapshot(run, identity))
             if held.stops and not _finished(run, recipe, batches):
                 _check_finite(run, folder)
                 checkpoints.save(folder, _snapshot(run, identity))
                 raise Stopped(held.stops[0])
+        done = run.step // batches
+        verdict = f"the time was over after {done} of {run.epochs} epochs" if run.late else ""
         if run.best:
-            return Fitted(run.prior.with_parameters(run.best), run.best_epoch, run.best_error)
-        return Fitted(run.current, recipe.training.epochs - 1)
+            best = run.prior.with_parameters(run.best)
+            return Fitted(best, run.best_epoch, run.best_error, run.epochs, verdict)
+        return Fitted(run.current, done - 1, epochs=run.epochs, verdict=verdict)
 
 
 def _finished(run: Run[Any], recipe: Recipe, batches: int) -> bool:
-    """Whether all epochs are done, or the validation error has not fallen for as many as there is patience for."""
+    """Whether all epochs are done, or as many as there is time or patience for without a lower validation error."""
     epochs, patience = run.step // batches, recipe.training.patience
-    return epochs == recipe.training.epochs or (bool(run.best) and 0 < patience < epochs - run.best_epoch)
+    return run.late or epochs == run.epochs or (bool(run.best) and 0 < patience < epochs - run.best_epoch)
+
+
+def _affordable(
+    recipe: Recipe, course: Course[Any, Any], folder: Path, budget: float, clock: Callable[[], float]
+) -> int:
+    """The number of epochs that fit into a time, by the speed of first steps, which are then forgotten."""
+    run, started, taken = _begin(recipe, course), clock(), list[float]()
+    index = torch.arange(min(recipe.training.batch, len(course.images)), device=course.images.device)
+    while len(taken) < FIRST_STEPS or (taken[-1] - taken[0] < MEASURED * budget and len(taken) < MOST_STEPS):
+        _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0, folder)
+        # Fetching numbers waits for a device that works asynchronously.
+        _numbers(run.sums)
+        taken.append(clock() - started)
+    _judge(run, recipe, course, 0)
+    # The first step is slower than any other.
+    step = (taken[-1] - taken[0]) / (len(taken) - 1)
+    judging = LATER * (clock() - started - taken[-1]) / recipe.training.watch_every
+    batches = math.ceil(len(course.images) / recipe.training.batch)
+    left = SPARE * (budget - (clock() - started))
+    limits = [recipe.learner.inference(epoch).max_iter if recipe.conditional else 1 for epoch in (0, 1)]
+    return epochs_within(left, batches * step + judging, batches * step * (limits[1] / limits[0] - 1))
+
+
+def epochs_within(seconds: float, first: float, growth: float) -> int:
+    """How many epochs fit into so many seconds, at least one, if each takes `growth` more than the one before."""
+    if growth <= 0:
+        return max(1, int(seconds / first))
+    # The sum over n epochs is n first + n (n - 1) growth / 2.
+    half = first / growth - 0.5
+    return max(1, int(math.sqrt(half**2 + 2 * max(seconds, 0.0) / growth) - half))
 
 
 def _judge(run: Run[PriorT], recipe: Recipe, course: Course[PriorT, Any], epoch: int) -> dict[str, float]:
-    """The validation error after an epoch, where there is one; the best parameters so far are kept."""
+    """The verdict on an epoch, where there is one; the best parameters so far are kept."""
     inference = recipe.learner.inference(epoch) if recipe.conditional else recipe.inference
-    error = course.error(run.current, inference)
-    if error is None:
+    judged = course.judged(run.current, inference)
+    if judged is None:
         return {}
-    if error < run.best_error:
+    if judged.error < run.best_error:
         run.best = {name: value.clone() for name, value in run.current.parameters.items()}
-        run.best_error, run.best_epoch = error, epoch
-    return {"validation_error": error}
+        run.best_error, run.best_epoch = judged.error, epoch
+    return {"validation_error": judged.error, "validation_converged": judged.converged}
 
 
 def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int) -> dict[str, str]:
@@ -268,7 +331,7 @@ def _diverged(run: Run[Any], folder: Path, what: str) -> TrainingError:
 
 
 # Numbers of a run that go into a checkpoint as they are.
-_MEMORIES = ("best_error", "best_epoch", "mostly_converged")
+_MEMORIES = ("best_error", "best_epoch", "mostly_converged", "epochs", "late")
 
 
 def _snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:
@@ -294,7 +357,8 @@ def _restore(run: Run[Any], found: Checkpoint, folder: Path) -> None:
     run.average = {name: value.to(device) for name, value in _under(found.tensors, "average.").items()}
     run.best = {name: value.to(device) for name, value in _under(found.tensors, "best.").items()}
     for name in _MEMORIES:
-        setattr(run, name, found.facts[name])
+        # Earlier versions knew neither of a limit of time nor of its number of epochs.
+        setattr(run, name, found.facts.get(name, getattr(run, name)))
     run.step, run.seconds, run.sums = found.step, found.facts["seconds"], dict(found.facts["sums"])
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in _under(found.tensors, "optimizer.").items():

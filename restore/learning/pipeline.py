@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,22 +15,36 @@ from torch import Tensor
 from restore.description import Description, Inference
 from restore.errors import TrainingError, UsageError
 from restore.learning.bslm import spins_of
-from restore.learning.course import CleanImages, Course, DamagedImages, grey_pixels, pixel_means
+from restore.learning.course import (
+    CleanImages,
+    Course,
+    DamagedImages,
+    grey_pixels,
+    independent_pixels,
+    initial_prior,
+    pixel_means,
+)
 from restore.learning.fit import Fitted, fit
 from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
-from restore.learning.modes import own_modes
+from restore.learning.judging import Trial
+from restore.learning.modes import own_modes, seconds_for_modes
 from restore.learning.pretraining import pretrained
 from restore.learning.principal import Principal, PrincipalComponents, components_machine
 from restore.learning.recipe import Recipe
 from restore.learning.rounds import RoundLearner, run_rounds
-from restore.learning.run_folder import GROWTH
+from restore.learning.run_folder import GROWTH, seconds_before
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
-from restore.progress import Meter, before
+from restore.progress import Meter, Passed, before
 from restore.solvers import TAP
 from restore.tasks import parse_task
 from restore.units import Units
 from restore.zoo import TrainedPrior, save
+
+# The share of a time that growth may take where another learner goes on from it, and the number of units that are then
+# expected.
+GROWING = 0.5
+EXPECTED = 400
 
 # What recipes train.
 Machine = LayeredPrior | ConditionalRBM | FullyVisible
@@ -43,12 +59,14 @@ class Trained:
         epoch: the epoch its parameters are from, counted from 1.
         error: share of wrong pixels of the validation images then; None where there were none.
         verdict: why training ended, or hidden units were added no longer, in words; empty where the recipe says when.
+        settled: the recipe with what training has found in place of a limit of time: it gives the same prior again.
     """
 
     prior: TrainedPrior
     epoch: int
     error: float | None
-    verdict: str = ""
+    verdict: str
+    settled: Recipe
 
 
 def train(
@@ -58,9 +76,12 @@ def train(
     folder: Path,
     *,
     fingerprint: str,
+    held_out: Tensor | None = None,
     resume: bool = False,
     every: int = 0,
     meter: Meter = lambda done, note="": None,
+    watcher: Callable[[Passed], None] = lambda passed: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Trained:
     """Train a prior as a recipe says; see `restore.learning.fit.fit` for arguments and errors.
 
@@ -70,39 +91,92 @@ def train(
             those.
         image_shape: (H, W).
         folder: run folder.
+        held_out: images (M, H * W) to be judged by; None for those that the recipe has held out of the others.
         every: keep the prior after every so many epochs too, as `epoch_folder` says; 0 keeps none.
+        watcher: told of every epoch or round.
+        clock: seconds since whenever, for a recipe with a limit of time.
     """
     if every < 0:
         raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
+    training, validation = split(recipe, images, held_out)
 
-    def keep(epoch: int, machine: Machine) -> None:
-        if every and epoch % every == 0:
-            prior = _without_modes(recipe, images, image_shape, epoch, machine)
-            save(epoch_folder(folder, epoch), prior, f"# {prior.description.name}\n", TrainingError)
+    def keep(passed: Passed) -> None:
+        if every and passed.done % every == 0:
+            prior = _without_modes(recipe, training, image_shape, passed.done, passed.machine)
+            save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)
+        watcher(passed)
 
     place: dict[str, Any] = {"fingerprint": fingerprint, "resume": resume}
+    grown = 0
     start: LayeredPrior | None = None
     verdict = ""
+    left = (recipe.training.minutes * 60 or math.inf) - _seconds_to_finish(recipe, training, clock)
     if recipe.in_rounds:
         work = grow if isinstance(recipe.learner, FrankWolfe) else ascend
-        found, rounds, verdict = work(recipe, images, folder, meter=meter, after_round=keep, **place)
-        fitted: Fitted[Any] = Fitted(found, rounds - 1)
+        found, rounds, verdict = work(
+            recipe,
+            training,
+            folder,
+            held_out=validation,
+            meter=meter,
+            after_round=keep,
+            budget=left,
+            clock=clock,
+            **place,
+        )
+        fitted: Fitted[Any] = Fitted(found, rounds - 1, epochs=rounds)
     else:
         if recipe.auto:
-            growing = before(meter, "growing, round")
-            start, _, verdict = grow(recipe, images, folder / GROWTH, meter=growing, **place)
+            start, grown, verdict = grow(
+                recipe,
+                training,
+                folder / GROWTH,
+                held_out=validation,
+                meter=before(meter, "growing, round"),
+                after_round=lambda passed: watcher(replace(passed, stage="growing")),
+                budget=GROWING * left,
+                clock=clock,
+                **place,
+            )
         if recipe.pretraining.epochs:
-            start = pretrained(recipe, split(recipe, images)[0], folder, meter=meter, **place)
-        course = course_of(recipe, images, image_shape, start)
-        fitted = fit(recipe, course, folder, meter=meter, after_epoch=keep, **place)
-    training, _ = split(recipe, images)
+            start = pretrained(recipe, training, folder, meter=meter, **place)
+        course = course_of(recipe, training, image_shape, start, validation)
+        budget = left - seconds_before(folder)
+        fitted = fit(recipe, course, folder, meter=meter, after_epoch=keep, budget=budget, clock=clock, **place)
+        verdict = "; ".join(filter(None, (verdict, fitted.verdict)))
+    settled = _settled(recipe, fitted.epochs, grown)
     with torch.inference_mode():
         machine = _as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
         modes = _modes(machine, training, inference, recipe.seed)
-    description = _description(recipe, image_shape, machine, inference)
+    description = _description(settled, image_shape, machine, inference)
     prior = TrainedPrior(description, machine, pixel_means(training), modes, _grey_pixels(recipe, training))
-    return Trained(prior, fitted.epoch + 1, fitted.error, verdict)
+    return Trained(prior, fitted.epoch + 1, fitted.error, verdict, settled)
+
+
+def _seconds_to_finish(recipe: Recipe, training: Tensor, clock: Callable[[], float]) -> float:
+    """About what follows the training takes, where there is no time without limit."""
+    hidden = recipe.prior.hidden if recipe.prior.hidden != "auto" else EXPECTED
+    if not recipe.training.minutes or recipe.conditional or not recipe.prior.plain or not recipe.inference.modes:
+        return 0.0
+    with torch.inference_mode():
+        generator = torch.Generator(training.device).manual_seed(recipe.seed)
+        blank = initial_prior(training, hidden, 0.01, generator)
+        return seconds_for_modes(blank, training, recipe.inference.modes, clock)
+
+
+def _settled(recipe: Recipe, epochs: int, grown: int) -> Recipe:
+    """A recipe without a limit of time, but with the numbers of epochs, and of units grown, that it came to."""
+    if not recipe.training.minutes:
+        return recipe
+    if not isinstance(recipe.learner, FrankWolfe):
+        settled = replace(recipe, growth=replace(recipe.growth, units=grown)) if grown else recipe
+    elif recipe.auto:
+        settled = replace(recipe, learner=replace(recipe.learner, units=epochs))
+    else:
+        settled = replace(recipe, prior=replace(recipe.prior, hidden=epochs))
+    training = replace(recipe.training, minutes=0.0, epochs=0 if recipe.in_rounds else epochs)
+    return replace(settled, training=training)
 
 
 def epoch_folder(folder: Path, epoch: int) -> Path:
@@ -116,13 +190,12 @@ def kept_epochs(folder: Path) -> dict[int, Path]:
 
 
 def _without_modes(
-    recipe: Recipe, images: Tensor, image_shape: tuple[int, int], epoch: int, machine: Machine
+    recipe: Recipe, training: Tensor, image_shape: tuple[int, int], epoch: int, machine: Machine
 ) -> TrainedPrior:
     """The prior in the middle of its training. To find its modes may take as long as an epoch, so it has none."""
     inference = recipe.learner.inference(epoch - 1) if recipe.conditional else recipe.inference
     inference = replace(inference, modes=0, starts=min(inference.starts, 1))
     about = replace(_description(recipe, image_shape, machine, inference), name=f"{recipe.name}-epoch-{epoch}")
-    training, _ = split(recipe, images)
     means, none = pixel_means(training), pack(training[:0])
     return TrainedPrior(about, _as_stored(recipe, machine), means, none, _grey_pixels(recipe, training))
 
@@ -169,16 +242,19 @@ def grow(
     *,
     fingerprint: str,
     resume: bool = False,
+    held_out: Tensor | None = None,
     meter: Meter = lambda done, note="": None,
-    after_round: Callable[[int, RBM], None] = lambda rounds, machine: None,
+    after_round: Callable[[Passed], None] = lambda passed: None,
+    budget: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[RBM, int, str]:
-    """A machine that grows as large as it needs to be; see `train`.
+    """A machine that grows as large as it needs to be; see `train`, and `restore.learning.rounds.run_rounds`.
 
     Returns:
         The machine, the number of rounds, and why there were no more, in words.
     """
     settings: FrankWolfe = recipe.learner if recipe.in_rounds else recipe.growth
-    training, validation = split(recipe, images)
+    training, validation = split(recipe, images, held_out)
     if recipe.prior.hidden != "auto":
         settings, validation = replace(settings, units=recipe.prior.hidden), validation[:0]
     outcome = run_rounds(
@@ -190,7 +266,9 @@ def grow(
         checkpoint_every=recipe.training.checkpoint_every,
         resume=resume,
         meter=meter,
-        after_round=lambda rounds, state: after_round(rounds, rbm_of(state)),
+        after_round=lambda passed: after_round(replace(passed, machine=rbm_of(passed.machine))),
+        budget=budget,
+        clock=clock,
     )
     limit = f"the limit of {settings.units} units ended growth, not the images held out; raise units for more"
     verdict = outcome.verdict or (limit if recipe.auto else "")
@@ -204,19 +282,21 @@ def ascend(
     *,
     fingerprint: str,
     resume: bool = False,
+    held_out: Tensor | None = None,
     meter: Meter = lambda done, note="": None,
-    after_round: Callable[[int, Any], None] = lambda rounds, machine: None,
+    after_round: Callable[[Passed], None] = lambda passed: None,
+    budget: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[FullyVisible | RBM, int, str]:
     """A machine of as many units from the first round to the last; see `grow` for what is returned.
 
     It is a fully visible one by maximum pseudo-likelihood, or one of principal components, which takes one round.
     """
-    training, _ = split(recipe, images)
+    training, validation = split(recipe, images, held_out)
     learner: RoundLearner = recipe.learner
     made: Callable[[Mapping[str, Tensor]], FullyVisible | RBM] = machine_of
     if isinstance(recipe.learner, Principal):
-        assert recipe.prior.hidden != "auto"
-        learner, made = PrincipalComponents(recipe.prior.hidden), components_machine
+        learner, made = PrincipalComponents(recipe.prior.hidden, validation), components_machine
     outcome = run_rounds(
         learner,
         training,
@@ -226,7 +306,9 @@ def ascend(
         checkpoint_every=recipe.training.checkpoint_every,
         resume=resume,
         meter=meter,
-        after_round=lambda rounds, state: after_round(rounds, made(state)),
+        after_round=lambda passed: after_round(replace(passed, machine=made(passed.machine))),
+        budget=budget,
+        clock=clock,
     )
     limit = f"the limit of {outcome.rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
     return made(outcome.state), outcome.rounds, outcome.verdict or limit
@@ -237,36 +319,47 @@ def machine_of(state: Mapping[str, Tensor]) -> FullyVisible:
     return FullyVisible.from_spins(*spins_of(state)).to(torch.float32)
 
 
-def course_of(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], start: Any = None) -> Course[Any, Any]:
+def course_of(
+    recipe: Recipe,
+    images: Tensor,
+    image_shape: tuple[int, int],
+    start: Any = None,
+    held_out: Tensor | None = None,
+) -> Course[Any, Any]:
     """What a recipe makes of training images; see `train` and `split`.
 
     Args:
         start: the machine before the first step; by default one without correlations.
     """
-    training, validation = split(recipe, images)
-    if not recipe.conditional:
-        shape = recipe.prior
-        return CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper)
-    return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
+    training, validation = split(recipe, images, held_out)
+    if recipe.conditional:
+        return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
+    shape, watch, trial = recipe.prior, recipe.training.watch, None
+    if watch and len(validation):
+        pixels = independent_pixels(shape.visible, training)
+        trial = Trial.of(validation, watch, image_shape, pixels, recipe.seed, grey=shape.grey)
+    return CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
 
 
-def split(recipe: Recipe, images: Tensor) -> tuple[Tensor, Tensor]:
-    """Training and validation images.
+def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Training and validation images: as the recipe says, or all images and those held out before.
 
     Raises:
         TrainingError: if there are not enough images to hold some out.
     """
-    held_out = recipe.data.validation
-    if not held_out and not recipe.conditional:
+    if held_out is not None:
+        return images, held_out
+    count = recipe.data.validation
+    if not count and not recipe.conditional:
         return images, images[:0]
-    if len(images) - held_out < 2:
+    if len(images) - count < 2:
         raise TrainingError(
-            f"{recipe.data.source}: {len(images)} images, of which {held_out} are for validation, leave too few to "
+            f"{recipe.data.source}: {len(images)} images, of which {count} are for validation, leave too few to "
             "train on; lower [data] validation"
         )
     # Drawn on the processor, so that every device holds out the same images.
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(recipe.seed)).to(images.device)
-    return images[order[held_out:]], images[order[:held_out]]
+    return images[order[count:]], images[order[:count]]
 
 
 def _modes(machine: Machine, images: Tensor, inference: Inference, seed: int) -> Tensor:

@@ -68,7 +68,7 @@ class Stage:
             states = torch.bernoulli(states, generator=generator)
         return states.repeat(1, self.lower_copies)
 
-    def error(self, prior: LayeredPrior, inference: Inference) -> None:
+    def judged(self, prior: LayeredPrior, inference: Inference) -> None:
         return None
 
     def single(self, machine: LayeredPrior) -> RBM:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -44,10 +44,12 @@ class PrincipalComponents:
     the weight lies beyond unless images are mostly black or white.
 
     Attributes:
-        hidden: number of components, fewer than pixels.
+        hidden: number of components, fewer than pixels; "auto" for as many as make the images held out likeliest.
+        validation: those images (M, D).
     """
 
-    hidden: int
+    hidden: int | Literal["auto"]
+    validation: Tensor | None = None
 
     @property
     def rounds(self) -> int:
@@ -65,7 +67,7 @@ class PrincipalComponents:
                 beyond them.
         """
         count, pixels = images.shape
-        if self.hidden >= pixels:
+        if self.hidden != "auto" and self.hidden >= pixels:
             raise TrainingError(
                 f"{self.hidden} principal components of {pixels} pixels; lower [prior] hidden to at most {pixels - 1}"
             )
@@ -74,14 +76,18 @@ class PrincipalComponents:
         images = images.double()
         mean = images.mean(0)
         variances, directions = torch.linalg.eigh((images - mean).T @ (images - mean) / count)
-        left = variances[: pixels - self.hidden].mean()
+        hidden = self.hidden
+        if hidden == "auto":
+            assert self.validation is not None
+            hidden = 1 + int(held_out_fit(variances, (self.validation.double() - mean) @ directions).argmax())
+        left = variances[: pixels - hidden].mean()
         if not left > NOTHING * variances.sum():
             raise TrainingError(
-                f"{count} images vary along no more than {self.hidden} directions, which leaves pixels no variance of "
+                f"{count} images vary along no more than {hidden} directions, which leaves pixels no variance of "
                 "their own; lower [prior] hidden or give more images"
             )
         curvature = 1 / left
-        components = variances[pixels - self.hidden :].flip(0), directions[:, pixels - self.hidden :].flip(1)
+        components = variances[pixels - hidden :].flip(0), directions[:, pixels - hidden :].flip(1)
         weights = components[1] * (curvature - 1 / components[0]).clamp_min(0).sqrt()
         found = {
             "weights.0": weights,
@@ -96,6 +102,26 @@ class PrincipalComponents:
             {"residual_variance": float(left), "explained": float(explained)},
             f"the likeliest machine, in closed form; it explains {float(explained):.1%} of the variance",
         )
+
+
+def held_out_fit(variances: Tensor, projections: Tensor) -> Tensor:
+    """Mean log-likelihood of images held out for every number of components, but for the same constant.
+
+    Args:
+        variances: principal variances of the training images in ascending order, (D,).
+        projections: images held out, less the mean, along their directions, (M, D).
+
+    Returns:
+        Shape (D - 1,), for 1, 2, ... D - 1 components; minus infinity where these leave pixels no variance.
+    """
+    known, seen = variances.flip(0), projections.square().mean(0).flip(0)
+    pixels = len(known)
+    numbers = torch.arange(1, pixels, device=known.device)
+    rest, unseen = ((values.sum() - values.cumsum(0))[:-1] for values in (known, seen))
+    left = rest / (pixels - numbers)
+    sure = known.clamp_min(torch.finfo(known.dtype).tiny)
+    cost = (sure.log() + seen / sure).cumsum(0)[:-1] + (pixels - numbers) * left.clamp_min(0).log() + unseen / left
+    return torch.where(left > NOTHING * known.sum(), -cost / 2, -torch.inf)
 
 
 def components_machine(state: Mapping[str, Tensor]) -> RBM:

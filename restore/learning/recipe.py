@@ -32,6 +32,7 @@ from restore.learning.principal import Principal
 from restore.learning.spectral import SpectralDescent
 from restore.learning.tables import Data, Optimizer, Pretraining, PriorShape, Training, require
 from restore.learning.tap_likelihood import TAPLikelihood
+from restore.tasks import parse_task
 
 # By the kind of prior they train.
 LEARNERS: dict[str, dict[str, type]] = {
@@ -73,6 +74,14 @@ IN_ROUNDS = ("frank_wolfe", "principal", *LEARNERS["fvbm"])
 Made = TypeVar("Made")
 
 
+def check_name(name: str) -> None:
+    """Raises UsageError for what cannot be the name of a prior."""
+    require(
+        bool(re.fullmatch(r"\w[\w.+-]{0,59}", name)),
+        f"name becomes a folder: at most 60 letters, digits and . _ + -, the first no sign, not {name!r}",
+    )
+
+
 @dataclass(frozen=True)
 class Recipe:
     """A training run: see the classes of its tables; [inference] is `restore.description.Inference`.
@@ -97,10 +106,7 @@ class Recipe:
     pretraining: Pretraining = field(default_factory=Pretraining)
 
     def __post_init__(self) -> None:
-        require(
-            bool(re.fullmatch(r"\w[\w.+-]{0,59}", self.name)),
-            f"name becomes a folder: at most 60 letters, digits and . _ + -, the first no sign, not {self.name!r}",
-        )
+        check_name(self.name)
         require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
         scale = self.prior.weight_scale
         if isinstance(self.learner, LogisticRegression):
@@ -120,7 +126,11 @@ class Recipe:
                 not isinstance(self.learner, LogisticRegression),
                 '[prior] hidden = "auto" has no meaning for logistic regression, which uses no hidden unit; give 1',
             )
-            require(self.data.validation > 0, '[data] validation is missing; hidden = "auto" needs images held out')
+            require(self.data.holds_out, '[data] validation is missing; hidden = "auto" needs images held out')
+            require(
+                self.prior.binary or isinstance(self.learner, Principal),
+                '[prior] hidden = "auto" grows binary units, or counts components of principal; give a number',
+            )
         if self.prior.family == "fvbm":
             solver = self.inference.solver
             require(
@@ -162,15 +172,21 @@ class Recipe:
                 f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it away",
             )
             require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
+            require(not self.training.watch, f"[training] watch has no meaning for {self.method}; leave it away")
             require(
                 self.optimizer == Optimizer(),
                 f"[optimizer] has no meaning for {self.method}, which takes its own steps; leave it away",
             )
         else:
-            require(self.training.epochs > 0, "[training] epochs is missing; add it")
+            require(self.training.epochs > 0 or self.training.minutes > 0, "[training] epochs is missing; add it")
+        if self.training.watch:
+            require(not self.conditional, "[training] watch is what a crbm has in [data] task; leave it away")
+            require(self.data.holds_out, "[data] validation is missing; [training] watch needs images held out")
+            parse_task(self.training.watch, grey=self.prior.grey)
         require(
-            (self.conditional and self.data.validation > 0) or not self.training.patience,
-            '[training] patience needs [data] validation, and [prior] family = "crbm", which has an error to watch',
+            ((self.conditional or bool(self.training.watch)) and self.data.holds_out) or not self.training.patience,
+            '[training] patience needs [data] validation, and an error to watch: [prior] family = "crbm", or '
+            "[training] watch",
         )
 
     @property
@@ -213,7 +229,8 @@ class Recipe:
     def growth_facts(self) -> dict[str, Any]:
         """What decides how hidden units grow, before a learner goes on from there."""
         settings = self.learner if self.in_rounds else self.growth
-        return {
+        minutes = {"minutes": self.training.minutes} if self.training.minutes else {}
+        return minutes | {
             "data": self.as_dict()["data"],
             "growth": asdict(settings),
             "hidden": self.prior.hidden,
@@ -230,7 +247,7 @@ class Recipe:
 
 
 # Tables that recipes could not have from the beginning: without anything in them, they are not there.
-LATER_TABLES = ("growth", "pretraining", "variations")
+LATER_TABLES = ("growth", "pretraining", "variations", "gathering")
 
 
 def _departures(settings: Any) -> dict[str, Any]:

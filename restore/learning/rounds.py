@@ -7,6 +7,7 @@ too.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
 from restore.learning.contract import LearnerState
 from restore.learning.run_folder import Stopped, cut_log, log, set_generator, sitting
-from restore.progress import Meter
+from restore.progress import Meter, Passed
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ def run_rounds(
     checkpoint_every: int = 1,
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
-    after_round: Callable[[int, LearnerState], None] = lambda done, state: None,
+    after_round: Callable[[Passed], None] = lambda passed: None,
+    budget: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Let a learner work until it says that it is done, or its last round.
 
@@ -84,7 +87,9 @@ def run_rounds(
         checkpoint_every: rounds between two checkpoints.
         resume: go on from the newest checkpoint in the folder, if there is one.
         meter: told the rounds done.
-        after_round: given the number of rounds done and the state they have come to.
+        after_round: told of each; its machine is the state that the learner has come to.
+        budget: seconds for all of it; no round begins that would not end in time, if it is like the one before.
+        clock: seconds since whenever.
 
     Raises:
         TrainingError: the folder is in use, holds another run, or cannot be written; or what the learner raises.
@@ -105,14 +110,17 @@ def run_rounds(
                 if name.startswith("state.")
             }
         cut_log(folder, done)
-        started = time.monotonic() - spent
+        started = clock() - spent
+        seconds = spent
         while not verdict and done < learner.rounds:
             result = learner.advance(images, state, generator)
             state, verdict, done = result.state, result.verdict, done + 1
-            seconds = time.monotonic() - started
+            before, seconds = seconds, clock() - started
+            if 2 * seconds - before > budget and done < learner.rounds:
+                verdict = verdict or f"the time was over after {done} rounds"
             log(folder, {"round": done, "seconds": seconds, **result.monitors})
             meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
-            after_round(done, state)
+            after_round(Passed(done, learner.rounds, seconds, result.monitors, state))
             last = bool(verdict) or done == learner.rounds
             if last or held.stops or done % checkpoint_every == 0:
                 tensors = {f"state.{name}": value for name, value in state.items()}

@@ -117,9 +117,14 @@ def epoch_seconds(folder: Path) -> list[float]:
     Raises:
         TrainingError: if there is no sound log.
     """
-    earlier = [inside for inside in (folder / GROWTH, *folder.glob("layer-*")) if inside.is_dir()]
-    before = sum(epoch_seconds(inside)[-1] for inside in earlier)
+    before = seconds_before(folder)
     return [before + record["seconds"] for record in epoch_records(folder)]
+
+
+def seconds_before(folder: Path) -> float:
+    """Training time of the growth or the pre-training that went before a run, from the logs."""
+    earlier = [inside for inside in (folder / GROWTH, *folder.glob("layer-*")) if inside.is_dir()]
+    return sum(epoch_seconds(inside)[-1] for inside in earlier)
 
 
 def cut_log(folder: Path, epochs: int) -> None:

@@ -45,6 +45,31 @@ class Variations:
 
 
 @dataclass(frozen=True)
+class Gathering:
+    """[data.gathering]: images of any size are brought to one, and some files held out; see `restore.data.gather`.
+
+    `levels` says what pixels are, "binary" or "grey"; without it nothing is gathered, and images are as they are read.
+    `shape` is height and width, by default the images' own; `fit` how others are brought to it. `patches` is the number
+    of random patches to learn from instead, 0 for whole images. `held_out` is the share of the files held out.
+    """
+
+    levels: Literal["", "binary", "grey"] = ""
+    shape: tuple[int, ...] = ()
+    fit: Literal["error", "crop", "resize"] = "resize"
+    patches: int = 0
+    held_out: float = 0.1
+
+    def __post_init__(self) -> None:
+        require(
+            not self.shape or (len(self.shape) == 2 and min(self.shape) >= 1),
+            f"shape is height and width, such as [28, 28], not {list(self.shape)}",
+        )
+        require(self.patches >= 0, f"patches must not be negative, not {self.patches}")
+        require(0 < self.held_out < 1, f"held_out is a share of the files, in (0, 1), not {self.held_out}")
+        require(bool(self.levels) or self == Gathering(), 'levels is missing; give "binary" or "grey"')
+
+
+@dataclass(frozen=True)
 class Data:
     """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold.
 
@@ -57,6 +82,8 @@ class Data:
 
     `variations` are of the images as they are read, so that none can be held out. With `count` all this is of so many
     images only, the first ones of the data set; 0 is all of them.
+
+    With `gathering` files are held out, instead of images by `validation`.
     """
 
     source: str
@@ -66,8 +93,14 @@ class Data:
     binarisation: Literal["threshold", "sampled"] = "threshold"
     variations: Variations = field(default_factory=Variations)
     count: int = 0
+    gathering: Gathering = field(default_factory=Gathering)
 
     def __post_init__(self) -> None:
+        require(
+            not (self.gathered and (self.validation or self.count)),
+            "validation and count are not for gathered images, of which [data.gathering] holds out files; leave them "
+            "away",
+        )
         require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
         require(self.validation >= 0, f"validation must not be negative, not {self.validation}")
         require(self.count == 0 or self.count > 1, f"count must be 0, for all images, or at least 2, not {self.count}")
@@ -77,6 +110,16 @@ class Data:
         )
         if self.task:
             parse_task(self.task)
+
+    @property
+    def gathered(self) -> bool:
+        """Whether images are brought to one size, and held out by file."""
+        return bool(self.gathering.levels)
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether some images are not learnt from, but judged by."""
+        return self.validation > 0 or self.gathered
 
 
 @dataclass(frozen=True)
@@ -112,7 +155,10 @@ class PriorShape:
         require(
             self.binary or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them away"
         )
-        require(self.binary or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number')
+        components = (self.visible, self.hidden_type) == ("truncated-gaussian", "gaussian")
+        require(
+            self.binary or components or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number'
+        )
 
     @property
     def binary(self) -> bool:
@@ -178,18 +224,29 @@ class Training:
 
     With `patience`, training ends after as many epochs without a lower validation error; 0 is no such end. A learner
     that works in rounds knows its own end and has no epochs; its checkpoints lie that many rounds apart.
+
+    `watch` is the damage by which a prior that is told of damage is judged, such as "flip:0.1": every `watch_every`
+    epochs and after the last it restores the images held out, and the prior that did so best is kept.
+
+    `minutes` is the time that the whole run may take, 0 for as much as it takes. Without `epochs` there are as many as
+    the first steps let expect to fit.
     """
 
     epochs: int = 0
     batch: int = 100
     checkpoint_every: int = 1
     patience: int = 0
+    watch: str = ""
+    watch_every: int = 1
+    minutes: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("batch", "checkpoint_every"):
+        for name in ("batch", "checkpoint_every", "watch_every"):
             require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
         require(self.epochs >= 0, f"epochs must be at least 1, not {self.epochs}")
         require(self.patience >= 0, f"patience must not be negative, not {self.patience}")
+        require(0 <= self.minutes < math.inf, f"minutes must be 0, for no limit, or positive, not {self.minutes}")
+        require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it away")
 
 
 @dataclass(frozen=True)

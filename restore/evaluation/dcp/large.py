@@ -25,7 +25,7 @@ from restore.learning.recipe import Recipe
 from restore.learning.run_folder import epoch_seconds
 from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.priors import RBM, LayeredPrior
-from restore.progress import Meter
+from restore.progress import Meter, Passed
 
 # As in the paper: hidden units, sweeps per mini-batch, how many gradient steps share them, and images.
 HIDDEN, SWEEPS, INNER, BATCH = 500, 24, 6, 200
@@ -150,7 +150,8 @@ def train(
     path = folder / "likelihood.json"
     record: dict[str, tuple[float, float]] = json.loads(path.read_text()) if path.exists() else {}
 
-    def after_epoch(epoch: int, machine: LayeredPrior) -> None:
+    def after_epoch(passed: Passed) -> None:
+        machine, epoch = passed.machine, passed.done
         assert isinstance(machine, RBM)
         if epoch % plan.every == 0:
             found = log_partition(machine, SCHEDULE, RUNS, torch.Generator().manual_seed(seed), base)

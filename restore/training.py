@@ -1,0 +1,308 @@
+"""Training from end to end: images and a recipe, or a plan for one, become a prior that is kept under a name.
+
+The command and the Python interface are both thin layers over this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from restore import zoo
+from restore.data import Dataset, as_pixels, load, varied
+from restore.data.gathering import Fit, Gathered, gather
+from restore.description import Description
+from restore.errors import OutputError, TrainingError, shown
+from restore.files import write_atomically
+from restore.learning import pipeline
+from restore.learning.card import write_card
+from restore.learning.pipeline import Trained
+from restore.learning.plan import Facts, Wishes, plan
+from restore.learning.recipe import Recipe, parse
+from restore.learning.run_folder import epoch_seconds
+from restore.learning.written import written
+from restore.progress import Meter, Passed
+
+# What a run folder calls the recipe that it came from.
+RECIPE = "recipe.toml"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is to be trained, and on what.
+
+    Attributes:
+        recipe: how.
+        text: the recipe as it is written.
+        tables: the recipe as a plan made it; None for one that somebody wrote.
+        training: images to learn from.
+        held_out: images to be judged by; None where the recipe holds some out of the others, or none.
+        notes: what a user should know about the images, and about the plan.
+    """
+
+    recipe: Recipe
+    text: str
+    tables: Mapping[str, Any] | None
+    training: Dataset
+    held_out: Dataset | None
+    notes: tuple[str, ...]
+
+    @property
+    def image_shape(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.training.images.shape[1], self.training.images.shape[2]
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the images, so that a run is not resumed on others."""
+        if self.held_out is None:
+            return self.training.fingerprint
+        return hashlib.sha256(f"{self.training.fingerprint} {self.held_out.fingerprint}".encode()).hexdigest()
+
+    def pixels(self, device: torch.device) -> Tensor:
+        """The training images as the prior learns from them, variations and all; (N, D)."""
+        recipe = self.recipe
+        return self._tensor(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
+
+    def held_out_pixels(self, device: torch.device) -> Tensor | None:
+        """The images held out, likewise but as they are; (M, D)."""
+        return None if self.held_out is None else self._tensor(self.held_out.images, device)
+
+    def _tensor(self, images: np.ndarray, device: torch.device) -> Tensor:
+        recipe = self.recipe
+        return torch.from_numpy(as_pixels(images, recipe.manner, recipe.data.threshold, recipe.seed)).to(device)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A prior that has been trained, and all that a report on it needs.
+
+    Attributes:
+        lesson: what was trained, and on what.
+        trained: the prior, the epoch it is from, its validation error, and why training ended.
+        curve: a record for every epoch or round, as in the log.
+        seconds: training time at the end of each, growth and all sittings included.
+        device: where.
+    """
+
+    lesson: Lesson
+    trained: Trained
+    curve: tuple[Mapping[str, Any], ...]
+    seconds: tuple[float, ...]
+    device: torch.device
+
+    @property
+    def text(self) -> str:
+        """The recipe that gives this prior again: a plan with what training has found, or as its author wrote it."""
+        tables, training = self.lesson.tables, self.trained.settled.training
+        if tables is None or not self.lesson.recipe.training.minutes:
+            return self.lesson.text
+        settled = self.trained.settled
+        told = {key: dict(value) if isinstance(value, Mapping) else value for key, value in tables.items()}
+        told["training"] |= {"epochs": training.epochs}
+        del told["training"]["minutes"]
+        if not training.epochs:
+            del told["training"]["epochs"]
+        if settled.growth != self.lesson.recipe.growth:
+            told["growth"] = told.get("growth", {}) | {"units": settled.growth.units}
+        if settled.learner != self.lesson.recipe.learner:
+            told["learner"] |= {"units": settled.learner.units}
+        if settled.prior != self.lesson.recipe.prior:
+            told["prior"] |= {"hidden": settled.prior.hidden}
+        return written(told)
+
+
+def read_lesson(
+    recipe: Recipe, text: str, *, source: str | None = None, root: Path | None = None, max_bad: int = 0
+) -> Lesson:
+    """The lesson of a recipe that somebody wrote.
+
+    Args:
+        recipe: how; with hidden = "auto" it holds out a tenth of the images unless it says how many.
+        text: as it was written.
+        source: other data than the recipe's.
+        root: where named data sets are looked for first.
+        max_bad: images of a folder that may be unreadable.
+
+    Raises:
+        RestoreError: as `restore.data.load` and `restore.data.gathering.gather`.
+    """
+    name = source or recipe.data.source
+    if recipe.data.gathered:
+        asked = recipe.data.gathering
+        found = gather(
+            name,
+            shape=(asked.shape[0], asked.shape[1]) if asked.shape else None,
+            fit=asked.fit,
+            patches=asked.patches,
+            levels=asked.levels or "auto",
+            held_out=asked.held_out,
+            seed=recipe.seed,
+            root=root,
+            max_bad=max_bad,
+        )
+        training, held_out, notes = found.training, found.held_out, found.notes
+    else:
+        training, held_out = load(name, split="train", root=root, max_bad=max_bad).first(recipe.data.count), None
+        notes = training.notes
+    table = replace(recipe.data, source=name)
+    if recipe.auto and not table.holds_out:
+        table = replace(table, validation=max(1, len(training.images) // 10))
+    return Lesson(replace(recipe, data=table), text, None, training, held_out, notes)
+
+
+def planned_lesson(
+    source: Any,
+    name: str,
+    wishes: Wishes,
+    *,
+    shown_as: str,
+    shape: tuple[int, int] | None = None,
+    fit: Fit = "resize",
+    patches: int = 0,
+    levels: Literal["auto", "binary", "grey"] = "auto",
+    threshold: int | None = None,
+    held_out: float = 0.1,
+    seed: int = 0,
+    root: Path | None = None,
+    max_bad: int = 0,
+) -> Lesson:
+    """The lesson that a plan makes of images; see `restore.data.gathering.gather` and `restore.learning.plan.plan`.
+
+    Args:
+        source: what is gathered.
+        name: of the prior.
+        wishes: what is asked for.
+        shown_as: the source in words.
+        threshold: grey level above which a pixel is white; None for that of Otsu.
+    """
+    found: Gathered = gather(
+        source,
+        shape=shape,
+        fit=fit,
+        patches=patches,
+        levels=levels,
+        held_out=held_out,
+        seed=seed,
+        root=root,
+        max_bad=max_bad,
+    )
+    images = found.training.images
+    facts = Facts(
+        len(images),
+        (images.shape[1], images.shape[2]),
+        found.levels,
+        found.threshold if threshold is None else threshold,
+        float((images == 0).mean()),
+    )
+    gathering: dict[str, Any] = {"levels": found.levels, "shape": list(facts.image_shape), "fit": fit}
+    gathering |= {"patches": patches, "held_out": held_out}
+    tables = plan(name, shown(shown_as), facts, wishes, seed=seed, gathering=gathering)
+    recipe = parse(tables)
+    notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
+    return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes)
+
+
+def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
+    """A plan in a sentence."""
+    height, width = facts.image_shape
+    seen = "grey" if recipe.prior.grey else f"black and white (white above {recipe.data.threshold})"
+    units = {"auto": "as many hidden units as it takes", 0: "no hidden units"}
+    size = units.get(recipe.prior.hidden, f"{recipe.prior.hidden} hidden units")
+    length = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
+    length += f", at most {recipe.training.minutes:g} minutes" if recipe.training.minutes else ""
+    return (
+        f"learning from {facts.images} {seen} images of {width}x{height} pixels, {held_out} held out: {recipe.method}, "
+        f"{size}{length}"
+    )
+
+
+def learn(
+    lesson: Lesson,
+    folder: Path,
+    *,
+    device: torch.device,
+    resume: bool = False,
+    every: int = 0,
+    meter: Meter = lambda done, note="": None,
+    watcher: Callable[[Passed], None] = lambda passed: None,
+) -> Learnt:
+    """Train what a lesson says; see `restore.learning.pipeline.train`.
+
+    The recipe of a plan is left in the run folder, where it can be taken from to change it or repeat it.
+    """
+    trained = pipeline.train(
+        lesson.recipe,
+        lesson.pixels(device),
+        lesson.image_shape,
+        folder,
+        fingerprint=lesson.fingerprint,
+        held_out=lesson.held_out_pixels(device),
+        resume=resume,
+        every=every,
+        meter=meter,
+        watcher=watcher,
+    )
+    curve = tuple(json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines())
+    learnt = Learnt(lesson, trained, curve, tuple(epoch_seconds(folder)), device)
+    write_atomically(folder / RECIPE, learnt.text.encode(), TrainingError)
+    return learnt
+
+
+def reserve(name: str, output: Path | None, *, overwrite: bool) -> Path:
+    """The folder for a prior, made before the work begins: that in the user's folder with its name, or another.
+
+    Raises:
+        OutputError: if a prior is there already, the name is that of a published one, or the folder cannot be made.
+    """
+    target = output or zoo.user_folder() / name
+    if (target / zoo.WEIGHTS).exists() and not overwrite:
+        raise OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another -o")
+    if output is None and (zoo.published_folder() / name).exists():
+        raise OutputError(f"{name}: is the name of a published prior; choose another name, or give -o")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise OutputError(f"{shown(target)}: cannot be made ({fault.strerror}); choose another -o") from fault
+    return target
+
+
+def keep(learnt: Learnt, target: Path, command: str) -> Description:
+    """Write a prior into its folder, with its card and, where it can be made, its graph.
+
+    Args:
+        learnt: what has come of training.
+        target: the folder.
+        command: what was typed.
+
+    Raises:
+        TrainingError: if a file cannot be written; what was there before is then as it was.
+    """
+    lesson, trained = learnt.lesson, learnt.trained
+    copies = max(1, lesson.recipe.data.variations.copies)
+    card = write_card(
+        trained,
+        lesson.recipe,
+        learnt.text,
+        command,
+        copies * len(lesson.training.images),
+        learnt.seconds,
+        str(learnt.device),
+    )
+    zoo.save(target, trained.prior, card, TrainingError)
+    try:
+        from restore.export.packing import beside_weights
+    except ModuleNotFoundError:
+        # Only torch starts it then.
+        pass
+    else:
+        write_atomically(target / zoo.GRAPH, beside_weights(target), TrainingError)
+    return trained.prior.description
