@@ -250,7 +250,8 @@ def train(
         images: of any kind `denoise` takes, or the path of a folder, an archive or a data set.
         name: what to call the prior.
         method: "tap" (maximum likelihood; of binary images by default), "principal" (principal components in closed
-            form; of grey ones), "fw", "pcd", "cd", "fvbm"; with a task "crbm-bp" (the default), "crbm-mssvm" and others.
+            form; of grey ones), "fw", "pcd", "cd", "fvbm"; with a task "crbm-bp" (by default),
+            "crbm-mssvm" and others.
         hidden: number of hidden units; "auto" grows as many as it takes (FW, Alg. 1), judged by the images held out,
             and goes on from there.
         epochs: passes over the images.

@@ -13,6 +13,7 @@ from test_recipe import GOOD, assert_refused, write
 
 import restore
 from restore.data import sample_binary, varied
+from restore.data.gathering import gather
 from restore.errors import UsageError
 from restore.learning.recipe import parse, read_recipe
 from restore.learning.tables import Variations
@@ -138,7 +139,7 @@ def test_python_learns_from_variations() -> None:
     plain = restore.train(bars, **settings).engine.trained.pixel_means
     variations = {"copies": 20, "shift": 2}
     moved = restore.train(bars, **settings, data={"variations": variations}).engine.trained.pixel_means
-    learnt_from = varied(bars, copies=20, shift=2, mirror=False, contrast=(1, 1), seed=0) > 127
+    learnt_from = varied(gather(bars).training.images, copies=20, shift=2, mirror=False, contrast=(1, 1), seed=0) > 127
     wanted = torch.from_numpy(learnt_from.reshape(len(learnt_from), -1)).float()
     assert torch.allclose(moved, (wanted.sum(0) + 0.5) / (len(wanted) + 1))
     assert not torch.allclose(moved, plain, atol=1e-3)

@@ -1,0 +1,115 @@
+"""From facts about images to a recipe that can be written down and read again."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from restore.errors import UsageError
+from restore.learning.plan import CONDITIONAL, METHODS, OF_GREY, PLAIN, STEPS, Facts, Wishes, plan
+from restore.learning.principal import Principal
+from restore.learning.recipe import Recipe, parse
+from restore.learning.written import written
+
+BINARY = Facts(1000, (20, 30), "binary", 99)
+GREY = Facts(1000, (20, 30), "grey", black=0.01)
+DARK = Facts(1000, (20, 30), "grey", black=0.8)
+
+
+def tables(facts: Facts = BINARY, **asked: Any) -> dict[str, Any]:
+    gathering = {"levels": facts.levels, "shape": list(facts.image_shape), "held_out": 0.1}
+    return plan("mine", 'some "images" \\ Ä\x7f', facts, Wishes(**asked), seed=3, gathering=gathering)
+
+
+def recipe(facts: Facts = BINARY, **asked: Any) -> Recipe:
+    return parse(tables(facts, **asked))
+
+
+CASES = [
+    *[(BINARY, {"method": method}) for method in PLAIN if method != "principal"],
+    *[(BINARY, {"method": method, "task": "flip:0.2"}) for method in CONDITIONAL],
+    *[(facts, {"method": method}) for facts in (GREY, DARK) for method in OF_GREY],
+    (BINARY, {"hidden": "auto"}),
+    (GREY, {"hidden": "auto"}),
+    (BINARY, {"minutes": 3}),
+    (BINARY, {"method": "fw", "minutes": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("facts", "asked"), CASES)
+@pytest.mark.parametrize("images", [2, 100, 5000, 10**6])
+def test_every_plan_is_a_recipe_that_can_be_written_and_read(facts: Facts, asked: dict[str, Any], images: int) -> None:
+    made = tables(Facts(images, facts.image_shape, facts.levels, facts.threshold, facts.black), **asked)
+    assert tomllib.loads(written(made)) == made
+    read = parse(tomllib.loads(written(made)))
+    assert read == parse(made)
+    assert (read.name, read.seed, read.data.gathering.shape) == ("mine", 3, (20, 30))
+    assert read.conditional == bool(asked.get("task"))
+    assert read.training.minutes == asked.get("minutes", 0)
+
+
+def test_the_method_follows_from_the_images_and_the_task() -> None:
+    plain = recipe()
+    assert (plain.method, plain.learner.starts, plain.training.watch) == ("tap", "redrawn", "flip:0.1")
+    assert plain.data.threshold == 99 and plain.prior.hidden == 200
+    grey = recipe(GREY)
+    assert isinstance(grey.learner, Principal) and grey.data.variations.copies == 20
+    dark = recipe(DARK)
+    assert (dark.method, dark.prior.visible, dark.training.watch) == ("tap", "truncated-gauss-bernoulli", "noise:0.2")
+    assert recipe(GREY, epochs=3).method == "tap"
+    assert recipe(GREY, hidden=7).prior.hidden == 7
+    assert recipe(task="patch:8").method == "belief_propagation"
+    assert recipe(hidden="auto").auto and recipe(GREY, hidden="auto").auto
+    assert recipe(method="fw").auto and recipe(method="fw", hidden=9).limit == 9
+
+
+def test_what_is_asked_for_goes_before_the_plan() -> None:
+    made = recipe(hidden=12, epochs=7, tables={"training": {"batch": 3}, "learner": {"method": "spectral"}})
+    assert (made.prior.hidden, made.training.epochs, made.training.batch, made.method) == (12, 7, 3, "spectral")
+    timed = recipe(minutes=2)
+    assert (timed.training.epochs, timed.training.minutes) == (0, 2.0)
+
+
+@given(images=st.integers(2, 10**6))
+def test_few_images_hold_a_prior_back_and_are_seen_more_often(images: int) -> None:
+    facts = Facts(images, (28, 28), "binary")
+    made, more = recipe(facts), recipe(Facts(2 * images, (28, 28), "binary"))
+    assert made.optimizer.weight_decay >= more.optimizer.weight_decay >= 1e-4
+    assert made.prior.hidden <= more.prior.hidden <= 784 // 3
+    steps = made.training.epochs * images / made.training.batch
+    assert steps >= 0.9 * STEPS
+    # At least ten epochs of very many images are more than that.
+    assert made.training.epochs == 10 or steps <= 1.1 * STEPS
+    assert made.training.epochs / made.training.watch_every <= 60
+
+
+REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
+    "method": (BINARY, {"method": "magic"}, "method must be auto or one of tap, pcd"),
+    "task-missing": (BINARY, {"method": "crbm-bp"}, "task is missing; crbm-bp learns to undo one damage"),
+    "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}, "is told of the damage when it restores; leave it"),
+    "both-lengths": (BINARY, {"epochs": 3, "minutes": 1}, "epochs and minutes are two ways to say when; give one"),
+    "no-epochs": (BINARY, {"epochs": 0}, "epochs must be at least 1, not 0"),
+    "no-minutes": (BINARY, {"minutes": 0}, "minutes must be positive, not 0"),
+    "minutes-nan": (BINARY, {"minutes": float("nan")}, "minutes must be positive, not nan"),
+    "binary-learner": (GREY, {"method": "pcd"}, "pcd learns from black and white images, .* take tap or principal"),
+    "task-of-grey": (GREY, {"task": "noise:0.1"}, "crbm-bp learns from black and white images"),
+    "grey-learner": (BINARY, {"method": "principal"}, "principal learns from grey levels; take tap, or levels grey"),
+    "growing-grey": (DARK, {"hidden": "auto"}, 'hidden = "auto" grows binary units only; give a number'),
+    "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "epochs has no meaning for frank_wolfe; leave it away"),
+    "hidden": (BINARY, {"hidden": -1}, "hidden must be at least 1, not -1"),
+}
+
+
+@pytest.mark.parametrize(("facts", "asked", "says"), REFUSED.values(), ids=[f"36-{name}" for name in REFUSED])
+def test_what_cannot_be_done_is_refused_with_its_remedy(facts: Facts, asked: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says) as caught:
+        recipe(facts, **asked)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_method_has_a_case() -> None:
+    assert {asked.get("method", "tap") for _, asked in CASES} == set(METHODS)

@@ -1,0 +1,156 @@
+"""From a folder of images to a prior with a name: the command, the interface, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import restore
+from restore import zoo
+from restore.errors import OutputError, TrainingError
+from restore.learning.recipe import read_recipe
+from restore.learning.run_folder import Stopped
+from restore.training import Wishes, learn, planned_lesson
+
+Run = Callable[..., int]
+CPU = torch.device("cpu")
+
+
+def bars(count: int = 40, seed: int = 0) -> np.ndarray:
+    """Columns of 5x6 images, white or black; (N, 5, 6), uint8."""
+    columns = np.random.default_rng(seed).random((count, 1, 6)) < 0.5
+    return np.repeat(columns, 5, axis=1).astype(np.uint8) * np.uint8(255)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with images, that is also where priors are kept."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    # Graphs have tests of their own.
+    monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder: b"")
+    (tmp_path / "images").mkdir()
+    for number, image in enumerate(bars()):
+        Image.fromarray(image).save(tmp_path / "images" / f"{number:03d}.png")
+    return tmp_path
+
+
+SHORT = ("--epochs", 2, "--quiet")
+
+
+def bits(folder: str | Path) -> dict[str, bytes]:
+    machine = zoo.load(zoo.find(str(folder))).machine
+    return {name: value.numpy().tobytes() for name, value in machine.parameters.items()}
+
+
+def test_one_command_makes_a_prior_that_is_found_by_its_name(
+    home: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", "images", "--name", "parts", *SHORT) == 0
+    said = capsys.readouterr().err
+    assert "black and white (white above 127) images of 6x5 pixels" in said and "2 epochs" in said
+    about = zoo.describe(zoo.find("parts"))
+    assert (about.name, about.image_shape, about.threshold, about.method) == ("parts", (5, 6), 127, "tap")
+    assert about.data == "images"
+    card = (zoo.find("parts") / "card.md").read_text()
+    assert "restore train images --name parts --epochs 2" in card and "[data.gathering]" in card
+    assert run("denoise", "images/000.png", "--model", "parts", "--p", 0.1, "-o", "clean.png") == 0
+    log = [json.loads(line) for line in Path("runs/parts/log.jsonl").read_text().splitlines()]
+    assert len(log) == 2 and "validation_error" in log[-1]
+
+
+def test_the_recipe_in_the_run_folder_repeats_the_run(home: Path, run: Run) -> None:
+    assert run("train", "images", "--name", "parts", "--hidden", 5, *SHORT) == 0
+    assert read_recipe(Path("runs/parts/recipe.toml")).digest == zoo.describe(zoo.find("parts")).recipe
+    assert run("train", "runs/parts/recipe.toml", "--name", "again", "--quiet") == 0
+    assert bits("again") == bits("parts")
+
+
+def test_python_takes_the_same_options_and_makes_the_same_prior(home: Path, run: Run) -> None:
+    assert run("train", "images", "--name", "parts", "--hidden", 5, *SHORT) == 0
+    made = restore.train(home / "images", name="mine", hidden=5, epochs=2, fit="resize", keep=True)
+    assert made.description.image_shape == (5, 6)
+    assert bits("mine") == bits("parts")
+    with pytest.raises(OutputError, match="holds a prior already"):
+        restore.train(home / "images", name="mine", keep=True)
+
+
+REFUSED = {
+    "36-name-missing": (("images",), 2, "--name is missing"),
+    "36-name-of-no-folder": (("images", "--name", "a/b"), 2, "name becomes a folder"),
+    "36-name-of-a-published-prior": (("images", "--name", "tap-mnist"), 5, "is the name of a published prior"),
+    "36-method": (("images", "--name", "x", "--method", "magic"), 2, "method must be auto or one of tap"),
+    "36-shape": (("images", "--name", "x", "--shape", "28"), 2, "--shape must be HEIGHTxWIDTH"),
+    "36-both": (("images", "--name", "x", "--epochs", 1, "--minutes", 1), 2, "give one"),
+    "01-no-such-folder": (("nowhere", "--name", "x"), 3, "nowhere"),
+    "36-recipe-and-more": (("r.toml", "--method", "tap", "--held-out", 0.2), 2, "leave --method, --held-out away"),
+}
+
+
+@pytest.mark.parametrize(("words", "code", "says"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_done_is_said_in_one_line(
+    words: tuple[object, ...], code: int, says: str, home: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", *words) == code
+    said = capsys.readouterr().err
+    assert says in said and "Traceback" not in said
+    assert not Path("runs").exists()
+
+
+def stopped(folder: Path, seed: int = 0, after: int = 1, **asked: object) -> None:
+    """A run on bars that was stopped after an epoch."""
+    import os
+    import signal
+
+    def stop(passed: object) -> None:
+        if getattr(passed, "done", 0) == after:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Stopped):
+        learn(lesson(seed, **asked), folder, device=CPU, watcher=stop)
+
+
+def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
+    wishes = Wishes(**({"hidden": 5, "epochs": 3} | asked))  # type: ignore[arg-type]
+    return planned_lesson(list(bars(seed=seed)), "x", wishes, shown_as="bars")
+
+
+CHANGED = {
+    "59-options": ({"hidden": 6}, 0, r"recipe\.prior\.hidden was 5 and is 6"),
+    "59-length": ({"epochs": 4}, 0, r"recipe\.training\.epochs was 3 and is 4"),
+    "59-data": ({}, 1, "data was"),
+}
+
+
+@pytest.mark.parametrize(("asked", "seed", "says"), CHANGED.values(), ids=CHANGED.keys())
+def test_a_changed_run_is_not_resumed(asked: dict[str, object], seed: int, says: str, tmp_path: Path) -> None:
+    stopped(tmp_path)
+    with pytest.raises(TrainingError, match=f"cannot resume: .*{says}"):
+        learn(lesson(seed, **asked), tmp_path, device=CPU, resume=True)
+    with pytest.raises(TrainingError, match="holds a run already; give --resume"):
+        learn(lesson(), tmp_path, device=CPU)
+
+
+def test_58_a_stopped_plan_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    whole = learn(lesson(), tmp_path / "whole", device=CPU)
+    stopped(tmp_path / "parts")
+    # As after a machine that lost its power: only the folder is left.
+    shutil.copytree(tmp_path / "parts", tmp_path / "moved")
+    parts = learn(lesson(), tmp_path / "moved", device=CPU, resume=True)
+    assert [record["epoch"] for record in parts.curve] == [1, 2, 3] and parts.text == whole.text
+    for name, value in whole.trained.prior.machine.parameters.items():
+        assert torch.equal(value, parts.trained.prior.machine.parameters[name]), name
+
+
+def test_what_was_learnt_in_a_limited_time_is_repeated_without(tmp_path: Path) -> None:
+    learnt = learn(lesson(epochs=None, minutes=0.02, tables={"inference": {"modes": 0}}), tmp_path, device=CPU)
+    found = read_recipe(tmp_path / "recipe.toml")
+    assert found == learnt.trained.settled and found.training.minutes == 0 and found.training.epochs >= 1
+    assert found.digest == learnt.trained.prior.description.recipe
