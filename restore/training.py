@@ -102,22 +102,17 @@ class Learnt:
     @property
     def text(self) -> str:
         """The recipe that gives this prior again: a plan with what training has found, or as its author wrote it."""
-        tables, training = self.lesson.tables, self.trained.settled.training
-        if tables is None or not self.lesson.recipe.training.minutes:
+        tables, recipe, settled = self.lesson.tables, self.lesson.recipe, self.trained.settled
+        if tables is None or settled == recipe:
             return self.lesson.text
-        settled = self.trained.settled
-        told = {key: dict(value) if isinstance(value, Mapping) else value for key, value in tables.items()}
-        told["training"] |= {"epochs": training.epochs}
-        del told["training"]["minutes"]
-        if not training.epochs:
-            del told["training"]["epochs"]
-        if settled.growth != self.lesson.recipe.growth:
-            told["growth"] = told.get("growth", {}) | {"units": settled.growth.units}
-        if settled.learner != self.lesson.recipe.learner:
-            told["learner"] |= {"units": settled.learner.units}
-        if settled.prior != self.lesson.recipe.prior:
-            told["prior"] |= {"hidden": settled.prior.hidden}
-        return written(told)
+        told = dict(tables)
+        for name in ("prior", "growth", "learner", "training"):
+            before, after = asdict(getattr(recipe, name)), asdict(getattr(settled, name))
+            found = {key: value for key, value in after.items() if value != before[key]}
+            # A limit of time that is none any more, and epochs where there are rounds, are left away.
+            kept = {key: value for key, value in dict(told.get(name, {})).items() if key not in found}
+            told[name] = kept | {key: value for key, value in found.items() if value}
+        return written({key: value for key, value in told.items() if value != {}})
 
 
 def read_lesson(

@@ -159,7 +159,7 @@ def test_train_makes_a_prior_that_knows_its_images() -> None:
     with pytest.raises(restore.UsageError, match="epochs"):
         restore.train(bars, epochs=0)
     with pytest.raises(restore.TrainingError, match="sizes"):
-        restore.train([bars[0], np.zeros((5, 5))])
+        restore.train([bars[0], bars[1], np.zeros((5, 5))])
 
 
 def test_names_are_listed() -> None:

@@ -58,6 +58,7 @@ def write_card(
         f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} {what} of `{about.data}`",
         f"({_seen(about)}).",
         *_use(about, trained),
+        *_watched(recipe, trained),
         f"Licence: {about.licence}.",
     ]
     about_lines = "\n".join(lines)
@@ -142,6 +143,19 @@ def _use(about: Description, trained: Trained) -> list[str]:
             f"{100 * trained.error:.3f} % of all pixels."
         )
     return lines
+
+
+def _watched(recipe: Recipe, trained: Trained) -> list[str]:
+    """How a prior that is told of damage was chosen among those of all epochs, in words."""
+    if not recipe.training.watch or trained.error is None:
+        return []
+    left = (
+        f"a root mean squared error of {trained.error**0.5:.4f}" if recipe.prior.grey else f"{trained.error:.3%} wrong"
+    )
+    return [
+        f"Its parameters are those after epoch {trained.epoch}, which restored images held out best of all: after",
+        f"{recipe.training.watch} it left {left}.",
+    ]
 
 
 def with_scores(card: str, scores: str, where: str) -> str:

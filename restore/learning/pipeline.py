@@ -14,7 +14,7 @@ from torch import Tensor
 
 from restore.description import Description, Inference
 from restore.errors import TrainingError, UsageError
-from restore.learning.bslm import spins_of
+from restore.learning.bslm import PseudoLikelihoodAscent, spins_of
 from restore.learning.course import (
     CleanImages,
     Course,
@@ -169,7 +169,9 @@ def _settled(recipe: Recipe, epochs: int, grown: int) -> Recipe:
     """A recipe without a limit of time, but with the numbers of epochs, and of units grown, that it came to."""
     if not recipe.training.minutes:
         return recipe
-    if not isinstance(recipe.learner, FrankWolfe):
+    if isinstance(recipe.learner, PseudoLikelihoodAscent):
+        settled = replace(recipe, learner=replace(recipe.learner, rounds=epochs))
+    elif not isinstance(recipe.learner, FrankWolfe):
         settled = replace(recipe, growth=replace(recipe.growth, units=grown)) if grown else recipe
     elif recipe.auto:
         settled = replace(recipe, learner=replace(recipe.learner, units=epochs))
