@@ -28,6 +28,7 @@ from restore.learning.pipeline import Trained
 from restore.learning.plan import Facts, Wishes, plan
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import epoch_seconds
+from restore.learning.tables import PriorShape
 from restore.learning.written import written
 from restore.progress import Meter, Passed
 
@@ -116,13 +117,21 @@ class Learnt:
 
 
 def read_lesson(
-    recipe: Recipe, text: str, *, source: str | None = None, root: Path | None = None, max_bad: int = 0
+    recipe: Recipe,
+    text: str,
+    *,
+    prior: PriorShape | None = None,
+    source: str | None = None,
+    root: Path | None = None,
+    max_bad: int = 0,
 ) -> Lesson:
     """The lesson of a recipe that somebody wrote.
 
     Args:
-        recipe: how; with hidden = "auto" it holds out a tenth of the images unless it says how many.
+        recipe: how.
         text: as it was written.
+        prior: other than the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says
+            how many.
         source: other data than the recipe's.
         root: where named data sets are looked for first.
         max_bad: images of a folder that may be unreadable.
@@ -149,9 +158,10 @@ def read_lesson(
         training, held_out = load(name, split="train", root=root, max_bad=max_bad).first(recipe.data.count), None
         notes = training.notes
     table = replace(recipe.data, source=name)
-    if recipe.auto and not table.holds_out:
+    prior = prior or recipe.prior
+    if prior.hidden == "auto" and not table.holds_out:
         table = replace(table, validation=max(1, len(training.images) // 10))
-    return Lesson(replace(recipe, data=table), text, None, training, held_out, notes)
+    return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes)
 
 
 def planned_lesson(

@@ -158,7 +158,7 @@ def test_train_makes_a_prior_that_knows_its_images() -> None:
     assert torch.equal(first, second)
     with pytest.raises(restore.UsageError, match="epochs"):
         restore.train(bars, epochs=0)
-    with pytest.raises(restore.TrainingError, match="sizes"):
+    with pytest.raises(restore.TrainingError, match="not of 6x6 pixels"):
         restore.train([bars[0], bars[1], np.zeros((5, 5))])
 
 

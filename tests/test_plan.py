@@ -70,6 +70,10 @@ def test_the_method_follows_from_the_images_and_the_task() -> None:
 def test_what_is_asked_for_goes_before_the_plan() -> None:
     made = recipe(hidden=12, epochs=7, tables={"training": {"batch": 3}, "learner": {"method": "spectral"}})
     assert (made.prior.hidden, made.training.epochs, made.training.batch, made.method) == (12, 7, 3, "spectral")
+    rounds = recipe(hidden=3, tables={"learner": {"method": "frank_wolfe", "draws": 4}})
+    assert (rounds.method, rounds.limit, rounds.learner.draws, rounds.training.epochs) == ("frank_wolfe", 3, 4, 0)
+    margin = recipe(task="flip:0.1", tables={"learner": {"method": "marginal_max_margin"}})
+    assert margin.optimizer == recipe(task="flip:0.1", method="crbm-mssvm").optimizer
     timed = recipe(minutes=2)
     assert (timed.training.epochs, timed.training.minutes) == (0, 2.0)
 

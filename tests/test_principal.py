@@ -149,7 +149,7 @@ TABLE: dict[str, Any] = {
         ({"prior": TABLE["prior"] | {"hidden_type": "bernoulli"}}, 'hidden_type = "gaussian"; give them'),
         ({"prior": TABLE["prior"] | {"visible": "truncated-gauss-bernoulli"}}, "give them"),
         ({"prior": TABLE["prior"] | {"family": "deep", "deeper": [3]}}, 'that one is for .* family = "rbm"'),
-        ({"prior": TABLE["prior"] | {"hidden": "auto"}}, "grows binary units only"),
+        ({"prior": TABLE["prior"] | {"hidden": "auto"}}, r"\[data\] validation is missing"),
         ({"training": {"epochs": 3}}, "epochs has no meaning for principal"),
         ({"optimizer": {"rate": 0.1}}, "optimizer.* has no meaning for principal"),
         ({"learner": {"method": "principal", "rounds": 2}}, "rounds is not a known key"),

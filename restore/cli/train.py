@@ -140,9 +140,7 @@ def _by_recipe(
     length = {key: given[key] for key in ("epochs", "minutes") if given[key] is not None}
     if given["minutes"] is not None and given["epochs"] is None:
         length["epochs"] = 0
-    recipe = replace(
-        recipe, name=given["name"] or recipe.name, prior=prior, training=replace(recipe.training, **length)
-    )
+    recipe = replace(recipe, name=given["name"] or recipe.name, training=replace(recipe.training, **length))
 
     def lesson() -> Lesson:
         from restore.data.named import folders
@@ -150,7 +148,7 @@ def _by_recipe(
 
         root = Path(data) if data is not None and folders(Path(data), recipe.data.source) else None
         other = data if root is None else None
-        return read_lesson(recipe, Path(source).read_text(), source=other, root=root, max_bad=max_bad)
+        return read_lesson(recipe, Path(source).read_text(), prior=prior, source=other, root=root, max_bad=max_bad)
 
     return recipe.name, lesson
 

@@ -128,6 +128,12 @@ CONDITIONAL: dict[str, tuple[str, float, float]] = {
 METHODS = (*PLAIN, *CONDITIONAL)
 OF_GREY = ("tap", "principal")
 
+# The method of each learner.
+OF_PLAIN = {table["method"]: method for method, table in PLAIN.items()} | dict.fromkeys(
+    ("bslm", "gradient_ascent"), "fvbm"
+)
+OF_CONDITIONAL = {learner: method for method, (learner, _, _) in CONDITIONAL.items()}
+
 
 def plan(
     name: str, source: str, facts: Facts, wishes: Wishes, *, seed: int, gathering: Mapping[str, Any]
@@ -182,7 +188,10 @@ ORDER = ("data", "prior", "growth", "learner", "optimizer", "training", "inferen
 
 
 def _method(facts: Facts, wishes: Wishes) -> str:
-    method = wishes.method
+    method, learner = wishes.method, wishes.tables.get("learner", {}).get("method")
+    if method == "auto":
+        # What surrounds a learner that was named, so that its settings are those of no other.
+        method = (OF_CONDITIONAL if wishes.task else OF_PLAIN).get(learner, "auto")
     if method == "auto" and wishes.task:
         method = "crbm-bp"
     if method == "auto":
