@@ -188,7 +188,7 @@ ORDER = ("data", "prior", "growth", "learner", "optimizer", "training", "inferen
 
 
 def _method(facts: Facts, wishes: Wishes) -> str:
-    method, learner = wishes.method, wishes.tables.get("learner", {}).get("method")
+    method, learner = wishes.method, wishes.tables.get("learner", {}).get("method", "")
     if method == "auto":
         # What surrounds a learner that was named, so that its settings are those of no other.
         method = (OF_CONDITIONAL if wishes.task else OF_PLAIN).get(learner, "auto")
