@@ -24,6 +24,7 @@ from restore.errors import OutputError, TrainingError, shown
 from restore.files import write_atomically
 from restore.learning import pipeline
 from restore.learning.card import write_card
+from restore.learning.parallel import from_first
 from restore.learning.pipeline import Trained
 from restore.learning.plan import Facts, Wishes, plan
 from restore.learning.recipe import Recipe, parse
@@ -258,7 +259,7 @@ def learn(
     )
     curve = tuple(json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines())
     learnt = Learnt(lesson, trained, curve, tuple(epoch_seconds(folder)), device)
-    write_atomically(folder / RECIPE, learnt.text.encode(), TrainingError)
+    from_first(lambda: write_atomically(folder / RECIPE, learnt.text.encode(), TrainingError))
     return learnt
 
 

@@ -56,6 +56,7 @@ ROOMS: dict[str, str] = {
         "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "
         "export app engines evaluation training"
     ),
+    "__main__": "cli",
 }
 
 # What is no part of the package: data it produces and consumes, and what is written about it.

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from restore.cli.processes import launched_by, with_others
+
 if TYPE_CHECKING:
     from restore.training import Lesson
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
 
+@with_others
 def train(
     source: Annotated[
         str,
@@ -102,6 +105,7 @@ def train(
     import torch
 
     from restore.devices import pick_device
+    from restore.learning.parallel import is_first
     from restore.progress import progress
     from restore.training import keep, learn
 
@@ -113,12 +117,14 @@ def train(
         print(f"{lesson.recipe.data.source}: {note}", file=sys.stderr)
     with progress(called, lesson.recipe.limit or None, quiet=quiet) as meter:
         learnt = learn(lesson, run or Path("runs") / called, device=where, resume=resume, every=every, meter=meter)
+    if not is_first():
+        return
     if learnt.trained.verdict and not quiet:
         grown = learnt.trained.prior.description.hidden
         print(f"{called}: {f'{grown} hidden units: ' if grown else ''}{learnt.trained.verdict}", file=sys.stderr)
     typed = given | of_images | {"shape": shape, "data": data, "output": output, "threads": torch.get_num_threads()}
     words = [(f"--{option.replace('_', '-')}", str(value)) for option, value in typed.items() if value is not None]
-    keep(learnt, target, shlex.join(["restore", "train", shown(source), *chain(*words)]))
+    keep(learnt, target, shlex.join([*launched_by(), "restore", "train", shown(source), *chain(*words)]))
     if not quiet:
         print(f"{target}: trained in {learnt.seconds[-1] / 60:.1f} minutes", file=sys.stderr)
 

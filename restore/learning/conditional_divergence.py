@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
+from torch import Tensor
 
 from restore.errors import UsageError
-from restore.learning.contract import LearnerState, Pairs, Step
+from restore.learning.contract import Gradient, Pairs
 from restore.learning.logistic import LogisticRegression
 from restore.learning.matched import Matched
 from restore.learning.statistics import conditional_clamped, difference
@@ -42,17 +43,19 @@ class ConditionalDivergence(Matched):
         if self.regression < 0:
             raise UsageError(f"regression must not be negative, not {self.regression}")
 
-    def step(
-        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
-    ) -> Step:
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
         if epoch < self.regression:
-            return LogisticRegression().step(prior, batch, state, generator, epoch)
-        return self.chain_step(prior, batch, generator)
+            return LogisticRegression().means(prior, batch, generator, epoch)
+        return self.chain_means(prior, batch, generator)
 
-    def chain_step(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator) -> Step:
-        """The gradient after the epochs of logistic regression."""
+    def chain_means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
+    ) -> tuple[Gradient, dict[str, Tensor]]:
+        """The same after the epochs of logistic regression."""
         machine = prior.given(batch.observed)
         negative = gibbs_steps(machine, batch.clean, self.steps, generator)
         data = conditional_clamped(machine, batch.clean, batch.observed)
         gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
-        return Step(gradient, {}, {"pixel_mean_gap": gradient["units.0.bias"].square().mean().sqrt()})
+        return gradient, {"pixel_mean_gap": gradient["units.0.bias"]}

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
+from torch import Tensor
 
-from restore.learning.contract import LearnerState, Pairs, Step
+from restore.learning.contract import Gradient, Pairs
 from restore.learning.matched import Matched, verdict
 from restore.learning.statistics import conditional, conditional_clamped, difference
 from restore.priors import RBM, ConditionalRBM
@@ -23,15 +24,15 @@ class ConditionalLikelihood(Matched, ABC):
     def expectations(self, machine: RBM, epoch: int) -> Solution:
         """The fixed point of the machines of a mini-batch, with pairwise beliefs where the method has them."""
 
-    def step(
-        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
-    ) -> Step:
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
         machine = prior.given(batch.observed)
         found = self.expectations(machine, epoch)
         visible, hidden = found.means
         model = conditional(visible, hidden, batch.observed, found.pairs)
         data = conditional_clamped(machine, batch.clean, batch.observed)
-        return Step(difference(data, model), {}, verdict(found))
+        return difference(data, model), verdict(found)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.learning.centring import centred, follow
 from restore.learning.contract import Gradient, LearnerState, Step
+from restore.learning.parallel import summed
+from restore.learning.share import Share
 from restore.learning.statistics import clamped, difference
 from restore.priors import RBM
 from restore.solvers.gibbs import gibbs_steps
@@ -73,25 +75,36 @@ class ContrastiveDivergence:
         return state
 
     def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
-        fields = prior.hidden_fields(batch)
+        images = Share.of(len(batch))
+        own = images.own(batch)
+        fields = prior.hidden_fields(own)
         # Chains rest in their hidden states, so that a sweep ends with the fields its statistics need.
-        hidden = state["chains"] if "chains" in state else prior.hidden.sample(fields, generator)
-        data = clamped(prior, batch, fields)
-        moved = state | {"offset.1": follow(state["offset.1"], data["units.1.bias"])}
-        return self._inner_step(prior, data, hidden, moved, generator, self.inner_steps)
+        if "chains" in state:
+            chains = Share.of(len(state["chains"]))
+            hidden = chains.own(state["chains"])
+        else:
+            chains = images
+            with chains.draws():
+                hidden = prior.hidden.sample(fields, generator)
+        data = images.part(clamped(prior, own, fields))
+        mean = summed({"hidden": data["units.1.bias"]})["hidden"]
+        moved = state | {"offset.1": follow(state["offset.1"], mean)}
+        return self._inner_step(prior, data, hidden, chains, moved, generator, self.inner_steps)
 
     def _inner_step(
         self,
         prior: RBM,
         data: Gradient,
         hidden: Tensor,
+        chains: Share,
         state: LearnerState,
         generator: torch.Generator,
         remaining: int,
     ) -> Step:
-        visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)
+        with chains.draws():
+            visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)
         fields = prior.hidden_fields(visible)
-        gradient = difference(data, clamped(prior, visible, fields))
+        gradient = summed(difference(data, chains.part(clamped(prior, visible, fields))))
         gap = gradient["units.0.bias"].square().mean().sqrt()
         if self.centring:
             gradient = centred(gradient, (state["offset.0"], state["offset.1"]))
@@ -99,9 +112,13 @@ class ContrastiveDivergence:
         if remaining > 1:
 
             def again(moved: RBM) -> Step:
-                onwards = moved.sample_hidden(visible, generator)
-                return self._inner_step(moved, data, onwards, state, generator, remaining - 1)
+                with chains.draws():
+                    onwards = moved.sample_hidden(visible, generator)
+                return self._inner_step(moved, data, onwards, chains, state, generator, remaining - 1)
 
             return Step(gradient, state, monitors, again)
-        after = state | {"chains": prior.hidden.sample(fields, generator)} if self.starts == "persistent" else state
-        return Step(gradient, after, monitors)
+        if self.starts == "persistent":
+            with chains.draws():
+                last = chains.placed(prior.hidden.sample(fields, generator))
+            state = state | summed({"chains": last})
+        return Step(gradient, state, monitors)

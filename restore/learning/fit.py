@@ -1,7 +1,8 @@
 """The training loop: data to learner to optimizer, with checkpoints and a log.
 
-Training is a function of the recipe, the data and the number of threads. Everything that decides about the next step is
-in a checkpoint, so a run stopped at any step and resumed ends with the same bits as one that was left alone.
+Training is a function of the recipe, the data and the numbers of threads and processes. Everything that decides about
+the next step is in a checkpoint, so a run stopped at any step and resumed ends with the same bits as one that was left
+alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic
 
@@ -24,8 +26,9 @@ from restore.learning.contract import LearnerState, Step
 from restore.learning.course import Course, PriorT
 from restore.learning.matched import CONVERGED
 from restore.learning.optimizers import optimizer_of
+from restore.learning.parallel import from_first, highest
 from restore.learning.recipe import Recipe
-from restore.learning.run_folder import Stopped, cut_log, log, set_generator, sitting
+from restore.learning.run_folder import Stopped, circumstances, cut_log, log, set_generator, sitting
 from restore.learning.tables import Optimizer
 from restore.progress import Meter, Passed
 
@@ -120,7 +123,8 @@ def fit(
         fingerprint: names the data, so that a run is not resumed on other data.
         resume: go on from the newest checkpoint in the folder, if there is one.
         meter: told the epochs done.
-        after_epoch: told of each; of the one from which a stopped run goes on perhaps twice, with the same.
+        after_epoch: told of each; of the one from which a stopped run goes on perhaps twice, with the same. Of several
+            processes the first calls it alone.
         budget: seconds for all of it, to be kept at the ends of epochs. Where the recipe gives no number of epochs,
             there are as many as the first steps let expect to fit; a resumed run keeps to that number.
         clock: seconds since whenever.
@@ -133,12 +137,12 @@ def fit(
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
     batches = math.ceil(len(course.images) / recipe.training.batch)
-    identity = {"recipe": recipe.training_facts, "data": fingerprint, "threads": torch.get_num_threads()}
+    identity = {"recipe": recipe.training_facts, "data": fingerprint, **circumstances()}
     with sitting(folder, identity, resume) as held, torch.inference_mode():
         run = _begin(recipe, course)
         if held.found is not None:
             _restore(run, held.found, folder)
-        cut_log(folder, run.step // batches)
+        from_first(partial(cut_log, folder, run.step // batches))
         started = clock() - run.seconds
         run.epochs = run.epochs or recipe.training.epochs or _affordable(recipe, course, folder, budget, clock)
         total = run.epochs * batches
@@ -154,7 +158,8 @@ def fit(
             if position + 1 == batches:
                 averages = {name: value / batches for name, value in _numbers(run.sums).items()}
                 _check_finite(run, folder)
-                run.late = epoch + 1 < run.epochs and run.seconds * (epoch + 2) / (epoch + 1) > budget
+                # Clocks differ between processes, and what follows from them must not.
+                run.late = epoch + 1 < run.epochs and bool(highest(run.seconds * (epoch + 2) / (epoch + 1) > budget))
                 if (epoch + 1) % recipe.training.watch_every == 0 or epoch + 1 == run.epochs or run.late:
                     averages |= _judge(run, recipe, course, epoch)
                 run.seconds = clock() - started
@@ -162,15 +167,17 @@ def fit(
                 for text in warning.values():
                     warnings.warn(f"{shown(folder)}: {text}", stacklevel=2)
                 record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
-                log(folder, record | averages | warning)
+                from_first(partial(log, folder, record | averages | warning))
                 meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
-                after_epoch(Passed(epoch + 1, run.epochs, run.seconds, averages, run.current))
+                passed = Passed(epoch + 1, run.epochs, run.seconds, averages, run.current)
+                from_first(partial(after_epoch, passed))
                 if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
-                    checkpoints.save(folder, _snapshot(run, identity))
-            if held.stops and not _finished(run, recipe, batches):
+                    from_first(partial(checkpoints.save, folder, _snapshot(run, identity)))
+            stop = held.stop()
+            if stop and not _finished(run, recipe, batches):
                 _check_finite(run, folder)
-                checkpoints.save(folder, _snapshot(run, identity))
-                raise Stopped(held.stops[0])
+                from_first(partial(checkpoints.save, folder, _snapshot(run, identity)))
+                raise Stopped(stop)
         done = run.step // batches
         verdict = f"the time was over after {done} of {run.epochs} epochs" if run.late else ""
         if run.best:
@@ -191,7 +198,7 @@ def _affordable(
     """The number of epochs that fit into a time, by the speed of first steps, which are then forgotten."""
     run, started, taken = _begin(recipe, course), clock(), list[float]()
     index = torch.arange(min(recipe.training.batch, len(course.images)), device=course.images.device)
-    while len(taken) < FIRST_STEPS or (taken[-1] - taken[0] < MEASURED * budget and len(taken) < MOST_STEPS):
+    while len(taken) < FIRST_STEPS or (len(taken) < MOST_STEPS and highest(taken[-1] - taken[0] < MEASURED * budget)):
         _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0, folder)
         # Fetching numbers waits for a device that works asynchronously.
         _numbers(run.sums)
@@ -203,7 +210,7 @@ def _affordable(
     batches = math.ceil(len(course.images) / recipe.training.batch)
     left = SPARE * (budget - (clock() - started))
     limits = [recipe.learner.inference(epoch).max_iter if recipe.conditional else 1 for epoch in (0, 1)]
-    return epochs_within(left, batches * step + judging, batches * step * (limits[1] / limits[0] - 1))
+    return highest(epochs_within(left, batches * step + judging, batches * step * (limits[1] / limits[0] - 1)))
 
 
 def epochs_within(seconds: float, first: float, growth: float) -> int:
@@ -218,7 +225,8 @@ def epochs_within(seconds: float, first: float, growth: float) -> int:
 def _judge(run: Run[PriorT], recipe: Recipe, course: Course[PriorT, Any], epoch: int) -> dict[str, float]:
     """The verdict on an epoch, where there is one; the best parameters so far are kept."""
     inference = recipe.learner.inference(epoch) if recipe.conditional else recipe.inference
-    judged = course.judged(run.current, inference)
+    # By one process for all, so that they agree to the last bit on which epoch was the best.
+    judged = from_first(partial(course.judged, run.current, inference))
     if judged is None:
         return {}
     if judged.error < run.best_error:

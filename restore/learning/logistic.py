@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
+from torch import Tensor
 
 from restore.fields import Fields
-from restore.learning.contract import LearnerState, Pairs, Step
+from restore.learning.contract import Gradient, Pairs
 from restore.learning.matched import Matched
 from restore.priors import ConditionalRBM
 
@@ -22,9 +23,9 @@ class LogisticRegression(Matched):
     iterations: int = 1
     growth: int = 0
 
-    def step(
-        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
-    ) -> Step:
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
         machine = prior.given(batch.observed)
         predicted, _ = machine.visible.moments(Fields(torch.zeros_like(batch.clean)))
         error = batch.clean - predicted
@@ -32,4 +33,4 @@ class LogisticRegression(Matched):
         gradient["units.0.bias"] = error.mean(0)
         gradient["inputs.0"] = error.T @ batch.observed / len(error)
         loss = -machine.visible.log_weight(batch.clean) + machine.visible.log_partition(Fields(torch.zeros_like(error)))
-        return Step(gradient, {}, {"loss": loss.sum(-1).double().mean()})
+        return gradient, {"loss": loss.sum(-1).double().mean()}

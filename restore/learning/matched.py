@@ -6,6 +6,7 @@ same number of iterations (CRBM-BP, sec. 6, observation 3).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -14,7 +15,9 @@ from torch import Tensor
 
 from restore.description import Inference
 from restore.errors import UsageError
-from restore.learning.contract import LearnerState
+from restore.learning.contract import Gradient, LearnerState, Pairs, Step
+from restore.learning.parallel import summed
+from restore.learning.share import Share
 from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.solvers import FixedPoint, Solution, solver_of
@@ -24,7 +27,7 @@ CONVERGED = "converged"
 
 
 @dataclass(frozen=True)
-class Matched:
+class Matched(ABC):
     """Settings of the inference that a conditional prior is learnt, and later used, with.
 
     As learning goes on couplings grow and the inference needs more iterations, so the limit grows with the epochs
@@ -62,6 +65,26 @@ class Matched:
     def init(self, prior: ConditionalRBM, images: Tensor, generator: torch.Generator) -> LearnerState:
         """Nothing is carried from one mini-batch to the next."""
         return {}
+
+    def step(
+        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
+    ) -> Step:
+        """See `restore.learning.contract.Learner`."""
+        images = Share.of(len(batch.clean))
+        with images.draws():
+            gradient, monitors = self.means(prior, Pairs(*map(images.own, batch)), generator, epoch)
+        gradient, monitors = (summed(images.part(values)) for values in (gradient, monitors))
+        told = {name: value.square().mean().sqrt() if value.dim() else value for name, value in monitors.items()}
+        return Step(gradient, {}, told)
+
+    @abstractmethod
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
+        """Gradient and monitors of some of the images, all of them means over these.
+
+        Of a monitor that is a vector the root mean square is told.
+        """
 
 
 def verdict(found: Solution) -> dict[str, Tensor]:

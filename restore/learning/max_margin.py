@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.learning.contract import LearnerState, Pairs, Step
+from restore.learning.contract import Gradient, Pairs
 from restore.learning.matched import Matched, verdict
 from restore.learning.statistics import conditional, conditional_clamped, difference
 from restore.priors import RBM, ConditionalRBM
@@ -45,16 +45,16 @@ class MarginalMaxMargin(Matched):
 
     solver: ClassVar[Literal["mixed_product"]] = "mixed_product"
 
-    def step(
-        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
-    ) -> Step:
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
         machine = prior.given(batch.observed)
         found = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
         preferred, _ = states(found)
         model = conditional_clamped(machine, preferred, batch.observed)
         data = conditional_clamped(machine, batch.clean, batch.observed)
         truth = -machine.free_energy(batch.clean)
-        return Step(difference(data, model), {}, verdict(found) | loss(found, batch.clean, truth))
+        return difference(data, model), verdict(found) | loss(found, batch.clean, truth)
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class LatentMaxMargin(Matched):
 
     solver: ClassVar[Literal["max_product"]] = "max_product"
 
-    def step(
-        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
-    ) -> Step:
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
         machine = prior.given(batch.observed)
         found = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
         visible, hidden = states(found)
@@ -73,4 +73,4 @@ class LatentMaxMargin(Matched):
         answer = machine.hidden.mode(machine.hidden_fields(batch.clean))
         data = conditional(batch.clean, answer, batch.observed)
         truth = -machine.energy((batch.clean, answer))
-        return Step(difference(data, model), {}, verdict(found) | loss(found, batch.clean, truth))
+        return difference(data, model), verdict(found) | loss(found, batch.clean, truth)

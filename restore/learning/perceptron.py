@@ -9,7 +9,7 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.learning.conditional_divergence import ConditionalDivergence
-from restore.learning.contract import Pairs, Step
+from restore.learning.contract import Gradient, Pairs
 from restore.learning.statistics import conditional_clamped, difference
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers.gibbs import gibbs_steps
@@ -29,13 +29,15 @@ class PerceptronLoss(ConditionalDivergence):
 
     steps: int = 10
 
-    def chain_step(self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator) -> Step:
+    def chain_means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
+    ) -> tuple[Gradient, dict[str, Tensor]]:
         machine = prior.given(batch.observed)
         negative = self._preferred(machine, batch.clean, generator)
         data = conditional_clamped(machine, batch.clean, batch.observed)
         gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
         beaten = (negative != batch.clean).any(-1).double().mean()
-        return Step(gradient, {}, {"truth_beaten": beaten})
+        return gradient, {"truth_beaten": beaten}
 
     def _preferred(self, machine: RBM, clean: Tensor, generator: torch.Generator) -> Tensor:
         """The visible state of lowest free energy among the truth and those a chain comes through; (batch, D)."""

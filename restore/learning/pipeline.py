@@ -28,6 +28,7 @@ from restore.learning.fit import Fitted, fit
 from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
 from restore.learning.judging import Trial
 from restore.learning.modes import own_modes, seconds_for_modes
+from restore.learning.parallel import from_first
 from restore.learning.pretraining import pretrained
 from restore.learning.principal import Principal, PrincipalComponents, components_machine
 from restore.learning.recipe import Recipe
@@ -148,7 +149,7 @@ def train(
     with torch.inference_mode():
         machine = _as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
-        modes = _modes(machine, training, inference, recipe.seed)
+        modes = from_first(lambda: _modes(machine, training, inference, recipe.seed)).to(images.device)
     description = _description(settled, image_shape, machine, inference)
     prior = TrainedPrior(description, machine, pixel_means(training), modes, _grey_pixels(recipe, training))
     return Trained(prior, fitted.epoch + 1, fitted.error, verdict, settled)

@@ -2,7 +2,7 @@
 
 Frank-Wolfe adds a unit per round, block ascent sweeps over all couplings: neither leaves a gradient for an optimizer,
 so they do not go through `restore.learning.fit`. Everything that decides about the next round is in a checkpoint here
-too.
+too. Of several processes the first alone works, and tells the others.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +21,8 @@ from torch import Tensor
 from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
 from restore.learning.contract import LearnerState
-from restore.learning.run_folder import Stopped, cut_log, log, set_generator, sitting
+from restore.learning.parallel import from_first, highest
+from restore.learning.run_folder import Stopped, circumstances, cut_log, log, set_generator, sitting
 from restore.progress import Meter, Passed
 
 
@@ -95,12 +97,12 @@ def run_rounds(
         TrainingError: the folder is in use, holds another run, or cannot be written; or what the learner raises.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
-    known = {**identity, "threads": torch.get_num_threads()}
+    known = {**identity, **circumstances()}
     generator = torch.Generator(images.device).manual_seed(seed)
     with sitting(folder, known, resume) as held, torch.inference_mode():
         done, verdict, spent = 0, "", 0.0
         if held.found is None:
-            state = learner.begin(images, generator)
+            state = from_first(lambda: learner.begin(images, generator))
         else:
             done, verdict, spent = held.found.step, held.found.facts["verdict"], held.found.facts["seconds"]
             set_generator(generator, held.found, folder)
@@ -109,25 +111,27 @@ def run_rounds(
                 for name, value in held.found.tensors.items()
                 if name.startswith("state.")
             }
-        cut_log(folder, done)
+        from_first(partial(cut_log, folder, done))
         started = clock() - spent
         seconds = spent
         while not verdict and done < learner.rounds:
-            result = learner.advance(images, state, generator)
+            result = from_first(partial(learner.advance, images, state, generator))
             state, verdict, done = result.state, result.verdict, done + 1
             before, seconds = seconds, clock() - started
-            if 2 * seconds - before > budget and done < learner.rounds:
+            # Clocks differ, and what follows from them must not.
+            if highest(2 * seconds - before > budget) and done < learner.rounds:
                 verdict = verdict or f"the time was over after {done} rounds"
-            log(folder, {"round": done, "seconds": seconds, **result.monitors})
+            from_first(partial(log, folder, {"round": done, "seconds": seconds, **result.monitors}))
             meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
-            after_round(Passed(done, learner.rounds, seconds, result.monitors, state))
+            from_first(partial(after_round, Passed(done, learner.rounds, seconds, result.monitors, state)))
             last = bool(verdict) or done == learner.rounds
-            if last or held.stops or done % checkpoint_every == 0:
+            stop = held.stop()
+            if last or stop or done % checkpoint_every == 0:
                 tensors = {f"state.{name}": value for name, value in state.items()}
                 tensors["generator"] = generator.get_state()
                 facts = {"identity": known, "seconds": seconds, "verdict": verdict}
-                checkpoints.save(folder, Checkpoint(done, tensors, facts))
+                from_first(partial(checkpoints.save, folder, Checkpoint(done, tensors, facts)))
             # After the last round too: what follows the rounds may take as long as they did.
-            if held.stops:
-                raise Stopped(held.stops[0])
-        return Outcome(state, done, verdict)
+            if stop:
+                raise Stopped(stop)
+        return Outcome({name: value.to(images.device) for name, value in state.items()}, done, verdict)

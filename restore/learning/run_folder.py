@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -17,6 +17,7 @@ from restore.errors import TrainingError, shown
 from restore.files import write_atomically
 from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
+from restore.learning.parallel import from_first, highest, processes, rank
 
 
 class Stopped(KeyboardInterrupt):
@@ -33,11 +34,20 @@ class Sitting:
 
     Attributes:
         found: the checkpoint to go on from; None for a new run.
-        stops: the signals received so far; a run looks here between steps.
+        stops: the signals received so far.
     """
 
     found: Checkpoint | None
     stops: list[int]
+
+    def stop(self) -> int:
+        """The signal that ends the sitting, 0 for none; a run looks here between steps, all its processes at once."""
+        return highest(self.stops[0] if self.stops else 0)
+
+
+def circumstances() -> dict[str, int]:
+    """What decides about bits beside recipe and data: threads, and processes."""
+    return {"threads": torch.get_num_threads(), "processes": processes()}
 
 
 @contextmanager
@@ -52,19 +62,33 @@ def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator
     Raises:
         TrainingError: the folder is in use, holds another run, or cannot be written.
     """
-    with checkpoints.locked(folder), _stop_requests() as stops:
-        found = checkpoints.newest(folder)
-        if found is not None and not resume:
-            raise TrainingError(
-                f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run"
-            )
-        if found is not None:
-            changed = checkpoints.differences(found.facts["identity"], identity)
-            if changed:
-                raise TrainingError(
-                    f"{shown(folder)}: cannot resume: {'; '.join(changed)}; undo the change or choose another --run"
-                )
+    with ExitStack() as held, _stop_requests() as stops:
+
+        def begin() -> tuple[Checkpoint | None, Mapping[str, Any]]:
+            held.enter_context(checkpoints.locked(folder))
+            return _found(folder, identity, resume), identity
+
+        found, wanted = from_first(begin)
+        changed = checkpoints.differences(wanted, identity)
+        if changed:
+            raise TrainingError(f"process {rank()} is not like the first: {'; '.join(changed)}; give all the same")
         yield Sitting(found, stops)
+
+
+def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> Checkpoint | None:
+    """The checkpoint to go on from."""
+    found = checkpoints.newest(folder)
+    if found is None:
+        return None
+    if not resume:
+        raise TrainingError(f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run")
+    # Checkpoints did not always tell; there was one process then.
+    changed = checkpoints.differences({"processes": 1} | found.facts["identity"], identity)
+    if changed:
+        raise TrainingError(
+            f"{shown(folder)}: cannot resume: {'; '.join(changed)}; undo the change or choose another --run"
+        )
+    return found
 
 
 def set_generator(generator: torch.Generator, found: Checkpoint, folder: Path) -> None:

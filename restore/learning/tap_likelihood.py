@@ -14,6 +14,8 @@ from restore.fields import Fields
 from restore.learning.centring import GreyScale, centred, follow
 from restore.learning.contract import Gradient, LearnerState, Step
 from restore.learning.free import FREE
+from restore.learning.parallel import summed
+from restore.learning.share import Share
 from restore.learning.statistics import clamped, clamped_above, difference
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP
@@ -97,21 +99,30 @@ class TAPLikelihood:
     def step(
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0
     ) -> Step:
+        images, solutions = Share.of(len(batch)), self._solutions(batch, state)
         _, solutions_of = FREE[self.fixed_point]
         free = solutions_of(self.solver, prior, self._start(prior, batch, state, generator))
-        data = self._clamped(prior, batch)
-        gradient = difference(data, free.statistics)
+        data = images.part(self._clamped(prior, images.own(batch)))
+        gradient = summed(difference(data, solutions.part(free.statistics)))
         hidden = range(1, len(prior.layers))
+        told = solutions.part(free.monitors) | {
+            name: data[name] for name in (f"units.{index}.bias" for index in hidden)
+        }
+        if self.remembers:
+            told |= {f"solution.{index}": solutions.placed(value) for index, value in enumerate(free.state)}
+        told = summed(told)
         offsets = [state["offset.0"]]
-        offsets += [follow(state[f"offset.{index}"], data[f"units.{index}.bias"]) for index in hidden]
+        offsets += [follow(state[f"offset.{index}"], told[f"units.{index}.bias"]) for index in hidden]
         if self.centring:
             gradient = centred(
                 gradient, offsets, GreyScale(self.grey_unit, state["centre"]) if "centre" in state else None
             )
         after = state | {f"offset.{index}": offset for index, offset in enumerate(offsets)}
-        if self.remembers:
-            after |= {f"solution.{index}": value for index, value in enumerate(free.state)}
-        return Step(gradient, after, free.monitors)
+        after |= {name: value for name, value in told.items() if name.startswith("solution.")}
+        return Step(gradient, after, {name: told[name] for name in free.monitors})
+
+    def _solutions(self, batch: Tensor, state: LearnerState) -> Share:
+        return Share.of(len(state["solution.0"] if self.remembers else batch))
 
     def _clamped(self, prior: LayeredPrior, batch: Tensor) -> Gradient:
         """Statistics given the images: exact with one layer of hidden units, of TAP solutions with more."""
@@ -128,16 +139,22 @@ class TAPLikelihood:
     def _start(
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator
     ) -> tuple[Tensor, ...]:
+        """Where this process's share of the solutions starts."""
+        solutions = self._solutions(batch, state)
         if self.starts == "data":
-            return self.solver.init(prior, batch)
+            return self.solver.init(prior, solutions.own(batch))
         if self.starts == "noisy":
             rate = self.noise * torch.rand((len(batch), 1), generator=generator, device=batch.device, dtype=batch.dtype)
-            return self.solver.init(prior, BitFlip(rate).corrupt(batch, generator))
-        kept = tuple(state[f"solution.{index}"] for index in range(sum(name.startswith("solution") for name in state)))
+            return self.solver.init(prior, solutions.own(BitFlip(rate).corrupt(batch, generator)))
+        kept = tuple(
+            solutions.own(state[f"solution.{index}"])
+            for index in range(sum(name.startswith("solution") for name in state))
+        )
         if self.starts == "persistent":
             return kept
         if isinstance(prior.layers[0], Bernoulli):
-            return self.solver.init(prior, torch.bernoulli(kept[0], generator=generator))
+            return self.solver.init(prior, solutions.own(torch.bernoulli(state["solution.0"], generator=generator)))
         depth = len(prior.layers)
         fields = cavity_fields(prior, 0, list(kept[:depth]), list(kept[depth : 2 * depth]))
-        return self.solver.init(prior, prior.layers[0].sample(fields, generator))
+        with solutions.draws():
+            return self.solver.init(prior, prior.layers[0].sample(fields, generator))
