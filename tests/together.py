@@ -1,0 +1,153 @@
+"""Training runs for test_parallel.py, which makes them in its own process, and in two by starting this file there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from machines import bars_and_stripes
+from safetensors.torch import save_file
+from test_fit import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_images, log_of, recipe_of, run
+from torch import Tensor
+
+from restore.errors import TrainingError
+from restore.learning import checkpoint as checkpoints
+from restore.learning.fit import fit
+from restore.learning.parallel import joined, rank
+from restore.learning.pipeline import train
+from restore.learning.recipe import parse
+from restore.learning.run_folder import Stopped
+from restore.learning.tables import Training
+
+PIPELINES: dict[str, dict[str, Any]] = {
+    "deep": {
+        "prior": {"family": "deep", "hidden": 4, "deeper": [3]},
+        "learner": {"method": "tap", "starts": "redrawn", "solutions": 7},
+        "training": {"epochs": 2, "batch": 6},
+        "pretraining": {"epochs": 1},
+    },
+    "grey": {
+        "prior": {"hidden": 4, "visible": "truncated-gaussian"},
+        "learner": {"method": "tap", "starts": "redrawn", "solutions": 7, "grey_unit": 0.5},
+        "optimizer": {"rate": 0.001},
+        "training": {"epochs": 2, "batch": 6},
+    },
+    "grown": {
+        "data": {"source": "bars", "validation": 4},
+        "prior": {"hidden": "auto"},
+        "growth": {"samples": 100, "units": 2},
+        "learner": {"method": "contrastive"},
+        "training": {"epochs": 2, "batch": 6},
+        "inference": {"modes": 3, "starts": 1},
+    },
+    "bslm": {"prior": {"family": "fvbm"}, "learner": {"method": "bslm", "l2": 0.01}},
+}
+
+
+def outcomes(folder: Path) -> dict[str, Tensor]:
+    """What runs of every learner end with, by names that begin with the run's."""
+    found: dict[str, Tensor] = {}
+
+    def keep(name: str, tensors: dict[str, Tensor]) -> None:
+        found.update({f"{name}/{key}": value.clone() for key, value in tensors.items()})
+
+    for name in LEARNERS:
+        keep(name, run(recipe_of(name), folder / name).parameters)
+    for name in ("tap-noisy", "cd"):
+        # Batches of one image leave a process without any.
+        alone = recipe_of(name, training=Training(epochs=1, batch=1))
+        keep(f"{name}-alone", run(alone, folder / f"{name}-alone").parameters)
+    for name in CONDITIONAL:
+        fitted = fit(conditional_recipe(name), damaged_images(), folder / name, fingerprint="data")
+        error = torch.tensor([fitted.error, fitted.epoch], dtype=torch.float64)
+        keep(name, fitted.prior.parameters | {"error": error})
+    for name, tables in PIPELINES.items():
+        recipe = parse({"name": "test", "data": {"source": "bars"}, "inference": {"modes": 0, "starts": 1}} | tables)
+        prior = train(recipe, bars_and_stripes(3), (3, 3), folder / name, fingerprint="data", every=1).prior
+        keep(name, prior.machine.parameters | {"modes": prior.modes})
+    return found
+
+
+def raised(kind: type[BaseException], work: Callable[[], Any]) -> str:
+    try:
+        work()
+    except kind as fault:
+        return f"{type(fault).__name__}: {fault}"
+    return "nothing"
+
+
+class Patch:
+    """As much of pytest's as `after_step` needs."""
+
+    def setattr(self, place: Any, name: str, value: Any) -> None:
+        setattr(place, name, value)
+
+
+def stopped_and_resumed(folder: Path) -> tuple[str, dict[str, Tensor]]:
+    """A run that process 1 is told to stop in step 6, and where it ends."""
+    recipe = recipe_of("pcd")
+    original = type(recipe.learner).step
+
+    def stop(step: int) -> None:
+        if step == 6 and rank() == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    after_step(Patch(), recipe.learner, stop)  # type: ignore[arg-type]
+    said = raised(Stopped, lambda: run(recipe, folder))
+    type(recipe.learner).step = original
+    newest = checkpoints.newest(folder)
+    assert newest is not None
+    return f"{said} at step {newest.step}", run(recipe, folder, resume=True).parameters
+
+
+def refused_by_disk(folder: Path) -> str:
+    """What is raised when the first process cannot write."""
+    original = checkpoints.save
+
+    def full(*arguments: Any) -> None:
+        assert rank() == 0
+        raise TrainingError("the disk is full")
+
+    checkpoints.save = full
+    try:
+        return raised(TrainingError, lambda: run(recipe_of("cd"), folder))
+    finally:
+        checkpoints.save = original
+
+
+def main(folder: Path) -> None:
+    os.fsync = lambda descriptor: None
+    torch.set_num_threads(1)
+    with joined():
+        number = rank()
+        found = outcomes(folder / "together")
+        stopped, after = stopped_and_resumed(folder / "stopped")
+        found |= {f"stopped/{name}": value for name, value in after.items()}
+        save_file(found, folder / f"{number}.safetensors")
+        lines = [stopped, refused_by_disk(folder / "full")]
+        # Of one process; made by the test.
+        lines.append(raised(TrainingError, lambda: run(recipe_of("pcd"), folder / "alone" / "pcd", resume=True)))
+        (folder / f"{number}.txt").write_text("\n".join(lines))
+    assert log_of(folder / "stopped") == log_of(folder / "together" / "pcd")
+
+
+def differing(folder: Path) -> None:
+    """Process 1 has other data than the first, which hears of it."""
+
+    def together() -> None:
+        with joined():
+            run(recipe_of("cd"), folder / "differing", fingerprint=f"data of {rank()}")
+
+    number = os.environ["RANK"]
+    said = raised(TrainingError, together)
+    (folder / f"{number}-differing.txt").write_text(said)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
+    differing(Path(sys.argv[1]))
