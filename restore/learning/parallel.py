@@ -81,7 +81,7 @@ def highest(number: int) -> int:
     """The highest number that a process has."""
     if processes() == 1:
         return number
-    message = torch.tensor(number)
+    message = torch.tensor(int(number))
     with _meeting():
         group.all_reduce(message, group.ReduceOp.MAX)
     return int(message)

@@ -17,7 +17,7 @@ from restore.errors import TrainingError, shown
 from restore.files import write_atomically
 from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
-from restore.learning.parallel import from_first, highest, processes, rank
+from restore.learning.parallel import from_first, highest, is_first, processes, rank
 
 
 class Stopped(KeyboardInterrupt):
@@ -69,7 +69,7 @@ def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator
             return _found(folder, identity, resume), identity
 
         found, wanted = from_first(begin)
-        changed = checkpoints.differences(wanted, identity)
+        changed = [] if is_first() else checkpoints.differences(wanted, identity)
         if changed:
             raise TrainingError(f"process {rank()} is not like the first: {'; '.join(changed)}; give all the same")
         yield Sitting(found, stops)

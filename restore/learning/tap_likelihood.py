@@ -105,9 +105,7 @@ class TAPLikelihood:
         data = images.part(self._clamped(prior, images.own(batch)))
         gradient = summed(difference(data, solutions.part(free.statistics)))
         hidden = range(1, len(prior.layers))
-        told = solutions.part(free.monitors) | {
-            name: data[name] for name in (f"units.{index}.bias" for index in hidden)
-        }
+        told = solutions.part(free.monitors) | {f"units.{index}.bias": data[f"units.{index}.bias"] for index in hidden}
         if self.remembers:
             told |= {f"solution.{index}": solutions.placed(value) for index, value in enumerate(free.state)}
         told = summed(told)
