@@ -161,7 +161,7 @@ def test_the_command_trains_in_two_processes(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "onnx", None)
     assert run("train", "mine.toml", "-o", "one", "--run", "run-of-one", "--threads", 1) == 0
-    _, stderr = both.communicate(timeout=120)
+    _, stderr = both.communicate(timeout=300)
     assert both.returncode == 0, stderr
     one, two = (load_file(tmp_path / name / "weights.safetensors") for name in ("one", "two"))
     assert one.keys() == two.keys()
@@ -190,12 +190,12 @@ def test_all_end_when_one_is_killed(tmp_path: Path) -> None:
     recipe_in(tmp_path, epochs=100_000)
     launcher = trained_by_two(tmp_path, "-o", "two", "--run", "run", "--quiet")
     log = tmp_path / "run" / "log.jsonl"
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while not log.exists():
         assert time.monotonic() < until and launcher.poll() is None
         time.sleep(0.05)
     os.kill(process_of(launcher, 1), signal.SIGKILL)
-    _, stderr = launcher.communicate(timeout=60)
+    _, stderr = launcher.communicate(timeout=120)
     (line,) = spoken(stderr)
     assert line.startswith("restore: another process of this training is gone (")
     assert line.endswith("); go on with --resume")
