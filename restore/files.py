@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import time
 from pathlib import Path
 
 from restore.errors import OutputError, RestoreError, shown
+
+# Temporary files live for milliseconds. One this old, in seconds, belongs to a process that was killed.
+ABANDONED = 60.0
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[RestoreError] = OutputError) -> None:
@@ -47,3 +52,13 @@ def _flush_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove the temporary files that `write_atomically` could not, because its process was killed."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if re.fullmatch(r"\.restore-[0-9a-f]{16}", entry.name):
+                with contextlib.suppress(OSError):
+                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > ABANDONED:
+                        Path(entry.path).unlink()

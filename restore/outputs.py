@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import Enum
 from pathlib import Path
 
 from restore.errors import InputError, OutputError, UsageError, shown
@@ -14,6 +15,14 @@ IMAGE_SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm"}
 )
 _LONGEST_NAME = 255  # bytes, on every file system in common use
+
+
+class Standing(Enum):
+    """What an output that exists already is to a run."""
+
+    FOREIGN = "nothing is known of it, and it is kept"
+    OUTDATED = "an earlier run made it, from what has changed since, and it may be replaced"
+    DONE = "it is what this run would make"
 
 
 def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored") -> list[Path]:
@@ -39,6 +48,7 @@ def plan(
     overwrite: bool,
     skip_existing: bool,
     protected: Sequence[Path] = (),
+    standing: Callable[[Path, Path], Standing] = lambda source, target: Standing.FOREIGN,
 ) -> list[tuple[Path, Path]]:
     """Give every input its output, and refuse what would lose a file, before any model is loaded.
 
@@ -52,6 +62,7 @@ def plan(
         overwrite: existing outputs may be replaced; inputs never.
         skip_existing: inputs whose output exists are left out.
         protected: more files that no output may replace, such as masks.
+        standing: what is known of an input's output that exists; those that are done are left out.
 
     Returns:
         Pairs of input and output, in the order of `inputs`.
@@ -72,11 +83,17 @@ def plan(
             raise OutputError(f"{shown(path)}: its output's name is too long; choose a shorter one with -o")
         if is_folder(target):
             raise OutputError(f"{shown(target)}: is a folder where the output should be; choose another with -o")
-    pairs = [pair for pair in pairs if not (skip_existing and os.path.lexists(pair[1]))]
-    for _, target in pairs:
-        if os.path.lexists(target) and not overwrite:
-            raise OutputError(f"{shown(target)}: exists already; give --overwrite, --skip-existing or another -o")
-    folder = Path(output) if output is not None and _means_folder(output) else None
+    left = []
+    for path, target in pairs:
+        if os.path.lexists(target):
+            found = Standing.DONE if skip_existing else standing(path, target)
+            if found is Standing.DONE:
+                continue
+            if found is Standing.FOREIGN and not overwrite:
+                raise OutputError(f"{shown(target)}: exists already; give --overwrite, --skip-existing or another -o")
+        left.append((path, target))
+    pairs = left
+    folder = Path(output) if output is not None and means_folder(output) else None
     for parent in dict.fromkeys(target.parent for _, target in pairs):
         require_writable(parent.parent if parent == folder and not parent.exists() else parent)
     if folder is not None and pairs:
@@ -110,7 +127,7 @@ def _output_of(path: Path, output: str | os.PathLike[str] | None, suffix: str, *
     name = f"{path.stem}.{suffix}.png"
     if output is None:
         return path.with_name(name)
-    if _means_folder(output):
+    if means_folder(output):
         return Path(output) / name
     if not alone:
         raise UsageError(f"{shown(output)}: is one file for several inputs; give a folder, ending with /")
@@ -118,7 +135,8 @@ def _output_of(path: Path, output: str | os.PathLike[str] | None, suffix: str, *
     return Path(output)
 
 
-def _means_folder(output: str | os.PathLike[str]) -> bool:
+def means_folder(output: str | os.PathLike[str]) -> bool:
+    """Whether a user who names this as the output means a folder: one that exists, or a name that ends with a slash."""
     return os.fspath(output).endswith(os.sep) or is_folder(Path(output))
 
 

@@ -92,7 +92,8 @@ def main() -> None:
         code = _say(str(fault), fault.exit_code)
     except KeyboardInterrupt as stop:
         number = getattr(stop, "signal_number", signal.SIGINT)
-        code = _say("stopped; the same command goes on (with --skip-existing, or --resume for training)", 128 + number)
+        remedy = "the same command goes on (with --resume for training, or --skip-existing for single files)"
+        code = _say(f"stopped; {remedy}", 128 + number)
     except Terminated:
         code = _say("terminated", 128 + signal.SIGTERM)
     except BrokenPipeError:

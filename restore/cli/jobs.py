@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
+from restore.cli.manifest import Manifest
 from restore.cli.options import Settings
 from restore.errors import UsageError, shown
 from restore.images import format_of
-from restore.outputs import expand, plan
+from restore.outputs import Standing, expand, means_folder, plan
 
 STDIO = "-"
+
+# Options that say where results go or how they are computed, but not what they are; the prior is known by its weights.
+NOT_THE_RESULT = {
+    *("model", "output", "overwrite", "skip_existing", "json", "quiet"),
+    *("max_pixels", "engine", "device", "max_memory", "workers"),
+}
 
 
 @dataclass(frozen=True)
@@ -24,29 +33,63 @@ class Job:
     uncertainty: Path | None = None
     mask: Path | None = None
 
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files the results are made from."""
+        return (Path(self.source),) if self.mask is None else (Path(self.source), self.mask)
 
-def jobs_of(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[Job]:
-    """One job for each image named, and for each in a folder named.
+
+@dataclass(frozen=True)
+class Work:
+    """What there is to do.
+
+    Attributes:
+        jobs: the images to restore.
+        named: how many images the user named, also those whose results are there already.
+        manifest: that of the folder the results go to; None if they go to single files.
+    """
+
+    jobs: list[Job]
+    named: int
+    manifest: Manifest | None = None
+
+
+def work_of(
+    inputs: Sequence[str], settings: Settings, masks: str | None, channel: Mapping[str, Any] | None = None
+) -> Work:
+    """One job for each image named, and for each in a folder named, whose results are not there yet.
 
     Args:
         inputs: files and folders, or STDIO alone.
         settings: where the results go.
         masks: a mask, or a folder of masks; None for none.
+        channel: what else the results depend on: the damage that the user told of.
 
     Raises:
-        UsageError: if results would overwrite each other, an input, or a mask, or do not belong where they go.
-        OutputError: if a result exists already.
+        UsageError: if results would overwrite each other, an input, or a mask, or do not belong where they go; or if
+            a run of other settings made those that are there.
+        OutputError: if a result exists already, which no earlier run has made.
     """
     if STDIO in inputs or settings.output == STDIO:
-        return [_stdio_job(inputs, settings, masks)]
+        return Work([_stdio_job(inputs, settings, masks)], 1)
     sources = expand(inputs)
     protected = [Path(masks)] if masks is not None else []
+    manifest = None
+    if settings.output is not None and means_folder(settings.output):
+        manifest = _manifest(Path(settings.output), settings, channel or {})
+
+    def standing(source: Path, target: Path) -> Standing:
+        if manifest is None:
+            return Standing.FOREIGN
+        return manifest.standing(Job(str(source), str(target), None, _mask_of(source, masks)).sources, target)
+
     pairs = plan(
         sources,
         settings.output,
         overwrite=settings.overwrite,
         skip_existing=settings.skip_existing,
         protected=protected,
+        standing=standing,
     )
     for _, target in pairs:
         format_of(target)
@@ -60,6 +103,7 @@ def jobs_of(inputs: Sequence[str], settings: Settings, masks: str | None) -> lis
                 suffix="uncertainty",
                 overwrite=settings.overwrite,
                 skip_existing=False,
+                standing=standing,
                 protected=[*protected, *(target for _, target in pairs)],
             )
         )
@@ -68,7 +112,16 @@ def jobs_of(inputs: Sequence[str], settings: Settings, masks: str | None) -> lis
             raise UsageError(
                 f"{shown(min(clash))}: is the output and the uncertainty map; choose another --uncertainty"
             )
-    return [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in pairs]
+    jobs = [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in pairs]
+    return Work(jobs, len(sources), manifest)
+
+
+def _manifest(folder: Path, settings: Settings, channel: Mapping[str, Any]) -> Manifest:
+    told = {one.name: getattr(settings, one.name) for one in fields(Settings) if one.name not in NOT_THE_RESULT}
+    if settings.uncertainty is not None:
+        told["uncertainty"] = os.path.relpath(settings.uncertainty, folder)
+    model = None if settings.model == "auto" else settings.model
+    return Manifest.of(folder, {**channel, **told}, model, settings.overwrite)
 
 
 def _stdio_job(inputs: Sequence[str], settings: Settings, masks: str | None) -> Job:

@@ -52,6 +52,9 @@ MaxMemory = Annotated[
     str | None,
     typer.Option(metavar="SIZE", help="Memory for messages or matrices of a solver, such as 500M or 4G [2G]."),
 ]
+Workers = Annotated[
+    int, typer.Option(min=1, max=256, help="Threads that read and write images while others are being restored.")
+]
 SolverOption = Annotated[
     Solver | None, typer.Option("--solver", help="Solve the prior with this in place of its own, in torch.")
 ]
@@ -77,6 +80,7 @@ class Settings:
     device: Device = "auto"
     max_memory: MaxMemory = None
     solver: SolverOption = None
+    workers: Workers = 8
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

@@ -62,6 +62,11 @@ class Notes:
             elif not self.quiet:
                 print(f"{shown(source)}: {note}", file=sys.stderr)
 
+    def add(self, note: str) -> None:
+        """Tell a note on the whole."""
+        if not self.quiet:
+            print(note, file=sys.stderr)
+
     def conclude(self, total: int) -> None:
         """Tell the common notes, each with its count."""
         for note, count in self.counted.items() if not self.quiet else ():

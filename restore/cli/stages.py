@@ -1,0 +1,235 @@
+"""The stages an image goes through in a batch: read, solved together with others, encoded, written.
+
+Each takes what the one before it makes. A fault of an image takes its place, and later stages pass it on.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+from restore.cli.jobs import STDIO, Job
+from restore.cli.manifest import Entry, Stamp, stamp
+from restore.cli.options import Settings
+from restore.errors import ModelError, OutputError, RestoreError, shown
+from restore.files import write_atomically
+from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
+from restore.marginals import Status
+from restore.restoration import PictureEngine, Restored, outcome, restore_pictures, size_mismatch, stopped_as_trained
+from restore.zoo import auto
+
+# Images solved, recorded and written together, fewer where they are large: what a stopped batch may have to do again.
+CHUNK = 64
+CHUNK_PIXELS = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A job with its picture in memory, and its files as they were when it was read."""
+
+    job: Job
+    picture: Picture
+    mask: Mask | None
+    stamps: dict[str, Stamp]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A picture with its restoration by a prior."""
+
+    loaded: Loaded
+    result: Restored
+    engine: PictureEngine
+    model: str
+    seconds: float
+
+    @property
+    def job(self) -> Job:
+        return self.loaded.job
+
+
+@dataclass(frozen=True)
+class Made:
+    """A restored image as it is to be written, and what is told of it.
+
+    Attributes:
+        entry: the contents of its files, and what they are made from.
+        record: what --json tells.
+        common: the one of its notes that holds for many images, if there is one.
+    """
+
+    job: Job
+    entry: Entry
+    record: dict[str, Any]
+    common: str | None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An image that came to nothing."""
+
+    job: Job
+    fault: RestoreError
+
+
+Item = TypeVar("Item", Job, Solved, Made)
+Result = TypeVar("Result")
+Step = Callable[["Stages", Item], Result]
+
+
+def _step(work: Step[Item, Result]) -> Callable[[Stages, Item | Failed], Result | Failed]:
+    @wraps(work)
+    def step(self: Stages, item: Item | Failed) -> Result | Failed:
+        if isinstance(item, Failed):
+            return item
+        try:
+            return work(self, item)
+        except RestoreError as fault:
+            return Failed(item if isinstance(item, Job) else item.job, fault)
+
+    return step
+
+
+def portions(items: Iterable[Loaded | Failed]) -> Iterator[list[Loaded | Failed]]:
+    """The items in lists, each of which fits into memory."""
+    portion: list[Loaded | Failed] = []
+    pixels = 0
+    for item in items:
+        portion.append(item)
+        pixels += 0 if isinstance(item, Failed) else item.picture.levels.size
+        if len(portion) == CHUNK or pixels >= CHUNK_PIXELS:
+            yield portion
+            portion, pixels = [], 0
+    if portion:
+        yield portion
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages, with all that they have in common.
+
+    Attributes:
+        settings, p, sigma: what the user said.
+        engine_of: the engine of a prior by name.
+    """
+
+    settings: Settings
+    p: float | None
+    sigma: float | None
+    engine_of: Callable[[str], PictureEngine]
+
+    @_step
+    def read(self, job: Job) -> Loaded:
+        """The picture of a job, with its mask."""
+        settings = self.settings
+        stamps = {str(path): stamp(path) for path in job.sources}
+        source: Any = io.BytesIO(sys.stdin.buffer.read()) if job.source == STDIO else Path(job.source)
+        name = "stdin" if job.source == STDIO else job.source
+        picture = read_picture(source, name=name, frame=settings.frame, max_pixels=settings.max_pixels)
+        check_format(picture, "PNG" if job.target == STDIO else format_of(job.target), name=job.target)
+        mask = None
+        if job.mask is not None:
+            shape = picture.levels.shape
+            mask = read_mask(job.mask, name=str(job.mask), shape=shape, max_pixels=settings.max_pixels)
+        return Loaded(job, picture, mask, stamps)
+
+    def solve(self, items: Sequence[Loaded | Failed]) -> list[Solved | Failed]:
+        """The restorations of pictures, those by one prior together; in the order of the items.
+
+        Raises:
+            RestoreError: that all of them have in common.
+        """
+        found: list[Solved | Failed | None] = []
+        by_model: dict[str, list[int]] = {}
+        for index, item in enumerate(items):
+            fault = item if isinstance(item, Failed) else None
+            if isinstance(item, Loaded):
+                try:
+                    by_model.setdefault(self._model_for(item), []).append(index)
+                except RestoreError as reason:
+                    fault = Failed(item.job, reason)
+            found.append(fault)
+        for model, indices in by_model.items():
+            chosen = [item for item in (items[index] for index in indices) if isinstance(item, Loaded)]
+            for index, solved in zip(indices, self._restore(chosen, model), strict=True):
+                found[index] = solved
+        return [item for item in found if item is not None]
+
+    def _model_for(self, item: Loaded) -> str:
+        shape = item.picture.levels.shape
+        model = auto(shape, self.sigma is not None) if self.settings.model == "auto" else self.settings.model
+        about = self.engine_of(model).description
+        if self.settings.fit == "error" and shape != about.image_shape:
+            raise ModelError(f"{shown(item.job.source)}: {size_mismatch(shape, about.image_shape, about.name)}")
+        return model
+
+    def _restore(self, items: Sequence[Loaded], model: str) -> list[Solved]:
+        engine = self.engine_of(model)
+        started = time.perf_counter()
+        restored, _ = restore_pictures(
+            engine,
+            [item.picture.pixels for item in items],
+            p=self.p,
+            hidden=None if items[0].mask is None else [item.mask.hidden for item in items if item.mask is not None],
+            fit=self.settings.fit,
+            invert=self.settings.invert,
+            sigma=self.sigma,
+        )
+        seconds = (time.perf_counter() - started) / len(items)
+        return [Solved(item, one, engine, model, seconds) for item, one in zip(items, restored, strict=True)]
+
+    @_step
+    def encode(self, item: Solved) -> Made:
+        """What the files of a restored picture are to hold."""
+        job, picture, mask, result = item.job, item.loaded.picture, item.loaded.mask, item.result
+        if result.status is Status.DIVERGED:
+            raise OutputError(f"{shown(job.target)}: is not written, for {result.status.sentence}")
+        contents = {}
+        if job.uncertainty is not None:
+            name = str(job.uncertainty)
+            plain = Picture(picture.levels)
+            contents[name] = encode(plain, 2 * result.deviations, format=format_of(name), name=name)
+        values = result.means if self.settings.soft else result.estimate
+        format = "PNG" if job.target == STDIO else format_of(job.target)
+        contents[job.target] = encode(picture, values, format=format, hidden=result.replaced, name=job.target)
+        about = item.engine.description
+        notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes]
+        common = outcome(result.status, about) if stopped_as_trained(result.status, about) else None
+        return Made(job, Entry(item.loaded.stamps, item.model, contents), self._record(item, notes), common)
+
+    @_step
+    def write(self, item: Made) -> Made:
+        """The same, when its files are on disk, or on stdout."""
+        for name, content in item.entry.contents.items():
+            if name == STDIO:
+                sys.stdout.buffer.write(content)
+                sys.stdout.buffer.flush()
+            else:
+                write_atomically(name, content)
+        return item
+
+    def _record(self, item: Solved, notes: list[str]) -> dict[str, Any]:
+        """What --json tells of a restored image."""
+        job, about, result = item.job, item.engine.description, item.result
+        mask = None if job.mask is None else shown(str(job.mask))
+        return {
+            "input": shown(job.source),
+            "output": shown(job.target),
+            "model": about.name,
+            "engine": item.engine.name,
+            "solver": about.inference.solver,
+            "channel": {"p": self.p, "sigma": self.sigma, "mask": mask},
+            "learnt": about.task or None,
+            "iterations": result.iterations,
+            "converged": result.status == 0,
+            "status": outcome(result.status, about),
+            "residual": result.residual,
+            "seconds": item.seconds,
+            "notes": notes,
+        }
