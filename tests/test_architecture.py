@@ -51,6 +51,7 @@ ROOMS: dict[str, str] = {
         "errors description devices marginals zoo learning images kinds outputs data restoration engine engines "
         "training"
     ),
+    "ray_data": "errors restoration engines api",
     "__init__": "errors api",
     "cli": (
         "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "
@@ -63,7 +64,7 @@ ROOMS: dict[str, str] = {
 OUTSIDE = {"training", "models", "tests", "benchmarks", "assets", "docs"}
 
 # Libraries too slow to load for a command that computes nothing.
-HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib"}
+HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib", "ray"}
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -132,7 +133,9 @@ def heavy_after(code: str, *arguments: str) -> set[str]:
     return HEAVY & set(done.stderr.split())
 
 
-@pytest.mark.parametrize("module", ["", ".api", ".restoration", ".kinds", ".tasks", ".engines", ".marginals"])
+@pytest.mark.parametrize(
+    "module", ["", ".api", ".restoration", ".kinds", ".tasks", ".engines", ".marginals", ".ray_data"]
+)
 def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
     assert not heavy_after(f"import restore{module}")
 

@@ -24,7 +24,7 @@ NOT_THE_RESULT = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Job:
     """One image to restore: where it comes from, where the results go, and its mask's file if it has one."""
 

@@ -1,0 +1,111 @@
+"""Restoring sets of images that outgrow one machine, with Ray Data: the same restorer, on as many as there are.
+
+Needs the extra `restore-prior[ray]`. For example:
+
+    images = ray.data.read_images("s3://parts/scans", mode="L", include_paths=True)
+    restored(images, model="tap-mnist", p=0.1, actors=(1, 64)).write_parquet("s3://parts/restored")
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from restore.api import Restorer, load
+from restore.engines import Choice
+from restore.errors import UsageError
+from restore.restoration import Fit
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+# Images that an actor restores together: as in a batch on the command line.
+BATCH = 64
+
+
+def restored(
+    dataset: Dataset,
+    column: str = "image",
+    *,
+    model: str,
+    p: float | None = None,
+    sigma: float | None = None,
+    mask: str | None = None,
+    output: str | None = None,
+    fit: Fit = "error",
+    invert: bool = False,
+    soft: bool = False,
+    engine: Choice = "auto",
+    device: str = "auto",
+    actors: int | tuple[int, int] = 1,
+    **resources: Any,
+) -> Dataset:
+    """Restore a column of a Ray data set, as `restore.denoise` or `restore.complete` does: bit for bit.
+
+    Args:
+        dataset: what holds the images; nothing is computed until it is consumed.
+        column: its column of images, each (H, W): uint8, uint16, bool, or float in [0, 1].
+        model: name of a prior, or its path on every machine; each actor loads it once.
+        p, sigma, fit, invert, soft: as in `restore.denoise`.
+        mask: the column of masks, (H, W), True or white = to fill; None if there are none.
+        output: the column to put the restored images into; by default they replace the damaged ones.
+        engine, device: as in `restore.load`, on every machine.
+        actors: how many restore at a time, or the least and the most of them.
+        resources: what Ray reserves for each actor, such as `num_cpus=4` or `num_gpus=1`; see `Dataset.map_batches`.
+
+    Returns:
+        The data set with the restored images: of the shape and the type of the damaged ones.
+
+    Raises:
+        UsageError: if Ray is not installed. What `restore.denoise` raises is raised when the data set is consumed.
+    """
+    if find_spec("ray") is None:
+        raise UsageError("restore.ray_data: needs ray; pip install 'restore-prior[ray]'")
+    from ray.data import ActorPoolStrategy
+
+    least, most = (actors, actors) if isinstance(actors, int) else actors
+    told = {"p": p, "sigma": sigma, "fit": fit, "invert": invert, "soft": soft}
+    return dataset.map_batches(
+        Worker,
+        fn_constructor_args=(model, device, engine, column, mask, output or column, told),
+        batch_size=BATCH,
+        batch_format="numpy",
+        compute=ActorPoolStrategy(min_size=least, max_size=most),
+        **resources,
+    )
+
+
+class Worker:
+    """What an actor does: load a prior once, and restore batch after batch."""
+
+    def __init__(
+        self,
+        model: str,
+        device: str,
+        engine: Choice,
+        column: str,
+        mask: str | None,
+        output: str,
+        told: dict[str, Any],
+    ) -> None:
+        self.restorer: Restorer = load(model, device, engine=engine)
+        self.column, self.mask, self.output, self.told = column, mask, output, told
+
+    def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        images = list(batch[self.column])
+        if self.mask is None:
+            found = self.restorer.denoise(images, **self.told)
+        else:
+            found = self.restorer.complete(images, list(batch[self.mask]), **self.told)
+        return batch | {self.output: _column(found)}
+
+
+def _column(images: list[np.ndarray]) -> np.ndarray:
+    """Images as a column: stacked if they have one shape, else an array of them."""
+    if len({image.shape for image in images}) == 1:
+        return np.stack(images)
+    column = np.empty(len(images), object)
+    column[:] = images
+    return column
