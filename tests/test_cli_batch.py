@@ -307,6 +307,40 @@ def test_row52_a_manifest_that_cannot_be_read_is_an_output_fault(
     assert again(run, words, tmp_path / "out") == (5, set())
 
 
+def test_row54_a_reader_who_leaves_ends_a_batch_quietly_and_it_goes_on(
+    run: Run, words: tuple[object, ...], tmp_path: Path
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command(*words, "--json", "--quiet"), stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+    written = stamps(tmp_path / "out")
+    assert again(run, words, tmp_path / "out")[0] == 0
+    assert len(stamps(tmp_path / "out")) == 5 and written.items() <= stamps(tmp_path / "out").items()
+
+
+def test_row55_an_image_does_not_go_to_a_terminal(
+    run: Run, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run("denoise", tmp_path / "in" / "0000.png", *words[2:-1], "-") == 2
+
+
+def test_row63_a_device_too_small_for_one_image_stops_a_batch_which_goes_on_elsewhere(
+    run: Run, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    def full(*arguments: object) -> None:
+        raise torch.cuda.OutOfMemoryError("made up")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("restore.engine.solve", full)
+        assert again(run, words, tmp_path / "out") == (3, set())
+    assert run(*words) == 0
+
+
 @pytest.mark.parametrize(
     "line", ["[]", "null", "{", '{"files": {"0000.restored.png": 3}}', '{"sources": {}, "files": 1}']
 )

@@ -168,7 +168,7 @@ def test_images_of_any_number_type(dtype: torch.dtype) -> None:
     torch.testing.assert_close(got, wanted, rtol=0, atol=1e-3 if dtype is torch.float16 else 1e-6)
 
 
-def test_memory_that_is_too_small_takes_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row63_memory_that_is_too_small_takes_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, images = engine_of(), some_images(9)
     wanted = engine.restore(images, BitFlip(0.1))
     solve, sizes = engine_module.solve, []

@@ -351,7 +351,7 @@ def test_pixels_outside_the_hole_are_untouched(picture, data):
     assert (np.abs(error) <= 0.5001 / picture.white).all()
 
 
-def test_row63_nan_is_never_saved():
+def test_row62_nan_is_never_saved():
     restored = Picture(GREY).pixels
     restored[0, 0] = np.nan
     with pytest.raises(OutputError) as caught:
