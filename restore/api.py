@@ -13,10 +13,11 @@ import numpy as np
 from restore import zoo
 from restore.description import Solver
 from restore.engines import Choice, open_engine, require_torch
+from restore.evidence import NOISE
 from restore.kinds import Collection, in_kind, unpack, unpack_masks
 from restore.marginals import Marginals
 from restore.outputs import IMAGE_SUFFIXES
-from restore.restoration import Fit, PictureEngine, check_sigma, restore_pictures, whole
+from restore.restoration import Auto, Fit, PictureEngine, check_levels, restore_pictures, whole
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
@@ -36,9 +37,9 @@ class Restorer:
     def denoise(
         self,
         image: Any,
-        p: float | np.ndarray | None = None,
+        p: float | np.ndarray | Auto | None = None,
         *,
-        sigma: float | None = None,
+        sigma: float | Auto | None = None,
         fit: Fit = "error",
         invert: bool = False,
         soft: bool = False,
@@ -47,16 +48,16 @@ class Restorer:
         solver: Solver | None = None,
     ) -> Any:
         """As `restore.denoise`, with this prior."""
-        collection = unpack(image, channel_axis, _beyond(sigma))
+        collection = unpack(image, channel_axis, _beyond(p, sigma))
         return self._solved_by(solver)._restored(collection, p, sigma, None, fit, invert, soft, return_solution)
 
     def complete(
         self,
         image: Any,
         mask: Any,
-        p: float | np.ndarray | None = None,
+        p: float | np.ndarray | Auto | None = None,
         *,
-        sigma: float | None = None,
+        sigma: float | Auto | None = None,
         fit: Fit = "error",
         invert: bool = False,
         soft: bool = False,
@@ -65,7 +66,7 @@ class Restorer:
         solver: Solver | None = None,
     ) -> Any:
         """As `restore.complete`, with this prior."""
-        collection = unpack(image, channel_axis, _beyond(sigma))
+        collection = unpack(image, channel_axis, _beyond(p, sigma))
         return self._solved_by(solver)._restored(
             collection, p, sigma, _masks(mask, collection), fit, invert, soft, return_solution
         )
@@ -93,8 +94,8 @@ class Restorer:
     def _restored(
         self,
         collection: Collection,
-        p: float | np.ndarray | None,
-        sigma: float | None,
+        p: float | np.ndarray | Auto | None,
+        sigma: float | Auto | None,
         hidden: list[np.ndarray] | None,
         fit: Fit,
         invert: bool,
@@ -139,9 +140,9 @@ def list_models() -> list[str]:
 def denoise(
     image: Any,
     model: str | Restorer = "auto",
-    p: float | np.ndarray | None = None,
+    p: float | np.ndarray | Auto | None = None,
     *,
-    sigma: float | None = None,
+    sigma: float | Auto | None = None,
     fit: Fit = "error",
     invert: bool = False,
     soft: bool = False,
@@ -160,14 +161,17 @@ def denoise(
             any flips; it never picks a conditional one.
         p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape. All priors need
             it but conditional ones, which take none: they have learnt what to undo (`Restorer.description.task`). For
-            priors of grey images it is the probability that a pixel shows black or white instead of itself.
+            priors of grey images it is the probability that a pixel shows black or white instead of itself. "auto"
+            chooses for each image the one under which the prior finds it most probable, up to .48 (grey: .9).
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1.
-            Floats may then lie up to 6 sigma outside [0, 1]; noise that was cut off there is undone less well.
+            Floats may then lie up to 6 sigma outside [0, 1]; noise that was cut off there is undone less well. "auto"
+            chooses it likewise, from .01 to .5; of p and sigma one at most.
         fit: "resize" brings images of another size to the prior's and back; "error" refuses them.
         invert: dark strokes on a light ground.
         soft: return posterior probabilities as grey values instead of black and white.
         channel_axis: axis of colour channels, which must be equal.
-        return_solution: return (image, `Marginals`): marginals, iterations and more, at the prior's size.
+        return_solution: return (image, `Marginals`): marginals, iterations and more, at the prior's size; its `noise`
+            has the levels chosen for p or sigma "auto", with their evidence.
         device, engine: as in `load`; for a model given by name.
         solver: what to solve the prior with in place of its own: "tap", "mean_field", "relaxed_bp", "adaptive_tap",
             "sum_product", "max_product" or "mixed_product". Another than its own takes torch; conditional priors keep
@@ -181,7 +185,7 @@ def denoise(
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
-    collection = unpack(image, channel_axis, _beyond(sigma))
+    collection = unpack(image, channel_axis, _beyond(p, sigma))
     chosen = _chosen(model, collection, device, engine, sigma is not None, solver)
     return chosen._restored(collection, p, sigma, None, fit, invert, soft, return_solution)
 
@@ -190,9 +194,9 @@ def complete(
     image: Any,
     mask: Any,
     model: str | Restorer = "auto",
-    p: float | np.ndarray | None = None,
+    p: float | np.ndarray | Auto | None = None,
     *,
-    sigma: float | None = None,
+    sigma: float | Auto | None = None,
     fit: Fit = "error",
     invert: bool = False,
     soft: bool = False,
@@ -217,7 +221,7 @@ def complete(
     Raises:
         RestoreError: see `restore.errors`.
     """
-    collection = unpack(image, channel_axis, _beyond(sigma))
+    collection = unpack(image, channel_axis, _beyond(p, sigma))
     chosen = _chosen(model, collection, device, engine, sigma is not None, solver)
     return chosen._restored(collection, p, sigma, _masks(mask, collection), fit, invert, soft, return_solution)
 
@@ -322,12 +326,12 @@ def _chosen(
     return Restorer(open_engine(str(model), engine, device, images=len(collection.items), solver=solver))
 
 
-def _beyond(sigma: float | None) -> float:
-    """How far Gaussian noise may carry floats out of [0, 1]."""
+def _beyond(p: object, sigma: float | Auto | None) -> float:
+    """How far Gaussian noise may carry floats out of [0, 1]; refuses levels that are none first."""
+    check_levels(p, sigma)
     if sigma is None:
         return 0.0
-    check_sigma(sigma)
-    return FARTHEST * sigma
+    return FARTHEST * (float(NOISE.levels[-1]) if isinstance(sigma, str) else sigma)
 
 
 def _masks(masks: Any, collection: Collection) -> list[np.ndarray]:

@@ -8,10 +8,13 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from restore.errors import ModelError, UsageError, shown
 from restore.tasks import parse_task
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # The newest format of weights files; 1 knows neither grey pixels, nor several hidden layers, nor hidden units that are
 # not binary.
@@ -166,6 +169,10 @@ class Description:
             return FULLY_VISIBLE_SOLVERS
         every: tuple[Solver, ...] = typing.get_args(Solver)
         return tuple(name for name in every if self.plain or not name.endswith("_product"))
+
+    def as_known(self, grey: np.ndarray) -> np.ndarray:
+        """Grey values in the prior's own terms: as they are, or 0 and 1; the same shape, float32."""
+        return (grey if self.grey else grey > self.threshold / 255).astype("float32")
 
     def with_solver(self, name: str) -> Description:
         """The same prior with another solver, under the settings of its own.

@@ -124,7 +124,7 @@ class Engine:
         grey: np.ndarray,
         p: float | np.ndarray | None,
         hidden: np.ndarray | None,
-        sigma: float | None = None,
+        sigma: float | np.ndarray | None = None,
     ) -> tuple[Marginals, np.ndarray]:
         """As in `restore.restoration.PictureEngine`; see `restore` for the errors."""
         observed = self.pixels(grey)
@@ -139,8 +139,7 @@ class Engine:
 
     def pixels(self, grey: np.ndarray) -> Tensor:
         """Grey values (N, H, W) as the prior knows them: as they are, or black and white; (N, D)."""
-        seen = grey if self.description.grey else grey > self.description.threshold / 255
-        return torch.from_numpy(np.ascontiguousarray(seen)).flatten(1).float()
+        return torch.from_numpy(np.ascontiguousarray(self.description.as_known(grey))).flatten(1)
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         """As in `restore.restoration.PictureEngine`."""
@@ -223,19 +222,20 @@ def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
 
 def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
     """The channel of binary images with flip probability p (None: exact) and hidden pixels (None: none)."""
-    if isinstance(p, np.ndarray):
-        noise = BitFlip(torch.from_numpy(np.ascontiguousarray(p, dtype=np.float64)).flatten())
-    else:
-        noise = BitFlip(0.0 if p is None else float(p))
+    noise = BitFlip(_level(p))
     return noise if hidden is None else noise + Occlusion(hidden)
 
 
-def grey_channel_of(p: float | np.ndarray | None, sigma: float | Tensor | None, hidden: Tensor | None) -> Channel:
+def grey_channel_of(p: float | np.ndarray | None, sigma: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
     """The channel of grey images with Gaussian noise, then salt and pepper, then hidden pixels (None: without)."""
-    told = torch.from_numpy(np.ascontiguousarray(p)).flatten() if isinstance(p, np.ndarray) else p or 0.0
     # Also without impulses: a black pixel that was seen exactly is then known to be 0, and not only close to it.
-    noise = SaltAndPepper(told, GaussianNoise(0.0 if sigma is None else sigma))
+    noise = SaltAndPepper(_level(p), GaussianNoise(_level(sigma)))
     return noise if hidden is None else Occlusion(hidden, noise=noise)
+
+
+def _level(values: float | np.ndarray | None) -> Tensor:
+    """What broadcasts with images (N, H, W), None being 0, as what broadcasts with images (N, D)."""
+    return torch.from_numpy(np.array(0.0 if values is None else values, np.float64, ndmin=3)).flatten(1)
 
 
 def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:

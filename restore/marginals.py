@@ -28,6 +28,24 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True, eq=False)
+class NoiseLevel:
+    """The noise levels of N images that have the highest evidence, among G that were tried.
+
+    Attributes:
+        chosen: the level of each image, between those tried, (N,).
+        tried: increasing, (G,).
+        evidence: log p(image | level) + log Z of the prior, in nats, (N, G); NaN where the solver diverged, which
+            leaves a level out.
+        converged: boolean (N, G); where the solver did not converge the evidence is less certain.
+    """
+
+    chosen: np.ndarray
+    tried: np.ndarray
+    evidence: np.ndarray
+    converged: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Marginals:
     """Posterior marginals of N images at the prior's size.
 
@@ -38,6 +56,9 @@ class Marginals:
         iterations: iterations spent, (N,), int64.
         residual: largest change of a mean in the last iteration, (N,).
         status: a `Status` value per image, (N,), int64.
+        evidence: log p(image | noise level) + log Z of the prior, in nats, (N,), float64; None of conditional priors.
+        noise: the noise levels that were chosen; None where they were given.
+        model: name of the prior.
     """
 
     means: tuple[np.ndarray, ...]
@@ -46,3 +67,6 @@ class Marginals:
     iterations: np.ndarray
     residual: np.ndarray
     status: np.ndarray
+    evidence: np.ndarray | None = None
+    noise: NoiseLevel | None = None
+    model: str = ""

@@ -6,18 +6,22 @@ Shared by the Python interface and the command line, which differ only in how im
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Literal, Protocol, get_args
 
 import numpy as np
 
 from restore.description import Description
-from restore.errors import ModelError, UsageError
+from restore.errors import ModelError, UsageError, shown
+from restore.evidence import FLIPS, IMPULSES, NOISE, choose_level, log_likelihood_of_black
 from restore.images import enlarge, shrink
-from restore.marginals import Marginals, Status
+from restore.marginals import Marginals, NoiseLevel, Status
 
 Fit = Literal["error", "resize"]
+
+# A level of noise that is to be chosen by its evidence.
+Auto = Literal["auto"]
 
 # An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
 INVERTED = 0.05
@@ -50,16 +54,18 @@ class PictureEngine(Protocol):
         grey: np.ndarray,
         p: float | np.ndarray | None,
         hidden: np.ndarray | None,
-        sigma: float | None = None,
+        sigma: float | np.ndarray | None = None,
     ) -> tuple[Marginals, np.ndarray]:
         """Posterior marginals of damaged images.
 
         Args:
             grey: grey values at the prior's size, (N, H, W), N >= 1, in [0, 1] but for Gaussian noise. Of a binary
                 prior those above `description.threshold` of 255 count as white.
-            p: flip probability in [0, 1] of the visible pixels, one for all or per pixel (H, W), or of a prior of grey
-                images that of salt or pepper; None if there is no such damage, or if the prior has learnt what is.
-            sigma: standard deviation of Gaussian noise, of priors of grey images; None if there is none.
+            p: flip probability in [0, 1] of the visible pixels, one for all, per pixel (H, W) or per image (N, 1, 1),
+                or of a prior of grey images that of salt or pepper; None if there is no such damage, or if the prior
+                has learnt what is.
+            sigma: standard deviation of Gaussian noise, of priors of grey images, of such shapes too; None if there is
+                none.
             hidden: True for pixels to fill, boolean (N, H, W); None if there are none.
 
         Returns:
@@ -104,11 +110,11 @@ def restore_pictures(
     engine: PictureEngine,
     pixels: Sequence[np.ndarray],
     *,
-    p: float | np.ndarray | None = None,
+    p: float | np.ndarray | Auto | None = None,
     hidden: Sequence[np.ndarray] | None = None,
     fit: Fit = "error",
     invert: bool = False,
-    sigma: float | None = None,
+    sigma: float | Auto | None = None,
 ) -> tuple[list[Restored], Marginals]:
     """Restore pictures with known noise, a known mask, or both; or with a prior that has learnt which.
 
@@ -116,19 +122,19 @@ def restore_pictures(
         engine: the prior.
         pixels: grey values, each (H, W), in [0, 1] but for Gaussian noise.
         p: flip probability in [0, 1], for all pixels or per pixel (H, W), or that of salt or pepper in grey images;
-            None if there is no such damage.
+            "auto" for the level of each picture that has the highest evidence; None if there is no such damage.
         hidden: per picture the pixels to fill, boolean (H, W); None if there are none.
         fit: what to do with pictures of another size than the prior's: refuse, or resize them and the result.
         invert: black on white pictures for a prior of white on black ones, or the other way round.
-        sigma: standard deviation of Gaussian noise, for priors of grey images; None if there is none.
+        sigma: standard deviation of Gaussian noise, for priors of grey images; "auto" likewise; None if there is none.
 
     Returns:
         The restored pictures, and the marginals of all of them at the prior's size.
 
     Raises:
         UsageError: if p is no probability, or is given per pixel for another size than the prior's; if sigma is no
-            finite positive number; if a conditional prior is told of damage, or another prior is not, or a binary one
-            of Gaussian noise; if `fit` is neither of its values.
+            finite positive number; if both are to be chosen; if a conditional prior is told of damage, or another prior
+            is not, or a binary one of Gaussian noise; if `fit` is neither of its values.
         ModelError: if a picture does not have the prior's size and `fit` is "error".
     """
     if fit not in get_args(Fit):
@@ -136,9 +142,8 @@ def restore_pictures(
     about = engine.description
     about.check_told(p is not None, sigma is not None, hidden is not None)
     shape = about.image_shape
-    p = None if p is None else _checked(p, shape)
-    if sigma is not None:
-        check_sigma(sigma)
+    check_levels(p, sigma)
+    p = p if p is None or is_auto(p) else _checked(p, shape)
     small = []
     for index, values in enumerate(pixels):
         if values.shape != shape and fit == "error":
@@ -147,7 +152,9 @@ def restore_pictures(
         small.append(shrink(1 - values if invert else values, mask, shape))
     grey = np.stack([shrunk for shrunk, _ in small])
     covered = None if hidden is None else np.stack([mask for _, mask in small])
-    found, gain = engine.marginals(grey, p, covered, sigma)
+    noise = _chosen(engine, grey, covered, p, sigma) if is_auto(p) or is_auto(sigma) else None
+    found, gain = _solved(engine, grey, covered, *_told(p, sigma, None if noise is None else noise.chosen))
+    found = replace(found, noise=noise, model=about.name)
     restored = []
     for index, values in enumerate(pixels):
         means, variances = (part[0][index].reshape(shape).astype(np.float64) for part in (found.means, found.variances))
@@ -165,6 +172,8 @@ def restore_pictures(
             expected = "dark on light" if engine.light_ground else "light strokes on dark"
             remedy = "leave the inversion away" if invert else "try --invert"
             notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
+        if noise is not None:
+            notes += _said("p" if is_auto(p) else "sigma", noise, index)
         replaced = hidden[index] if hidden is not None and p is None and sigma is None else None
         restored.append(
             Restored(
@@ -179,6 +188,63 @@ def restore_pictures(
             )
         )
     return restored, found
+
+
+def _solved(
+    engine: PictureEngine,
+    grey: np.ndarray,
+    hidden: np.ndarray | None,
+    p: float | np.ndarray | None,
+    sigma: float | np.ndarray | None,
+) -> tuple[Marginals, np.ndarray]:
+    """As `PictureEngine.marginals`, with the evidence of priors that have not learnt the damage."""
+    found, gain = engine.marginals(grey, p, hidden, sigma)
+    if engine.description.conditional:
+        return found, gain
+    black = log_likelihood_of_black(engine.description, grey, hidden, p, sigma)
+    return replace(found, evidence=found.log_partition + black), gain
+
+
+def _chosen(
+    engine: PictureEngine,
+    grey: np.ndarray,
+    hidden: np.ndarray | None,
+    p: float | np.ndarray | Auto | None,
+    sigma: float | Auto | None,
+) -> NoiseLevel:
+    """The level of each picture in place of the one that is "auto"."""
+
+    def evidence(rows: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        covered = None if hidden is None else hidden[rows]
+        found, _ = _solved(engine, grey[rows], covered, *_told(p, sigma, levels))
+        assert found.evidence is not None  # conditional priors take no levels
+        return found.evidence, found.status == Status.CONVERGED
+
+    flips = IMPULSES if engine.description.grey else FLIPS
+    return choose_level(evidence, len(grey), flips if is_auto(p) else NOISE)
+
+
+def _said(name: str, noise: NoiseLevel, index: int) -> tuple[str, ...]:
+    """The notes on the level of a picture."""
+    level, lost = noise.chosen[index], int(np.isnan(noise.evidence[index]).sum())
+    end = " (the largest that was tried)" if level >= noise.tried[-1] else ""
+    notes: tuple[str, ...] = (f"{name} = {level:.3g} has the highest evidence{end}",)
+    if lost:
+        notes += (f"the solver diverged at {lost} of {len(noise.tried)} levels of noise, which were left out",)
+    return notes
+
+
+def is_auto(level: object) -> bool:
+    """Whether a level of noise is to be chosen by its evidence."""
+    return isinstance(level, str) and level == "auto"
+
+
+def _told(
+    p: float | np.ndarray | Auto | None, sigma: float | Auto | None, chosen: np.ndarray | None
+) -> tuple[float | np.ndarray | None, float | np.ndarray | None]:
+    """What an engine is told of p and sigma, with the levels (N,) that were chosen for images in place of "auto"."""
+    levels = None if chosen is None else chosen[:, None, None]
+    return levels if is_auto(p) else p, levels if is_auto(sigma) else sigma
 
 
 def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
@@ -215,7 +281,21 @@ def size_mismatch(shape: tuple[int, ...], wanted: tuple[int, int], model: str) -
     )
 
 
-def check_sigma(sigma: float) -> None:
+def check_levels(p: object, sigma: object) -> None:
+    """Refuse texts other than "auto", two levels to choose at once, and a standard deviation that is none.
+
+    Raises:
+        UsageError: saying which.
+    """
+    if isinstance(p, str) and not is_auto(p):
+        raise UsageError(f"p is a flip probability in [0, 1], or auto, not {shown(p)}")
+    if is_auto(p) and is_auto(sigma):
+        raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it away")
+    if sigma is not None and not is_auto(sigma):
+        check_sigma(sigma)
+
+
+def check_sigma(sigma: object) -> None:
     """Refuse a standard deviation that is none.
 
     Raises:
@@ -223,12 +303,15 @@ def check_sigma(sigma: float) -> None:
     """
     # Numpy's numbers are as good as Python's own.
     if isinstance(sigma, bool) or not isinstance(sigma, Real) or not 0 < sigma < np.inf:
-        raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {sigma}")
+        raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {shown(str(sigma))}")
 
 
 def _checked(p: float | np.ndarray, shape: tuple[int, int]) -> float | np.ndarray:
     """Flip probabilities as one number, or as an array of the prior's shape; raises UsageError if they are none."""
-    values = np.asarray(p, dtype=np.float64)
+    try:
+        values = np.asarray(p, dtype=np.float64)
+    except (TypeError, ValueError) as fault:
+        raise UsageError(f"p is a flip probability in [0, 1], or one per pixel, not {shown(str(p))}") from fault
     if values.ndim and values.shape != shape:
         raise UsageError(f"p has shape {values.shape}; give one number, or one per pixel of the prior: {shape}")
     # Written so that NaN fails too.

@@ -40,7 +40,8 @@ ROOMS: dict[str, str] = {
     "kinds": "errors images",
     "outputs": "errors images",
     "data": "errors files images outputs",
-    "restoration": "errors description marginals images",
+    "evidence": "description marginals",
+    "restoration": "errors description marginals images evidence",
     "engine": "errors description devices marginals fields units priors solvers channels zoo",
     "export": "errors description marginals fields solvers channels tasks zoo restoration engine",
     "app": "errors files marginals zoo data restoration export",
@@ -48,7 +49,7 @@ ROOMS: dict[str, str] = {
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
     "training": "errors files progress description zoo learning data export",
     "api": (
-        "errors description devices marginals zoo learning images kinds outputs data restoration engine engines "
+        "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine engines "
         "training"
     ),
     "ray_data": "errors restoration engines api",

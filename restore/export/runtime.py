@@ -100,7 +100,7 @@ class OnnxEngine:
         grey: np.ndarray,
         p: float | np.ndarray | None,
         hidden: np.ndarray | None,
-        sigma: float | None = None,
+        sigma: float | np.ndarray | None = None,
     ) -> tuple[Marginals, np.ndarray]:
         """As in `restore.restoration.PictureEngine`.
 
@@ -109,15 +109,18 @@ class OnnxEngine:
         """
         if self.facts.channel == "field":
             raise ModelError(f"{shown(self.description.name)}: exported with --no-channel it takes no images")
-        seen = self._pixels(grey)
+        seen = self.description.as_known(grey)
         # Where one value serves all pixels or images, sizes of 1 do.
-        told = {"p": np.atleast_3d(np.float32(0 if p is None else p)).transpose(2, 0, 1)}
-        told["sigma"] = np.full((1, 1, 1), 0 if sigma is None else sigma, np.float32)
+        told = {
+            "image": seen,
+            "p": np.array(0 if p is None else p, np.float32, ndmin=3),
+            "sigma": np.array(0 if sigma is None else sigma, np.float32, ndmin=3),
+            "mask": np.array(False if hidden is None else hidden, ndmin=3),
+        }
         parts = []
         for first in range(0, len(seen), self.facts.at_once):
             rows = slice(first, first + self.facts.at_once)
-            told["mask"] = np.zeros((1, 1, 1), bool) if hidden is None else hidden[rows]
-            parts.append(self.run({"image": seen[rows]} | told))
+            parts.append(self.run({name: value if len(value) == 1 else value[rows] for name, value in told.items()}))
         found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
 
@@ -138,14 +141,9 @@ class OnnxEngine:
             raise ModelError(f"{name}: is a graph by itself, which has no features; name the prior it was made from")
         # The graph could not have been loaded with other weights than these.
         stored = load_file(self.weights)
-        visible = self._pixels(grey).reshape(len(grey), -1)
+        visible = self.description.as_known(grey).reshape(len(grey), -1)
         log_odds = visible @ stored["weights.0"].astype(np.float32) + stored["units.1.bias"].astype(np.float32)
         return np.exp(-np.logaddexp(0, -log_odds))
-
-    def _pixels(self, grey: np.ndarray) -> np.ndarray:
-        """Grey values as the prior knows them: as they are, or black and white."""
-        seen = grey if self.description.grey else grey > self.description.threshold / 255
-        return seen.astype(np.float32)
 
     def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs of the graph by name, for what it is told of by name, with the prior's own settings."""

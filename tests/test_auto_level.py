@@ -1,0 +1,211 @@
+"""Images whose noise level nobody knows: what engines are told of, what users get, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from grey_priors import grey_prior
+from priors import random_conditional, random_prior
+
+import restore
+from restore.engine import Engine
+from restore.errors import InputError, UsageError
+from restore.evidence import BLOCK, FLIPS, IMPULSES, NOISE
+from restore.export.runtime import OnnxEngine
+from restore.marginals import Marginals
+from restore.restoration import PictureEngine, restore_pictures
+from restore.zoo import published_folder
+
+CPU = torch.device("cpu")
+SHAPE = (5, 7)
+DRAW = np.random.default_rng(0)
+INK = (DRAW.random((5, *SHAPE)) < 0.3).astype(np.float64)
+HIDDEN = DRAW.random((5, *SHAPE)) < 0.3
+GREY = np.where(DRAW.random((5, *SHAPE)) < 0.4, 0.0, DRAW.random((5, *SHAPE)))
+PER_IMAGE = np.array([0.05, 0.1, 0.2, 0.3, 0.4])[:, None, None]
+
+
+@pytest.fixture(scope="module", params=["torch", "onnx"])
+def engine(request: pytest.FixtureRequest) -> PictureEngine:
+    """Any prior in torch, and a published one in onnxruntime."""
+    if request.param == "torch":
+        return Engine.of(random_prior(SHAPE), CPU)
+    return OnnxEngine.load(published_folder() / "pcd-mnist")
+
+
+def ink(engine: PictureEngine) -> np.ndarray:
+    """Images of any kind; strokes for a prior of digit."""
+    return INK if engine.description.image_shape == SHAPE else np.kron(INK[:, :4, :7], np.ones((7, 4)))
+
+
+def holes(engine: PictureEngine) -> np.ndarray:
+    return np.random.default_rng(1).random(ink(engine).shape) < 0.3
+
+
+def grey_engine() -> Engine:
+    return Engine.of(grey_prior(), CPU)
+
+
+def same(found: Marginals, expected: list[Marginals]) -> None:
+    for name in ("log_partition", "iterations", "status"):
+        together = np.concatenate([getattr(alone, name) for alone in expected])
+        np.testing.assert_allclose(getattr(found, name), together, rtol=1e-6, atol=1e-3, err_msg=name)
+    means = np.concatenate([alone.means[0] for alone in expected])
+    np.testing.assert_allclose(found.means[0], means, atol=1e-4)
+
+
+# ---------------------------------------------------------------------------------------------------- level per image
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_engines_take_a_level_per_image(engine: PictureEngine, masked: bool) -> None:
+    images, hidden = ink(engine), holes(engine) if masked else None
+    found, _ = engine.marginals(images, PER_IMAGE, hidden)
+    levels = PER_IMAGE.ravel().tolist()
+    alone = [
+        engine.marginals(images[[row]], level, None if hidden is None else hidden[[row]])[0]
+        for row, level in enumerate(levels)
+    ]
+    same(found, alone)
+
+
+@pytest.mark.parametrize("p", [None, 0.1, PER_IMAGE], ids=["none", "one", "per-image"])
+def test_a_spread_per_image(p: Any) -> None:
+    engine = grey_engine()
+    found, gain = engine.marginals(GREY, p, HIDDEN, 2 * PER_IMAGE)
+    alone = []
+    for row in range(5):
+        told = float(p[row, 0, 0]) if isinstance(p, np.ndarray) else p
+        one, own = engine.marginals(GREY[[row]], told, HIDDEN[[row]], float(2 * PER_IMAGE[row, 0, 0]))
+        assert gain[row] == pytest.approx(own[0], abs=1e-4)
+        alone.append(one)
+    same(found, alone)
+
+
+# ------------------------------------------------------------------------------------------------- what is restored
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_chosen_level_is_restored_with_and_reported(engine: PictureEngine, masked: bool) -> None:
+    images = ink(engine)[:2]
+    hidden = list(holes(engine)[:2]) if masked else None
+    restored, found = restore_pictures(engine, list(images), p="auto", hidden=hidden)
+    noise = found.noise
+    assert noise is not None and found.evidence is not None
+    assert noise.evidence.shape == (2, len(FLIPS.places)) and found.model == engine.description.name
+    for row, level in enumerate(noise.chosen):
+        told = None if hidden is None else [hidden[row]]
+        (alone,), its = restore_pictures(engine, [images[row]], p=float(level), hidden=told)
+        np.testing.assert_allclose(restored[row].means, alone.means, atol=1e-3)
+        assert its.noise is None and its.evidence is not None
+        assert found.evidence[row] == pytest.approx(its.evidence[0], abs=1e-3)
+        # The level is as good as the best that was tried, but for the solver's tolerance.
+        assert its.evidence[0] > noise.evidence[row].max() - 0.05
+        assert any(note.startswith(f"p = {level:.3g} has the highest evidence") for note in restored[row].notes)
+
+
+def test_hidden_pixels_have_no_say(engine: PictureEngine) -> None:
+    images, hidden = ink(engine)[:2], holes(engine)[:2]
+    (_, found), (_, same) = (
+        restore_pictures(engine, list(seen), p="auto", hidden=list(hidden))
+        for seen in (images, np.where(hidden, 1 - images, images))
+    )
+    assert found.noise is not None and same.noise is not None
+    np.testing.assert_allclose(found.noise.chosen, same.noise.chosen, rtol=1e-6)
+
+
+def test_both_engines_find_the_same_evidence() -> None:
+    graph, peer = OnnxEngine.load(published_folder() / "pcd-mnist"), Engine.load("pcd-mnist", "cpu")
+    (_, found), (_, expected) = (restore_pictures(one, list(ink(graph)[:1]), p="auto") for one in (graph, peer))
+    assert found.noise is not None and expected.noise is not None
+    np.testing.assert_allclose(found.noise.evidence, expected.noise.evidence, rtol=0, atol=5e-3)
+
+
+def test_many_images_are_tried_in_blocks() -> None:
+    engine = Engine.of(random_prior(SHAPE), CPU)
+    images = (np.random.default_rng(1).random((BLOCK + 3, *SHAPE)) < 0.4).astype(float)
+    _, found = restore_pictures(engine, list(images), p="auto")
+    _, last = restore_pictures(engine, list(images[-2:]), p="auto")
+    assert found.noise is not None and last.noise is not None
+    np.testing.assert_allclose(found.noise.chosen[-2:], last.noise.chosen, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("told", "scale"),
+    [({"sigma": "auto"}, NOISE), ({"sigma": "auto", "p": 0.1}, NOISE), ({"p": "auto", "sigma": 0.2}, IMPULSES)],
+    ids=["sigma", "sigma-with-p", "p-with-sigma"],
+)
+def test_levels_of_grey_images(told: dict[str, Any], scale: Any) -> None:
+    noisy = GREY + np.random.default_rng(2).normal(0, 0.2, GREY.shape)
+    noisy = np.where(np.random.default_rng(3).random(GREY.shape) < 0.1, 1.0, noisy)
+    _, found = restore_pictures(grey_engine(), list(noisy), **told)
+    assert found.noise is not None
+    np.testing.assert_array_equal(found.noise.tried, scale.levels)
+    # A fifth of the scale either way: 35 pixels are few.
+    typical = np.median(found.noise.chosen)
+    assert 0.12 < typical < 0.3 if scale is NOISE else 0.05 < typical < 0.2
+
+
+# -------------------------------------------------------------------------------------------------------- in Python
+
+
+@pytest.fixture(scope="module")
+def digit() -> np.ndarray:
+    """The digit of the README."""
+    from PIL import Image
+
+    clean = np.asarray(Image.open(Path(__file__).parent.parent / "assets" / "digit.png")) / 255
+    return (clean > 0.5).astype(float)
+
+
+@pytest.mark.parametrize("p", [0.05, 0.1, 0.2])
+def test_flips_of_a_digit_are_counted(p: float, digit: np.ndarray) -> None:
+    flipped = np.random.default_rng(7).random((2, *digit.shape)) < p
+    noisy = np.where(flipped, 1 - digit, digit)
+    _, found = restore.denoise(noisy, "pcd-mnist", p="auto", return_solution=True)
+    assert abs(np.median(found.noise.chosen) - flipped.mean()) < 0.03
+
+
+def test_noisy_floats_may_lie_outside_where_sigma_is_chosen() -> None:
+    prior = restore.Restorer(grey_engine())
+    noisy = GREY.copy()
+    noisy[:, 0, 0] = 3.0
+    assert prior.denoise(noisy, sigma="auto").shape == GREY.shape
+    noisy[:, 0, 0] = 4.5
+    with pytest.raises(InputError):
+        prior.denoise(noisy, sigma="auto")
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "35-text": ({"p": "some"}, r"p is a flip probability in \[0, 1\], or auto, not some"),
+    "35-lines": ({"p": "a\nb"}, "not a.nb"),
+    "35-sigma-text": ({"sigma": "some"}, "a finite number above 0, not some"),
+    "35-sigma-array": ({"sigma": np.full(SHAPE, 0.1)}, "a finite number above 0"),
+    "35-sigma-of-binary": ({"sigma": "auto"}, "black and white images"),
+    "35-both": ({"p": "auto", "sigma": "auto"}, "cannot both be auto"),
+    "35-array-of-texts": ({"p": np.full(SHAPE, "auto")}, "p is a flip probability"),
+}
+
+
+@pytest.mark.parametrize(("told", "says"), BAD.values(), ids=BAD)
+def test_levels_that_are_none(told: dict[str, Any], says: str) -> None:
+    prior = restore.Restorer(Engine.of(random_prior(SHAPE), CPU))
+    with pytest.raises(UsageError, match=says) as caught:
+        prior.denoise(INK, **told)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(UsageError, match=says):
+        prior.complete(INK, HIDDEN, **told)
+
+
+def test_35_a_conditional_prior_has_learnt_its_noise() -> None:
+    prior = restore.Restorer(Engine.of(random_conditional(SHAPE), CPU))
+    for told in ({"p": "auto"}, {"sigma": "auto"}):
+        with pytest.raises(UsageError) as caught:
+            prior.denoise(INK, **told)
+        assert "\n" not in str(caught.value)
+    _, found = prior.denoise(INK, return_solution=True)
+    assert found.evidence is None and found.noise is None
