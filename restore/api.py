@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,13 +12,14 @@ from typing import Any, Literal
 import numpy as np
 
 from restore import zoo
+from restore.choice import restore_with_each
 from restore.description import Solver
 from restore.engines import Choice, open_engine, require_torch
 from restore.evidence import NOISE
 from restore.kinds import Collection, in_kind, unpack, unpack_masks
 from restore.marginals import Marginals
 from restore.outputs import IMAGE_SUFFIXES
-from restore.restoration import Auto, Fit, PictureEngine, check_levels, restore_pictures, whole
+from restore.restoration import Auto, Fit, PictureEngine, check_levels, whole
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
@@ -49,7 +51,8 @@ class Restorer:
     ) -> Any:
         """As `restore.denoise`, with this prior."""
         collection = unpack(image, channel_axis, _beyond(p, sigma))
-        return self._solved_by(solver)._restored(collection, p, sigma, None, fit, invert, soft, return_solution)
+        engines = (self._solved_by(solver).engine,)
+        return _restored(engines, collection, p, sigma, None, fit, invert, soft, return_solution)
 
     def complete(
         self,
@@ -67,9 +70,9 @@ class Restorer:
     ) -> Any:
         """As `restore.complete`, with this prior."""
         collection = unpack(image, channel_axis, _beyond(p, sigma))
-        return self._solved_by(solver)._restored(
-            collection, p, sigma, _masks(mask, collection), fit, invert, soft, return_solution
-        )
+        engines = (self._solved_by(solver).engine,)
+        hidden = _masks(mask, collection)
+        return _restored(engines, collection, p, sigma, hidden, fit, invert, soft, return_solution)
 
     def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
         """Features of images for other methods, such as a classifier: the expected hidden units given each image.
@@ -90,28 +93,6 @@ class Restorer:
 
     def _solved_by(self, solver: Solver | None) -> Restorer:
         return self if solver is None else Restorer(self.engine.with_solver(solver))
-
-    def _restored(
-        self,
-        collection: Collection,
-        p: float | np.ndarray | Auto | None,
-        sigma: float | Auto | None,
-        hidden: list[np.ndarray] | None,
-        fit: Fit,
-        invert: bool,
-        soft: bool,
-        return_solution: bool,
-    ) -> Any:
-        pixels = [item.pixels for item in collection.items]
-        restored, marginals = restore_pictures(
-            self.engine, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma
-        )
-        found = [
-            item.back(part.means if soft else part.estimate, part.replaced)
-            for item, part in zip(collection.items, restored, strict=True)
-        ]
-        together = collection.together(found)
-        return (together, marginals) if return_solution else together
 
 
 def load(model: str | Path, device: str = "auto", max_memory: int | None = None, engine: Choice = "auto") -> Restorer:
@@ -157,8 +138,8 @@ def denoise(
     Args:
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), an (N, H, W)
             batch, or a list of them. A pixel counts as white above the prior's threshold (half of white for MNIST).
-        model: name or path of a prior, a loaded `Restorer`, or "auto" for the one that knows images of this size and
-            any flips; it never picks a conditional one.
+        model: name or path of a prior, a loaded `Restorer`, or "auto" for the one, of your own and the published that
+            know images of this size, under which these images are together most probable; never a conditional one.
         p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape. All priors need
             it but conditional ones, which take none: they have learnt what to undo (`Restorer.description.task`). For
             priors of grey images it is the probability that a pixel shows black or white instead of itself. "auto"
@@ -171,7 +152,7 @@ def denoise(
         soft: return posterior probabilities as grey values instead of black and white.
         channel_axis: axis of colour channels, which must be equal.
         return_solution: return (image, `Marginals`): marginals, iterations and more, at the prior's size; its `noise`
-            has the levels chosen for p or sigma "auto", with their evidence.
+            has the levels chosen for p or sigma "auto", with their evidence, its `model` the name of the prior.
         device, engine: as in `load`; for a model given by name.
         solver: what to solve the prior with in place of its own: "tap", "mean_field", "relaxed_bp", "adaptive_tap",
             "sum_product", "max_product" or "mixed_product". Another than its own takes torch; conditional priors keep
@@ -186,8 +167,8 @@ def denoise(
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
     collection = unpack(image, channel_axis, _beyond(p, sigma))
-    chosen = _chosen(model, collection, device, engine, sigma is not None, solver)
-    return chosen._restored(collection, p, sigma, None, fit, invert, soft, return_solution)
+    engines = _engines(model, collection, device, engine, sigma is not None, solver)
+    return _restored(engines, collection, p, sigma, None, fit, invert, soft, return_solution)
 
 
 def complete(
@@ -222,8 +203,9 @@ def complete(
         RestoreError: see `restore.errors`.
     """
     collection = unpack(image, channel_axis, _beyond(p, sigma))
-    chosen = _chosen(model, collection, device, engine, sigma is not None, solver)
-    return chosen._restored(collection, p, sigma, _masks(mask, collection), fit, invert, soft, return_solution)
+    engines = _engines(model, collection, device, engine, sigma is not None, solver)
+    hidden = _masks(mask, collection)
+    return _restored(engines, collection, p, sigma, hidden, fit, invert, soft, return_solution)
 
 
 def train(
@@ -316,14 +298,37 @@ def train(
     return Restorer(Engine.of(learnt.trained.prior, where))
 
 
-def _chosen(
+def _engines(
     model: str | Restorer, collection: Collection, device: str, engine: Choice, grey: bool, solver: Solver | None
-) -> Restorer:
+) -> tuple[PictureEngine, ...]:
+    """The prior to restore with, or those to choose among."""
     if isinstance(model, Restorer):
-        return model._solved_by(solver)
-    if model == "auto":
-        model = zoo.auto(collection.items[0].pixels.shape, grey)
-    return Restorer(open_engine(str(model), engine, device, images=len(collection.items), solver=solver))
+        return (model._solved_by(solver).engine,)
+    names = zoo.candidates(collection.items[0].pixels.shape, grey) if model == "auto" else (str(model),)
+    count = len(collection.items)
+    return tuple(open_engine(name, engine, device, images=count, solver=solver) for name in names)
+
+
+def _restored(
+    engines: Sequence[PictureEngine],
+    collection: Collection,
+    p: float | np.ndarray | Auto | None,
+    sigma: float | Auto | None,
+    hidden: list[np.ndarray] | None,
+    fit: Fit,
+    invert: bool,
+    soft: bool,
+    return_solution: bool,
+) -> Any:
+    pixels = [item.pixels for item in collection.items]
+    tried = restore_with_each(engines, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma)
+    best = max(tried, key=lambda one: one.evidence.sum())
+    found = [
+        item.back(part.means if soft else part.estimate, part.replaced)
+        for item, part in zip(collection.items, best.restored, strict=True)
+    ]
+    together = collection.together(found)
+    return (together, best.marginals) if return_solution else together
 
 
 def _beyond(p: object, sigma: float | Auto | None) -> float:

@@ -266,35 +266,37 @@ def _compact(values: Tensor) -> Tensor:
     return (half if fits else values).contiguous()
 
 
-# The published priors that `auto` takes where several know the image's size.
+# The published priors that `auto` chooses among, where they know the image's size: one for each kind of image.
 PREFERRED_BINARY = "tap-mnist"
+PREFERRED_SILHOUETTES = "fw-caltech"
 PREFERRED_GREY = "tap-mnist-real"
 PREFERRED_FACES = "ppca-cbcl"
+PREFERRED = (PREFERRED_BINARY, PREFERRED_SILHOUETTES, PREFERRED_GREY, PREFERRED_FACES)
 
 
-def auto(image_shape: tuple[int, ...], grey: bool = False) -> str:
-    """The name of the prior to use for images of a size: a preferred one if it fits, else the only one that does.
+def candidates(image_shape: tuple[int, ...], grey: bool = False) -> tuple[str, ...]:
+    """The names of the priors to choose among for images of a size: the preferred published ones, and the user's own.
 
-    Conditional priors are not considered: each undoes one kind of damage, which nobody but the user knows.
+    Other published ones only where none is preferred: they are variants, for studies, of those that are. Conditional
+    priors are not considered: each undoes one kind of damage, which nobody but the user knows.
 
     Args:
         image_shape: height and width.
-        grey: whether it has to be a prior of grey images; if not, one of binary images goes first.
+        grey: whether they have to be priors of grey images; if not, those of binary images go first. The two are never
+            mixed, as probabilities and densities cannot be compared.
 
     Raises:
-        ModelError: if no prior, or more than one, knows images of this size.
+        ModelError: if no prior knows images of this size.
     """
-    kinds = [(folder.name, kind) for folder in folders() if (kind := _knows(folder, image_shape)) is not None]
-    fitting = [name for name, kind in kinds if kind == grey] or [name for name, _ in kinds if not grey]
-    for name in (PREFERRED_BINARY, PREFERRED_GREY, PREFERRED_FACES):
-        if name in fitting:
-            return name
-    if len(fitting) == 1:
-        return fitting[0]
-    size = "x".join(str(length) for length in reversed(image_shape))
-    preferred = PREFERRED_GREY if grey else PREFERRED_BINARY
-    hint = f"choose one with --model: {', '.join(fitting)}" if fitting else f"give --model {preferred} --fit resize"
-    raise ModelError(f"{'several priors know' if fitting else 'no prior knows'} images of {size} pixels; {hint}")
+    kinds = [(folder, kind) for folder in folders() if (kind := _knows(folder, image_shape)) is not None]
+    fitting = [folder for folder, kind in kinds if kind == grey] or [folder for folder, _ in kinds if not grey]
+    if not fitting:
+        size = "x".join(str(length) for length in reversed(image_shape))
+        preferred = PREFERRED_GREY if grey else PREFERRED_BINARY
+        raise ModelError(f"no prior knows images of {size} pixels; give --model {preferred} --fit resize")
+    published = [folder.name for folder in fitting if folder.parent == published_folder()]
+    own = [folder.name for folder in fitting if folder.parent != published_folder()]
+    return (*([name for name in PREFERRED if name in published] or published), *own)
 
 
 def _knows(folder: Path, image_shape: tuple[int, ...]) -> bool | None:

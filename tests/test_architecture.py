@@ -45,18 +45,19 @@ ROOMS: dict[str, str] = {
     "engine": "errors description devices marginals fields units priors solvers channels zoo",
     "export": "errors description marginals fields solvers channels tasks zoo restoration engine",
     "app": "errors files marginals zoo data restoration export",
+    "choice": "marginals restoration",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
     "training": "errors files progress description zoo learning data export",
     "api": (
-        "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine engines "
-        "training"
+        "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine choice "
+        "engines training"
     ),
     "ray_data": "errors restoration engines api",
     "__init__": "errors api",
     "cli": (
         "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "
-        "export app engines evaluation training"
+        "export app choice engines evaluation training"
     ),
     "__main__": "cli",
 }

@@ -138,7 +138,7 @@ def test_auto_never_picks_a_conditional_prior(
     monkeypatch.setattr(zoo, "user_folder", lambda: model.parent)
     assert "seer" in [folder.name for folder in zoo.folders()]
     with pytest.raises(ModelError, match="no prior knows"):
-        zoo.auto(SHAPE)
+        zoo.candidates(SHAPE)
     assert run("denoise", image, "--p", 0.1) == 4
 
 

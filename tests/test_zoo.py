@@ -29,11 +29,11 @@ from restore.priors.bits import pack
 from restore.zoo import (
     CARD,
     PREFERRED_BINARY,
-    PREFERRED_FACES,
     PREFERRED_GREY,
+    PREFERRED_SILHOUETTES,
     WEIGHTS,
     TrainedPrior,
-    auto,
+    candidates,
     describe,
     find,
     folders,
@@ -337,22 +337,31 @@ def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> 
     published, own = places
     for grey, name in ((False, PREFERRED_BINARY), (True, PREFERRED_GREY)):
         with pytest.raises(ModelError, match=rf"no prior knows images of 5x3 pixels; give --model {name} --fit resize"):
-            auto((3, 5), grey)
+            candidates((3, 5), grey)
     save(own / "mine", prior_of("mine"), "")
     save(published / "square", prior_of("square", (4, 4)), "")
-    assert auto((3, 5)) == "mine"
-    assert auto((4, 4)) == "square"
+    assert candidates((3, 5)) == ("mine",)
+    assert candidates((4, 4)) == ("square",)
     with pytest.raises(ModelError, match="no prior knows images of 3x5 pixels"):
-        auto((5, 3))
+        candidates((5, 3))
     # A conditional prior undoes one kind of damage, so it is only taken by name.
     save(own / "undo", conditional_prior("undo"), "")
-    assert auto((3, 5)) == "mine"
+    assert candidates((3, 5)) == ("mine",)
     save(published / "second", prior_of("second"), "")
-    with pytest.raises(ModelError, match=r"several priors know images of 5x3 pixels; .*: second, mine"):
-        auto((3, 5))
-    for name in (PREFERRED_FACES, PREFERRED_GREY, PREFERRED_BINARY):
+    assert candidates((3, 5)) == ("second", "mine")
+    # The variants of preferred priors are only taken by name too.
+    for name in (PREFERRED_SILHOUETTES, PREFERRED_BINARY):
         save(published / name, prior_of(name), "")
-        assert auto((3, 5)) == name
+        assert name in candidates((3, 5))
+    assert candidates((3, 5)) == (PREFERRED_BINARY, PREFERRED_SILHOUETTES, "mine")
+
+
+def test_auto_never_compares_probabilities_with_densities(places: tuple[Path, Path]) -> None:
+    _, own = places
+    for name, prior in (("ink", random_prior((3, 5))), ("grey", grey_prior(shape=(3, 5)))):
+        save(own / name, prior, "")
+    assert candidates((3, 5)) == ("ink",)
+    assert candidates((3, 5), grey=True) == ("grey",)
 
 
 def test_published_priors_can_be_described() -> None:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from restore.cli.jobs import work_of
-from restore.cli.options import Settings, memory_size
+from restore.cli.options import Level, Settings, memory_size
 from restore.cli.pool import workers
 from restore.cli.stages import CHUNK, Failed, Made, Stages, portions
 from restore.cli.telling import Failures, Notes, print_json
@@ -18,9 +18,7 @@ from restore.restoration import PictureEngine
 from restore.zoo import describe, find
 
 
-def run(
-    inputs: Sequence[str], settings: Settings, p: float | None, sigma: float | None, masks: str | None = None
-) -> None:
+def run(inputs: Sequence[str], settings: Settings, p: Level, sigma: Level, masks: str | None = None) -> None:
     """Restore every input; see the two commands for what the options mean.
 
     Raises:

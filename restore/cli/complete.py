@@ -19,13 +19,15 @@ def complete(
         typer.Option(help="Mask image, white = to fill; or a folder with a mask of the same name for every image."),
     ],
     p: Annotated[
-        float | None,
-        typer.Option(help="Probability that a visible pixel is inverted; without it visible pixels stay as they are."),
+        str | None,
+        typer.Option(
+            metavar="FLOAT|auto",
+            help="Probability that a visible pixel is inverted, or auto; without it visible pixels stay as they are.",
+        ),
     ] = None,
     sigma: options.Sigma = None,
     *,
     settings: options.Settings,
 ) -> None:
     """Fill the pixels under a mask."""
-    options.check_noise(p, sigma)
-    batch.run(images, settings, p, sigma, mask)
+    batch.run(images, settings, *options.noise_levels(p, sigma), mask)

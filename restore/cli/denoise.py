@@ -15,13 +15,15 @@ EXAMPLE = "Example:  restore denoise noisy.png --model tap-mnist --p 0.1"
 def denoise(
     images: options.Images,
     p: Annotated[
-        float | None,
-        typer.Option(help="Probability that a pixel is inverted (grey images: black or white); not for crbm models."),
+        str | None,
+        typer.Option(
+            metavar="FLOAT|auto",
+            help="Probability that a pixel is inverted (grey images: black or white), or auto; not for crbm models.",
+        ),
     ] = None,
     sigma: options.Sigma = None,
     *,
     settings: options.Settings,
 ) -> None:
     """Remove flipped pixels or Gaussian noise from images, or with a crbm model the damage that it was trained on."""
-    options.check_noise(p, sigma)
-    batch.run(images, settings, p, sigma)
+    batch.run(images, settings, *options.noise_levels(p, sigma))

@@ -15,7 +15,10 @@ from restore.description import Solver
 from restore.engines import Choice
 from restore.errors import UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
-from restore.restoration import Fit, check_sigma
+from restore.restoration import Auto, Fit, check_levels
+
+# A level of noise: as it is known, to be chosen by its evidence, or that there is none.
+Level = float | Auto | None
 
 Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
 Model = Annotated[str, typer.Option(help="Name or folder of a prior; auto picks one by the size of the image.")]
@@ -39,8 +42,11 @@ Uncertainty = Annotated[
     typer.Option(metavar="FILE", help="Write the posterior standard deviation: black is 0, white is 0.5, its maximum."),
 ]
 Sigma = Annotated[
-    float | None,
-    typer.Option(help="Standard deviation of Gaussian noise, black being 0 and white 1: for models of grey images."),
+    str | None,
+    typer.Option(
+        metavar="FLOAT|auto",
+        help="Standard deviation of Gaussian noise, black being 0 and white 1, or auto: for models of grey images.",
+    ),
 ]
 Frame = Annotated[int | None, typer.Option(help="Frame or page of files that hold several, from 0.")]
 MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
@@ -116,9 +122,19 @@ def memory_size(text: str | None) -> int | None:
     return size
 
 
-def check_noise(p: float | None, sigma: float | None) -> None:
-    """Refuse a flip probability outside [0, 1], and a standard deviation that is none, before anything is read."""
-    if p is not None and not 0 <= p <= 1:
-        raise UsageError(f"--p is a flip probability and must lie in [0, 1], not {p}")
-    if sigma is not None:
-        check_sigma(sigma)
+def noise_levels(p: str | None, sigma: str | None) -> tuple[Level, Level]:
+    """p and sigma as numbers, "auto" or None; refuses what is neither, before anything is read."""
+    flips, spread = _level("--p", p), _level("--sigma", sigma)
+    if isinstance(flips, float) and not 0 <= flips <= 1:
+        raise UsageError(f"--p is a flip probability and must lie in [0, 1], not {flips}")
+    check_levels(flips, spread)
+    return flips, spread
+
+
+def _level(option: str, text: str | None) -> Level:
+    if text is None or text == "auto":
+        return text  # type: ignore[return-value]
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{option} is a number or auto, not {shown(text)}") from None

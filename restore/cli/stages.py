@@ -6,6 +6,7 @@ Each takes what the one before it makes. A fault of an image takes its place, an
 from __future__ import annotations
 
 import io
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,15 +15,16 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
+from restore.choice import restore_with_each
 from restore.cli.jobs import STDIO, Job
 from restore.cli.manifest import Entry, Stamp, stamp
-from restore.cli.options import Settings
+from restore.cli.options import Level, Settings
 from restore.errors import ModelError, OutputError, RestoreError, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
-from restore.marginals import Status
-from restore.restoration import PictureEngine, Restored, outcome, restore_pictures, size_mismatch, stopped_as_trained
-from restore.zoo import auto
+from restore.marginals import NoiseLevel, Status
+from restore.restoration import PictureEngine, Restored, is_auto, outcome, size_mismatch, stopped_as_trained
+from restore.zoo import candidates
 
 # Images solved, recorded and written together, fewer where they are large: what a stopped batch may have to do again.
 CHUNK = 64
@@ -41,12 +43,22 @@ class Loaded:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A picture with its restoration by a prior."""
+    """A picture with its restoration by a prior.
+
+    Attributes:
+        model: name or folder of the prior.
+        others: names of the priors under which the picture is less probable, where several were tried.
+        noise: the level of noise that was chosen, and from which; None where it was given.
+        index: the picture's place in that.
+    """
 
     loaded: Loaded
     result: Restored
     engine: PictureEngine
     model: str
+    others: tuple[str, ...]
+    noise: NoiseLevel | None
+    index: int
     seconds: float
 
     @property
@@ -120,8 +132,8 @@ class Stages:
     """
 
     settings: Settings
-    p: float | None
-    sigma: float | None
+    p: Level
+    sigma: Level
     engine_of: Callable[[str], PictureEngine]
 
     @_step
@@ -140,40 +152,40 @@ class Stages:
         return Loaded(job, picture, mask, stamps)
 
     def solve(self, items: Sequence[Loaded | Failed]) -> list[Solved | Failed]:
-        """The restorations of pictures, those by one prior together; in the order of the items.
+        """The restorations of pictures, those by the same priors together; in the order of the items.
 
         Raises:
             RestoreError: that all of them have in common.
         """
         found: list[Solved | Failed | None] = []
-        by_model: dict[str, list[int]] = {}
+        by_models: dict[tuple[str, ...], list[int]] = {}
         for index, item in enumerate(items):
             fault = item if isinstance(item, Failed) else None
             if isinstance(item, Loaded):
                 try:
-                    by_model.setdefault(self._model_for(item), []).append(index)
+                    by_models.setdefault(self._models_for(item), []).append(index)
                 except RestoreError as reason:
                     fault = Failed(item.job, reason)
             found.append(fault)
-        for model, indices in by_model.items():
+        for models, indices in by_models.items():
             chosen = [item for item in (items[index] for index in indices) if isinstance(item, Loaded)]
-            for index, solved in zip(indices, self._restore(chosen, model), strict=True):
+            for index, solved in zip(indices, self._restore(chosen, models), strict=True):
                 found[index] = solved
         return [item for item in found if item is not None]
 
-    def _model_for(self, item: Loaded) -> str:
-        shape = item.picture.levels.shape
-        model = auto(shape, self.sigma is not None) if self.settings.model == "auto" else self.settings.model
-        about = self.engine_of(model).description
+    def _models_for(self, item: Loaded) -> tuple[str, ...]:
+        """The priors to choose from for a picture."""
+        shape, model = item.picture.levels.shape, self.settings.model
+        models = candidates(shape, self.sigma is not None) if model == "auto" else (model,)
+        about = self.engine_of(models[0]).description
         if self.settings.fit == "error" and shape != about.image_shape:
             raise ModelError(f"{shown(item.job.source)}: {size_mismatch(shape, about.image_shape, about.name)}")
-        return model
+        return models
 
-    def _restore(self, items: Sequence[Loaded], model: str) -> list[Solved]:
-        engine = self.engine_of(model)
+    def _restore(self, items: Sequence[Loaded], models: tuple[str, ...]) -> list[Solved]:
         started = time.perf_counter()
-        restored, _ = restore_pictures(
-            engine,
+        tried = restore_with_each(
+            [self.engine_of(model) for model in models],
             [item.picture.pixels for item in items],
             p=self.p,
             hidden=None if items[0].mask is None else [item.mask.hidden for item in items if item.mask is not None],
@@ -182,7 +194,24 @@ class Stages:
             sigma=self.sigma,
         )
         seconds = (time.perf_counter() - started) / len(items)
-        return [Solved(item, one, engine, model, seconds) for item, one in zip(items, restored, strict=True)]
+        solved = []
+        for index, item in enumerate(items):
+            best = max(range(len(models)), key=lambda place: tried[place].evidence[index])
+            found = tried[best]
+            others = tuple(one.engine.description.name for one in tried if one is not found)
+            solved.append(
+                Solved(
+                    item,
+                    found.restored[index],
+                    found.engine,
+                    models[best],
+                    others,
+                    found.marginals.noise,
+                    index,
+                    seconds,
+                )
+            )
+        return solved
 
     @_step
     def encode(self, item: Solved) -> Made:
@@ -200,6 +229,8 @@ class Stages:
         contents[job.target] = encode(picture, values, format=format, hidden=result.replaced, name=job.target)
         about = item.engine.description
         notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes]
+        if item.others:
+            notes.append(f"more probable under {about.name} than under {', '.join(item.others)}")
         common = outcome(result.status, about) if stopped_as_trained(result.status, about) else None
         return Made(job, Entry(item.loaded.stamps, item.model, contents), self._record(item, notes), common)
 
@@ -217,14 +248,13 @@ class Stages:
     def _record(self, item: Solved, notes: list[str]) -> dict[str, Any]:
         """What --json tells of a restored image."""
         job, about, result = item.job, item.engine.description, item.result
-        mask = None if job.mask is None else shown(str(job.mask))
         return {
             "input": shown(job.source),
             "output": shown(job.target),
             "model": about.name,
             "engine": item.engine.name,
             "solver": about.inference.solver,
-            "channel": {"p": self.p, "sigma": self.sigma, "mask": mask},
+            **self._channel(item),
             "learnt": about.task or None,
             "iterations": result.iterations,
             "converged": result.status == 0,
@@ -233,3 +263,15 @@ class Stages:
             "seconds": item.seconds,
             "notes": notes,
         }
+
+    def _channel(self, item: Solved) -> dict[str, Any]:
+        """What --json tells of the damage that was assumed, and of the levels it was chosen from."""
+        mask = None if item.job.mask is None else shown(str(item.job.mask))
+        noise, index = item.noise, item.index
+        if noise is None:
+            return {"channel": {"p": self.p, "sigma": self.sigma, "mask": mask}, "levels": None}
+        chosen = float(noise.chosen[index])
+        told = {name: chosen if is_auto(given) else given for name, given in (("p", self.p), ("sigma", self.sigma))}
+        evidence = [value if math.isfinite(value) else None for value in noise.evidence[index].tolist()]
+        levels = {"tried": noise.tried.tolist(), "evidence": evidence, "converged": noise.converged[index].tolist()}
+        return {"channel": told | {"mask": mask}, "levels": levels}

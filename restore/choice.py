@@ -1,0 +1,68 @@
+"""Which of several priors an image belongs to: the one under which it is most probable.
+
+log p(image | prior) is the evidence of the image, as in `restore.evidence`, minus log Z of the prior. Both log Z come
+from the prior's own solver, so that what it leaves away is left away in both: of the prior alone it is the answer to an
+image of which nothing was seen. Of the published priors it is 2 to 17 nats below that of annealed importance sampling,
+where digits and silhouettes are tens of nats apart even with 30 % of their pixels inverted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from restore.marginals import Marginals
+from restore.restoration import Auto, Fit, PictureEngine, Restored, restore_pictures
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """What a prior made of N pictures.
+
+    Attributes:
+        engine: the prior's.
+        restored, marginals: as of `restore_pictures`.
+        evidence: log p(picture | prior) in nats, (N,), -inf where there is no answer; 0 where nothing was compared.
+    """
+
+    engine: PictureEngine
+    restored: list[Restored]
+    marginals: Marginals
+    evidence: np.ndarray
+
+
+def restore_with_each(
+    engines: Sequence[PictureEngine],
+    pixels: Sequence[np.ndarray],
+    *,
+    p: float | np.ndarray | Auto | None = None,
+    hidden: Sequence[np.ndarray] | None = None,
+    fit: Fit = "error",
+    invert: bool = False,
+    sigma: float | Auto | None = None,
+) -> list[Tried]:
+    """Restore pictures with every prior of some: the best of them has the highest evidence.
+
+    Args:
+        engines: at least one; if several, all of binary or all of grey images, and none conditional.
+        pixels, p, hidden, fit, invert, sigma: as in `restore_pictures`, which has the errors too.
+    """
+    found = []
+    for engine in engines:
+        restored, marginals = restore_pictures(engine, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma)
+        evidence = np.zeros(len(pixels))
+        if len(engines) > 1:
+            assert marginals.evidence is not None
+            known = marginals.evidence - log_partition(engine)
+            evidence = np.where(np.isfinite(known), known, -np.inf)
+        found.append(Tried(engine, restored, marginals, evidence))
+    return found
+
+
+def log_partition(engine: PictureEngine) -> float:
+    """log Z of a prior that is not conditional, as its solver finds it; NaN if that diverges."""
+    nothing = np.zeros((1, *engine.description.image_shape))
+    found, _ = engine.marginals(nothing, None, nothing == 0)
+    return float(found.log_partition[0])
