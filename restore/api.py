@@ -331,7 +331,7 @@ def _restored(
     return (together, best.marginals) if return_solution else together
 
 
-def _beyond(p: object, sigma: float | Auto | None) -> float:
+def _beyond(p: float | np.ndarray | Auto | None, sigma: float | Auto | None) -> float:
     """How far Gaussian noise may carry floats out of [0, 1]; refuses levels that are none first."""
     check_levels(p, sigma)
     if sigma is None:

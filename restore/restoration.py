@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -20,7 +19,7 @@ from restore.marginals import Marginals, NoiseLevel, Status
 
 Fit = Literal["error", "resize"]
 
-# A level of noise that is to be chosen by its evidence.
+# A level of noise that is to be chosen by its evidence: the only text that `check_levels` lets pass.
 Auto = Literal["auto"]
 
 # An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
@@ -143,7 +142,7 @@ def restore_pictures(
     about.check_told(p is not None, sigma is not None, hidden is not None)
     shape = about.image_shape
     check_levels(p, sigma)
-    p = p if p is None or is_auto(p) else _checked(p, shape)
+    p = p if p is None or isinstance(p, str) else _checked(p, shape)
     small = []
     for index, values in enumerate(pixels):
         if values.shape != shape and fit == "error":
@@ -152,7 +151,7 @@ def restore_pictures(
         small.append(shrink(1 - values if invert else values, mask, shape))
     grey = np.stack([shrunk for shrunk, _ in small])
     covered = None if hidden is None else np.stack([mask for _, mask in small])
-    noise = _chosen(engine, grey, covered, p, sigma) if is_auto(p) or is_auto(sigma) else None
+    noise = _chosen(engine, grey, covered, p, sigma) if isinstance(p, str) or isinstance(sigma, str) else None
     found, gain = _solved(engine, grey, covered, *_told(p, sigma, None if noise is None else noise.chosen))
     found = replace(found, noise=noise, model=about.name)
     restored = []
@@ -173,7 +172,7 @@ def restore_pictures(
             remedy = "leave the inversion away" if invert else "try --invert"
             notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
         if noise is not None:
-            notes += _said("p" if is_auto(p) else "sigma", noise, index)
+            notes += _said("p" if isinstance(p, str) else "sigma", noise, index)
         replaced = hidden[index] if hidden is not None and p is None and sigma is None else None
         restored.append(
             Restored(
@@ -221,7 +220,7 @@ def _chosen(
         return found.evidence, found.status == Status.CONVERGED
 
     flips = IMPULSES if engine.description.grey else FLIPS
-    return choose_level(evidence, len(grey), flips if is_auto(p) else NOISE)
+    return choose_level(evidence, len(grey), flips if isinstance(p, str) else NOISE)
 
 
 def _said(name: str, noise: NoiseLevel, index: int) -> tuple[str, ...]:
@@ -234,17 +233,12 @@ def _said(name: str, noise: NoiseLevel, index: int) -> tuple[str, ...]:
     return notes
 
 
-def is_auto(level: object) -> bool:
-    """Whether a level of noise is to be chosen by its evidence."""
-    return isinstance(level, str) and level == "auto"
-
-
 def _told(
     p: float | np.ndarray | Auto | None, sigma: float | Auto | None, chosen: np.ndarray | None
 ) -> tuple[float | np.ndarray | None, float | np.ndarray | None]:
     """What an engine is told of p and sigma, with the levels (N,) that were chosen for images in place of "auto"."""
     levels = None if chosen is None else chosen[:, None, None]
-    return levels if is_auto(p) else p, levels if is_auto(sigma) else sigma
+    return levels if isinstance(p, str) else p, levels if isinstance(sigma, str) else sigma
 
 
 def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
@@ -281,28 +275,24 @@ def size_mismatch(shape: tuple[int, ...], wanted: tuple[int, int], model: str) -
     )
 
 
-def check_levels(p: object, sigma: object) -> None:
+def check_levels(p: float | np.ndarray | Auto | None, sigma: float | Auto | None) -> None:
     """Refuse texts other than "auto", two levels to choose at once, and a standard deviation that is none.
 
     Raises:
         UsageError: saying which.
     """
-    if isinstance(p, str) and not is_auto(p):
+    if isinstance(p, str) and p != "auto":
         raise UsageError(f"p is a flip probability in [0, 1], or auto, not {shown(p)}")
-    if is_auto(p) and is_auto(sigma):
+    if isinstance(p, str) and isinstance(sigma, str) and p == sigma:
         raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it away")
-    if sigma is not None and not is_auto(sigma):
-        check_sigma(sigma)
-
-
-def check_sigma(sigma: object) -> None:
-    """Refuse a standard deviation that is none.
-
-    Raises:
-        UsageError: if it is not a finite number above 0.
-    """
+    if sigma is None or (isinstance(sigma, str) and sigma == "auto"):
+        return
     # Numpy's numbers are as good as Python's own.
-    if isinstance(sigma, bool) or not isinstance(sigma, Real) or not 0 < sigma < np.inf:
+    if (
+        isinstance(sigma, bool)
+        or not isinstance(sigma, int | float | np.floating | np.integer)
+        or not 0 < sigma < np.inf
+    ):
         raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {shown(str(sigma))}")
 
 

@@ -46,9 +46,7 @@ IMAGES = (np.random.default_rng(0).random((9, *SHAPE)) < 0.5).astype(float)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("p", [0.05, 0.3, "auto"])
 def test_the_evidence_is_the_probability_of_the_image(p: Any, masked: bool) -> None:
-    hidden = (
-        [image > 2 for image in IMAGES] if not masked else list(np.random.default_rng(1).random(IMAGES.shape) < 0.3)
-    )
+    hidden = list((np.random.default_rng(1).random(IMAGES.shape) < 0.3) & masked)
     tried = restore_with_each(ENGINES, list(IMAGES), p=p, hidden=hidden)
     images, covered = IMAGES.reshape(9, 1, 12), np.stack(hidden).reshape(9, 1, 12)
     for prior, one in zip(PRIORS, tried, strict=True):

@@ -358,7 +358,7 @@ def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> 
 
 def test_auto_never_compares_probabilities_with_densities(places: tuple[Path, Path]) -> None:
     _, own = places
-    for name, prior in (("ink", random_prior((3, 5))), ("grey", grey_prior(shape=(3, 5)))):
+    for name, prior in (("ink", prior_of("ink")), ("grey", grey_prior(shape=(3, 5)))):
         save(own / name, prior, "")
     assert candidates((3, 5)) == ("ink",)
     assert candidates((3, 5), grey=True) == ("grey",)

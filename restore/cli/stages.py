@@ -23,7 +23,7 @@ from restore.errors import ModelError, OutputError, RestoreError, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.marginals import NoiseLevel, Status
-from restore.restoration import PictureEngine, Restored, is_auto, outcome, size_mismatch, stopped_as_trained
+from restore.restoration import PictureEngine, Restored, outcome, size_mismatch, stopped_as_trained
 from restore.zoo import candidates
 
 # Images solved, recorded and written together, fewer where they are large: what a stopped batch may have to do again.
@@ -271,7 +271,9 @@ class Stages:
         if noise is None:
             return {"channel": {"p": self.p, "sigma": self.sigma, "mask": mask}, "levels": None}
         chosen = float(noise.chosen[index])
-        told = {name: chosen if is_auto(given) else given for name, given in (("p", self.p), ("sigma", self.sigma))}
+        told = {
+            name: chosen if isinstance(given, str) else given for name, given in (("p", self.p), ("sigma", self.sigma))
+        }
         evidence = [value if math.isfinite(value) else None for value in noise.evidence[index].tolist()]
         levels = {"tried": noise.tried.tolist(), "evidence": evidence, "converged": noise.converged[index].tolist()}
         return {"channel": told | {"mask": mask}, "levels": levels}
