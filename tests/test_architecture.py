@@ -136,7 +136,8 @@ def heavy_after(code: str, *arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["", ".api", ".restoration", ".kinds", ".tasks", ".engines", ".marginals", ".ray_data"]
+    "module",
+    ["", ".api", ".restoration", ".choice", ".kinds", ".tasks", ".engines", ".marginals", ".ray_data"],
 )
 def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
     assert not heavy_after(f"import restore{module}")
