@@ -50,8 +50,8 @@ ROOMS: dict[str, str] = {
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
     "training": "errors files progress description zoo learning data export",
     "api": (
-        "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine choice "
-        "engines training"
+        "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine "
+        "choice engines training"
     ),
     "ray_data": "errors restoration engines api",
     "__init__": "errors api",
@@ -136,8 +136,7 @@ def heavy_after(code: str, *arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["", ".api", ".restoration", ".choice", ".kinds", ".tasks", ".engines", ".marginals", ".ray_data"],
+    "module", ["", ".api", ".restoration", ".choice", ".kinds", ".tasks", ".engines", ".marginals", ".ray_data"]
 )
 def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
     assert not heavy_after(f"import restore{module}")
