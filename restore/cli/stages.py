@@ -22,7 +22,7 @@ from restore.cli.options import Level, Settings
 from restore.errors import ModelError, OutputError, RestoreError, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
-from restore.marginals import NoiseLevel, Status
+from restore.marginals import Marginals, Status
 from restore.restoration import PictureEngine, Restored, outcome, size_mismatch, stopped_as_trained
 from restore.zoo import candidates
 
@@ -43,22 +43,22 @@ class Loaded:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A picture with its restoration by a prior.
+    """A picture with its restoration by the prior it is most probable under.
 
     Attributes:
-        model: name or folder of the prior.
-        others: names of the priors under which the picture is less probable, where several were tried.
-        noise: the level of noise that was chosen, and from which; None where it was given.
-        index: the picture's place in that.
+        result: the restoration.
+        engine, model: what restored it, and the name of its prior.
+        levels: what --json tells of the damage that was assumed.
+        notes: what is to be told of the choice.
+        seconds: what it took.
     """
 
     loaded: Loaded
     result: Restored
     engine: PictureEngine
     model: str
-    others: tuple[str, ...]
-    noise: NoiseLevel | None
-    index: int
+    levels: dict[str, Any]
+    notes: tuple[str, ...]
     seconds: float
 
     @property
@@ -174,15 +174,16 @@ class Stages:
         return [item for item in found if item is not None]
 
     def _models_for(self, item: Loaded) -> tuple[str, ...]:
-        """The priors to choose from for a picture."""
-        shape, model = item.picture.levels.shape, self.settings.model
-        models = candidates(shape, self.sigma is not None) if model == "auto" else (model,)
-        about = self.engine_of(models[0]).description
+        shape = item.picture.levels.shape
+        chosen = self.settings.model
+        models = candidates(shape, self.sigma is not None) if chosen == "auto" else (chosen,)
+        # All are opened here, where a fault is the image's own.
+        about, *_ = [self.engine_of(model).description for model in models]
         if self.settings.fit == "error" and shape != about.image_shape:
             raise ModelError(f"{shown(item.job.source)}: {size_mismatch(shape, about.image_shape, about.name)}")
         return models
 
-    def _restore(self, items: Sequence[Loaded], models: tuple[str, ...]) -> list[Solved]:
+    def _restore(self, items: Sequence[Loaded], models: Sequence[str]) -> list[Solved]:
         started = time.perf_counter()
         tried = restore_with_each(
             [self.engine_of(model) for model in models],
@@ -196,21 +197,12 @@ class Stages:
         seconds = (time.perf_counter() - started) / len(items)
         solved = []
         for index, item in enumerate(items):
-            best = max(range(len(models)), key=lambda place: tried[place].evidence[index])
+            best = max(range(len(tried)), key=lambda one: tried[one].evidence[index])
             found = tried[best]
-            others = tuple(one.engine.description.name for one in tried if one is not found)
-            solved.append(
-                Solved(
-                    item,
-                    found.restored[index],
-                    found.engine,
-                    models[best],
-                    others,
-                    found.marginals.noise,
-                    index,
-                    seconds,
-                )
-            )
+            others = ", ".join(one.marginals.model for one in tried if one is not found)
+            notes = (f"more probable under {found.marginals.model} than under {others}",) if others else ()
+            levels = self._levels(item, found.marginals, index)
+            solved.append(Solved(item, found.restored[index], found.engine, models[best], levels, notes, seconds))
         return solved
 
     @_step
@@ -228,9 +220,7 @@ class Stages:
         format = "PNG" if job.target == STDIO else format_of(job.target)
         contents[job.target] = encode(picture, values, format=format, hidden=result.replaced, name=job.target)
         about = item.engine.description
-        notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes]
-        if item.others:
-            notes.append(f"more probable under {about.name} than under {', '.join(item.others)}")
+        notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *item.notes]
         common = outcome(result.status, about) if stopped_as_trained(result.status, about) else None
         return Made(job, Entry(item.loaded.stamps, item.model, contents), self._record(item, notes), common)
 
@@ -254,7 +244,6 @@ class Stages:
             "model": about.name,
             "engine": item.engine.name,
             "solver": about.inference.solver,
-            **self._channel(item),
             "learnt": about.task or None,
             "iterations": result.iterations,
             "converged": result.status == 0,
@@ -262,18 +251,24 @@ class Stages:
             "residual": result.residual,
             "seconds": item.seconds,
             "notes": notes,
+            **item.levels,
         }
 
-    def _channel(self, item: Solved) -> dict[str, Any]:
+    def _levels(self, item: Loaded, found: Marginals, index: int) -> dict[str, Any]:
         """What --json tells of the damage that was assumed, and of the levels it was chosen from."""
         mask = None if item.job.mask is None else shown(str(item.job.mask))
-        noise, index = item.noise, item.index
+        noise = found.noise
         if noise is None:
             return {"channel": {"p": self.p, "sigma": self.sigma, "mask": mask}, "levels": None}
         chosen = float(noise.chosen[index])
         told = {
-            name: chosen if isinstance(given, str) else given for name, given in (("p", self.p), ("sigma", self.sigma))
+            "p": chosen if isinstance(self.p, str) else self.p,
+            "sigma": chosen if isinstance(self.sigma, str) else self.sigma,
+            "mask": mask,
         }
         evidence = [value if math.isfinite(value) else None for value in noise.evidence[index].tolist()]
-        levels = {"tried": noise.tried.tolist(), "evidence": evidence, "converged": noise.converged[index].tolist()}
-        return {"channel": told | {"mask": mask}, "levels": levels}
+        converged = noise.converged[index].tolist()
+        return {
+            "channel": told,
+            "levels": {"tried": noise.tried.tolist(), "evidence": evidence, "converged": converged},
+        }
