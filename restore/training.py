@@ -72,13 +72,14 @@ class Lesson:
     def pixels(self, device: torch.device) -> Tensor:
         """The training images as the prior learns from them, variations and all; (N, D)."""
         recipe = self.recipe
-        return self._tensor(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
+        return self.as_pixels(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
 
     def held_out_pixels(self, device: torch.device) -> Tensor | None:
         """The images held out, likewise but as they are; (M, D)."""
-        return None if self.held_out is None else self._tensor(self.held_out.images, device)
+        return None if self.held_out is None else self.as_pixels(self.held_out.images, device)
 
-    def _tensor(self, images: np.ndarray, device: torch.device) -> Tensor:
+    def as_pixels(self, images: np.ndarray, device: torch.device) -> Tensor:
+        """Some images (N, H, W) of the lesson's as the prior knows them; (N, D)."""
         recipe = self.recipe
         return torch.from_numpy(as_pixels(images, recipe.manner, recipe.data.threshold, recipe.seed)).to(device)
 

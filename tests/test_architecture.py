@@ -49,6 +49,7 @@ ROOMS: dict[str, str] = {
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
     "training": "errors files progress description zoo learning data export",
+    "report": ("errors files progress description priors solvers tasks learning engine evaluation training"),
     "api": (
         "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine "
         "choice engines training"
@@ -57,7 +58,7 @@ ROOMS: dict[str, str] = {
     "__init__": "errors api",
     "cli": (
         "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "
-        "export app choice engines evaluation training"
+        "export app choice engines evaluation training report"
     ),
     "__main__": "cli",
 }

@@ -12,6 +12,7 @@ import typer
 from restore.cli.processes import launched_by, with_others
 
 if TYPE_CHECKING:
+    from restore.progress import Passed
     from restore.training import Lesson
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
@@ -78,7 +79,7 @@ def train(
     import shlex
     from itertools import chain
 
-    from restore.errors import UsageError, shown
+    from restore.errors import OutputError, UsageError, shown
 
     if threads < 0:
         raise UsageError(f"--threads must not be negative, not {threads}")
@@ -104,9 +105,11 @@ def train(
 
     import torch
 
+    from restore.cli.live import training_shown
     from restore.devices import pick_device
     from restore.learning.parallel import is_first
-    from restore.progress import progress
+    from restore.report.contents import write_report
+    from restore.report.passing import drawer
     from restore.training import keep, learn
 
     if threads:
@@ -115,8 +118,15 @@ def train(
     lesson = lesson_of()
     for note in lesson.notes:
         print(f"{lesson.recipe.data.source}: {note}", file=sys.stderr)
-    with progress(called, lesson.recipe.limit or None, quiet=quiet) as meter:
-        learnt = learn(lesson, run or Path("runs") / called, device=where, resume=resume, every=every, meter=meter)
+    folder = run or Path("runs") / called
+    draw = drawer(lesson, folder, where)
+    with training_shown(called, lesson.recipe.limit or None, _judged(lesson), quiet=quiet) as (meter, watch):
+
+        def watcher(passed: Passed) -> None:
+            watch(passed)
+            draw(passed)
+
+        learnt = learn(lesson, folder, device=where, resume=resume, every=every, meter=meter, watcher=watcher)
     if not is_first():
         return
     if learnt.trained.verdict and not quiet:
@@ -124,9 +134,25 @@ def train(
         print(f"{called}: {f'{grown} hidden units: ' if grown else ''}{learnt.trained.verdict}", file=sys.stderr)
     typed = given | of_images | {"shape": shape, "data": data, "output": output, "threads": torch.get_num_threads()}
     words = [(f"--{option.replace('_', '-')}", str(value)) for option, value in typed.items() if value is not None]
-    keep(learnt, target, shlex.join([*launched_by(), "restore", "train", shown(source), *chain(*words)]))
+    command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain(*words)])
+    keep(learnt, target, command)
     if not quiet:
         print(f"{target}: trained in {learnt.seconds[-1] / 60:.1f} minutes", file=sys.stderr)
+    # The prior is safe by now, so that what goes wrong from here on is no failure of training.
+    try:
+        path = write_report(learnt, folder, called if output is None else str(output), command)
+    except OutputError as fault:
+        print(f"{called}: without a report: {fault}", file=sys.stderr)
+    else:
+        if not quiet:
+            print(f"{path}: what it has learnt, for a browser", file=sys.stderr)
+
+
+def _judged(lesson: Lesson) -> str:
+    """What the score of an epoch is."""
+    recipe = lesson.recipe
+    damage = recipe.training.watch or recipe.data.task
+    return f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
 
 
 def _by_recipe(

@@ -140,7 +140,7 @@ def train(
                 **place,
             )
         if recipe.pretraining.epochs:
-            start = pretrained(recipe, training, folder, meter=meter, **place)
+            start = pretrained(recipe, training, folder, meter=meter, watcher=watcher, **place)
         course = course_of(recipe, training, image_shape, start, validation)
         budget = left - seconds_before(folder)
         fitted = fit(recipe, course, folder, meter=meter, after_epoch=keep, budget=budget, clock=clock, **place)

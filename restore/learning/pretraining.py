@@ -11,7 +11,7 @@ therefore there twice, with the same weights (Salakhutdinov & Hinton, "Deep Bolt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +26,7 @@ from restore.learning.fit import fit
 from restore.learning.recipe import Recipe
 from restore.learning.run_folder import stage_folder
 from restore.priors import RBM, LayeredPrior
-from restore.progress import Meter, before
+from restore.progress import Meter, Passed, before
 from restore.units import Bernoulli, Units
 
 
@@ -86,6 +86,7 @@ def pretrained(
     fingerprint: str,
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
+    watcher: Callable[[Passed], None] = lambda passed: None,
 ) -> LayeredPrior:
     """A deep machine put together from RBMs that were trained one after the other.
 
@@ -95,6 +96,7 @@ def pretrained(
         folder: run folder of the deep machine; that of RBM n is `stage_folder(folder, n)`.
         fingerprint, resume: as in `restore.learning.fit.fit`, with its errors.
         meter: told of each epoch.
+        watcher: likewise; the stage is "layer 1", "layer 2", ...
     """
     shorter = replace(recipe, training=replace(recipe.training, epochs=recipe.pretraining.epochs, patience=0))
     assert recipe.prior.hidden != "auto"
@@ -113,6 +115,7 @@ def pretrained(
             fingerprint=fingerprint,
             resume=resume,
             meter=before(meter, f"layer {number}, epoch"),
+            after_epoch=_named(watcher, f"layer {number}"),
         )
         single = stage.single(fitted.prior)
         trained.append(single)
@@ -120,6 +123,11 @@ def pretrained(
         below, _ = single.hidden.moments(heard)
         lower = Bernoulli(torch.logit(pixel_means(below)))
     return stacked(trained)
+
+
+def _named(watcher: Callable[[Passed], None], stage: str) -> Callable[[Passed], None]:
+    """A watcher of one stage."""
+    return lambda passed: watcher(replace(passed, stage=stage))
 
 
 def stacked(machines: Sequence[RBM]) -> LayeredPrior:

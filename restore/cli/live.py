@@ -1,0 +1,107 @@
+"""The table that `restore train` shows on a terminal; plain lines anywhere else. Always on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from restore.progress import Meter, Passed, progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Watcher: TypeAlias = Callable[[Passed], None]
+
+# Epochs that are shown: the newest.
+SHOWN = 8
+
+
+@contextmanager
+def training_shown(
+    name: str, total: int | None, judged: str, *, quiet: bool = False
+) -> Iterator[tuple[Meter, Watcher]]:
+    """What training is to tell of its work.
+
+    Args:
+        name: of the prior.
+        total: number of epochs or rounds; None where nobody knows yet.
+        judged: what the score is.
+        quiet: show nothing.
+    """
+    if quiet or not sys.stderr.isatty():
+        with progress(name, total, quiet=quiet) as meter:
+            yield meter, lambda passed: None
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    history: list[Passed] = []
+    told, arrived = "starting", time.monotonic()
+
+    def tell(done: int, note: str = "") -> None:
+        nonlocal told
+        told = note
+
+    def watch(passed: Passed) -> None:
+        nonlocal arrived
+        history.append(passed)
+        arrived = time.monotonic()
+
+    def drawn() -> Table:
+        # The numbers that are in the table need not stand below it too.
+        below = "" if history and history[-1].stage == "" else told
+        return table_of(name, judged, history, time.monotonic() - arrived, below)
+
+    with Live(get_renderable=drawn, console=Console(stderr=True), refresh_per_second=4):
+        yield tell, watch
+
+
+def table_of(name: str, judged: str, history: Sequence[Passed], since: float, below: str = "") -> Table:
+    """The newest epochs of a stage of training.
+
+    Args:
+        name: of the prior.
+        judged: what the score is.
+        history: all that was told, in order.
+        since: seconds since the last of it.
+        below: a line below the table.
+    """
+    from rich.markup import escape
+    from rich.table import Table
+
+    stage = history[-1].stage if history else ""
+    those = [passed for passed in history if passed.stage == stage]
+    title = f"{name}: {stage}" if stage else name
+    if those:
+        now = those[-1]
+        title += f", {now.done} of at most {now.total}, {clock(now.seconds + since)} so far, "
+        title += f"{clock(max(0.0, now.left - since))} left"
+    table = Table(title=escape(title), title_justify="left", caption=escape(below) or None, caption_justify="left")
+    for column in ("epoch", "time", judged, "best so far", "converged"):
+        table.add_column(escape(column), justify="right")
+    for number, passed in enumerate(those[-SHOWN:], max(0, len(those) - SHOWN)):
+        scores = [earlier.score for earlier in those[: number + 1] if earlier.score is not None]
+        best = min(scores, default=None)
+        table.add_row(
+            str(passed.done),
+            clock(passed.seconds),
+            _score(passed.score),
+            _score(best),
+            "" if passed.converged is None else f"{passed.converged:.0%}",
+            style="bold" if passed.score is not None and passed.score == best else None,
+        )
+    return table
+
+
+def _score(score: float | None) -> str:
+    return "" if score is None else f"{score:.5f}"
+
+
+def clock(seconds: float) -> str:
+    """A time as people write it: 0:07, 12:30, 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,1 @@
+"""What training shows: a picture while it goes on, and at its end a page for a browser."""

@@ -1,0 +1,175 @@
+"""What stands on the page at the end of training, gathered within a minute or so."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from restore.description import Description
+from restore.engine import Engine
+from restore.errors import RestoreError
+from restore.files import write_atomically
+from restore.learning.pipeline import split
+from restore.report.chart import Chart
+from restore.report.images import fitting, strip
+from restore.report.landscape import field_section, probe_section
+from restore.report.page import Charts, Command, Part, Rows, Section, Sentence, Strips, page
+from restore.report.trials import before_and_after, compared, score_section
+from restore.training import Learnt
+
+REPORT = "report.html"
+
+# Images held out by which restorers are scored.
+IMAGES = 100
+
+# Rows of images that show the data.
+DATA = 2
+
+# Numbers of an epoch that are no curve, or that are drawn first, by other names.
+POSITIONS = ("epoch", "round", "step", "rate", "seconds", "threads")
+ERROR, CONVERGED = "validation_error", "validation_converged"
+
+# No more curves than these: the log has them all.
+CURVES = 6
+
+
+def write_report(learnt: Learnt, folder: Path, model: str, command: str) -> Path:
+    """Put the page into the folder of a run, and say where it is.
+
+    Args:
+        learnt: what has come of training.
+        folder: of the run.
+        model: the name, or the folder, that the prior is found by.
+        command: what was typed.
+
+    Raises:
+        OutputError: if it cannot be written; what was there before is then as it was.
+    """
+    path = folder / REPORT
+    write_atomically(path, report(learnt, model, command).encode())
+    return path
+
+
+def report(learnt: Learnt, model: str, command: str) -> str:
+    """The page, in HTML; see `write_report`. What cannot be found out is left out, and the page says so."""
+    about, lesson = learnt.trained.prior.description, learnt.lesson
+    processor = torch.device("cpu")
+    training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
+    held_out = held_out[:IMAGES]
+    engine = Engine.of(learnt.trained.prior, learnt.device)
+    height, width = about.image_shape
+    lead = f"A prior of images of {width}x{height} pixels, trained by {lesson.recipe.method} in "
+    lead += f"{learnt.seconds[-1] / 60:.1f} minutes on {learnt.device}."
+    makers: dict[str, Callable[[], Section]] = {
+        "The images": lambda: data_section(learnt, len(training), command),
+        "How it learnt": lambda: curve_section(learnt),
+        "What the hidden units look at": lambda: field_section(engine),
+        "Before and after": lambda: before_and_after(engine, held_out),
+        "Scores beside simple restorers": lambda: score_section(about, compared(engine, training, held_out)),
+        "What it takes for an image": lambda: probe_section(engine, training),
+        "How to use it": lambda: use_section(about, model),
+    }
+    if not len(held_out):
+        none = Sentence("Left out: no images were held out of training, and others would prove nothing.")
+        for title in ("Before and after", "Scores beside simple restorers"):
+            makers[title] = lambda title=title: Section(title, [none])  # type: ignore[misc]
+    return page(about.name, lead, [_attempted(title, make) for title, make in makers.items()])
+
+
+def _attempted(title: str, make: Callable[[], Section]) -> Section:
+    """A section, or why there is none: a page with a gap is better than no page."""
+    try:
+        return make()
+    # A device without memory, or a library that is not installed, is no fault of the others.
+    except (RestoreError, RuntimeError, ImportError) as fault:
+        return Section(title, [Sentence(f"Left out: {fault}")])
+
+
+def data_section(learnt: Learnt, learnt_from: int, command: str) -> Section:
+    """What was learnt from."""
+    lesson, recipe = learnt.lesson, learnt.lesson.recipe
+    images = lesson.training.images
+    height, width = lesson.image_shape
+    held_out = len(lesson.held_out.images) if lesson.held_out is not None else recipe.data.validation
+    facts = [
+        ("data", recipe.data.source),
+        ("learnt from", f"{learnt_from:,} images" + (", variations counted" if recipe.data.variations.copies else "")),
+        ("held out", f"{held_out:,} images"),
+        ("size", f"{width}x{height} pixels"),
+    ]
+    if recipe.prior.grey:
+        facts.append(("pixels", f"grey levels, {images.mean() / 255:.2f} on average, where white is 1"))
+    else:
+        share = (images > recipe.data.threshold).mean()
+        facts.append(("pixels", f"black and white: white above level {recipe.data.threshold}, {share:.1%} of them"))
+    chosen = np.random.default_rng(0).permutation(len(images))[: fitting(lesson.image_shape, DATA)]
+    shown = torch.from_numpy(images[np.sort(chosen)]).flatten(1) / 255
+    parts: list[Part] = [Rows([], facts), Strips([strip(shown, lesson.image_shape)]), *map(Sentence, lesson.notes)]
+    return Section("The images", [*parts, Sentence("The command was:"), Command(command)])
+
+
+def curve_section(learnt: Learnt) -> Section:
+    """The numbers of all epochs, or rounds, as curves."""
+    trained, recipe = learnt.trained, learnt.lesson.recipe
+    along = "round" if recipe.in_rounds else "epoch"
+    names = [*dict.fromkeys(name for record in learnt.curve for name in record if name not in POSITIONS)]
+    first = [name for name in (ERROR, CONVERGED) if name in names]
+    kept = None if trained.error is None else float(trained.epoch)
+    ending = f"{len(learnt.curve)} {along}s in {learnt.seconds[-1] / 60:.1f} minutes"
+    ending += f"; {trained.verdict}." if trained.verdict else "."
+    parts: list[Part] = [Sentence(ending)]
+    if trained.error is not None:
+        damage = recipe.training.watch or recipe.data.task
+        left = f"mean squared error {trained.error:.5f}" if recipe.prior.grey else f"{trained.error:.2%} wrong pixels"
+        said = f"Kept is the prior after {along} {trained.epoch}, which restored held-out images best: after {damage} "
+        parts.append(Sentence(f"{said}it left {left}."))
+    charts = []
+    for name in [*first, *(name for name in names if name not in first)]:
+        factor, title = _titled(name, recipe.prior.grey)
+        points = [
+            (float(record[along]), factor * record[name])
+            for record in learnt.curve
+            if isinstance(record.get(name), int | float) and np.isfinite(record[name])
+        ]
+        if len({value for _, value in points}) > 1:
+            charts.append(Chart(title, points, along, kept))
+        elif points:
+            every = " throughout" if len(points) > 1 else ""
+            parts.append(Sentence(f"{title.capitalize()}: {points[0][1]:.4g}{every}."))
+    return Section("How it learnt", [*parts, Charts(charts[:CURVES])])
+
+
+def _titled(name: str, grey: bool) -> tuple[float, str]:
+    """By what to multiply a number of an epoch, and what to call it."""
+    if name == ERROR:
+        return (1.0, "mean squared error, held out") if grey else (100.0, "wrong pixels, held out, %")
+    if name == CONVERGED:
+        return 100.0, "restorations that converged, %"
+    if name == "converged":
+        return 100.0, "solutions that converged, %"
+    return 1.0, name.replace("_", " ")
+
+
+def use_section(about: Description, model: str) -> Section:
+    """What to type, and to write in Python."""
+    word = shlex.quote(model)
+    if about.conditional:
+        level, argument = "", ""
+        said = f"It undoes {about.task}, and needs not be told how much of it there is."
+    elif about.grey:
+        level, argument = " --sigma 0.1", ", sigma=0.1"
+        said = "--sigma is the standard deviation of the noise, where white is 1."
+    else:
+        level, argument = " --p 0.1", ", p=0.1"
+        said = "--p is the share of pixels that are wrong."
+    lines = [f"restore denoise scan.png --model {word}{level}"]
+    if not about.conditional:
+        lines.append(f"restore complete scan.png --mask hole.png --model {word}")
+    lines.append(f"restore info {word}")
+    code = f'import restore\n\nclean = restore.denoise("scan.png", model={json.dumps(model)}{argument})'
+    return Section("How to use it", [Command("\n".join(lines)), Sentence(said), Command(code)])

@@ -1,0 +1,48 @@
+"""Strips of images for the page, from flat tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from restore.report.page import Strip
+from restore.report.pictures import GAP, grey, magnification, png, tiled
+
+Colours = Callable[[NDArray[np.floating]], NDArray[np.uint8]]
+
+# The width that the page has for images, and that beside a label, in pixels of the screen.
+WIDE, NARROW = 900, 740
+
+
+def columns_of(width: int, room: int, times: int) -> int:
+    """How many images of a width, magnified, stand side by side."""
+    return max(1, room // ((width + GAP) * times))
+
+
+def strip(images: Tensor, shape: tuple[int, int], label: str = "", colours: Colours = grey) -> Strip:
+    """Images as they fit the page.
+
+    Args:
+        images: (N, H·W), N at least 1.
+        shape: (H, W).
+        label: what they are.
+        colours: from values (N, H, W) to colours (N, H, W, 3).
+    """
+    times = magnification(*shape)
+    columns = min(len(images), columns_of(shape[1], NARROW if label else WIDE, times))
+    sheet = tiled(colours(images.float().cpu().numpy().reshape(-1, *shape)), columns)
+    return Strip(label, png(sheet), sheet.shape[1] * times)
+
+
+def fitting(shape: tuple[int, int], rows: int, label: bool = False) -> int:
+    """How many images of a size fill so many rows of the page."""
+    return rows * columns_of(shape[1], NARROW if label else WIDE, magnification(*shape))
+
+
+def strongest(weights: Tensor, count: int) -> Tensor:
+    """So many columns, as rows, of weights (D, H), the largest first; all of them if there are no more."""
+    chosen = weights.norm(dim=0).argsort(descending=True, stable=True)[: max(0, count)]
+    return weights.T[chosen]

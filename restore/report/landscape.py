@@ -1,0 +1,77 @@
+"""What a prior has learnt, as its receptive fields and its TAP solutions show it; see `restore.evaluation.probing`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from restore.engine import Engine
+from restore.evaluation.probing.findings import Findings
+from restore.evaluation.probing.solutions import PROBING, Solutions, tap_solutions
+from restore.evaluation.probing.verdict import ENOUGH
+from restore.priors import FullyVisible
+from restore.report.images import fitting, strip, strongest
+from restore.report.page import Part, Rows, Section, Sentence, Strips
+from restore.report.pictures import signed
+
+# A probe takes minutes; this one is to take seconds: no start goes on for longer, as many starts as can tell modes from
+# memories come first, and more of them only if that leaves them so many seconds.
+QUICK = replace(PROBING, max_iter=1000)
+STARTS = 200
+SECONDS = 20.0
+
+# Rows of receptive fields, and of solutions.
+FIELDS, SOLUTIONS = 5, 2
+
+
+def field_section(engine: Engine) -> Section:
+    """What the hidden units look at."""
+    about, machine = engine.trained.description, engine.trained.machine
+    title = "What the hidden units look at"
+    if isinstance(machine, FullyVisible) or not about.hidden:
+        return Section(title, [Sentence("This prior has no hidden units: pixels are coupled directly.")])
+    chosen = strongest(machine.parameters["weights.0"], fitting(about.image_shape, FIELDS))
+    count = f"all {about.hidden}" if len(chosen) == about.hidden else f"the strongest {len(chosen)} of {about.hidden}"
+    said = f"The weights of {count} hidden units to the pixels, strongest first: red where a unit calls for white, "
+    said += "blue for black; each on its own scale."
+    return Section(title, [Sentence(said), Strips([strip(chosen, about.image_shape, colours=signed)])])
+
+
+def probe_section(engine: Engine, training: Tensor) -> Section:
+    """What a short probe finds; training images (N, D) are what it starts from."""
+    about = engine.trained.description
+    title = "What it takes for an image"
+    if about.conditional:
+        said = "Left out: this prior has another landscape for each image that it sees, and none of its own to probe."
+        return Section(title, [Sentence(said)])
+    order = torch.randperm(len(training), generator=torch.Generator().manual_seed(0))[:STARTS]
+    found, seconds = quick_probe(engine, training[order].to(engine.device))
+    findings = Findings.of(about.name, None, found, seconds)
+    facts = [("starts that led to a solution", f"{findings.converged} of {findings.starts}")]
+    facts.append(("distinct solutions", str(findings.solutions)))
+    if findings.free_energy is not None:
+        low, high = findings.free_energies[0], findings.free_energies[-1]
+        facts.append(("their free energy", f"{low:.2f} to {high:.2f} nats, {findings.free_energy:.2f} on average"))
+        largest = ", ".join(map(str, sorted(findings.basins, reverse=True)[:5]))
+        facts.append(("starts in the largest basins", largest))
+    said = f"Left to itself, the prior settles from training images in {findings.verdict}."
+    parts: list[Part] = [Sentence(said), Rows([], facts), *map(Sentence, findings.warnings)]
+    if found.count:
+        widest = found.means[0][found.basins.argsort(descending=True, stable=True)]
+        shown = widest[: fitting(about.image_shape, SOLUTIONS)]
+        parts += [Sentence("The solutions that most starts lead to:"), Strips([strip(shown, about.image_shape)])]
+    return Section(title, parts)
+
+
+def quick_probe(engine: Engine, starts: Tensor) -> tuple[Solutions, float]:
+    """Solutions from all starts (N, D), or from the first of them where all would take too long; and the seconds."""
+    machine = engine.free_machine("TAP solutions")
+    began = time.perf_counter()
+    found = tap_solutions(machine, starts[:ENOUGH], QUICK)
+    seconds = time.perf_counter() - began
+    if len(starts) > ENOUGH and seconds * len(starts) / ENOUGH < SECONDS:
+        found = tap_solutions(machine, starts, QUICK)
+    return found, time.perf_counter() - began

@@ -1,0 +1,97 @@
+"""A picture of a prior in the middle of its training: receptive fields, and what images settle to."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from restore.errors import OutputError
+from restore.files import write_atomically
+from restore.learning.pipeline import Machine
+from restore.priors import ConditionalRBM, FullyVisible
+from restore.progress import Passed
+from restore.report.images import Colours, strongest
+from restore.report.pictures import grey, magnification, png, signed, tiled
+from restore.solvers import TAP, BeliefPropagation, solver_of
+from restore.tasks import parse_task
+from restore.training import Lesson
+
+PICTURE = "progress.png"
+
+# Columns of the picture, and how many rows of receptive fields it has.
+COLUMNS, FIELDS = 12, 3
+
+# What images settle to is seen long before a solver has converged.
+SETTLING = TAP(max_iter=50, damping=0.5)
+
+# The share of the time that drawing may take.
+SHARE = 0.02
+
+
+def drawer(
+    lesson: Lesson, folder: Path, device: torch.device, clock: Callable[[], float] = time.monotonic
+) -> Callable[[Passed], None]:
+    """What keeps the picture of a run as new as a small share of the time allows.
+
+    Args:
+        lesson: what is trained.
+        folder: of the run.
+        device: where.
+        clock: seconds since whenever.
+
+    Returns:
+        To be told of every epoch or round. Those of single layers, whose pixels are not images, are not drawn.
+    """
+    recipe, shape = lesson.recipe, lesson.image_shape
+    start = _start(lesson, device)
+    due = clock()
+
+    def settled(machine: Machine, epoch: int) -> Tensor:
+        if not isinstance(machine, ConditionalRBM):
+            return SETTLING.solve(machine, start).means[0]
+        solver, under = solver_of(recipe.learner.inference(epoch)), machine.given(start)
+        found = solver.solve(under) if isinstance(solver, BeliefPropagation) else solver.solve(under, start)
+        return found.means[0]
+
+    def draw(passed: Passed) -> None:
+        nonlocal due
+        began = clock()
+        if began < due or passed.stage.startswith("layer"):
+            return
+        with torch.inference_mode():
+            content = picture(passed.machine, [start, settled(passed.machine, passed.done - 1)], shape)
+        # Whoever cannot be shown how training goes still wants its outcome.
+        with contextlib.suppress(OutputError):
+            write_atomically(folder / PICTURE, content)
+        now = clock()
+        due = now + (now - began) / SHARE
+
+    return draw
+
+
+def _start(lesson: Lesson, device: torch.device) -> Tensor:
+    """What the prior is shown, (N, H·W): images held out if there are any; damaged where it has learnt to see such."""
+    recipe, shape = lesson.recipe, lesson.image_shape
+    of = lesson.training if lesson.held_out is None else lesson.held_out
+    images = lesson.as_pixels(of.images[:COLUMNS], device)
+    if not recipe.conditional:
+        return images
+    return parse_task(recipe.data.task).damage(images, shape, torch.Generator().manual_seed(recipe.seed))[0]
+
+
+def picture(machine: Machine, rows: Sequence[Tensor], shape: tuple[int, int]) -> bytes:
+    """A PNG file: the strongest receptive fields, and below them rows of images (N, H·W), of the shape (H, W)."""
+
+    def sheet(values: Tensor, colours: Colours) -> np.ndarray:
+        return tiled(colours(values.float().cpu().numpy().reshape(-1, *shape)), COLUMNS)
+
+    sheets = [sheet(values, grey) for values in rows]
+    if not isinstance(machine, FullyVisible):
+        sheets.insert(0, sheet(strongest(machine.parameters["weights.0"], FIELDS * COLUMNS), signed))
+    return png(np.concatenate(sheets), magnification(*shape))

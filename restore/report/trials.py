@@ -1,0 +1,162 @@
+"""Images held out, damaged and restored: by a prior, and by what it has to beat."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from restore.description import Description
+from restore.engine import Engine, moved_to
+from restore.evaluation.baselines import BASELINES, baseline
+from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
+from restore.evaluation.grey_baselines import PixelwiseEstimate, tuned
+from restore.evaluation.markdown import plus_minus
+from restore.report.images import fitting, strip
+from restore.report.page import Part, Rows, Section, Sentence, Strips
+from restore.tasks import Noise, Task, parse_task
+
+# Of the damage.
+SEED = 0
+
+# Training images by which a denoiser of grey images is tuned.
+TUNING = 8
+
+# A patch as wide as this share of an image.
+PATCH = 1 / 3
+
+# A rival whose patches are seven pixels wide needs larger images.
+SMALLEST = 8
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What restorers made of a task.
+
+    Attributes:
+        task: how the images were damaged.
+        reports: by the name of the restorer.
+    """
+
+    task: Task
+    reports: Mapping[str, Report]
+
+    @property
+    def best(self) -> str:
+        """The restorer that came out first."""
+
+        def order(name: str) -> float:
+            report = self.reports[name]
+            return report.error_all.mean if report.psnr is None else -report.psnr.mean
+
+        return min(self.reports, key=order)
+
+
+def tasks_for(about: Description) -> list[Task]:
+    """What a prior is tried on: the damage that it has learnt, or some that it is told of."""
+    if about.conditional:
+        return [task_of(about)]
+    if about.grey:
+        return [Noise(0.1), Noise(0.2)]
+    patch = max(1, round(PATCH * min(about.image_shape)))
+    return [parse_task(text) for text in ("flip:0.1", "flip:0.2", f"patch:{patch}")]
+
+
+def rivals(engine: Engine, training: Tensor, task: Task) -> dict[str, Restorer]:
+    """The baselines that a prior is compared with on a task; `training` are images (N, D) that they may know."""
+    about = engine.trained.description
+    if engine.trained.grey_pixels is None:
+        return {name: baseline(name, training, about.image_shape).restore for name in BASELINES}
+    pixels = moved_to(engine.trained.grey_pixels, torch.device("cpu"))
+    found: dict[str, Restorer] = {"ope": PixelwiseEstimate(pixels).restore}
+    if isinstance(task, Noise) and min(about.image_shape) >= SMALLEST:
+        name = "non-local means"
+        found[name] = tuned(name, training[:TUNING], task.sigma, about.image_shape, SEED).restore
+    return found
+
+
+def compared(engine: Engine, training: Tensor, held_out: Tensor) -> list[Scores]:
+    """The scores of a prior, of its rivals, and of doing nothing, on every task.
+
+    Args:
+        engine: the prior.
+        training: images (N, D) as the prior knows them, on the processor.
+        held_out: likewise (M, D), M at least 1, to be damaged.
+    """
+    about = engine.trained.description
+
+    def scores(task: Task) -> Scores:
+        restorers = {about.name: restorer_of(engine)} | rivals(engine, training, task)
+        restorers["nothing done"] = lambda observed, channel: observed
+        return Scores(
+            task,
+            {
+                name: evaluate(restorer, held_out, task, about.image_shape, _generator(), grey=about.grey)
+                for name, restorer in restorers.items()
+            },
+        )
+
+    return [scores(task) for task in tasks_for(about)]
+
+
+def score_section(about: Description, scores: Sequence[Scores]) -> Section:
+    """The scores in a table, and what they say in a sentence."""
+    first = next(iter(scores[0].reports.values()))
+    what = "PSNR in decibels, more is better" if first.grey else "Wrong pixels in per cent, less is better"
+    names = list(scores[0].reports)
+    best = frozenset((names.index(entry.best), column) for column, entry in enumerate(scores, 1))
+    rows = [[name, *(_cell(entry.reports[name]) for entry in scores)] for name in names]
+    told = " The baselines are told how the images were damaged, the prior is not." if about.conditional else ""
+    return Section(
+        "Scores beside simple restorers",
+        [
+            Sentence(_verdict(about.name, scores)),
+            Rows(["", *(str(entry.task) for entry in scores)], rows, best),
+            Sentence(f"{what}; {first.n} images held out, ± is the standard error.{told} {_RIVALS[first.grey]}"),
+        ],
+    )
+
+
+_RIVALS = {
+    False: "ope: each pixel by itself; nn: the training image nearest to what was seen; median: of 3x3 pixels.",
+    True: "ope: each pixel by itself; non-local means: scikit-image's, tuned on training images.",
+}
+
+
+def _verdict(name: str, scores: Sequence[Scores]) -> str:
+    """Where the prior is ahead of every baseline, and where not."""
+    lost = [entry for entry in scores if entry.best != name]
+    if not lost:
+        return f"{name} is ahead of every baseline on {', '.join(str(entry.task) for entry in scores)}."
+    where = "; ".join(f"on {entry.task} {entry.best} is" for entry in lost)
+    return f"Not everywhere is {name} ahead: {where}. More images, more time or another method may help."
+
+
+def _cell(report: Report) -> str:
+    score, factor = (report.error_all, 100) if report.psnr is None else (report.psnr, 1)
+    if not math.isfinite(score.mean):
+        return "-"
+    return plus_minus(factor * score.mean, factor * score.standard_error, 2)
+
+
+def before_and_after(engine: Engine, held_out: Tensor) -> Section:
+    """Some of the images as they are, damaged, and restored."""
+    about = engine.trained.description
+    shape = about.image_shape
+    shown = held_out[: fitting(shape, 1, label=True)]
+    parts: list[Part] = [Sentence("None of these images was learnt from. Grey pixels of a restored image are unsure.")]
+    if about.grey:
+        parts = [Sentence("None of these images was learnt from.")]
+    for task in tasks_for(about):
+        observed, channel = task.damage(shown, shape, _generator())
+        restored = restorer_of(engine)(observed, channel)
+        rows = {"as they are": shown, str(task): observed, "restored": restored}
+        parts.append(Strips([strip(images, shape, label) for label, images in rows.items()]))
+    return Section("Before and after", parts)
+
+
+def _generator() -> torch.Generator:
+    return torch.Generator().manual_seed(SEED)
