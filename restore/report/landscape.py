@@ -17,9 +17,11 @@ from restore.report.images import fitting, strip, strongest
 from restore.report.page import Part, Rows, Section, Sentence, Strips
 from restore.report.pictures import signed
 
-# A probe takes minutes; this one is to take seconds: no start goes on for longer, as many starts as can tell modes from
-# memories come first, and more of them only if that leaves them so many seconds.
-QUICK = replace(PROBING, max_iter=1000)
+# A probe takes minutes; this one is to take seconds. Less damping and a wider tolerance settle sooner: of a prior of
+# shapes 45 of 50 starts in .8 s (37 in 2.9 s by the probe's own settings), of tap-mnist-100 43 in 2.8 s, with 25
+# solutions (44 in 6.5 s, with 23). As many starts as can tell modes from memories come first, and all of them only if
+# that leaves them so many seconds.
+QUICK = replace(PROBING, max_iter=1000, damping=0.7, tol=1e-4)
 STARTS = 200
 SECONDS = 20.0
 
@@ -57,7 +59,7 @@ def probe_section(engine: Engine, training: Tensor) -> Section:
         facts.append(("their free energy", f"{low:.2f} to {high:.2f} nats, {findings.free_energy:.2f} on average"))
         largest = ", ".join(map(str, sorted(findings.basins, reverse=True)[:5]))
         facts.append(("starts in the largest basins", largest))
-    said = f"Left to itself, the prior settles from training images in {findings.verdict}."
+    said = f"Left to itself, from training images: {findings.verdict}."
     parts: list[Part] = [Sentence(said), Rows([], facts), *map(Sentence, findings.warnings)]
     if found.count:
         widest = found.means[0][found.basins.argsort(descending=True, stable=True)]

@@ -26,9 +26,10 @@ def grey(images: NDArray[np.floating]) -> NDArray[np.uint8]:
 
 
 def signed(images: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Weights, (N, H, W), as colours (N, H, W, 3), each image on its own scale: red above zero, blue below."""
-    largest = np.abs(images).max(axis=(1, 2), keepdims=True)
-    relative = np.nan_to_num(images / np.where(largest > 0, largest, 1))[..., None]
+    """Weights, (N, H, W), as colours (N, H, W, 3), each image on its own scale: red above 0, blue below; NaN is 0."""
+    finite = np.nan_to_num(images)
+    largest = np.abs(finite).max(axis=(1, 2), keepdims=True)
+    relative = (finite / np.where(largest > 0, largest, 1))[..., None]
     # A root, so that small weights can be seen beside the largest.
     strength = np.sqrt(np.abs(relative))
     return np.rint(255 + strength * (np.where(relative > 0, POSITIVE, NEGATIVE) - 255)).astype(np.uint8)

@@ -1,0 +1,323 @@
+"""What training shows: the page at its end, the picture while it goes on, and the table on a terminal."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Callable
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from restore import zoo
+from restore.channels import BitFlip
+from restore.cli.live import clock, table_of
+from restore.errors import OutputError
+from restore.learning.run_folder import Stopped
+from restore.priors import RBM
+from restore.progress import Passed
+from restore.report.chart import Chart, svg, ticks
+from restore.report.page import Command, Rows, Section, Sentence, Strip, Strips, page
+from restore.report.passing import drawer
+from restore.report.pictures import GAP, grey, png, signed, tiled
+from restore.training import Wishes, learn, planned_lesson
+
+Run = Callable[..., int]
+CPU = torch.device("cpu")
+WORST = "<b>&\"'"
+
+
+class Reader(HTMLParser):
+    """Checks that elements are closed in order, and collects texts and what is referred to."""
+
+    VOID = frozenset({"meta", "img"})
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+        self.addresses: list[str] = []
+        self.texts: list[str] = []
+        self.feed(content)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "action")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def bars(count: int = 60, seed: int = 0) -> np.ndarray:
+    """Columns of 9x8 images, white or black; (N, 9, 8), uint8."""
+    columns = np.random.default_rng(seed).random((count, 1, 8)) < 0.4
+    return np.repeat(columns, 9, axis=1).astype(np.uint8) * np.uint8(255)
+
+
+def ramps(count: int = 60) -> np.ndarray:
+    """Slopes of grey."""
+    steep = np.random.default_rng(1).random((count, 1, 1))
+    return np.rint(np.broadcast_to(255 * steep * np.linspace(0, 1, 8), (count, 9, 8))).astype(np.uint8)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in that is also where priors are kept."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    # Graphs have tests of their own.
+    monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder: b"")
+    return tmp_path
+
+
+def read(path: str) -> tuple[str, Reader]:
+    content = Path(path).read_text()
+    reader = Reader(content)
+    # Nothing from elsewhere, no scripts, small.
+    assert all(address.startswith("data:image/png;base64,") for address in reader.addresses)
+    assert not re.search(r"https?://|url\(|@import|<script|<link", content)
+    assert len(content) < 1_000_000
+    return " ".join(reader.texts), reader
+
+
+TRAININGS = {
+    "binary": (bars, (), "flip:0.1", "Left to itself"),
+    "grey": (ramps, (), "noise:0.2", "Left to itself"),
+    "conditional": (bars, ("--task", "flip:0.1"), "flip:0.1", "none of its own to probe"),
+    "in-rounds": (bars, ("--method", "fw", "--hidden", "2"), "flip:0.2", "Left to itself"),
+    "without-hidden-units": (bars, ("--method", "fvbm"), "flip:0.2", "has no hidden units"),
+}
+
+
+@pytest.mark.parametrize(("images", "options", "task", "probe"), TRAININGS.values(), ids=TRAININGS.keys())
+def test_the_command_leaves_a_page_and_a_picture(
+    images: Callable[[], np.ndarray],
+    options: tuple[str, ...],
+    task: str,
+    probe: str,
+    home: Path,
+    run: Run,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    np.save("a<i>b.npy", images())
+    short = () if "--method" in options else ("--epochs", 2)
+    assert run("train", "a<i>b.npy", "--name", "parts", *short, *options) == 0
+    said = capsys.readouterr().err
+    assert "runs/parts/report.html" in said.splitlines()[-1]
+    text, reader = read("runs/parts/report.html")
+    assert "a<i>b.npy" in text and "i" not in reader.seen
+    assert task in text and probe in text and "nothing done" in text
+    assert "Left out: " not in text.replace("Left out: this prior", "")
+    assert "--model parts" in text
+    with Image.open("runs/parts/progress.png") as picture:
+        assert picture.format == "PNG"
+
+
+def test_the_scores_on_the_page_are_those_of_a_baseline_made_by_hand(home: Path, run: Run) -> None:
+    images = bars(120)
+    np.save("bars.npy", images)
+    assert run("train", "bars.npy", "--name", "parts", "--epochs", 1, "--held-out", 0.3, "--quiet") == 0
+    text, _ = read("runs/parts/report.html")
+    lesson = planned_lesson("bars.npy", "parts", Wishes(epochs=1), shown_as="bars.npy", held_out=0.3)
+    assert lesson.held_out is not None
+    training, truth = lesson.pixels(CPU), lesson.held_out_pixels(CPU)
+    assert truth is not None and len(truth) <= 100
+    observed = BitFlip(0.1).corrupt(truth, torch.Generator().manual_seed(0))
+    nearest = training[(observed[:, None] != training[None]).sum(2).argmin(1)]
+    for name, restored in (("nn", nearest), ("nothing done", observed)):
+        wrong = (restored != truth).double().mean(1)
+        wanted = f"{100 * wrong.mean():.2f} ± {100 * wrong.std() / math.sqrt(len(wrong)):.2f}"
+        assert re.search(rf"\b{name}\s+{re.escape(wanted)}", text), wanted
+    assert f"{len(truth)} images held out" in text
+
+
+def test_without_images_held_out_there_are_no_scores(home: Path, run: Run) -> None:
+    np.save("bars.npy", bars())
+    Path("mine.toml").write_text(
+        'name = "mine"\n[data]\nsource = "bars.npy"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
+        "[training]\nepochs = 2\nbatch = 10\n"
+    )
+    assert run("train", "mine.toml", "--quiet", "-o", "a folder") == 0
+    text, _ = read("runs/mine/report.html")
+    assert text.count("no images were held out") == 2
+    assert "--model 'a folder'" in text and 'model="a folder"' in text
+
+
+def test_a_page_that_cannot_be_written_loses_no_prior(
+    home: Path, run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OutputError(f"{path}: cannot be written (no space)")
+
+    monkeypatch.setattr("restore.report.contents.write_atomically", full)
+    monkeypatch.setattr("restore.report.passing.write_atomically", full)
+    np.save("bars.npy", bars())
+    assert run("train", "bars.npy", "--name", "parts", "--epochs", 1) == 0
+    assert "without a report: runs/parts/report.html: cannot be written" in capsys.readouterr().err
+    assert zoo.describe(zoo.find("parts")).name == "parts"
+    assert not list(Path("runs/parts").glob("*.html")) and not list(Path("runs/parts").glob("*.png"))
+
+
+def test_a_section_that_cannot_be_made_is_left_out_alone(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object) -> None:
+        raise RuntimeError("out of <memory>")
+
+    monkeypatch.setattr("restore.report.contents.probe_section", broken)
+    np.save("bars.npy", bars())
+    assert run("train", "bars.npy", "--name", "parts", "--epochs", 1, "--quiet") == 0
+    text, _ = read("runs/parts/report.html")
+    assert "Left out: out of <memory>" in text and "nothing done" in text
+
+
+def test_training_that_is_interrupted_leaves_no_page(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*arguments: object, **options: Any) -> None:
+        raise Stopped(2)
+
+    np.save("bars.npy", bars())
+    with monkeypatch.context() as patched:
+        patched.setattr("restore.training.learn", stop)
+        assert run("train", "bars.npy", "--name", "parts", "--epochs", 1) == 130
+    with monkeypatch.context() as patched:
+        # The page is what is being made when the signal comes.
+        patched.setattr("restore.report.contents.page", stop)
+        assert run("train", "bars.npy", "--name", "parts", "--epochs", 1) == 130
+    assert not [path for path in Path("runs").rglob("*") if "report" in path.name or path.name.startswith(".restore")]
+    assert zoo.describe(zoo.find("parts")).name == "parts"
+
+
+# ------------------------------------------------------------------------------------------------- the page's parts
+
+
+def test_every_text_is_escaped() -> None:
+    parts = [Sentence(WORST), Command(WORST), Rows([WORST, "x"], [[WORST, WORST]], frozenset({(0, 1)}))]
+    parts.append(Strips([Strip(WORST, png(np.zeros((2, 3, 3), np.uint8)), 3)]))
+    made = page(WORST, WORST, [Section(WORST, parts)])
+    assert "<b>" not in made and "b" not in Reader(made).seen
+    assert made.count("&lt;b&gt;") == made.count("&amp;&quot;&#x27;") == 11
+    drawn = svg(Chart(WORST, [(1.0, 2.0), (2.0, 3.0)], WORST, 2.0))
+    assert "<b>" not in drawn and WORST in unescape(drawn)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, 1.0), (-3.2, 7.9), (4.44e-2, 4.45e-2), (100.0, 100.0), (0.0, 0.0), (-5.0, -5.0), (1e9, 3e9)]
+)
+def test_lines_of_a_chart_are_few_and_hold_the_curve(low: float, high: float) -> None:
+    marks = ticks(low, high)
+    assert 2 <= len(marks) <= 7
+    assert marks[0] <= low + 1e-9 * abs(low) and marks[-1] >= high - 1e-9 * abs(high)
+    gaps = np.diff(marks)
+    np.testing.assert_allclose(gaps, gaps[0])
+
+
+def test_the_curve_goes_through_its_points() -> None:
+    drawn = svg(Chart("c", [(1, 0.0), (2, 1.0), (3, 0.5)], "epoch", 2.0))
+    way = re.search(r'points="([^"]+)"', drawn)
+    assert way is not None
+    (x1, y1), (x2, y2), (x3, y3) = (map(float, pair.split(",")) for pair in way[1].split())
+    assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2)
+    assert y3 - y2 == pytest.approx((y1 - y2) / 2, abs=0.2) and y2 < y1
+    assert f'class="kept" x1="{x2}"' in drawn
+
+
+def test_images_come_side_by_side_as_they_are() -> None:
+    images = np.random.default_rng(0).random((5, 3, 4))
+    sheet = np.asarray(Image.open(io.BytesIO(png(tiled(grey(images), 2), 3))))
+    assert sheet.shape == (3 * (3 * (3 + GAP) + GAP), 3 * (2 * (4 + GAP) + GAP), 3)
+    for number, image in enumerate(images):
+        row, column = divmod(number, 2)
+        top, left = GAP + row * (3 + GAP), GAP + column * (4 + GAP)
+        found = sheet[::3, ::3][top : top + 3, left : left + 4, 0]
+        np.testing.assert_allclose(found / 255, image, atol=0.5 / 255)
+
+
+def test_weights_are_red_above_zero_and_blue_below() -> None:
+    colours = signed(np.array([[[0.0, 2.0, -2.0, math.nan]], [[0.0, 0.0, 0.0, 0.0]]]))
+    white, red, blue = colours[0, 0, :3].astype(int)
+    assert (white == 255).all() and red[0] > red[2] and blue[2] > blue[0]
+    assert (colours[1] == 255).all()
+
+
+# ------------------------------------------------------------------------------------------------ while it goes on
+
+
+def test_the_picture_takes_no_more_than_its_share_of_the_time(home: Path) -> None:
+    lesson = planned_lesson([*bars()], "parts", Wishes(epochs=1, hidden=3), shown_as="bars")
+    machine = RBM.binary(torch.zeros(72, 3), torch.zeros(72), torch.zeros(3))
+    times = iter([0.0, 1.0, 2.0, 50.0, 51.9, 52.1, 52.5, 60.0])
+    draw = drawer(lesson, home, CPU, clock=lambda: next(times))
+    path = home / "progress.png"
+    drawn = []
+    # It takes a second at the first epoch, and then has to wait for fifty.
+    for done, stage in enumerate(("", "", "", "", ""), 1):
+        draw(Passed(done, 9, 1.0, {}, machine, stage))
+        drawn.append(path.exists())
+        path.unlink(missing_ok=True)
+    assert drawn == [True, False, False, True, False]
+
+
+def test_layers_of_a_deep_machine_are_not_drawn(home: Path) -> None:
+    lesson = planned_lesson([*bars()], "parts", Wishes(epochs=1, hidden=3), shown_as="bars")
+    upper = RBM.binary(torch.zeros(3, 2), torch.zeros(3), torch.zeros(2))
+    drawer(lesson, home, CPU)(Passed(1, 9, 1.0, {}, upper, "layer 2"))
+    assert not (home / "progress.png").exists()
+
+
+def test_pictures_change_no_bit_of_the_prior(home: Path) -> None:
+    def learnt(folder: str, **options: Any) -> dict[str, torch.Tensor]:
+        lesson = planned_lesson([*bars()], "parts", Wishes(epochs=3, hidden=4, method="pcd"), shown_as="bars")
+        watcher = drawer(lesson, home / folder, CPU) if options else lambda passed: None
+        return dict(learn(lesson, home / folder, device=CPU, watcher=watcher).trained.prior.machine.parameters)
+
+    alone, drawn = learnt("one"), learnt("two", draw=True)
+    assert (home / "two" / "progress.png").exists()
+    assert all(torch.equal(alone[name], drawn[name]) for name in alone)
+
+
+def rendered(*history: Passed, since: float = 0.0, below: str = "") -> str:
+    from rich.console import Console
+
+    stream = io.StringIO()
+    table = table_of("a[b]", "wrong pixels after flip:0.1", history, since, below)
+    Console(file=stream, width=120).print(table)
+    return stream.getvalue()
+
+
+def test_the_table_tells_the_epoch_the_time_and_the_scores() -> None:
+    history = [
+        Passed(1, 10, 60.0, {"converged": 0.5}, None),
+        Passed(2, 10, 120.0, {"validation_error": 0.04, "validation_converged": 1.0}, None),
+        Passed(3, 10, 180.0, {"validation_error": 0.05, "validation_converged": 0.9}, None),
+    ]
+    made = rendered(*history, since=30.0)
+    assert "a[b], 3 of at most 10, 3:30 so far, 6:30 left" in made
+    assert re.search(r"3 . 3:00 .\s+0\.05000 .\s+0\.04000 .\s+90%", made)
+    assert re.search(r"1 . 1:00 .\s+.\s+.\s+50%", made)
+
+
+def test_the_table_shows_one_stage_and_the_newest_epochs() -> None:
+    growing = [Passed(n, 400, n, {}, None, "growing") for n in range(1, 30)]
+    made = rendered(*growing, below="growing, round 29: gain [1]")
+    assert "a[b]: growing, 29 of at most 400" in made and "gain [1]" in made
+    assert re.search(r"\b22 . 0:22", made) and not re.search(r"\b21 . 0:21", made)
+    assert not re.search(r"0:29", rendered(*growing, Passed(1, 5, 70.0, {}, None)))
+    assert "a[b]" in rendered()
+
+
+def test_times_are_written_as_people_write_them() -> None:
+    assert [clock(seconds) for seconds in (0.4, 61, 3599.6, 7384)] == ["0:00", "1:01", "1:00:00", "2:03:04"]
