@@ -64,7 +64,7 @@ def report(learnt: Learnt, model: str, command: str) -> str:
     engine = Engine.of(learnt.trained.prior, learnt.device)
     height, width = about.image_shape
     lead = f"A prior of images of {width}x{height} pixels, trained by {lesson.recipe.method} in "
-    lead += f"{learnt.seconds[-1] / 60:.1f} minutes on {learnt.device}."
+    lead += f"{_time(learnt.seconds[-1])} on {learnt.device}."
     makers: dict[str, Callable[[], Section]] = {
         "The images": lambda: data_section(learnt, len(training), command),
         "How it learnt": lambda: curve_section(learnt),
@@ -120,7 +120,7 @@ def curve_section(learnt: Learnt) -> Section:
     names = [*dict.fromkeys(name for record in learnt.curve for name in record if name not in POSITIONS)]
     first = [name for name in (ERROR, CONVERGED) if name in names]
     kept = None if trained.error is None else float(trained.epoch)
-    ending = f"{len(learnt.curve)} {along}s in {learnt.seconds[-1] / 60:.1f} minutes"
+    ending = f"{len(learnt.curve)} {along}{'s' * (len(learnt.curve) > 1)} in {_time(learnt.seconds[-1])}"
     ending += f"; {trained.verdict}." if trained.verdict else "."
     parts: list[Part] = [Sentence(ending)]
     if trained.error is not None:
@@ -142,6 +142,11 @@ def curve_section(learnt: Learnt) -> Section:
             every = " throughout" if len(points) > 1 else ""
             parts.append(Sentence(f"{title.capitalize()}: {points[0][1]:.4g}{every}."))
     return Section("How it learnt", [*parts, Charts(charts[:CURVES])])
+
+
+def _time(seconds: float) -> str:
+    """A time in words."""
+    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.1f} minutes"
 
 
 def _titled(name: str, grey: bool) -> tuple[float, str]:

@@ -49,6 +49,9 @@ def probe_section(engine: Engine, training: Tensor) -> Section:
     if about.conditional:
         said = "Left out: this prior has another landscape for each image that it sees, and none of its own to probe."
         return Section(title, [Sentence(said)])
+    if "bernoulli" not in about.unit_kinds:
+        said = "Left out: without binary units a prior has one solution at most, wherever it starts."
+        return Section(title, [Sentence(said)])
     order = torch.randperm(len(training), generator=torch.Generator().manual_seed(0))[:STARTS]
     found, seconds = quick_probe(engine, training[order].to(engine.device))
     findings = Findings.of(about.name, None, found, seconds)
