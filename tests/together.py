@@ -149,5 +149,5 @@ def differing(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
-    differing(Path(sys.argv[1]))
+    # One of them: processes that form a second group may wait for each other at the addresses of the first.
+    {"main": main, "differing": differing}[sys.argv[1]](Path(sys.argv[2]))
