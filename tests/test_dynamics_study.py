@@ -265,12 +265,16 @@ def test_the_command_trains_and_measures_what_is_missing(
     assert record.read_text() == before
     assert {name: (output / name).read_bytes() for name in PICTURES} == pictures
 
-    # Nor is it trained or measured again where the runs are gone.
-    shutil.rmtree(runs)
-    assert run(*command, "--train") == 0
-    assert not runs.exists()
-    assert record.read_text() == before
-    assert (output / "README.md").read_text() == readme
+    # Nor is it trained or measured again where the runs are gone, and pictures keep their panels.
+    for gone in (runs / "dynamics-cbcl", runs):
+        shutil.rmtree(gone)
+        capsys.readouterr()
+        assert run(*command, "--train") == 0
+        assert not gone.exists()
+        assert record.read_text() == before
+        assert (output / "README.md").read_text() == readme
+        assert {name: (output / name).read_bytes() for name in PICTURES} == pictures
+        assert "dynamics-isomap.png: left as it is, for the runs of" in capsys.readouterr().err
 
 
 def test_priors_that_have_changed_are_measured_again(run: Callable[..., int], output: Path) -> None:

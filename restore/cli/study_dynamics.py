@@ -72,7 +72,7 @@ def study_dynamics(asked: Asked) -> None:
         raise InputError(f"{asked.output / FOLDER}: no recipe there has a run with epochs/; give --train, or --runs")
     write()
     moments = list(record.values())
-    for name, figure in (_figures(runs, moments) | show.figures(moments)).items():
+    for name, figure in (_figures(runs, moments, asked.output) | show.figures(moments)).items():
         write_atomically(asked.output / name, png(figure))
     report(asked.output, {"dynamics": show.as_table(moments)})
 
@@ -203,21 +203,41 @@ def _place(run: Run, epoch: int, starts: int) -> tuple[Path, dict[str, str]]:
     return run.folder / "solutions" / f"{epoch:04d}-{starts}.safetensors", of
 
 
-def _figures(runs: Sequence[Run], moments: Sequence[Moment]) -> dict[str, Figure]:
-    """The pictures that take machines and their solutions, of the runs that are there, by the name of the file."""
-    from restore.evaluation.dynamics import maps, measure
+def _figures(runs: Sequence[Run], moments: Sequence[Moment], output: Path) -> dict[str, Figure]:
+    """The pictures that take machines and their solutions, of the runs that are there, by the name of the file.
+
+    One that there is already is left as it is where runs that were measured are gone: it would lose their panels.
+    """
+    from restore.evaluation.dynamics import measure
 
     there = {run.name: run for run in runs if run.kept}
-    features, courses = {}, {}
-    for name, course in measure.courses(moments).items():
-        label = course[0].title
-        if name in there and not course[0].deep:
-            features[f"{label}, {course[0].sizes[1]} hidden units"] = _features(there[name])
-        if name in there and name in measure.PROBED:
-            courses[label] = _course(there[name], course)
-    figures = {"dynamics-fields.png": maps.fields(features)} if features else {}
-    several = {label: course for label, course in courses.items() if course.solutions}
-    return figures | ({"dynamics-isomap.png": maps.isomaps(several)} if several else {})
+    plain = {name: course for name, course in measure.courses(moments).items() if not course[0].deep}
+    probed = {name: course for name, course in plain.items() if name in measure.PROBED}
+    figures = {}
+    for file, courses, draw in (("dynamics-fields.png", plain, _fields), ("dynamics-isomap.png", probed, _maps)):
+        gone = [name for name in courses if name not in there]
+        if gone and (output / file).exists():
+            print(f"{file}: left as it is, for the runs of {', '.join(gone)} are gone", file=sys.stderr)
+        elif figure := draw([(there[name], course) for name, course in courses.items() if name in there]):
+            figures[file] = figure
+    return figures
+
+
+def _fields(courses: Sequence[tuple[Run, Sequence[Moment]]]) -> Figure | None:
+    """The receptive fields of machines at their last epochs; None if there are no machines."""
+    from restore.evaluation.dynamics import maps
+
+    found = {f"{course[0].title}, {course[0].sizes[1]} hidden units": _features(run) for run, course in courses}
+    return maps.fields(found) if found else None
+
+
+def _maps(courses: Sequence[tuple[Run, Sequence[Moment]]]) -> Figure | None:
+    """Maps of the solutions of machines at a few epochs; None if there are no solutions."""
+    from restore.evaluation.dynamics import maps
+
+    found = {course[0].title: _course(run, course) for run, course in courses}
+    several = {title: course for title, course in found.items() if course.solutions}
+    return maps.isomaps(several) if several else None
 
 
 def _features(run: Run) -> Features:
