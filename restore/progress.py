@@ -89,13 +89,18 @@ def _bar(description: str, total: int | None) -> Iterator[Meter]:
 
 
 def _lines(description: str, total: int | None) -> Iterator[Meter]:
-    last = time.monotonic()
+    last, kept_back = time.monotonic(), ""
 
     def show(done: int, note: str = "") -> None:
-        nonlocal last
+        nonlocal last, kept_back
+        count = done if total is None else f"{done}/{total}"
+        kept_back = f"{description} {count} {note}".rstrip()
         if done == total or time.monotonic() - last >= PLAIN_SECONDS:
             last = time.monotonic()
-            count = done if total is None else f"{done}/{total}"
-            print(f"{description} {count} {note}".rstrip(), file=sys.stderr, flush=True)
+            print(kept_back, file=sys.stderr, flush=True)
+            kept_back = ""
 
     yield show
+    # Work may end before its total, or have had none.
+    if kept_back:
+        print(kept_back, file=sys.stderr, flush=True)

@@ -225,7 +225,7 @@ def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
     units = {"auto": "as many hidden units as it takes", 0: "no hidden units"}
     size = units.get(recipe.prior.hidden, f"{recipe.prior.hidden} hidden units")
     length = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
-    length += f", at most {recipe.training.minutes:g} minutes" if recipe.training.minutes else ""
+    length += f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
     return (
         f"learning from {facts.images} {seen} images of {width}x{height} pixels, {held_out} held out: {recipe.method}, "
         f"{size}{length}"
@@ -272,7 +272,8 @@ def reserve(name: str, output: Path | None, *, overwrite: bool) -> Path:
     """
     target = output or zoo.user_folder() / name
     if (target / zoo.WEIGHTS).exists() and not overwrite:
-        raise OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another -o")
+        other = "name" if output is None else "-o"
+        raise OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another {other}")
     if output is None and (zoo.published_folder() / name).exists():
         raise OutputError(f"{name}: is the name of a published prior; choose another name, or give -o")
     try:

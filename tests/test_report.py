@@ -18,11 +18,11 @@ from PIL import Image
 
 from restore import zoo
 from restore.channels import BitFlip
-from restore.cli.live import clock, table_of
+from restore.cli.live import clock, in_lines, table_of
 from restore.errors import OutputError
 from restore.learning.run_folder import Stopped
 from restore.priors import RBM
-from restore.progress import Passed
+from restore.progress import Passed, progress
 from restore.report.chart import Chart, svg, ticks
 from restore.report.page import Command, Rows, Section, Sentence, Strip, Strips, page
 from restore.report.passing import drawer
@@ -318,6 +318,30 @@ def test_the_table_shows_one_stage_and_the_newest_epochs() -> None:
     assert re.search(r"\b22 . 0:22", made) and not re.search(r"\b21 . 0:21", made)
     assert not re.search(r"0:29", rendered(*growing, Passed(1, 5, 70.0, {}, None)))
     assert "a[b]" in rendered()
+
+
+def test_lines_tell_the_newest_score_though_not_every_epoch_has_one() -> None:
+    told: list[tuple[int, str]] = []
+    watch = in_lines(lambda done, note="": told.append((done, note)), "wrong pixels after flip:0.1")
+    watch(Passed(3, 400, 6.0, {"gain": 0.1}, None, "growing"))
+    watch(Passed(1, 4, 60.0, {"solution_change": 0.5}, None))
+    watch(Passed(2, 4, 120.0, {"validation_error": 0.04, "validation_converged": 0.9}, None))
+    watch(Passed(3, 4, 180.0, {"solution_change": 0.4}, None))
+    score = "; wrong pixels after flip:0.1 0.04000, converged 90%"
+    assert told == [
+        (0, "growing 3: 0:06 so far, 13:14 left"),
+        (1, "1:00 so far, 3:00 left"),
+        (2, f"2:00 so far, 2:00 left{score}"),
+        (3, f"3:00 so far, 1:00 left{score}"),
+    ]
+
+
+@pytest.mark.parametrize("total", [None, 2, 9])
+def test_the_last_line_is_always_shown_and_once(total: int | None, capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("mine", total) as meter:
+        meter(1, "a")
+        meter(2, "b")
+    assert capsys.readouterr().err == ("mine 2 b\n" if total is None else f"mine 2/{total} b\n")
 
 
 def test_times_are_written_as_people_write_them() -> None:

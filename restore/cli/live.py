@@ -33,7 +33,7 @@ def training_shown(
     """
     if quiet or not sys.stderr.isatty():
         with progress(name, total, quiet=quiet) as meter:
-            yield meter, lambda passed: None
+            yield lambda done, note="": None, in_lines(meter, judged)
         return
     from rich.console import Console
     from rich.live import Live
@@ -57,6 +57,29 @@ def training_shown(
 
     with Live(get_renderable=drawn, console=Console(stderr=True), refresh_per_second=4):
         yield tell, watch
+
+
+def in_lines(meter: Meter, judged: str) -> Watcher:
+    """What has a meter note, after every epoch, how the time goes and the newest score, which not every epoch has.
+
+    Args:
+        meter: of the epochs of the whole prior; what comes before them is 0 to it.
+        judged: what the score is.
+    """
+    verdict = ""
+
+    def watch(passed: Passed) -> None:
+        nonlocal verdict
+        if passed.score is not None:
+            verdict = f"; {judged} {_score(passed.score)}"
+            verdict += "" if passed.converged is None else f", converged {passed.converged:.0%}"
+        times = f"{clock(passed.seconds)} so far, {clock(passed.left)} left{verdict}"
+        if passed.stage:
+            meter(0, f"{passed.stage} {passed.done}: {times}")
+        else:
+            meter(passed.done, times)
+
+    return watch
 
 
 def table_of(name: str, judged: str, history: Sequence[Passed], since: float, below: str = "") -> Table:

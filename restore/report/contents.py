@@ -168,10 +168,10 @@ def use_section(about: Description, model: str) -> Section:
         said = f"It undoes {about.task}, and needs not be told how much of it there is."
     elif about.grey:
         level, argument = " --sigma 0.1", ", sigma=0.1"
-        said = "--sigma is the standard deviation of the noise, where white is 1."
+        said = "--sigma is the standard deviation of the noise, where white is 1; auto finds it for each image."
     else:
         level, argument = " --p 0.1", ", p=0.1"
-        said = "--p is the share of pixels that are wrong."
+        said = "--p is the share of pixels that are wrong; auto finds it for each image."
     lines = [f"restore denoise scan.png --model {word}{level}"]
     if not about.conditional:
         lines.append(f"restore complete scan.png --mask hole.png --model {word}")
