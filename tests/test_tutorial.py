@@ -1,0 +1,84 @@
+"""The tutorial: its blocks run, make the pictures it shows, and say what it says they say."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "tutorial.md").read_text()
+
+# What takes long on the page, and does not here. What follows the last of it are other ways to train.
+BRIEF = {"--name shapes\n": "--name shapes --hidden 20 --epochs 1\n", "-o probe\n": "-o probe --n 20\n"}
+LAST = "## Longer runs"
+
+
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tutorial", ROOT / "docs" / "tutorial.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Where dataclasses look for the module of a class.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+tutorial = script()
+
+
+def wording(text: str) -> set[str]:
+    """Lines without figures and what is in brackets, which other runs have others of; "..." becomes "#"."""
+    return {re.sub(r"\(.*\)|[\d.:,]+", "#", line) for line in text.splitlines()}
+
+
+def followed(page: str, folder: Path) -> None:
+    """Run a page, and compare the outcome with what it shows."""
+    blocks = tutorial.blocks(page)
+    said = tutorial.run([block for block in blocks if block.language != "text"], folder)
+    heard: set[str] = set()
+    for block in blocks:
+        if block.language != "text":
+            heard = wording(next(said))
+        else:
+            missing = wording(block.code) - {"#"} - heard
+            assert not missing, (missing, heard)
+    for name in tutorial.shown(page):
+        with Image.open(folder / name) as made, Image.open(tutorial.PICTURES / name) as kept:
+            assert made.width == kept.width
+
+
+def shortened(page: str, words: dict[str, str]) -> str:
+    for long, short in words.items():
+        assert page.count(long) == 1, long
+        page = page.replace(long, short)
+    return page
+
+
+def test_the_page_can_be_followed_up_to_longer_runs(tmp_path: Path) -> None:
+    page = PAGE.partition(LAST)[0]
+    assert page != PAGE and len(tutorial.shown(page)) == len(tutorial.shown(PAGE)) == 4
+    followed(shortened(page, BRIEF), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_page_can_be_followed_word_for_word(tmp_path: Path) -> None:
+    followed(PAGE, tmp_path)
+
+
+def test_a_block_that_fails_ends_the_run(tmp_path: Path) -> None:
+    blocks: Sequence[object] = tutorial.blocks("```sh\nfalse | true\necho on\n```\n")
+    with pytest.raises(tutorial.subprocess.CalledProcessError):
+        list(tutorial.run(blocks, tmp_path))
+
+
+def test_the_page_shows_the_pictures_that_are_kept() -> None:
+    kept = sorted(path.name for path in tutorial.PICTURES.iterdir())
+    assert kept == sorted(tutorial.shown(PAGE))
+    assert sum((tutorial.PICTURES / name).stat().st_size for name in kept) < 150_000
