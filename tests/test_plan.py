@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from restore.errors import UsageError
-from restore.learning.plan import CONDITIONAL, METHODS, OF_GREY, PLAIN, STEPS, Facts, Wishes, plan
+from restore.learning.plan import CONDITIONAL, METHODS, OF_GREY, PLAIN, PLENTY, STEPS, Facts, Wishes, plan
 from restore.learning.principal import Principal
 from restore.learning.recipe import Recipe, parse
 from restore.learning.written import written
@@ -79,9 +79,12 @@ def test_what_is_asked_for_goes_before_the_plan() -> None:
 
 
 @given(images=st.integers(2, 10**6))
-def test_few_images_hold_a_prior_back_and_are_seen_more_often(images: int) -> None:
+def test_few_images_hold_a_prior_back_and_are_seen_more_often_and_moved(images: int) -> None:
     facts = Facts(images, (28, 28), "binary")
     made, more = recipe(facts), recipe(Facts(2 * images, (28, 28), "binary"))
+    varied = made.data.variations
+    assert (varied.copies, varied.shift) == ((0, 0) if images >= PLENTY else (min(20, -(-PLENTY // images)), 4))
+    images *= varied.copies or 1
     assert made.optimizer.weight_decay >= more.optimizer.weight_decay >= 1e-4
     assert made.prior.hidden <= more.prior.hidden <= 784 // 3
     steps = made.training.epochs * images / made.training.batch

@@ -7,7 +7,7 @@ hand, and repeated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from restore.errors import UsageError
@@ -29,6 +29,12 @@ JUDGED = 30
 
 # What a prior that is told of the damage is judged by while it is trained.
 WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
+
+# Pixels up to which images have as many hidden units as they have pixels.
+SMALL = 200
+
+# Variations of each of few images at most, and by which part of their smaller side they are moved at most.
+MOST_COPIES, PIXELS_PER_SHIFT = 20, 7
 
 # Variations that principal components of grey images are found from, in all; faces and parts are lit differently.
 VARIED = 40_000
@@ -209,8 +215,8 @@ def _method(facts: Facts, wishes: Wishes) -> str:
 
 
 def _size(facts: Facts, wishes: Wishes) -> int | Literal["auto"]:
-    """As many hidden units as asked for, or as a third of the pixels and a fourth of the images."""
-    return wishes.hidden or max(8, min(500, facts.pixels // 3, facts.images // 4))
+    """As many hidden units as asked for, or as a third of the pixels, of small images all; a fourth of the images."""
+    return wishes.hidden or max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
 
 
 def _passes(facts: Facts, steps: int, largest: int) -> tuple[int, int]:
@@ -242,12 +248,21 @@ def _inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
 
 
 def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
+    """Few images are learnt moved about, as so many more."""
+    copies = min(MOST_COPIES, -(-PLENTY // facts.images))
+    # Copies tell no more of what images have in common.
+    growth, held_back = _growth(facts), facts.held_back
+    moved: Tables = {}
+    if copies > 1:
+        shift = max(1, min(facts.image_shape) // PIXELS_PER_SHIFT)
+        moved = {"data": {"variations": {"copies": copies, "shift": shift}}}
+        facts = replace(facts, images=copies * facts.images)
     hidden = _size(facts, wishes)
-    return {
+    return moved | {
         "prior": {"hidden": hidden},
-        "growth": _growth(facts) if hidden == "auto" else {},
+        "growth": growth if hidden == "auto" else {},
         "learner": PLAIN[method],
-        "optimizer": {"rate": 0.05, "momentum": 0.5, "weight_decay": 1e-4 * facts.held_back},
+        "optimizer": {"rate": 0.05, "momentum": 0.5, "weight_decay": 1e-4 * held_back},
         "training": _training(facts),
         "inference": _inference(hidden),
     }
@@ -278,7 +293,7 @@ def _principal(facts: Facts, wishes: Wishes) -> Tables:
     As many components as would make images held out likeliest leave next to nothing open, and solvers no way to move.
     """
     hidden = wishes.hidden or max(1, min(7 * facts.pixels // 10, facts.images // 4))
-    copies = max(1, min(20, VARIED // facts.images))
+    copies = max(1, min(MOST_COPIES, VARIED // facts.images))
     return {
         "data": {"variations": {"copies": copies, "shift": 1, "contrast": [0.5, 1.1]}},
         "prior": {
