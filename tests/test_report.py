@@ -26,7 +26,7 @@ from restore.progress import Passed, progress
 from restore.report.chart import Chart, svg, ticks
 from restore.report.page import Command, Rows, Section, Sentence, Strip, Strips, page
 from restore.report.passing import drawer
-from restore.report.pictures import GAP, grey, png, signed, tiled
+from restore.report.pictures import GAP, grey, magnification, png, signed, tiled
 from restore.training import Wishes, learn, planned_lesson
 
 Run = Callable[..., int]
@@ -270,6 +270,19 @@ def test_the_picture_takes_no_more_than_its_share_of_the_time(home: Path) -> Non
         drawn.append(path.exists())
         path.unlink(missing_ok=True)
     assert drawn == [True, False, False, True, False]
+
+
+def test_a_machine_without_binary_units_is_not_shown_settling(home: Path) -> None:
+    lesson = planned_lesson([*ramps()], "parts", Wishes(method="principal", hidden=2), shown_as="ramps")
+    learn(lesson, home / "run", device=CPU, watcher=drawer(lesson, home / "run", CPU))
+    assert lesson.held_out is not None
+    with Image.open(home / "run" / "progress.png") as picture:
+        drawn = np.asarray(picture)
+    # Two receptive fields, and the images held out: TAP diverges on such couplings and would leave a black row.
+    times = magnification(9, 8)
+    shown = tiled(grey(lesson.held_out.images / 255), 12)
+    assert drawn.shape[0] == times * 2 * len(shown)
+    np.testing.assert_array_equal(drawn[::times, ::times][-len(shown) :], shown)
 
 
 def test_layers_of_a_deep_machine_are_not_drawn(home: Path) -> None:

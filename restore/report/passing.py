@@ -50,6 +50,8 @@ def drawer(
     """
     recipe, shape = lesson.recipe, lesson.image_shape
     start = _start(lesson, device)
+    # Without binary units there is one solution at most, and TAP need not find it.
+    settling = "bernoulli" in (recipe.prior.visible, recipe.prior.hidden_type)
     due = clock()
 
     def settled(machine: Machine, epoch: int) -> Tensor:
@@ -65,7 +67,8 @@ def drawer(
         if began < due or passed.stage.startswith("layer"):
             return
         with torch.inference_mode():
-            content = picture(passed.machine, [start, settled(passed.machine, passed.done - 1)], shape)
+            rows = [start, settled(passed.machine, passed.done - 1)] if settling else [start]
+            content = picture(passed.machine, rows, shape)
         # Whoever cannot be shown how training goes still wants its outcome.
         with contextlib.suppress(OutputError):
             write_atomically(folder / PICTURE, content)
