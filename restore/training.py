@@ -6,7 +6,6 @@ The command and the Python interface are both thin layers over this.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from restore.learning.parallel import from_first
 from restore.learning.pipeline import Trained
 from restore.learning.plan import Facts, Wishes, plan
 from restore.learning.recipe import Recipe, parse
-from restore.learning.run_folder import epoch_seconds
+from restore.learning.run_folder import GROWTH, epoch_records, epoch_seconds
 from restore.learning.tables import PriorShape
 from restore.learning.written import written
 from restore.progress import Meter, Passed
@@ -92,6 +91,7 @@ class Learnt:
         lesson: what was trained, and on what.
         trained: the prior, the epoch it is from, its validation error, and why training ended.
         curve: a record for every epoch or round, as in the log.
+        grown: likewise for every round of the growth that went before; empty where there was none.
         seconds: training time at the end of each, growth and all sittings included.
         device: where.
     """
@@ -99,6 +99,7 @@ class Learnt:
     lesson: Lesson
     trained: Trained
     curve: tuple[Mapping[str, Any], ...]
+    grown: tuple[Mapping[str, Any], ...]
     seconds: tuple[float, ...]
     device: torch.device
 
@@ -258,8 +259,9 @@ def learn(
         meter=meter,
         watcher=watcher,
     )
-    curve = tuple(json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines())
-    learnt = Learnt(lesson, trained, curve, tuple(epoch_seconds(folder)), device)
+    growth = folder / GROWTH
+    grown = tuple(epoch_records(growth)) if growth.is_dir() else ()
+    learnt = Learnt(lesson, trained, tuple(epoch_records(folder)), grown, tuple(epoch_seconds(folder)), device)
     from_first(lambda: write_atomically(folder / RECIPE, learnt.text.encode(), TrainingError))
     return learnt
 

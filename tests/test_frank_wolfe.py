@@ -419,6 +419,10 @@ def test_what_a_state_knows_of_each_unit_is_what_the_images_say() -> None:
     machine = prior_of(states[-1])
     gap = float(-machine.free_energy(IMAGES).mean() + machine.free_energy(other).mean())
     assert outcomes[-1].monitors["gap"] == pytest.approx(gap, abs=1e-4)
+    # But for what the steps on the visible bias gain.
+    before, after = (float(log_likelihood(prior_of(each), other).mean()) for each in (states[0], states[-1]))
+    assert outcomes[-1].monitors["validation_gain"] == pytest.approx(after - before, abs=0.1)
+    assert after - before > 1
 
 
 # --- away steps ---

@@ -20,7 +20,7 @@ from restore import zoo
 from restore.channels import BitFlip
 from restore.cli.live import clock, in_lines, table_of
 from restore.errors import OutputError
-from restore.learning.run_folder import Stopped
+from restore.learning.run_folder import Stopped, epoch_records
 from restore.priors import RBM
 from restore.progress import Passed, progress
 from restore.report.chart import Chart, svg, ticks
@@ -146,6 +146,24 @@ def test_the_scores_on_the_page_are_those_of_a_baseline_made_by_hand(home: Path,
         wanted = f"{100 * wrong.mean():.2f} ± {100 * wrong.std() / math.sqrt(len(wrong)):.2f}"
         assert re.search(rf"\b{name}\s+{re.escape(wanted)}", text), wanted
     assert f"{len(truth)} images held out" in text
+
+
+def test_the_growth_of_hidden_units_has_a_curve_of_its_own(home: Path, run: Run) -> None:
+    np.save("bars.npy", bars(120))
+    Path("mine.toml").write_text(
+        'name = "mine"\n[data]\nsource = "bars.npy"\nvalidation = 40\n[prior]\nhidden = "auto"\n'
+        '[learner]\nmethod = "tap"\n[growth]\nunits = 6\nsamples = 200\naway_every = 2\n'
+        '[training]\nepochs = 2\nbatch = 20\nwatch = "flip:0.1"\n'
+    )
+    assert run("train", "mine.toml", "--quiet") == 0
+    text, _ = read("runs/mine/report.html")
+    assert "log-likelihood gained, held out, nats" in text and "hidden units" in text
+    # One point for every number of units, though with away steps there may be several rounds of it.
+    grown = {record["units"] for record in epoch_records(Path("runs/mine/growth"))}
+    first = re.search(r'points="([^"]+)"', Path("runs/mine/report.html").read_text())
+    assert first is not None
+    across = [float(pair.split(",")[0]) for pair in first[1].split()]
+    assert len(across) == len(grown) >= 2 and (np.diff(across) > 0).all()
 
 
 def test_without_images_held_out_there_are_no_scores(home: Path, run: Run) -> None:

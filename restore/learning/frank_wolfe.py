@@ -183,7 +183,8 @@ class Growth:
             "power": float(state["power"]),
         }
         if len(self.validation):
-            monitors["gap"] = float(gaps[-1])
+            gained = gains - gaps
+            monitors |= {"gap": float(gaps[-1]), "validation_gain": float(gained[-1] - gained[0])}
         verdict = stopping_verdict(gaps, gains, self.settings.window, self.settings.least)
         return Round(state | {"gaps": gaps, "gains": gains}, monitors, verdict)
 

@@ -32,7 +32,7 @@ DATA = 2
 
 # Numbers of an epoch that are no curve, or that are drawn first, by other names.
 POSITIONS = ("epoch", "round", "step", "rate", "seconds", "threads")
-ERROR, CONVERGED = "validation_error", "validation_converged"
+ERROR, CONVERGED, GAIN = "validation_error", "validation_converged", "validation_gain"
 
 # No more curves than these: the log has them all.
 CURVES = 6
@@ -114,11 +114,11 @@ def data_section(learnt: Learnt, learnt_from: int, command: str) -> Section:
 
 
 def curve_section(learnt: Learnt) -> Section:
-    """The numbers of all epochs, or rounds, as curves."""
+    """The numbers of all epochs, or rounds, as curves; before them that of the growth of hidden units."""
     trained, recipe = learnt.trained, learnt.lesson.recipe
     along = "round" if recipe.in_rounds else "epoch"
     names = [*dict.fromkeys(name for record in learnt.curve for name in record if name not in POSITIONS)]
-    first = [name for name in (ERROR, CONVERGED) if name in names]
+    first = [name for name in (ERROR, CONVERGED, GAIN) if name in names]
     kept = None if trained.error is None else float(trained.epoch)
     ending = f"{len(learnt.curve)} {along}{'s' * (len(learnt.curve) > 1)} in {_time(learnt.seconds[-1])}"
     ending += f"; {trained.verdict}." if trained.verdict else "."
@@ -128,6 +128,9 @@ def curve_section(learnt: Learnt) -> Section:
         left = f"mean squared error {trained.error:.5f}" if recipe.prior.grey else f"{trained.error:.2%} wrong pixels"
         said = f"Kept is the prior after {along} {trained.epoch}, which restored held-out images best: after {damage} "
         parts.append(Sentence(f"{said}it left {left}."))
+    # A unit may have taken the place of one that was removed.
+    gained = {float(record["units"]): record[GAIN] for record in learnt.grown if GAIN in record}
+    growth = [Chart(_titled(GAIN, False)[1], [*gained.items()], "hidden units")] if len(gained) > 1 else []
     charts = []
     for name in [*first, *(name for name in names if name not in first)]:
         factor, title = _titled(name, recipe.prior.grey)
@@ -141,7 +144,7 @@ def curve_section(learnt: Learnt) -> Section:
         elif points:
             every = " throughout" if len(points) > 1 else ""
             parts.append(Sentence(f"{title.capitalize()}: {points[0][1]:.4g}{every}."))
-    return Section("How it learnt", [*parts, Charts(charts[:CURVES])])
+    return Section("How it learnt", [*parts, Charts([*growth, *charts[:CURVES]])])
 
 
 def _time(seconds: float) -> str:
@@ -155,6 +158,8 @@ def _titled(name: str, grey: bool) -> tuple[float, str]:
         return (1.0, "mean squared error, held out") if grey else (100.0, "wrong pixels, held out, %")
     if name == CONVERGED:
         return 100.0, "restorations that converged, %"
+    if name == GAIN:
+        return 1.0, "log-likelihood gained, held out, nats"
     if name == "converged":
         return 100.0, "solutions that converged, %"
     return 1.0, name.replace("_", " ")
