@@ -251,7 +251,9 @@ def train(
         threshold: grey level, 0 to 254, above which a pixel is 1; None for Otsu's.
         held_out: share of the images that is not learnt from: what restores those best is returned.
         seed: of everything random.
-        run: folder for checkpoints and log; by default a temporary one, so that nothing can be resumed.
+        run: folder for checkpoints and log, a picture of the prior while it learns (`progress.png`), and a page on what
+            it has learnt (`report.html`), which takes up to a minute to make. By default a temporary one, so that
+            nothing can be resumed, without the last two.
         resume: go on from the newest checkpoint in `run`.
         keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
         device: "auto", "cpu" or "cuda[:N]".
@@ -273,6 +275,8 @@ def train(
     from restore.devices import pick_device
     from restore.engine import Engine
     from restore.learning.plan import Wishes
+    from restore.report.contents import write_report
+    from restore.report.passing import drawer
 
     where = pick_device(device)
     wishes = Wishes(method, hidden, epochs, minutes, task, tables)
@@ -292,9 +296,14 @@ def train(
     )
     target = training.reserve(name, None, overwrite=False) if keep else None
     with tempfile.TemporaryDirectory() as temporary:
-        learnt = training.learn(lesson, Path(temporary if run is None else run), device=where, resume=resume)
+        folder = Path(temporary if run is None else run)
+        watcher = (lambda passed: None) if run is None else drawer(lesson, folder, where)
+        learnt = training.learn(lesson, folder, device=where, resume=resume, watcher=watcher)
+    command = f"restore.train(name={name!r})"
     if target is not None:
-        training.keep(learnt, target, f"restore.train(name={name!r})")
+        training.keep(learnt, target, command)
+    if run is not None:
+        write_report(learnt, folder, None if target is None else name, command)
     return Restorer(Engine.of(learnt.trained.prior, where))
 
 

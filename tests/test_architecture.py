@@ -52,7 +52,7 @@ ROOMS: dict[str, str] = {
     "report": ("errors files progress description priors solvers tasks learning engine evaluation training"),
     "api": (
         "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine "
-        "choice engines training"
+        "choice engines training report"
     ),
     "ray_data": "errors restoration engines api",
     "__init__": "errors api",

@@ -16,6 +16,7 @@ import pytest
 import torch
 from PIL import Image
 
+import restore
 from restore import zoo
 from restore.channels import BitFlip
 from restore.cli.live import clock, in_lines, table_of
@@ -191,6 +192,22 @@ def test_a_page_that_cannot_be_written_loses_no_prior(
     assert "without a report: runs/parts/report.html: cannot be written" in capsys.readouterr().err
     assert zoo.describe(zoo.find("parts")).name == "parts"
     assert not list(Path("runs/parts").glob("*.html")) and not list(Path("runs/parts").glob("*.png"))
+
+
+def test_python_leaves_the_same_in_the_folder_of_a_run(home: Path, run: Run) -> None:
+    np.save("bars.npy", bars())
+    assert run("train", "bars.npy", "--name", "parts", "--hidden", 3, "--epochs", 2, "--quiet") == 0
+    asked: dict[str, Any] = {"name": "parts", "hidden": 3, "epochs": 2, "fit": "resize", "run": "mine"}
+    restore.train("bars.npy", **asked)
+    text, _ = read("mine/report.html")
+    assert "It has no name to be found by" in text and "--model" not in text
+    zoo.find("parts").rename("moved")
+    restore.train("bars.npy", **asked, resume=True, keep=True)
+    pages = [read(f"{folder}/report.html")[0] for folder in ("runs/parts", "mine")]
+    # But for what was typed, and how long it took.
+    pages = [re.sub(r".*restore.train.*|[0-9.]+ (seconds|minutes)", "", text) for text in pages]
+    assert pages[0] == pages[1]
+    assert Path("mine/progress.png").read_bytes() == Path("runs/parts/progress.png").read_bytes()
 
 
 def test_a_section_that_cannot_be_made_is_left_out_alone(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def train(
     import shlex
     from itertools import chain
 
-    from restore.errors import OutputError, UsageError, shown
+    from restore.errors import UsageError, shown
 
     if threads < 0:
         raise UsageError(f"--threads must not be negative, not {threads}")
@@ -138,14 +138,9 @@ def train(
     keep(learnt, target, command)
     if not quiet:
         print(f"{target}: trained in {learnt.seconds[-1] / 60:.1f} minutes", file=sys.stderr)
-    # The prior is safe by now, so that what goes wrong from here on is no failure of training.
-    try:
-        path = write_report(learnt, folder, called if output is None else str(output), command)
-    except OutputError as fault:
-        print(f"{called}: without a report: {fault}", file=sys.stderr)
-    else:
-        if not quiet:
-            print(f"{path}: what it has learnt, for a browser", file=sys.stderr)
+    path = write_report(learnt, folder, called if output is None else str(output), command)
+    if path is not None and not quiet:
+        print(f"{path}: what it has learnt, for a browser", file=sys.stderr)
 
 
 def _judged(lesson: Lesson) -> str:

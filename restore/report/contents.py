@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import torch
 
 from restore.description import Description
 from restore.engine import Engine
-from restore.errors import RestoreError
+from restore.errors import OutputError, RestoreError
 from restore.files import write_atomically
 from restore.learning.pipeline import split
 from restore.report.chart import Chart
@@ -38,24 +39,27 @@ ERROR, CONVERGED, GAIN = "validation_error", "validation_converged", "validation
 CURVES = 6
 
 
-def write_report(learnt: Learnt, folder: Path, model: str, command: str) -> Path:
+def write_report(learnt: Learnt, folder: Path, model: str | None, command: str) -> Path | None:
     """Put the page into the folder of a run, and say where it is.
+
+    If it cannot be written a warning says so: by then the prior is safe, and this no failure of training.
 
     Args:
         learnt: what has come of training.
         folder: of the run.
-        model: the name, or the folder, that the prior is found by.
+        model: the name, or the folder, that the prior is found by; None if it is not kept.
         command: what was typed.
-
-    Raises:
-        OutputError: if it cannot be written; what was there before is then as it was.
     """
     path = folder / REPORT
-    write_atomically(path, report(learnt, model, command).encode())
+    try:
+        write_atomically(path, report(learnt, model, command).encode())
+    except OutputError as fault:
+        warnings.warn(f"without a report: {fault}", stacklevel=2)
+        return None
     return path
 
 
-def report(learnt: Learnt, model: str, command: str) -> str:
+def report(learnt: Learnt, model: str | None, command: str) -> str:
     """The page, in HTML; see `write_report`. What cannot be found out is left out, and the page says so."""
     about, lesson = learnt.trained.prior.description, learnt.lesson
     processor = torch.device("cpu")
@@ -165,8 +169,11 @@ def _titled(name: str, grey: bool) -> tuple[float, str]:
     return 1.0, name.replace("_", " ")
 
 
-def use_section(about: Description, model: str) -> Section:
+def use_section(about: Description, model: str | None) -> Section:
     """What to type, and to write in Python."""
+    if model is None:
+        said = "It has no name to be found by: train with keep=True, and resume=True to go on from here."
+        return Section("How to use it", [Sentence(said)])
     word = shlex.quote(model)
     if about.conditional:
         level, argument = "", ""
