@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -270,12 +271,13 @@ def train(
 
     Source: TAP machine, Alg. 2; CRBM-BP, sec. 4.
     """
+    began = time.monotonic()
     require_torch("restore.train")
     from restore import training
     from restore.devices import pick_device
     from restore.engine import Engine
     from restore.learning.plan import Wishes
-    from restore.report.contents import write_report
+    from restore.report.contents import WRITING, write_report
     from restore.report.passing import drawer
 
     where = pick_device(device)
@@ -298,7 +300,8 @@ def train(
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary if run is None else run)
         watcher = (lambda passed: None) if run is None else drawer(lesson, folder, where)
-        learnt = training.learn(lesson, folder, device=where, resume=resume, watcher=watcher)
+        elsewhere = time.monotonic() - began + training.KEEPING * keep + WRITING * (run is not None)
+        learnt = training.learn(lesson, folder, device=where, resume=resume, watcher=watcher, elsewhere=elsewhere)
     command = f"restore.train(name={name!r})"
     if target is not None:
         training.keep(learnt, target, command)

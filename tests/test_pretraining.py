@@ -112,7 +112,7 @@ def test_upper_layers_learn_from_states_drawn_anew() -> None:
 
 def test_every_layer_is_trained_on_what_the_one_below_makes_of_the_images(tmp_path: Path) -> None:
     recipe = recipe_of()
-    machine = pretrained(recipe, IMAGES, tmp_path, fingerprint="data")
+    machine, _, _ = pretrained(recipe, IMAGES, tmp_path, fingerprint="data")
     assert [layer.size for layer in machine.layers] == [9, 4, 3, 2]
     learner = recipe.learner
     seen: list[Tensor] = []

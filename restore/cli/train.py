@@ -77,10 +77,12 @@ def train(
 ) -> None:
     """Train a prior on images, or as a recipe says; stop it at any time and go on with --resume."""
     import shlex
+    import time
     from itertools import chain
 
     from restore.errors import UsageError, shown
 
+    began = time.monotonic()
     if threads < 0:
         raise UsageError(f"--threads must not be negative, not {threads}")
     size = None if hidden is None else _size(hidden)
@@ -108,9 +110,9 @@ def train(
     from restore.cli.live import training_shown
     from restore.devices import pick_device
     from restore.learning.parallel import is_first
-    from restore.report.contents import write_report
+    from restore.report.contents import WRITING, write_report
     from restore.report.passing import drawer
-    from restore.training import keep, learn
+    from restore.training import KEEPING, keep, learn
 
     if threads:
         torch.set_num_threads(threads)
@@ -126,7 +128,17 @@ def train(
             watch(passed)
             draw(passed)
 
-        learnt = learn(lesson, folder, device=where, resume=resume, every=every, meter=meter, watcher=watcher)
+        elsewhere = time.monotonic() - began + KEEPING + WRITING
+        learnt = learn(
+            lesson,
+            folder,
+            device=where,
+            resume=resume,
+            every=every,
+            meter=meter,
+            watcher=watcher,
+            elsewhere=elsewhere,
+        )
     if not is_first():
         return
     if learnt.trained.verdict and not quiet:

@@ -125,8 +125,9 @@ def fit(
         meter: told the epochs done.
         after_epoch: told of each; of the one from which a stopped run goes on perhaps twice, with the same. Of several
             processes the first calls it alone.
-        budget: seconds for all of it, to be kept at the ends of epochs. Where the recipe gives no number of epochs,
-            there are as many as the first steps let expect to fit; a resumed run keeps to that number.
+        budget: seconds for all of it, to be kept at the ends of epochs. Where the recipe has a limit of time, there are
+            as many epochs as the first steps let expect to fit, but no more than it says, if it does; a resumed run
+            keeps to that number.
         clock: seconds since whenever.
 
     Returns:
@@ -144,7 +145,7 @@ def fit(
             _restore(run, held.found, folder)
         from_first(partial(cut_log, folder, run.step // batches))
         started = clock() - run.seconds
-        run.epochs = run.epochs or recipe.training.epochs or _affordable(recipe, course, folder, budget, clock)
+        run.epochs = run.epochs or _length(recipe, course, folder, budget, clock)
         total = run.epochs * batches
         while not _finished(run, recipe, batches):
             epoch, position = divmod(run.step, batches)
@@ -190,6 +191,15 @@ def _finished(run: Run[Any], recipe: Recipe, batches: int) -> bool:
     """Whether all epochs are done, or as many as there is time or patience for without a lower validation error."""
     epochs, patience = run.step // batches, recipe.training.patience
     return run.late or epochs == run.epochs or (bool(run.best) and 0 < patience < epochs - run.best_epoch)
+
+
+def _length(recipe: Recipe, course: Course[Any, Any], folder: Path, budget: float, clock: Callable[[], float]) -> int:
+    """How many epochs there are to be."""
+    wanted = recipe.training.epochs
+    if not recipe.training.minutes:
+        return wanted
+    found = _affordable(recipe, course, folder, budget, clock)
+    return min(wanted, found) if wanted else found
 
 
 def _affordable(
@@ -268,6 +278,8 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
         if not any(word in str(fault) for word in ("memory", "Storage size")):
             raise
         raise TrainingError(f"{hidden} hidden units do not fit into memory; lower [prior] hidden") from fault
+    # Tensors of its own: steps change them in place, and of what was grown before there may be more than one run.
+    prior = prior.with_parameters({name: value.clone() for name, value in prior.parameters.items()})
     state = recipe.learner.init(prior, course.images, generator)
     average = {name: value.clone() for name, value in prior.parameters.items()} if recipe.optimizer.average else {}
     order = torch.empty(0, dtype=torch.int64)

@@ -21,7 +21,6 @@ from restore.learning.course import (
     DamagedImages,
     grey_pixels,
     independent_pixels,
-    initial_prior,
     pixel_means,
 )
 from restore.learning.fit import Fitted, fit
@@ -34,6 +33,7 @@ from restore.learning.principal import Principal, PrincipalComponents, component
 from restore.learning.recipe import Recipe
 from restore.learning.rounds import RoundLearner, run_rounds
 from restore.learning.run_folder import GROWTH, seconds_before
+from restore.learning.tables import Pretraining
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.progress import Meter, Passed, before
@@ -42,9 +42,10 @@ from restore.tasks import parse_task
 from restore.units import Units
 from restore.zoo import TrainedPrior, save
 
-# The share of a time that growth may take where another learner goes on from it, and the number of units that are then
-# expected.
-GROWING = 0.5
+# The share of a time that growth and pre-training may take where another learner goes on from there; the least share
+# that learning has of a limit of time, whatever else takes; and the number of units that growth is expected to come to.
+EARLIER = 0.5
+LEAST = 0.5
 EXPECTED = 400
 
 # What recipes train.
@@ -82,6 +83,7 @@ def train(
     every: int = 0,
     meter: Meter = lambda done, note="": None,
     watcher: Callable[[Passed], None] = lambda passed: None,
+    elsewhere: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Trained:
     """Train a prior as a recipe says; see `restore.learning.fit.fit` for arguments and errors.
@@ -95,6 +97,7 @@ def train(
         held_out: images (M, H * W) to be judged by; None for those that the recipe has held out of the others.
         every: keep the prior after every so many epochs too, as `epoch_folder` says; 0 keeps none.
         watcher: told of every epoch or round.
+        elsewhere: seconds of a limit of time that other work takes, before and after.
         clock: seconds since whenever, for a recipe with a limit of time.
     """
     if every < 0:
@@ -107,23 +110,16 @@ def train(
             save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)
         watcher(passed)
 
-    place: dict[str, Any] = {"fingerprint": fingerprint, "resume": resume}
-    grown = 0
+    common: dict[str, Any] = {"fingerprint": fingerprint, "resume": resume, "meter": meter, "clock": clock}
+    grown = layered = 0
     start: LayeredPrior | None = None
     verdict = ""
-    left = (recipe.training.minutes * 60 or math.inf) - _seconds_to_finish(recipe, training, clock)
+    limit = recipe.training.minutes * 60 or math.inf
+    left = max(LEAST * limit, limit - elsewhere - _seconds_to_finish(recipe, training, clock))
     if recipe.in_rounds:
         work = grow if isinstance(recipe.learner, FrankWolfe) else ascend
         found, rounds, verdict = work(
-            recipe,
-            training,
-            folder,
-            held_out=validation,
-            meter=meter,
-            after_round=keep,
-            budget=left,
-            clock=clock,
-            **place,
+            recipe, training, folder, held_out=validation, after_round=keep, budget=left, **common
         )
         fitted: Fitted[Any] = Fitted(found, rounds - 1, epochs=rounds)
     else:
@@ -133,19 +129,19 @@ def train(
                 training,
                 folder / GROWTH,
                 held_out=validation,
-                meter=before(meter, "growing, round"),
                 after_round=lambda passed: watcher(replace(passed, stage="growing")),
-                budget=GROWING * left,
-                clock=clock,
-                **place,
+                budget=EARLIER * left,
+                **common | {"meter": before(meter, "growing, round")},
             )
         if recipe.pretraining.epochs:
-            start = pretrained(recipe, training, folder, meter=meter, watcher=watcher, **place)
+            start, layered, verdict = pretrained(
+                recipe, training, folder, watcher=watcher, budget=EARLIER * left, **common
+            )
         course = course_of(recipe, training, image_shape, start, validation)
         budget = left - seconds_before(folder)
-        fitted = fit(recipe, course, folder, meter=meter, after_epoch=keep, budget=budget, clock=clock, **place)
+        fitted = fit(recipe, course, folder, after_epoch=keep, budget=budget, **common)
         verdict = "; ".join(filter(None, (verdict, fitted.verdict)))
-    settled = _settled(recipe, fitted.epochs, grown)
+    settled = _settled(recipe, fitted.epochs, grown, layered)
     with torch.inference_mode():
         machine = _as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
@@ -157,17 +153,30 @@ def train(
 
 def _seconds_to_finish(recipe: Recipe, training: Tensor, clock: Callable[[], float]) -> float:
     """About what follows the training takes, where there is no time without limit."""
-    hidden = recipe.prior.hidden if recipe.prior.hidden != "auto" else EXPECTED
-    if not recipe.training.minutes or recipe.conditional or not recipe.prior.plain or not recipe.inference.modes:
+    if not recipe.training.minutes or recipe.conditional or not recipe.inference.modes:
         return 0.0
+    shape = recipe.prior
     with torch.inference_mode():
-        generator = torch.Generator(training.device).manual_seed(recipe.seed)
-        blank = initial_prior(training, hidden, 0.01, generator)
+        blank: LayeredPrior | FullyVisible
+        if shape.family == "fvbm":
+            pixels = training.shape[1]
+            blank = FullyVisible.binary(training.new_zeros(pixels, pixels), training.new_zeros(pixels))
+        else:
+            hidden = EXPECTED if shape.hidden == "auto" else shape.hidden
+            course = CleanImages(training, None, shape.visible, shape.hidden_type, shape.deeper)
+            blank = course.initial(hidden, 0.01, torch.Generator(training.device).manual_seed(recipe.seed))
         return seconds_for_modes(blank, training, recipe.inference.modes, clock)
 
 
-def _settled(recipe: Recipe, epochs: int, grown: int) -> Recipe:
-    """A recipe without a limit of time, but with the numbers of epochs, and of units grown, that it came to."""
+def _settled(recipe: Recipe, epochs: int, grown: int, layered: int) -> Recipe:
+    """A recipe without a limit of time, but with the numbers that it came to.
+
+    Args:
+        recipe: as it is.
+        epochs: of these, or of rounds.
+        grown: of units that were grown before.
+        layered: of epochs by which each layer was trained before.
+    """
     if not recipe.training.minutes:
         return recipe
     if isinstance(recipe.learner, PseudoLikelihoodAscent):
@@ -179,7 +188,7 @@ def _settled(recipe: Recipe, epochs: int, grown: int) -> Recipe:
     else:
         settled = replace(recipe, prior=replace(recipe.prior, hidden=epochs))
     training = replace(recipe.training, minutes=0.0, epochs=0 if recipe.in_rounds else epochs)
-    return replace(settled, training=training)
+    return replace(settled, training=training, pretraining=Pretraining(layered))
 
 
 def epoch_folder(folder: Path, epoch: int) -> Path:

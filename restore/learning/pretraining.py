@@ -11,6 +11,8 @@ therefore there twice, with the same weights (Salakhutdinov & Hinton, "Deep Bolt
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,7 +26,7 @@ from restore.fields import Fields
 from restore.learning.course import independent_pixels, pixel_means
 from restore.learning.fit import fit
 from restore.learning.recipe import Recipe
-from restore.learning.run_folder import stage_folder
+from restore.learning.run_folder import epoch_seconds, stage_folder
 from restore.priors import RBM, LayeredPrior
 from restore.progress import Meter, Passed, before
 from restore.units import Bernoulli, Units
@@ -87,21 +89,31 @@ def pretrained(
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
     watcher: Callable[[Passed], None] = lambda passed: None,
-) -> LayeredPrior:
+    budget: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[LayeredPrior, int, str]:
     """A deep machine put together from RBMs that were trained one after the other.
 
     Args:
-        recipe: of the deep machine; `recipe.pretraining` says for how long each RBM is trained.
+        recipe: of the deep machine; `recipe.pretraining` says for how many epochs each RBM is trained, at most where
+            there is a limit of time.
         images: training images (N, D).
         folder: run folder of the deep machine; that of RBM n is `stage_folder(folder, n)`.
         fingerprint, resume: as in `restore.learning.fit.fit`, with its errors.
         meter: told of each epoch.
         watcher: likewise; the stage is "layer 1", "layer 2", ...
+        budget: seconds for all of it, of which no layer takes more than those before it have left of equal shares.
+        clock: seconds since whenever.
+
+    Returns:
+        The machine, the number of epochs of each RBM, and which of them came to fewer for want of time, in words.
     """
-    shorter = replace(recipe, training=replace(recipe.training, epochs=recipe.pretraining.epochs, patience=0))
+    length = replace(recipe.training, epochs=recipe.pretraining.epochs, patience=0)
     assert recipe.prior.hidden != "auto"
     sizes = (recipe.prior.hidden, *recipe.prior.deeper)
     trained: list[RBM] = []
+    verdicts: list[str] = []
+    spent = 0.0
     below, lower = images, independent_pixels(recipe.prior.visible, images)
     for number, size in enumerate(sizes, 1):
         upper_copies, lower_copies = (1 if number == 1 else 2), (1 if number == len(sizes) else 2)
@@ -109,20 +121,26 @@ def pretrained(
         # Only pixels are grey.
         learner = recipe.learner if number == 1 else replace(recipe.learner, grey_unit=1.0)
         fitted = fit(
-            replace(shorter, learner=learner),
+            replace(recipe, training=length, learner=learner),
             stage,
             stage_folder(folder, number),
             fingerprint=fingerprint,
             resume=resume,
             meter=before(meter, f"layer {number}, epoch"),
             after_epoch=_named(watcher, f"layer {number}"),
+            budget=budget * number / len(sizes) - spent,
+            clock=clock,
         )
+        spent += epoch_seconds(stage_folder(folder, number))[-1]
+        verdicts += [f"layer {number}: {fitted.verdict}"] if fitted.verdict else []
+        # A recipe has one number for all layers: that for which there was time in the first.
+        length = replace(length, epochs=fitted.epochs, minutes=0.0)
         single = stage.single(fitted.prior)
         trained.append(single)
         heard = Fields(lower_copies * (below @ single.weights))
         below, _ = single.hidden.moments(heard)
         lower = Bernoulli(torch.logit(pixel_means(below)))
-    return stacked(trained)
+    return stacked(trained), length.epochs, "; ".join(verdicts)
 
 
 def _named(watcher: Callable[[Passed], None], stage: str) -> Callable[[Passed], None]:

@@ -229,8 +229,8 @@ class Training:
     `watch` is the damage by which a prior that is told of damage is judged, such as "flip:0.1": every `watch_every`
     epochs and after the last it restores the images held out, and the prior that did so best is kept.
 
-    `minutes` is the time that the whole run may take, 0 for as much as it takes. Without `epochs` there are as many as
-    the first steps let expect to fit.
+    `minutes` is the time that the whole run may take, 0 for as much as it takes. There are then as many epochs as the
+    first steps let expect to fit, but no more than `epochs`, if that is given.
     """
 
     epochs: int = 0
@@ -252,7 +252,10 @@ class Training:
 
 @dataclass(frozen=True)
 class Pretraining:
-    """[pretraining]: passes over the data for each layer of a deep machine, before all are trained together."""
+    """[pretraining]: passes over the data for each layer of a deep machine, before all are trained together.
+
+    With a limit of time there may be fewer, so that half of it is left.
+    """
 
     epochs: int = 0
 

@@ -25,6 +25,9 @@ from restore.training import Learnt
 
 REPORT = "report.html"
 
+# About how long a page takes, in seconds: 2 to 6 of one core for shapes and silhouettes, more for priors of more units.
+WRITING = 10.0
+
 # Images held out by which restorers are scored.
 IMAGES = 100
 
