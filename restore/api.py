@@ -296,7 +296,8 @@ def train(
         held_out=held_out,
         seed=seed,
     )
-    target = training.reserve(name, None, overwrite=False) if keep else None
+    gone_on = Path(run) if run is not None and resume else None
+    target = training.reserve(name, None, overwrite=False, run=gone_on) if keep else None
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary if run is None else run)
         watcher = (lambda passed: None) if run is None else drawer(lesson, folder, where)
@@ -304,7 +305,7 @@ def train(
         learnt = training.learn(lesson, folder, device=where, resume=resume, watcher=watcher, elsewhere=elsewhere)
     command = f"restore.train(name={name!r})"
     if target is not None:
-        training.keep(learnt, target, command)
+        training.keep(learnt, target, command, overwrite=False)
     if run is not None:
         write_report(learnt, folder, None if target is None else name, command)
     return Restorer(Engine.of(learnt.trained.prior, where))

@@ -271,16 +271,22 @@ def learn(
     return learnt
 
 
-def reserve(name: str, output: Path | None, *, overwrite: bool) -> Path:
+def reserve(name: str, output: Path | None, *, overwrite: bool, run: Path | None = None) -> Path:
     """The folder for a prior, made before the work begins: that in the user's folder with its name, or another.
+
+    Args:
+        name: of the prior.
+        output: the other folder.
+        overwrite: whether a prior that is there already may be replaced.
+        run: folder of a run that is gone on with. If its training had ended, the prior may be its own, which it was
+            about to keep or to report on; `keep` will know.
 
     Raises:
         OutputError: if a prior is there already, the name is that of a published one, or the folder cannot be made.
     """
     target = output or zoo.user_folder() / name
-    if (target / zoo.WEIGHTS).exists() and not overwrite:
-        other = "name" if output is None else "-o"
-        raise OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another {other}")
+    if (target / zoo.WEIGHTS).exists() and not overwrite and (run is None or not (run / RECIPE).exists()):
+        raise _taken(target)
     if output is None and (zoo.published_folder() / name).exists():
         raise OutputError(f"{name}: is the name of a published prior; choose another name, or give -o")
     try:
@@ -290,18 +296,28 @@ def reserve(name: str, output: Path | None, *, overwrite: bool) -> Path:
     return target
 
 
-def keep(learnt: Learnt, target: Path, command: str) -> Description:
+def _taken(target: Path) -> OutputError:
+    other = "name" if target.parent == zoo.user_folder() else "-o"
+    return OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another {other}")
+
+
+def keep(learnt: Learnt, target: Path, command: str, *, overwrite: bool) -> Description:
     """Write a prior into its folder, with its card and, where it can be made, its graph.
 
     Args:
         learnt: what has come of training.
         target: the folder.
         command: what was typed.
+        overwrite: whether a prior of another recipe that is there already may be replaced.
 
     Raises:
+        OutputError: if it may not.
         TrainingError: if a file cannot be written; what was there before is then as it was.
     """
     lesson, trained = learnt.lesson, learnt.trained
+    others = (target / zoo.WEIGHTS).exists() and zoo.describe(target).recipe != trained.prior.description.recipe
+    if others and not overwrite:
+        raise _taken(target)
     copies = max(1, lesson.recipe.data.variations.copies)
     card = write_card(
         trained,
@@ -315,9 +331,11 @@ def keep(learnt: Learnt, target: Path, command: str) -> Description:
     zoo.save(target, trained.prior, card, TrainingError)
     try:
         from restore.export.packing import beside_weights
+
+        graph = beside_weights(target)
     except ModuleNotFoundError:
         # Only torch starts it then.
         pass
     else:
-        write_atomically(target / zoo.GRAPH, beside_weights(target), TrainingError)
+        write_atomically(target / zoo.GRAPH, graph, TrainingError)
     return trained.prior.description

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -252,11 +253,20 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
         raise error(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another place") from fault
     header = prior.description.to_header()
     # Written by us rather than by safetensors, whose error on a full disk is no OSError.
-    write_atomically(folder / WEIGHTS, to_bytes(tensors, header), error)
+    write_atomically(folder / WEIGHTS, _in_order(to_bytes(tensors, header)), error)
     with contextlib.suppress(FileNotFoundError):
         # The graph of what was there before; only now, for a disk that is full leaves all as it was.
         (folder / GRAPH).unlink()
     write_atomically(folder / CARD, card.encode(), error)
+
+
+def _in_order(content: bytes) -> bytes:
+    """A safetensors file with its header sorted: safetensors puts metadata into it in another order each time."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:start]), sort_keys=True, separators=(",", ":")).encode()
+    # Tensors are to begin at a multiple of 8 bytes.
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + content[start:]
 
 
 def _compact(values: Tensor) -> Tensor:

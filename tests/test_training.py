@@ -122,6 +122,33 @@ def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
     return planned_lesson(list(bars(seed=seed)), "x", wishes, shown_as="bars")
 
 
+@pytest.mark.parametrize("moment", ["export.packing.beside_weights", "report.contents.report"])
+def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
+    moment: str, home: Path, run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    words = ("train", "images", "--name", "parts", "--hidden", 5, *SHORT)
+    assert run(*words) == 0
+    zoo.find("parts").rename("whole")
+    shutil.rmtree("runs")
+    with monkeypatch.context() as patched:
+        patched.setattr(f"restore.{moment}", stop)
+        assert run(*words) == 130
+    assert run(*words, "--resume") == 0
+    assert Path("runs/parts/report.html").exists()
+    kept = zoo.find("parts")
+    assert (kept / zoo.WEIGHTS).read_bytes() == Path("whole", zoo.WEIGHTS).read_bytes()
+    assert (kept / zoo.GRAPH).exists()
+    # Only what is its own: not the prior of another recipe that has come there meanwhile.
+    assert run("train", "images", "--name", "parts", "--hidden", 4, *SHORT, "--run", "other", "--overwrite") == 0
+    capsys.readouterr()
+    assert run(*words, "--resume") == 5
+    assert "parts: holds a prior already; give --overwrite" in capsys.readouterr().err
+    assert zoo.describe(zoo.find("parts")).hidden == 4
+
+
 CHANGED = {
     "59-options": ({"hidden": 6}, 0, r"recipe\.prior\.hidden was 5 and is 6"),
     "59-length": ({"epochs": 4}, 0, r"recipe\.training\.epochs was 3 and is 4"),

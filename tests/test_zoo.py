@@ -110,6 +110,12 @@ def test_round_trip(tmp_path: Path, height: int, width: int, hidden: int, modes:
     assert (tmp_path / "again" / CARD).read_text() == "card"
 
 
+def test_the_same_prior_is_the_same_file(tmp_path: Path) -> None:
+    for number in range(5):
+        save(tmp_path / str(number), prior_of(), "card")
+    assert len({(tmp_path / str(number) / WEIGHTS).read_bytes() for number in range(5)}) == 1
+
+
 def test_a_graph_of_other_weights_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "again"
     save(folder, prior_of(), "card")

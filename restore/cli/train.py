@@ -103,7 +103,8 @@ def train(
 
     from restore.training import reserve
 
-    target = reserve(called, output, overwrite=overwrite)
+    folder = run or Path("runs") / called
+    target = reserve(called, output, overwrite=overwrite, run=folder if resume else None)
 
     import torch
 
@@ -120,7 +121,6 @@ def train(
     lesson = lesson_of()
     for note in lesson.notes:
         print(f"{lesson.recipe.data.source}: {note}", file=sys.stderr)
-    folder = run or Path("runs") / called
     draw = drawer(lesson, folder, where)
     with training_shown(called, lesson.recipe.limit or None, _judged(lesson), quiet=quiet) as (meter, watch):
 
@@ -147,7 +147,7 @@ def train(
     typed = given | of_images | {"shape": shape, "data": data, "output": output, "threads": torch.get_num_threads()}
     words = [(f"--{option.replace('_', '-')}", str(value)) for option, value in typed.items() if value is not None]
     command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain(*words)])
-    keep(learnt, target, command)
+    keep(learnt, target, command, overwrite=overwrite)
     if not quiet:
         print(f"{target}: trained in {learnt.seconds[-1] / 60:.1f} minutes", file=sys.stderr)
     path = write_report(learnt, folder, called if output is None else str(output), command)
