@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restore.cli.study_report import Asked, read_record, report
+from restore.cli.study_report import Asked, keep_record, read_record, report, tell_missing
 
 if TYPE_CHECKING:
     from restore.evaluation.adaptive_study import Curve, Point
@@ -19,11 +19,8 @@ def study_adaptive(asked: Asked) -> None:
 
     What was measured before is read from adaptive.json, and runs that have been stopped count as far as they got.
     """
-    import json
-
     from restore.errors import InputError
     from restore.evaluation import adaptive_study as study
-    from restore.files import write_atomically
     from restore.learning.recipe import read_recipe
 
     path = asked.output / "adaptive.json"
@@ -54,12 +51,8 @@ def study_adaptive(asked: Asked) -> None:
             points,
         )
         curves.append(curve)
-        # With what is known of the recipes to come, so that a study that is stopped here loses nothing.
-        names = {curve.name for curve in curves}
-        record = [asdict(curve) for curve in (*curves, *(curve for curve in known if curve.name not in names))]
-        write_atomically(path, json.dumps(settings | {"curves": record}, indent=1).encode())
-    if missing:
-        print(f"no priors yet of {', '.join(missing)}; train them with --train", file=sys.stderr)
+        keep_record(path, settings, "curves", curves, known)
+    tell_missing(missing)
     if not curves:
         raise InputError(f"{asked.output}: none of its recipes adaptive-* has been trained; give --train")
     study.as_figure(curves, asked.output / "adaptive.png")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restore.cli.study_report import Asked, report
+from restore.cli.study_report import Asked, report, tell_missing
 
 
 def study_crbm(asked: Asked) -> None:
@@ -28,8 +28,7 @@ def study_crbm(asked: Asked) -> None:
         if cells[-1].method == "bp" and cells[-1].task in crbm.TASKS and log.exists():
             shares[crbm.TASKS[cells[-1].task]] = crbm.convergence(log)
         print(f"{name}: {cells[-1].everywhere[0]:.3f} % of all pixels wrong", file=sys.stderr)
-    if missing:
-        print(f"no prior yet for {', '.join(missing)}; train them with --train", file=sys.stderr)
+    tell_missing(missing)
     if not cells:
         raise InputError(
             f"{asked.output}: none of its recipes crbm-*.toml has a trained prior; give --train, or --priors"

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restore.cli.study_report import Asked, checksum, read_record, report
+from restore.cli.study_report import Asked, checksum, keep_record, read_record, report, tell_missing
 
 if TYPE_CHECKING:
     from restore.evaluation.growth_study import Point
@@ -20,12 +20,10 @@ def study_growth(asked: Asked) -> None:
 
     What was measured before is read from growth.json.
     """
-    import json
-    from dataclasses import asdict, replace
+    from dataclasses import replace
 
     from restore.errors import InputError
     from restore.evaluation import growth_study as study
-    from restore.files import write_atomically
     from restore.learning.recipe import read_recipe
 
     path = asked.output / "growth.json"
@@ -50,12 +48,8 @@ def study_growth(asked: Asked) -> None:
         points += found
         if plan.in_rounds and plan.auto:
             sizes[found[0].data] = max(point.hidden for point in found)
-        # With what is known of the recipes to come, so that a study that is stopped here loses nothing.
-        names = {point.name for point in points}
-        record = [asdict(point) for point in (*points, *(point for point in known if point.name not in names))]
-        write_atomically(path, json.dumps(settings | {"points": record}, indent=1).encode())
-    if missing:
-        print(f"no prior yet for {', '.join(missing)}; train them with --train", file=sys.stderr)
+        keep_record(path, settings, "points", points, known)
+    tell_missing(missing)
     if not points:
         raise InputError(f"{asked.output}: none of its recipes fw-*, cd-fw-*, cd-* has a trained prior; give --train")
     study.as_figure(points, sizes, asked.output / "growth.png")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -141,3 +142,21 @@ def read_record(path: Path, settings: Mapping[str, Any], parse: Callable[[dict[s
         if there[name] != value:
             raise InputError(f"{shown(path)}: holds the study with {name} {there[name]}, not {value}; remove it")
     return found
+
+
+def keep_record(path: Path, settings: Mapping[str, Any], kind: str, found: Sequence[Any], known: Sequence[Any]) -> None:
+    """Write what a study has found, for `read_record`, as the list `kind` of dataclasses with a recipe's `name` each.
+
+    With what was known of the recipes to come, so that a study that is stopped loses nothing.
+    """
+    from restore.files import write_atomically
+
+    names = {one.name for one in found}
+    entries = [asdict(one) for one in (*found, *(one for one in known if one.name not in names))]
+    write_atomically(path, json.dumps({**settings, kind: entries}, indent=1).encode())
+
+
+def tell_missing(names: Sequence[str]) -> None:
+    """Say which recipes a study goes without."""
+    if names:
+        print(f"no prior yet for {', '.join(names)}; train them with --train", file=sys.stderr)

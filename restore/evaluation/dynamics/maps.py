@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from restore.evaluation.dynamics.panels import panels
 from restore.evaluation.probing.embedding import Points, isomap
 from restore.evaluation.probing.pictures import draw_receptive
 from restore.evaluation.probing.receptive import ReceptiveFields
@@ -47,14 +48,8 @@ class Course:
 
 def fields(machines: Mapping[str, Features]) -> Figure:
     """Receptive fields at the ends of both rankings, a panel per machine under its title."""
-    from matplotlib.figure import Figure
-
-    rows = -(-len(machines) // COLUMNS)
-    figure = Figure(figsize=(7.4 * COLUMNS, 4.9 * rows), layout="constrained")
-    grid: Any = figure.subplots(rows, COLUMNS, squeeze=False)
-    for axes in grid.flat[len(machines) :]:
-        axes.axis("off")
-    for axes, (name, machine) in zip(grid.flat, machines.items(), strict=False):
+    figure, grid = panels(len(machines), COLUMNS, (7.4, 4.9))
+    for axes, (name, machine) in zip(grid, machines.items(), strict=True):
         draw_receptive(axes, machine.found, machine.shape, FIELDS)
         axes.set_title(name, fontsize=12)
     return figure

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from restore.evaluation.dynamics.measure import PROBED, Moment, PerUnit, courses, last
+from restore.evaluation.dynamics.panels import panels
 from restore.evaluation.epochs import spread
 from restore.evaluation.markdown import plus_minus, table
 from restore.evaluation.probing.pictures import draw_along, draw_energies
@@ -61,18 +62,11 @@ def _percent(part: int, whole: int) -> str:
 
 def likelihoods(moments: Sequence[Moment]) -> Figure:
     """Likelihood per unit of training images over epochs; a panel per data set, or deep machine with test images."""
-    from matplotlib.figure import Figure
-
-    panels: dict[str, list[list[Moment]]] = {}
+    by_title: dict[str, list[list[Moment]]] = {}
     for course in courses(moments).values():
-        panels.setdefault(course[0].title, []).append(course)
-    columns = min(3, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(4.4 * columns, 3.6 * rows), layout="constrained")
-    grid: Any = figure.subplots(rows, columns, squeeze=False)
-    for axes in grid.flat[len(panels) :]:
-        axes.axis("off")
-    for axes, (name, runs) in zip(grid.flat, panels.items(), strict=False):
+        by_title.setdefault(course[0].title, []).append(course)
+    figure, grid = panels(len(by_title), min(3, len(by_title)), (4.4, 3.6))
+    for axes, (name, runs) in zip(grid, by_title.items(), strict=True):
         for course in runs:
             if course[0].deep:
                 _line(axes, course, "train", "training images")
