@@ -163,7 +163,7 @@ def test_graphs_that_are_not_what_they_say(
     change: Change, says: str, exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "odd.onnx"
-    path.write_bytes(changed(exported("alone"), change))
+    path.write_bytes(changed(exported("mean_field"), change))
     refused(path, says, capfd)
 
 
@@ -172,7 +172,7 @@ def test_44_what_a_newer_kind_of_graph_says_besides_does_not_matter(
 ) -> None:
     path = tmp_path / "odd.onnx"
     newer = (prop("graph_version", "2"), prop("channel", "blur"), prop("kernel", "9"), prop("hidden", "[1, 2]"))
-    path.write_bytes(changed(exported("alone"), *newer))
+    path.write_bytes(changed(exported("mean_field"), *newer))
     refused(path, NEWER, capfd)
 
 
@@ -180,7 +180,7 @@ def test_44_a_graph_that_fails_while_it_runs(
     exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "odd.onnx"
-    path.write_bytes(changed(exported("alone"), fails_late))
+    path.write_bytes(changed(exported("mean_field"), fails_late))
     engine = OnnxEngine.load(path)
     with pytest.raises(ModelError, match="cannot be run") as caught:
         engine.marginals(images(2), 0.1, None)
@@ -196,7 +196,7 @@ def test_files_that_are_no_graphs(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     path = tmp_path / "odd.onnx"
-    path.write_bytes(ruin(exported("alone").path.read_bytes()))
+    path.write_bytes(ruin(exported("mean_field").path.read_bytes()))
     refused(path, "", capfd)
 
 
