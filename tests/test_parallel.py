@@ -68,10 +68,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.set_num_threads(1)
     save_file(together.outcomes(place / "alone"), place / "alone.safetensors")
     torch.set_num_threads(threads)
-    for part in ("main", "differing"):
-        processes = start(place, TESTS / "together.py", part, place)
-        _, stderr = processes.communicate(timeout=300)
-        assert processes.returncode == 0, stderr
+    together.in_two_processes(together.main, place)
+    together.in_two_processes(together.differing, place)
     return place
 
 

@@ -1,10 +1,11 @@
-"""Training runs for test_parallel.py, which makes them in its own process, and in two by starting this file there."""
+"""Training runs for test_parallel.py, which makes them in its own process and in two."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
-import sys
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,25 @@ def differing(folder: Path) -> None:
     (folder / f"{number}-differing.txt").write_text(said)
 
 
-if __name__ == "__main__":
-    # One of them: processes that form a second group may wait for each other at the addresses of the first.
-    {"main": main, "differing": differing}[sys.argv[1]](Path(sys.argv[2]))
+def in_two_processes(work: Callable[[Path], None], folder: Path) -> None:
+    """Let two processes work together that find what torchrun tells those it starts, each as far as this file is.
+
+    What torchrun does besides is for the tests of the command. Here it and the imports would take most of the time.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    both = [
+        context.Process(target=_as_one, args=(variables | {"RANK": rank}, work, folder), daemon=True) for rank in "01"
+    ]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(timeout=300)
+    assert [process.exitcode for process in both] == [0, 0]
+
+
+def _as_one(variables: dict[str, str], work: Callable[[Path], None], folder: Path) -> None:
+    os.environ |= variables
+    work(folder)
