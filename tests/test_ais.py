@@ -48,9 +48,9 @@ def covered(schedule: str, repeats: int, runs: int, machines: range) -> tuple[in
 
 @pytest.mark.parametrize("schedule", ["linear:300", "linear:40"], ids=["even", "uneven"])
 def test_the_interval_covers_the_truth_at_its_rate(schedule: str) -> None:
-    hits, of = covered(schedule, 40, RUNS, range(20))
-    # 95 % of 800 intervals, give or take three standard deviations of a binomial; wider than promised is a fault too.
-    assert 0.925 <= hits / of <= 0.99
+    hits, of = covered(schedule, 40, RUNS, range(0, 20, 2))
+    # 95 % of 400 intervals, give or take three standard deviations of a binomial; wider than promised is a fault too.
+    assert 0.917 <= hits / of <= 0.983
 
 
 def test_the_interval_of_few_runs_covers_too() -> None:

@@ -138,7 +138,7 @@ def _clean(folder: Path) -> np.ndarray:
         return mnist("test").images[:4] / 255
     if data == "cbcl":
         # Any smooth image will do.
-        return 0.5 + 0.3 * np.sin(np.add.outer(np.arange(19), np.arange(19)) / np.arange(3, 6)[:, None, None])
+        return 0.5 + 0.3 * np.sin(np.add.outer(np.arange(19), np.arange(19)) / np.arange(3, 5)[:, None, None])
     if data != "mnist" and COPIES:
         return silhouettes("test").images[:4] / 255
     digit = np.asarray(Image.open(ROOT / "assets" / "digit.png")) / 255
@@ -225,11 +225,11 @@ def simple() -> tuple[PointwiseEstimate, NearestNeighbours]:
 
 
 @needs_mnist
-@pytest.mark.parametrize("p", [0.1, 0.3, 0.4])
+@pytest.mark.parametrize("p", [0.1, 0.4])
 def test_the_best_prior_beats_pointwise_estimate_and_nearest_neighbour(
     p: float, simple: tuple[PointwiseEstimate, NearestNeighbours]
 ) -> None:
-    truth = _ink("test")[:60]
+    truth = _ink("test")[:40]
     channel = BitFlip(p)
     observed = channel.corrupt(truth, torch.Generator().manual_seed(0))
     engine = Engine.of(zoo.load(zoo.find("tap-mnist")), torch.device("cpu"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,7 @@ class OnnxEngine:
         path = place / GRAPH if place.is_dir() else place
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
+        options.intra_op_num_threads = _threads()
         try:
             session = onnxruntime.InferenceSession(_named(path), options, providers=["CPUExecutionProvider"])
             # A file that refers to weights, or that lies beside them as the graph of a folder, must be made from them.
@@ -157,6 +159,15 @@ class OnnxEngine:
         except Exception as fault:  # see `load`
             name = shown(self.description.name)
             raise ModelError(f"{name}: its graph cannot be run ({_one_line(fault)}); get the file again") from fault
+
+
+def _threads() -> int:
+    """How many threads share an operation: as many as torch takes where it is told so, else onnxruntime's choice, 0.
+
+    Threads that wait for work keep cores busy, which others may need.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(asked) if asked.isdecimal() else 0
 
 
 def _named(path: Path) -> str | bytes:
