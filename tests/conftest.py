@@ -41,6 +41,12 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
 
 @pytest.fixture
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting for the disk: nothing pulls the plug."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
 def without_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is trained gets an empty file in place of its graph: to make one takes seconds, and has tests of its own."""
     monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder: b"")

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fits import bits
 from machines import brute_force, random_deep, seeded, with_weights
 from priors import random_deep_prior
-from test_fit import bits
 from test_learners import some_images
 
 from restore import zoo

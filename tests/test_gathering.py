@@ -1,4 +1,4 @@
-"""Gathering a user's images: split by name, one size, patches, near-duplicates, levels (rows 45-47 and 56)."""
+"""Gathering images of one's own: which are held out, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,36 +10,14 @@ import pytest
 from cbcl_data import cbcl, needs_cbcl
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pictures import GREY, as_set, mixed, numbered, save
 from PIL import Image
 from silhouette_data import needs_silhouettes, silhouettes
 
-from restore.data import gather, load, stock
-from restore.data.fitting import averaged, commonest, cropped, drawn, resized, spread
+from restore.data import gather, load
 from restore.data.holding_out import held_out_of
-from restore.data.levels import counted_levels, extremes, on_light_ground, threshold_of
 from restore.data.near_duplicates import nearly_same, thumbnails
-from restore.data.shapes import shapes
-from restore.errors import InputError, RestoreError, TrainingError, UsageError
-from restore.images import shrink
-
-GREY = np.random.default_rng(0).integers(0, 256, (40, 12, 10), dtype=np.uint8)
-
-
-def save(folder: Path, images: dict[str, np.ndarray]) -> Path:
-    for name, pixels in images.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(pixels).save(path, "PNG")
-    return folder
-
-
-def numbered(images: np.ndarray) -> dict[str, np.ndarray]:
-    return {f"{number:04}.png": pixels for number, pixels in enumerate(images)}
-
-
-def as_set(images: np.ndarray) -> set[bytes]:
-    return {image.tobytes() for image in images}
-
+from restore.errors import RestoreError, TrainingError, UsageError
 
 # --- which are held out ---
 
@@ -117,176 +95,6 @@ def test_a_name_wins_over_a_path_in_text_and_not_over_a_path(tmp_path: Path, mon
     assert gather(Path("shapes")).training.images.shape[1:] == (12, 10)
 
 
-# --- one size ---
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.tuples(*[st.integers(1, 30)] * 4), st.integers(1, 3), st.integers(0, 2**32))
-def test_resizing_is_what_restoring_does(sizes: tuple[int, int, int, int], count: int, seed: int) -> None:
-    height, width, *shape = sizes
-    images = np.random.default_rng(seed).integers(0, 256, (count, height, width), dtype=np.uint8)
-    found = averaged(images, tuple(shape))
-    for image, small in zip(images, found, strict=True):
-        np.testing.assert_allclose(small / 255, shrink(image / 255, None, tuple(shape))[0], atol=1e-5)
-    assert resized(images, tuple(shape)).shape == (count, *shape)
-    np.testing.assert_array_equal(resized(images, (height, width)), images)
-
-
-@given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 5), st.integers(1, 5))
-def test_the_middle_is_as_far_from_either_border(more: int, wide: int, rows: int, columns: int) -> None:
-    image = np.arange((rows + more) * (columns + wide), dtype=np.uint8).reshape(1, rows + more, columns + wide)
-    found = cropped(image, (rows, columns))
-    assert found.shape == (1, rows, columns)
-    assert found[0, 0, 0] == image[0, more // 2, wide // 2]
-    assert found[0, -1, -1] == image[0, more // 2 + rows - 1, wide // 2 + columns - 1]
-
-
-def test_the_commonest_size() -> None:
-    assert commonest(np.array([[9, 9], [3, 4], [9, 9]])) == (9, 9)
-    assert commonest(np.array([[9, 9], [3, 4], [4, 3], [4, 3], [3, 4]])) == (3, 4)
-
-
-def mixed(folder: Path) -> dict[str, np.ndarray]:
-    """Thirty images of 12x10 pixels, ten of 20x14."""
-    large = np.random.default_rng(1).integers(0, 256, (10, 20, 14), dtype=np.uint8)
-    return numbered(GREY[:30]) | {f"large/{number}.png": pixels for number, pixels in enumerate(large)}
-
-
-@pytest.mark.parametrize("fit", ["crop", "resize"])
-def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path, fit: str) -> None:
-    images = mixed(tmp_path)
-    found = gather(save(tmp_path, images), fit=fit)  # type: ignore[arg-type]
-    assert found.training.images.shape[1:] == found.held_out.images.shape[1:] == (12, 10)
-    change = cropped if fit == "crop" else resized
-    expected = as_set(np.stack([change(pixels[None], (12, 10))[0] for pixels in images.values()]))
-    assert as_set(found.training.images) | as_set(found.held_out.images) == expected
-    done = "cut down to its middle" if fit == "crop" else "resized to it"
-    assert f"10 of 40 images are not of 12x10 pixels, the most common size, and are {done}" in found.notes
-
-
-def test_row_47_mixed_sizes_are_an_error_where_asked(tmp_path: Path) -> None:
-    save(tmp_path, mixed(tmp_path))
-    with pytest.raises(TrainingError, match=r"10 of 40 images are not of 12x10 .*\(20x14\); use --fit crop"):
-        gather(tmp_path, fit="error")
-    with pytest.raises(TrainingError, match=r"40 of 40 images are not of 9x9 .*\(12x10, 20x14\)"):
-        gather(tmp_path, fit="error", shape=(9, 9))
-    assert gather(GREY, fit="error").training.images.shape[1:] == (12, 10)
-
-
-def test_row_47_images_too_small_to_cut_are_named(tmp_path: Path) -> None:
-    save(tmp_path, mixed(tmp_path))
-    with pytest.raises(
-        TrainingError, match=r"30 images are smaller than 13x10 \(0000\.png.*and 25 more\).*--fit resize"
-    ):
-        gather(tmp_path, fit="crop", shape=(13, 10))
-    assert gather(tmp_path, fit="resize", shape=(13, 10)).training.images.shape[1:] == (13, 10)
-
-
-def test_arrays_of_several_sizes() -> None:
-    arrays = [np.full((size, size), size / 20) for size in range(5, 15)]
-    found = gather(arrays, shape=(6, 6), levels="grey")
-    assert set(np.unique(found.training.images)) | set(np.unique(found.held_out.images)) == {
-        round(size / 20 * 255) for size in range(5, 15)
-    }
-
-
-def test_images_too_large_to_learn(tmp_path: Path) -> None:
-    large = np.zeros((3, 129, 128), dtype=np.uint8)
-    with pytest.raises(TrainingError, match=r"129x128 pixels are too large .*--shape 28x28.*--patches"):
-        gather(large)
-    large[:, :60] = 255
-    large[:, 0, :3] = np.diag([255, 255, 255])
-    assert gather(large, shape=(128, 128), fit="crop").training.images.shape == (2, 128, 128)
-
-
-# --- patches ---
-
-
-@settings(deadline=None, max_examples=50)
-@given(
-    st.lists(st.tuples(st.integers(3, 20), st.integers(4, 20)), min_size=1, max_size=8), st.integers(0, 40), st.data()
-)
-def test_patches_are_parts_of_their_images(sizes: list[tuple[int, int]], count: int, data: st.DataObject) -> None:
-    among = np.array(data.draw(st.lists(st.booleans(), min_size=len(sizes), max_size=len(sizes)).filter(any)))
-    quotas = spread(count, among, 1)
-    assert quotas.sum() == count and not quotas[~among].any()
-    assert np.ptp(quotas[among]) <= 1
-    places = drawn(quotas, np.array(sizes), (3, 4), seed=2)
-    np.testing.assert_array_equal(np.bincount(places.image, minlength=len(sizes)), quotas)
-    images = {number: np.random.default_rng(number).integers(0, 256, size) for number, size in enumerate(sizes)}
-    for number, image in images.items():
-        which, cut = places.cut((np.array([number]), image[None].astype(np.uint8)))
-        np.testing.assert_array_equal(which, np.flatnonzero(places.image == number))
-        for patch, top, left in zip(cut, places.top[which], places.left[which], strict=True):
-            np.testing.assert_array_equal(patch, image[top : top + 3, left : left + 4])
-
-
-def test_a_batch_gives_the_patches_that_its_images_give_one_by_one() -> None:
-    places = drawn(np.full(40, 3), np.full((40, 2), (12, 10)), (5, 5), seed=0)
-    order = np.random.default_rng(0).permutation(40)[:25]
-    which, cut = places.cut((order, GREY[order]))
-    assert len(which) == 75
-    for row, patch in zip(which, cut, strict=True):
-        one, single = places.cut((places.image[row : row + 1], GREY[places.image[row : row + 1]]))
-        np.testing.assert_array_equal(single[one == row][0], patch)
-
-
-def test_every_place_is_as_probable_as_any_other() -> None:
-    places = drawn(np.array([60_000]), np.array([[5, 4]]), (3, 3), seed=0)
-    counts = np.bincount(places.top * 2 + places.left, minlength=6)
-    assert len(counts) == 6
-    assert np.abs(counts - 10_000).max() < 5 * np.sqrt(60_000 * 5 / 36)
-
-
-def test_patches_are_drawn_after_the_split(tmp_path: Path) -> None:
-    # Every file has a level of its own.
-    flat = {f"{number}.png": np.full((30 + number % 3, 40), 5 * number, dtype=np.uint8) for number in range(50)}
-    found = gather(save(tmp_path, flat), shape=(8, 6), patches=500, levels="grey", held_out=0.2)
-    held = held_out_of(sorted(flat), 0.2, 0)
-    level = np.array([int(name.removesuffix(".png")) * 5 for name in sorted(flat)])
-    assert found.training.images.shape == (500, 8, 6)
-    assert set(np.unique(found.training.images)) == set(level[~held])
-    assert set(np.unique(found.held_out.images)) <= set(level[held])
-    again = gather(tmp_path, shape=(8, 6), patches=500, levels="grey", held_out=0.2)
-    assert again.training.fingerprint == found.training.fingerprint
-    other = gather(tmp_path, shape=(8, 6), patches=500, levels="grey", held_out=0.2, seed=1)
-    assert other.training.fingerprint != found.training.fingerprint
-
-
-def test_patches_of_images_too_small_for_them(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match=r"40 images are smaller than 13x4 .*smaller --shape$"):
-        gather(GREY, shape=(13, 4), patches=10)
-
-
-def test_images_that_memory_does_not_hold_are_read_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save(tmp_path, mixed(tmp_path))
-    asked = [{}, {"shape": (5, 4), "patches": 200}]
-    held = [gather(tmp_path, **options) for options in asked]  # type: ignore[arg-type]
-    for kept in (0, 700):
-        monkeypatch.setattr(stock, "_KEPT", kept)
-        monkeypatch.setattr(stock, "_TOGETHER", 500)
-        for options, expected in zip(asked, held, strict=True):
-            found = gather(tmp_path, **options)  # type: ignore[arg-type]
-            assert found.training.fingerprint == expected.training.fingerprint
-            assert found.held_out.fingerprint == expected.held_out.fingerprint
-            assert found.notes == expected.notes
-
-
-def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save(tmp_path, numbered(GREY[:5]))
-    monkeypatch.setattr(stock, "_KEPT", 0)
-    opened = stock.of_files(stock_files(tmp_path), 0)
-    Image.fromarray(GREY[0].T).save(tmp_path / "0003.png")
-    with pytest.raises(InputError, match=r"0003\.png: changed while it was read"):
-        list(opened.batches())
-
-
-def stock_files(folder: Path) -> stock.PictureFiles:
-    from restore.data.pictures import in_folder
-
-    return in_folder(folder, "train")
-
-
 # --- near-duplicates ---
 
 
@@ -350,82 +158,6 @@ def test_the_nearest_is_found_in_blocks_as_in_one(held: int, known: int, seed: i
 def test_thumbnails_do_not_depend_on_the_size() -> None:
     large = np.kron(GREY[:3], np.ones((1, 3, 3), dtype=np.uint8))
     np.testing.assert_allclose(thumbnails(large), thumbnails(GREY[:3]), atol=1e-6)
-
-
-# --- levels ---
-
-
-def test_two_levels_are_cut_in_the_middle() -> None:
-    for dark, bright in ((0, 255), (10, 11), (254, 255), (0, 1)):
-        counts = counted_levels(np.array([[dark, bright, bright]], dtype=np.uint8))
-        threshold = threshold_of(counts)
-        assert dark <= threshold < bright and 0 <= threshold <= 254
-        assert extremes(counts) == ("binary", 1.0, (dark, bright))
-    assert threshold_of(counted_levels(np.array([[0, 255]], dtype=np.uint8))) == 127
-
-
-@settings(deadline=None, max_examples=25)
-@given(st.dictionaries(st.integers(0, 255), st.integers(1, 10**6), min_size=3, max_size=40))
-def test_the_threshold_is_the_one_that_parts_the_levels_best(present: dict[int, int]) -> None:
-    counts = np.zeros(256, dtype=np.int64)
-    counts[list(present)] = list(present.values())
-    levels = np.arange(256)
-
-    def within(threshold: int) -> float:
-        parts = (levels <= threshold, levels > threshold)
-        return sum(
-            float((counts[part] * (levels[part] - np.average(levels[part], weights=counts[part])) ** 2).sum())
-            for part in parts
-        )
-
-    low, high = min(present), max(present)
-    best = min(map(within, range(low, high)))
-    assert within(threshold_of(counts)) == pytest.approx(best, rel=1e-6, abs=1e-3)
-
-
-def test_levels_found_and_asked_for() -> None:
-    chance = np.random.default_rng(0)
-    ink = chance.random((50, 9, 9)) < 0.3
-    soft = (np.where(ink, 240, 10) + chance.integers(-9, 10, ink.shape)).astype(np.uint8)
-    found = gather(soft)
-    assert found.levels == "binary" and 19 <= found.threshold < 231
-    assert any(f"cut at level {found.threshold}" in note and "near black (level 10)" in note for note in found.notes)
-    uniform = (
-        np.tile(np.arange(256, dtype=np.uint8).reshape(1, 16, 16), (5, 1, 1))
-        + np.arange(5, dtype=np.uint8)[:, None, None]
-    )
-    assert extremes(counted_levels(uniform))[1] == pytest.approx(0.75, abs=0.01)
-    assert gather(uniform).levels == "grey"
-    assert gather(soft, levels="grey").levels == "grey"
-    asked = gather(uniform, levels="binary")
-    assert (asked.levels, asked.threshold) == ("binary", gather(uniform).threshold)
-    assert not any("taken for" in note for note in asked.notes)
-
-
-def test_polarity_is_said_and_not_changed() -> None:
-    images = shapes(100, 1)
-    says = "dark shapes on a light ground"
-    assert not any(says in note for note in gather(images).notes)
-    inverted = gather(255 - images)
-    assert any(says in note for note in inverted.notes)
-    np.testing.assert_array_equal(inverted.training.images, 255 - gather(images).training.images)
-    assert on_light_ground(255 - images, 127) and not on_light_ground(images, 127)
-
-
-def test_row_47_a_single_level_teaches_nothing() -> None:
-    with pytest.raises(TrainingError, match="the same grey level"):
-        gather(np.full((9, 4, 4), 77, dtype=np.uint8))
-
-
-def test_row_47_constant_images_pixels_and_duplicates_are_noted(tmp_path: Path) -> None:
-    images = GREY.copy()
-    learnt = np.flatnonzero(~held_out_of([str(row) for row in range(40)], 0.1, 0))
-    images[learnt[2]], images[learnt[5]] = 9, images[learnt[6]]
-    images[:, 0, 0] = 9
-    notes = gather(images).notes
-    assert f"1 of {len(learnt)} images have the same value in every pixel" in notes
-    assert f"1 of {len(learnt)} images repeat an earlier one" in notes
-    assert "1 of 120 pixels have the same value in every image" in notes
 
 
 # --- bad sources ---

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 import together
 import torch
+from fits import LEARNERS, log_of
 from hypothesis import given
 from hypothesis import strategies as st
 from machines import bars_and_stripes, seeded
 from safetensors.torch import load_file, save_file
-from test_fit import LEARNERS, log_of
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fits import after_step, bits, log_of
 from machines import bars_and_stripes, random_deep, seeded
-from test_fit import after_step, bits, log_of
 from test_learners import some_images
 from torch import Tensor
 
@@ -31,6 +31,8 @@ from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior
 from restore.units import Bernoulli
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 IMAGES = bars_and_stripes(3)
 
 RECIPE: dict[str, Any] = {
@@ -42,12 +44,6 @@ RECIPE: dict[str, Any] = {
     "pretraining": {"epochs": 2},
     "training": {"epochs": 3, "batch": 5},
 }
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No waiting for the disk: nothing here pulls the plug."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def step_of(learner: TAPLikelihood, machine: LayeredPrior, images: Tensor) -> Gradient:

@@ -41,6 +41,8 @@ from restore.zoo import (
     save,
 )
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 
 def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int = 4, modes: int = 6) -> TrainedPrior:
     pixels = shape[0] * shape[1]
@@ -64,12 +66,6 @@ def conditional_prior(name: str = "small") -> TrainedPrior:
     )
     assert isinstance(plain.machine, RBM)
     return replace(plain, description=about, machine=ConditionalRBM(plain.machine, draw[:15], draw[15:]))
-
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No waiting for the disk: nothing here pulls the plug."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from fits import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_images, log_of, recipe_of, run
 from machines import bars_and_stripes
 from safetensors.torch import save_file
-from test_fit import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_images, log_of, recipe_of, run
 from torch import Tensor
 
 from restore.errors import TrainingError

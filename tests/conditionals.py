@@ -1,0 +1,163 @@
+"""Conditional priors written out, in numpy and by enumeration, for the tests of them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import torch
+from machines import seeded
+from torch import Tensor
+
+from restore.learning.contract import ConditionalLearner, Gradient, Pairs, Step
+from restore.learning.recipe import LEARNERS, Recipe
+from restore.learning.tables import Data, Optimizer, PriorShape, Training
+from restore.priors import RBM, ConditionalRBM
+
+# D visible units, H hidden units, and pixels of the observed image.
+SIZES = [(4, 3, 4), (5, 3, 2), (6, 3, 7)]
+
+NAMES = ["weights.0", "units.0.bias", "units.1.bias", "inputs.0", "inputs.1"]
+
+
+def all_states(count: int) -> np.ndarray:
+    return np.array(list(itertools.product((0.0, 1.0), repeat=count)))
+
+
+def plain(prior: ConditionalRBM) -> dict[str, np.ndarray]:
+    return {name: value.double().numpy() for name, value in prior.parameters.items()}
+
+
+def scores(prior: ConditionalRBM, observed: Tensor, clean: Tensor | None = None) -> np.ndarray:
+    """vᵀWh + vᵀ(b + Wvx x) + hᵀ(c + Whx x) of every v and h, (images, 2**D, 2**H); or of one v each, (images, 2**H)."""
+    own, x = plain(prior), observed.double().numpy()
+    hidden = all_states(prior.weights.shape[1])
+    visible_own = own["units.0.bias"] + np.einsum("ik,nk->ni", own["inputs.0"], x)
+    hidden_own = own["units.1.bias"] + np.einsum("jk,nk->nj", own["inputs.1"], x)
+    answered = np.einsum("nj,mj->nm", hidden_own, hidden)
+    if clean is not None:
+        truth = clean.double().numpy()
+        joint = np.einsum("ni,ij,mj->nm", truth, own["weights.0"], hidden)
+        return joint + answered + (truth * visible_own).sum(1, keepdims=True)
+    visible = all_states(prior.weights.shape[0])
+    joint = np.einsum("si,ij,mj->sm", visible, own["weights.0"], hidden)
+    return joint + np.einsum("ni,si->ns", visible_own, visible)[:, :, None] + answered[:, None, :]
+
+
+def total(logs: np.ndarray) -> np.ndarray:
+    """Log of a sum over the last axis."""
+    top = logs.max(-1, keepdims=True)
+    return np.log(np.exp(logs - top).sum(-1)) + top[..., 0]
+
+
+def log_weight(prior: ConditionalRBM, pairs: Pairs) -> np.ndarray:
+    """log of the unnormalised p(v | x), (images,)."""
+    return total(scores(prior, pairs.observed, pairs.clean))
+
+
+def log_z(prior: ConditionalRBM, observed: Tensor) -> np.ndarray:
+    return total(total(scores(prior, observed)))
+
+
+def sigmoid(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-values))
+
+
+def random_prior(
+    sizes: tuple[int, int, int] = (5, 3, 4), scale: float = 1.0, inputs: float = 0.6, seed: int = 0
+) -> ConditionalRBM:
+    """A conditional machine in float64; `scale` is that of W alone."""
+    visible, hidden, pixels = sizes
+    shapes = ((visible, hidden), (visible,), (hidden,), (visible, pixels), (hidden, pixels))
+    draw = seeded(seed)
+    weights, b, c, wvx, whx = (torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes)
+    return ConditionalRBM(RBM.binary(scale * weights, 0.7 * b, 0.7 * c), inputs * wvx, inputs * whx)
+
+
+def some_pairs(sizes: tuple[int, int, int] = (5, 3, 4), count: int = 4, seed: int = 1, binary: bool = False) -> Pairs:
+    """Observed images, of any value unless binary, and binary clean ones."""
+    draw = seeded(seed)
+    observed = torch.randn(count, sizes[2], generator=draw, dtype=torch.float64)
+    clean = torch.bernoulli(torch.full((count, sizes[0]), 0.5, dtype=torch.float64), generator=draw)
+    return Pairs((observed > 0).double() if binary else observed, clean)
+
+
+def forest(visible: int, hidden: int, seed: int) -> Tensor:
+    """A mask of edges without loops, as many as there can be, (visible, hidden)."""
+    edges = list(itertools.product(range(visible), range(hidden)))
+    tree = list(range(visible + hidden))
+    mask = torch.zeros(visible, hidden, dtype=torch.float64)
+    for index in torch.randperm(len(edges), generator=seeded(seed)).tolist():
+        i, j = edges[index]
+        first, second = tree[i], tree[visible + j]
+        if first != second:
+            mask[i, j] = 1
+            tree = [first if label == second else label for label in tree]
+    assert int(mask.sum()) == visible + hidden - 1
+    return mask
+
+
+def with_weights(prior: ConditionalRBM, weights: Tensor) -> ConditionalRBM:
+    return prior.with_parameters(prior.parameters | {"weights.0": weights})
+
+
+def step_of(learner: ConditionalLearner, prior: ConditionalRBM, pairs: Pairs, epoch: int = 0, seed: int = 0) -> Step:
+    draw = seeded(seed)
+    return learner.step(prior, pairs, learner.init(prior, pairs.clean, draw), draw, epoch)
+
+
+def worst(got: Gradient, wanted: Gradient) -> dict[str, float]:
+    """Largest error per parameter."""
+    assert set(got) == set(wanted) == set(NAMES)
+    return {name: float((got[name].double() - wanted[name]).abs().max()) for name in NAMES}
+
+
+def assert_close(got: Gradient, wanted: Gradient, atol: float) -> None:
+    errors = worst(got, wanted)
+    assert max(errors.values()) <= atol, errors
+
+
+def mean_field(prior: ConditionalRBM, observed: Tensor, iterations: int) -> tuple[np.ndarray, np.ndarray]:
+    """Visible and hidden means after as many iterations from what x alone says of the pixels."""
+    own, x = plain(prior), observed.double().numpy()
+    visible_own, hidden_own = own["units.0.bias"] + x @ own["inputs.0"].T, own["units.1.bias"] + x @ own["inputs.1"].T
+    visible = sigmoid(visible_own)
+    for _ in range(iterations):
+        hidden = sigmoid(hidden_own + visible @ own["weights.0"])
+        visible = sigmoid(visible_own + hidden @ own["weights.0"].T)
+    return visible, hidden
+
+
+def exact_clamped(prior: ConditionalRBM, visible: np.ndarray, observed: Tensor) -> Gradient:
+    """Mean statistics of visible states with the hidden units summed out, one by one."""
+    own, x = plain(prior), observed.double().numpy()
+    hidden = sigmoid(own["units.1.bias"] + x @ own["inputs.1"].T + visible @ own["weights.0"])
+    return statistics(visible, hidden, x)
+
+
+def statistics(visible: np.ndarray, hidden: np.ndarray, x: np.ndarray) -> Gradient:
+    found = {
+        "weights.0": np.einsum("ni,nj->ij", visible, hidden),
+        "units.0.bias": visible.sum(0),
+        "units.1.bias": hidden.sum(0),
+        "inputs.0": np.einsum("ni,nk->ik", visible, x),
+        "inputs.1": np.einsum("nj,nk->jk", hidden, x),
+    }
+    return {name: torch.from_numpy(value / len(x)) for name, value in found.items()}
+
+
+ALL: dict[str, Any] = {name: kind() for name, kind in LEARNERS["crbm"].items()}
+
+
+def recipe_of(method: str = "belief_propagation", **changed: Any) -> Recipe:
+    settings: dict[str, Any] = {
+        "name": f"crbm-{method}",
+        "data": Data("bars-and-stripes", task="flip:0.1", validation=3),
+        "prior": PriorShape(5, "crbm", 0.0 if method == "logistic" else 0.3),
+        "method": method,
+        "learner": ALL[method],
+        "training": Training(epochs=2, batch=4),
+        "optimizer": Optimizer(rate=0.3),
+    }
+    return Recipe(**settings | changed)

@@ -1,0 +1,191 @@
+"""Learners of conditional RBMs by likelihood, exact or not, against models written out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conditionals import (
+    NAMES,
+    SIZES,
+    all_states,
+    assert_close,
+    exact_clamped,
+    forest,
+    log_weight,
+    log_z,
+    mean_field,
+    plain,
+    random_prior,
+    scores,
+    some_pairs,
+    step_of,
+    total,
+    with_weights,
+    worst,
+)
+from machines import numerical_gradients
+from torch import Tensor
+
+from restore.learning.conditional_divergence import ConditionalDivergence
+from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
+from restore.learning.contract import Pairs
+from restore.learning.logistic import LogisticRegression
+from restore.priors import ConditionalRBM
+from restore.solvers import BeliefPropagation
+
+# To a fixed point, for gradients that are exact there only.
+EXACTLY: dict[str, Any] = {"iterations": 20000, "tol": 1e-15}
+
+
+def likelihood(prior: ConditionalRBM, pairs: Pairs) -> float:
+    """Mean log p(v | x)."""
+    return float((log_weight(prior, pairs) - log_z(prior, pairs.observed)).mean())
+
+
+# --- logistic regression ---
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_logistic_regression_climbs_the_likelihood_of_independent_pixels(sizes: tuple[int, int, int]) -> None:
+    prior, pairs = random_prior(sizes, scale=0.0), some_pairs(sizes)
+    step = step_of(LogisticRegression(), prior, pairs)
+    wanted = numerical_gradients(lambda moved: likelihood(moved, pairs), prior)
+    for name in ("weights.0", "units.1.bias", "inputs.1"):
+        assert bool((step.gradient[name] == 0).all()), name
+    # Without couplings what hidden units do cannot be seen.
+    assert float(wanted["units.1.bias"].abs().max()) < 1e-9 and float(wanted["inputs.1"].abs().max()) < 1e-9
+    learnt = {name: step.gradient[name] for name in ("units.0.bias", "inputs.0")}
+    assert_close(step.gradient | learnt, step.gradient | {name: wanted[name] for name in learnt}, 1e-9)
+    assert float(step.monitors["loss"]) == pytest.approx(-likelihood(prior, pairs), abs=1e-12)
+
+
+# --- maximum likelihood ---
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_belief_propagation_has_the_exact_gradient_on_forests(sizes: tuple[int, int, int], seed: int) -> None:
+    edges = forest(*sizes[:2], seed)
+    prior, pairs = random_prior(sizes, scale=2.0, seed=seed), some_pairs(sizes)
+    prior = with_weights(prior, prior.weights * edges)
+    step = step_of(BeliefPropagationLikelihood(**EXACTLY), prior, pairs)
+    wanted = numerical_gradients(lambda moved: likelihood(moved, pairs), prior)
+    # Units without an edge are not independent, which a pairwise belief cannot say.
+    on_edges = {"weights.0": step.gradient["weights.0"] * edges}
+    assert_close(step.gradient | on_edges, wanted | {"weights.0": wanted["weights.0"] * edges}, 1e-9)
+    single = Pairs(pairs.observed.float(), pairs.clean.float())
+    fused = step_of(BeliefPropagationLikelihood(iterations=50, tol=0.0), prior.to(torch.float32), single)
+    assert_close(fused.gradient, step.gradient, 1e-5)
+
+
+def test_on_loops_the_error_is_of_the_order_of_the_smallest_loop() -> None:
+    pairs, errors = some_pairs(), []
+    for scale in (0.2, 0.1):
+        prior = random_prior(scale=scale)
+        step = step_of(BeliefPropagationLikelihood(**EXACTLY), prior, pairs)
+        errors.append(worst(step.gradient, numerical_gradients(lambda moved: likelihood(moved, pairs), prior)))
+    # log Z is wrong by a product of four couplings, its slope in one of them by one of three.
+    orders = {name: math.log2(errors[0][name] / errors[1][name]) for name in NAMES}
+    assert orders["weights.0"] == pytest.approx(3, abs=0.4), orders
+    for name in NAMES[1:]:
+        assert orders[name] == pytest.approx(4, abs=0.4), orders
+
+
+def test_mean_field_has_an_error_of_lower_order() -> None:
+    pairs, errors = some_pairs(), []
+    for scale in (0.1, 0.05):
+        prior = random_prior(scale=scale)
+        step = step_of(MeanFieldLikelihood(**EXACTLY), prior, pairs)
+        errors.append(worst(step.gradient, numerical_gradients(lambda moved: likelihood(moved, pairs), prior)))
+    orders = {name: math.log2(errors[0][name] / errors[1][name]) for name in NAMES}
+    assert orders["weights.0"] == pytest.approx(1, abs=0.2), orders
+    for name in NAMES[1:]:
+        assert orders[name] == pytest.approx(2, abs=0.3), orders
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_belief_propagation_climbs_the_bethe_likelihood(seed: int) -> None:
+    prior, pairs = random_prior(scale=1.2, seed=seed), some_pairs(seed=seed + 1)
+    solver = BeliefPropagation("sum", 20000, 1e-15)
+
+    def bethe(moved: ConditionalRBM) -> float:
+        free = solver.solve(moved.given(pairs.observed)).log_partition.numpy()
+        return float((log_weight(moved, pairs) - free).mean())
+
+    step = step_of(BeliefPropagationLikelihood(**EXACTLY), prior, pairs)
+    assert float(step.monitors["converged"]) == 1
+    assert_close(step.gradient, numerical_gradients(bethe, prior), 1e-8)
+    # Which is another one than the exact gradient.
+    assert max(worst(step.gradient, numerical_gradients(lambda moved: likelihood(moved, pairs), prior)).values()) > 1e-4
+
+
+def mean_field_log_z(prior: ConditionalRBM, observed: Tensor) -> np.ndarray:
+    """Energy plus entropy of independent units at the fixed point, (images,)."""
+    visible, hidden = mean_field(prior, observed, 300)
+    own, x = plain(prior), observed.double().numpy()
+    energy = np.einsum("ni,ij,nj->n", visible, own["weights.0"], hidden)
+    energy += (visible * (own["units.0.bias"] + x @ own["inputs.0"].T)).sum(1)
+    energy += (hidden * (own["units.1.bias"] + x @ own["inputs.1"].T)).sum(1)
+    return energy - sum((m * np.log(m) + (1 - m) * np.log1p(-m)).sum(1) for m in (visible, hidden))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mean_field_climbs_a_likelihood_with_a_bound_for_log_z(seed: int) -> None:
+    prior, pairs = random_prior(scale=0.8, seed=seed), some_pairs(seed=seed + 1)
+    assert (mean_field_log_z(prior, pairs.observed) <= log_z(prior, pairs.observed)).all()
+    step = step_of(MeanFieldLikelihood(**EXACTLY), prior, pairs)
+    assert float(step.monitors["converged"]) == 1
+    numerical = numerical_gradients(
+        lambda moved: float((log_weight(moved, pairs) - mean_field_log_z(moved, pairs.observed)).mean()), prior
+    )
+    assert_close(step.gradient, numerical, 1e-8)
+
+
+# --- contrastive divergence ---
+
+
+def repeated(pairs: Pairs, times: int) -> Pairs:
+    return Pairs(pairs.observed.repeat(times, 1), pairs.clean.repeat(times, 1))
+
+
+def one_step(prior: ConditionalRBM, pairs: Pairs) -> np.ndarray:
+    """Probability of every visible state one Gibbs step from the clean image, (images, 2**D)."""
+    joint = scores(prior, pairs.observed)
+    answers = scores(prior, pairs.observed, pairs.clean)
+    answers = np.exp(answers - total(answers)[:, None])
+    given_hidden = np.exp(joint - total(joint.swapaxes(1, 2))[:, None, :])
+    return np.einsum("nm,nsm->ns", answers, given_hidden)
+
+
+def test_contrastive_divergence_is_one_gibbs_step() -> None:
+    prior, pairs, times = random_prior(scale=1.5), some_pairs(binary=True), 20_000
+    chances, visible = one_step(prior, pairs), all_states(5)
+    np.testing.assert_allclose(chances.sum(1), 1)
+    data = exact_clamped(prior, pairs.clean.numpy(), pairs.observed)
+    model = {name: torch.zeros_like(value) for name, value in data.items()}
+    for row, x in enumerate(pairs.observed.split(1)):
+        for state, chance in zip(visible, chances[row], strict=True):
+            for name, value in exact_clamped(prior, state[None], x).items():
+                model[name] += chance * value / len(chances)
+    wanted = {name: data[name] - model[name] for name in data}
+    step = step_of(ConditionalDivergence(), prior, repeated(pairs, times), seed=4)
+    # Every statistic lies in [0, 1], so its standard deviation is at most 1/2.
+    noise = 5 * 0.5 / math.sqrt(times * len(pairs.clean))
+    assert_close(step.gradient, wanted, noise)
+    exact = numerical_gradients(lambda moved: likelihood(moved, pairs), prior)
+    assert max(worst(step.gradient, exact).values()) > 2 * noise
+    gap = float(step.gradient["units.0.bias"].square().mean().sqrt())
+    assert float(step.monitors["pixel_mean_gap"]) == pytest.approx(gap)
+
+
+def test_long_chains_forget_the_data() -> None:
+    prior, pairs, times = random_prior(), some_pairs(binary=True), 10_000
+    exact = numerical_gradients(lambda moved: likelihood(moved, pairs), prior)
+    noise = 5 * 0.5 / math.sqrt(times * len(pairs.clean))
+    step = step_of(ConditionalDivergence(steps=25), prior, repeated(pairs, times), seed=4)
+    assert_close(step.gradient, exact, noise)
+    assert max(worst(step_of(ConditionalDivergence(), prior, repeated(pairs, times)).gradient, exact).values()) > noise

@@ -1,0 +1,212 @@
+"""Learners of conditional RBMs by losses of wrong pixels, against models written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conditionals import (
+    NAMES,
+    SIZES,
+    all_states,
+    assert_close,
+    forest,
+    log_weight,
+    random_prior,
+    scores,
+    some_pairs,
+    step_of,
+    total,
+    with_weights,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import numerical_gradients
+from torch import Tensor
+
+from restore.learning.contract import Pairs, Step
+from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
+from restore.learning.perceptron import PerceptronLoss
+from restore.priors import RBM, ConditionalRBM
+
+
+def wrong_pixels(clean: Tensor) -> np.ndarray:
+    """Of every visible state, against each image: (images, 2**D)."""
+    return (all_states(clean.shape[1])[None] != clean.numpy()[:, None]).sum(-1).astype(float)
+
+
+# --- perceptron loss ---
+
+
+def found_state(step: Step, pairs: Pairs) -> Tensor:
+    """The negative of a batch of one: the gradient in b is the truth minus it."""
+    assert len(pairs.clean) == 1
+    negative = pairs.clean - step.gradient["units.0.bias"]
+    assert set(negative.unique().tolist()) <= {0.0, 1.0}
+    return negative
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from([1, 10]))
+def test_the_negative_is_never_less_probable_than_the_truth(seed: int, steps: int) -> None:
+    prior, pairs = random_prior(scale=1.5, seed=seed), some_pairs(count=1, seed=seed)
+    step = step_of(PerceptronLoss(steps=steps), prior, pairs, seed=seed)
+    negative = found_state(step, pairs)
+    better = log_weight(prior, Pairs(pairs.observed, negative)) - log_weight(prior, pairs)
+    beaten = not torch.equal(negative, pairs.clean)
+    assert (better > 0) == beaten and bool(better == 0) == (not beaten)
+    assert float(step.monitors["truth_beaten"]) == beaten
+    assert beaten or all(float(value.abs().max()) == 0 for value in step.gradient.values())
+
+
+@pytest.mark.parametrize("bias", [-1.0, 1.0])
+def test_the_search_starts_at_the_logistic_prediction(bias: float) -> None:
+    # b(x) alone predicts x itself. A hidden unit per pixel holds it at whatever it is: some where x is 0, others where
+    # x is 1. So no chain leaves x, and none from elsewhere comes there.
+    eye, signs = torch.eye(5, dtype=torch.float64), torch.tensor([1.0, 1, 1, -1, -1], dtype=torch.float64)
+    machine = RBM.binary(400 * signs * eye, -150 - 50 * signs + bias, -200 * signs)
+    prior = ConditionalRBM(machine, 300 * eye, 0 * eye)
+    answers = set()
+    for seed in range(20):
+        drawn = some_pairs((5, 5, 5), count=1, seed=seed, binary=True)
+        negative = found_state(step_of(PerceptronLoss(), prior, drawn), drawn)
+        better = log_weight(prior, Pairs(drawn.observed, drawn.observed)) > log_weight(prior, drawn)
+        assert torch.equal(negative, drawn.observed if better else drawn.clean)
+        answers.add(bool(better))
+    assert True in answers
+
+
+def test_the_perceptron_gradient_with_the_negative_held_fixed() -> None:
+    moved_any = 0
+    for seed in range(6):
+        prior, pairs = random_prior(scale=1.5, seed=seed), some_pairs(count=1, seed=seed)
+        step = step_of(PerceptronLoss(), prior, pairs)
+        wrong = Pairs(pairs.observed, found_state(step, pairs))
+        moved_any += not torch.equal(wrong.clean, pairs.clean)
+        numerical = numerical_gradients(
+            lambda moved, wrong=wrong, pairs=pairs: float((log_weight(moved, pairs) - log_weight(moved, wrong)).sum()),
+            prior,
+        )
+        assert_close(step.gradient, numerical, 1e-8)
+    assert moved_any >= 4
+
+
+def test_the_perceptron_gradient_is_averaged_over_the_batch() -> None:
+    # A search that settles at once: without couplings the logistic prediction is the most probable state.
+    prior, pairs = random_prior(scale=0.0), some_pairs(count=6)
+    step = step_of(PerceptronLoss(), prior, pairs)
+    alone = [
+        step_of(PerceptronLoss(), prior, Pairs(x, clean)).gradient
+        for x, clean in zip(pairs.observed.split(1), pairs.clean.split(1), strict=True)
+    ]
+    assert_close(step.gradient, {name: torch.stack([each[name] for each in alone]).mean(0) for name in NAMES}, 1e-12)
+
+
+def test_a_long_search_finds_the_most_probable_state() -> None:
+    for seed in range(5):
+        prior, pairs = random_prior(seed=seed), some_pairs(count=1, seed=seed)
+        negative = found_state(step_of(PerceptronLoss(steps=1500), prior, pairs, seed=seed), pairs)
+        best = total(scores(prior, pairs.observed))[0].argmax()
+        assert (negative[0].numpy() == all_states(5)[best]).all()
+
+
+# --- max margin ---
+
+
+def marginal_objective(prior: ConditionalRBM, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
+    """Per image max over v of [wrong pixels + log p(v)] - log p(truth), and the lead of the best v over the next."""
+    values = np.sort(wrong_pixels(pairs.clean) + total(scores(prior, pairs.observed)), axis=1)
+    return values[:, -1] - log_weight(prior, pairs), values[:, -1] - values[:, -2]
+
+
+def latent_objective(prior: ConditionalRBM, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
+    """The same with hidden units maximised on both sides; the lead is the smaller one of the two."""
+    joint = wrong_pixels(pairs.clean)[:, :, None] + scores(prior, pairs.observed)
+    values = np.sort(joint.reshape(len(joint), -1), axis=1)
+    truth = np.sort(scores(prior, pairs.observed, pairs.clean), axis=1)
+    lead = np.minimum(values[:, -1] - values[:, -2], truth[:, -1] - truth[:, -2])
+    return values[:, -1] - truth[:, -1], lead
+
+
+Objective = Callable[[ConditionalRBM, Pairs], tuple[np.ndarray, np.ndarray]]
+
+MARGINS: dict[str, tuple[Any, Objective]] = {
+    "marginal": (MarginalMaxMargin, marginal_objective),
+    "latent": (LatentMaxMargin, latent_objective),
+}
+
+margins = pytest.mark.parametrize("kind", MARGINS)
+
+
+def star(visible: int, hidden: int) -> Tensor:
+    """Edges with which no hidden unit has two neighbours: there mixed-product is exact, as max-product is."""
+    mask = torch.zeros(visible, hidden, dtype=torch.float64)
+    mask[torch.arange(hidden) % visible, torch.arange(hidden)] = 1
+    return mask
+
+
+def assert_margin(kind: str, prior: ConditionalRBM, pairs: Pairs) -> None:
+    """The loss is the enumerated one and the gradient its negative slope."""
+    learner, objective = MARGINS[kind]
+    losses, leads = objective(prior, pairs)
+    assert leads.min() > 1e-4
+    step = step_of(learner(iterations=200, tol=1e-12), prior, pairs)
+    assert float(step.monitors["margin_loss"]) == pytest.approx(losses.mean(), abs=1e-10)
+    assert_close(
+        step.gradient, numerical_gradients(lambda moved: -float(objective(moved, pairs)[0].mean()), prior), 1e-8
+    )
+    single = Pairs(pairs.observed.float(), pairs.clean.float())
+    fused = step_of(learner(iterations=200, tol=1e-6), prior.to(torch.float32), single)
+    assert float(fused.monitors["margin_loss"]) == pytest.approx(losses.mean(), abs=1e-4)
+    assert_close(fused.gradient, step.gradient, 1e-5)
+
+
+@margins
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("sizes", [*SIZES, (4, 8, 4)], ids=str)
+def test_margin_loss_and_gradient_where_the_search_is_exact(kind: str, sizes: tuple[int, int, int], seed: int) -> None:
+    prior, pairs = random_prior(sizes, scale=2.0, seed=seed), some_pairs(sizes, seed=seed)
+    assert_margin(kind, with_weights(prior, prior.weights * star(*sizes[:2])), pairs)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_latent_margin_on_forests(sizes: tuple[int, int, int], seed: int) -> None:
+    prior, pairs = random_prior(sizes, scale=2.0, seed=seed), some_pairs(sizes, seed=seed)
+    assert_margin("latent", with_weights(prior, prior.weights * forest(*sizes[:2], seed)), pairs)
+
+
+@margins
+def test_margin_loss_and_gradient_on_loops(kind: str) -> None:
+    learner, objective = MARGINS[kind]
+    exact = 0
+    for seed in range(20):
+        prior, pairs = random_prior(scale=0.7, seed=seed), some_pairs(count=1, seed=seed)
+        (loss,), (lead,) = objective(prior, pairs)
+        found = float(step_of(learner(iterations=200), prior, pairs).monitors["margin_loss"])
+        # A search cannot find more than there is.
+        assert found <= loss + 1e-10 and loss >= -1e-10
+        if found > loss - 1e-10 and lead > 1e-3:
+            exact += 1
+            if exact <= 5:
+                assert_margin(kind, prior, pairs)
+    assert exact >= 15, exact
+
+
+@margins
+def test_a_truth_that_leads_by_more_than_its_margin_teaches_nothing(kind: str) -> None:
+    learner, objective = MARGINS[kind]
+    pairs = some_pairs((5, 3, 5), binary=True)
+    pairs = Pairs(pairs.clean, pairs.clean)
+    eye = torch.eye(5, dtype=torch.float64)
+    prior = random_prior((5, 3, 5), scale=0.1)
+    certain = {"units.0.bias": torch.full((5,), -2.5).double(), "inputs.0": 5 * eye}
+    step = step_of(learner(), prior.with_parameters(prior.parameters | certain), pairs)
+    assert float(step.monitors["margin_loss"]) == pytest.approx(0, abs=1e-12)
+    assert max(float(value.abs().max()) for value in step.gradient.values()) < 1e-12
+    unsure = prior.with_parameters(prior.parameters | {name: value / 10 for name, value in certain.items()})
+    assert float(step_of(learner(), unsure, pairs).monitors["margin_loss"]) > 1
+    assert objective(unsure, pairs)[0].mean() > 1

@@ -1,0 +1,209 @@
+"""Conditional RBMs from a recipe to restored images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conditionals import ALL, SIZES, mean_field, random_prior, recipe_of, some_pairs, step_of
+from machines import bars_and_stripes, seeded
+
+import restore
+from restore import zoo
+from restore.channels import BitFlip
+from restore.engine import Engine
+from restore.errors import InputError, UsageError
+from restore.learning.conditional_divergence import ConditionalDivergence
+from restore.learning.contract import Pairs
+from restore.learning.course import DamagedImages
+from restore.learning.logistic import LogisticRegression
+from restore.learning.perceptron import PerceptronLoss
+from restore.learning.pipeline import Trained, course_of, train
+from restore.learning.recipe import Recipe
+from restore.learning.tables import Data, Optimizer, PriorShape, Training
+from restore.priors import ConditionalRBM
+from restore.solvers import FIXED_POINTS
+from restore.tasks import Flip
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+# --- every learner ---
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("name", ALL)
+def test_a_gradient_has_the_shape_and_type_of_the_parameters(name: str, dtype: torch.dtype) -> None:
+    for sizes in [*SIZES, (1, 1, 1)]:
+        prior, pairs = random_prior(sizes, seed=3).to(dtype), some_pairs(sizes, count=1)
+        before = {key: value.clone() for key, value in prior.parameters.items()}
+        step = step_of(ALL[name], prior, Pairs(*(part.to(dtype) for part in pairs)))
+        assert step.gradient.keys() == prior.parameters.keys()
+        for key, value in step.gradient.items():
+            assert (value.shape, value.dtype) == (before[key].shape, dtype)
+            assert bool(torch.isfinite(value).all())
+            assert torch.equal(prior.parameters[key], before[key])
+        assert step.state == {}
+        assert all(value.dim() == 0 and bool(torch.isfinite(value)) for value in step.monitors.values())
+
+
+# --- from a recipe to restored images ---
+
+
+def trained_on(recipe: Recipe, size: int, folder: Path, times: int = 1) -> Trained:
+    images = bars_and_stripes(size).repeat(times, 1)
+    return train(recipe, images, (size, size), folder, fingerprint="data")
+
+
+@pytest.mark.parametrize("storage", ["float16", "float32"])
+@pytest.mark.parametrize("method", ALL)
+def test_a_trained_prior_restores_as_it_was_trained(method: str, storage: Any, tmp_path: Path) -> None:
+    recipe = recipe_of(method, storage=storage)
+    trained = trained_on(recipe, 3, tmp_path / "run")
+    zoo.save(tmp_path / "model", trained.prior, "# card\n")
+    loaded = zoo.load(tmp_path / "model")
+    assert loaded.description == trained.prior.description
+    about = loaded.description.inference
+    wanted = recipe.learner.inference(trained.epoch - 1)
+    assert about == wanted
+    assert about.max_iter == (1 if method == "logistic" else 7 + trained.epoch - 1)
+    assert isinstance(loaded.machine, ConditionalRBM)
+    for name, value in trained.prior.machine.parameters.items():
+        assert torch.equal(loaded.machine.parameters[name], value), name
+        assert storage == "float32" or name.startswith("units") or torch.equal(value.half().float(), value)
+    engine = Engine.load(str(tmp_path / "model"), "cpu")
+    observed = DamagedImages(bars_and_stripes(3), bars_and_stripes(3), (3, 3), Flip(0.2)).damaged
+    solution = engine.restore(observed)
+    by_hand = FIXED_POINTS[wanted.solver](max_iter=wanted.max_iter, tol=wanted.tol, damping=0.0)
+    means = by_hand.solve(loaded.machine.given(observed)).means[0]
+    assert torch.equal(solution.means[0], means)
+    assert int(solution.iterations.max()) <= wanted.max_iter
+    if wanted.solver == "mean_field":
+        exhausted = solution.status != 0
+        visible, _ = mean_field(loaded.machine, observed, wanted.max_iter)
+        torch.testing.assert_close(means[exhausted].double(), torch.from_numpy(visible)[exhausted], rtol=0, atol=1e-5)
+    with pytest.raises(UsageError, match=rf"{recipe.name} has learnt to undo flip:0\.1 from the damaged image alone"):
+        engine.restore(observed, BitFlip(0.1))
+    # What was validated is what restores; rounding may turn a pixel or two.
+    course = course_of(recipe, bars_and_stripes(3), (3, 3))
+    assert isinstance(course, DamagedImages)
+    judged = ((engine.restore(course.damaged).means[0] > 0.5) != (course.validation > 0.5)).float().mean()
+    assert trained.error is not None and abs(float(judged) - trained.error) <= (
+        2 / 27 if storage == "float16" else 1e-6
+    )
+
+
+def test_each_learner_learns_to_restore(tmp_path: Path) -> None:
+    clean = bars_and_stripes(4).repeat(20, 1)
+    observed = Flip(0.1).damage(clean, (4, 4), seeded(99)).observed
+    nothing = float((observed != clean).float().mean())
+    assert nothing == pytest.approx(0.1, abs=0.01)
+    errors = {}
+    for method in ALL:
+        recipe = recipe_of(
+            method,
+            data=Data("bars-and-stripes", task="flip:0.1"),
+            prior=PriorShape(12, "crbm", 0.0 if method == "logistic" else 0.1),
+            training=Training(epochs=40, batch=20, checkpoint_every=40),
+            optimizer=Optimizer(rate=0.2),
+        )
+        engine = Engine.of(trained_on(recipe, 4, tmp_path / method, times=10).prior, torch.device("cpu"))
+        errors[method] = float(((engine.restore(observed).means[0] > 0.5) != (clean > 0.5)).float().mean())
+    assert max(errors.values()) < 0.8 * nothing, errors
+    assert max(errors["belief_propagation"], errors["marginal_max_margin"]) <= errors["logistic"], errors
+
+
+# --- the Python interface ---
+
+PICTURE = (bars_and_stripes(4)[3].reshape(4, 4).numpy() * 255).astype(np.uint8)
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a conditional prior among those of the user."""
+    monkeypatch.setattr(zoo, "user_folder", lambda: tmp_path / "models")
+    trained = trained_on(recipe_of(), 4, tmp_path / "run")
+    zoo.save(tmp_path / "models" / "crbm-tiny", replace_name(trained.prior, "crbm-tiny"), "# card\n")
+    return "crbm-tiny"
+
+
+def replace_name(prior: zoo.TrainedPrior, name: str) -> zoo.TrainedPrior:
+    return replace(prior, description=replace(prior.description, name=name))
+
+
+def test_a_conditional_prior_denoises_without_p(model: str) -> None:
+    loaded = restore.load(model, device="cpu")
+    wanted = loaded.engine.restore(torch.from_numpy(PICTURE / 255).flatten()[None].float()).means[0] > 0.5
+    for found in (
+        restore.denoise(PICTURE, model, device="cpu"),
+        restore.denoise(PICTURE, model=loaded),
+        loaded.denoise(PICTURE),
+        loaded.denoise(PICTURE, None),
+    ):
+        assert (found.dtype, found.shape) == (PICTURE.dtype, PICTURE.shape)
+        assert torch.equal(torch.from_numpy(found > 127).flatten(), wanted[0])
+    batch, solution = loaded.denoise(np.stack([PICTURE, 255 - PICTURE]), return_solution=True, soft=True)
+    assert batch.shape == (2, 4, 4) and len(solution.status) == 2
+
+
+def test_a_conditional_prior_is_told_nothing(model: str) -> None:
+    loaded = restore.load(model, device="cpu")
+    mask = np.zeros((4, 4), bool)
+    mask[0] = True
+    calls: list[Callable[[], Any]] = [
+        lambda: restore.denoise(PICTURE, model, p=0.1),
+        lambda: restore.denoise(PICTURE, model, p=0.0),
+        lambda: restore.denoise(PICTURE, model, p=np.full((4, 4), 0.1)),
+        lambda: loaded.denoise(PICTURE, 0.1),
+        lambda: restore.complete(PICTURE, mask, model),
+        lambda: restore.complete(PICTURE, mask, model, p=0.1),
+        lambda: loaded.complete(PICTURE, mask),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match=r"crbm-tiny has learnt to undo flip:0\.1 from the damaged") as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
+def test_other_priors_must_be_told(tmp_path: Path) -> None:
+    trained = restore.train(
+        [PICTURE, PICTURE.T] * 4, hidden=3, epochs=1, device="cpu", inference={"modes": 0, "starts": 1}
+    )
+    zoo.save(tmp_path / "plain", trained.engine.trained, "# card\n")
+    for call in (
+        lambda: restore.denoise(PICTURE, str(tmp_path / "plain")),
+        lambda: restore.denoise(PICTURE, trained),
+        lambda: trained.denoise(PICTURE),
+    ):
+        with pytest.raises(UsageError, match=r"p is missing; .* \(or p=0\.1\)"):
+            call()
+    assert trained.denoise(PICTURE, 0.1).shape == (4, 4)
+
+
+def test_memory_for_messages_is_limited_on_request(model: str) -> None:
+    wanted = restore.load(model, device="cpu").denoise(PICTURE)
+    assert (restore.load(model, "cpu", max_memory=10**6).denoise(PICTURE) == wanted).all()
+    assert (restore.load(model, "cpu", None).denoise(PICTURE) == wanted).all()
+    with pytest.raises(InputError, match=r"raise the limit \(--max-memory or max_memory=\)"):
+        restore.load(model, "cpu", max_memory=10).denoise(PICTURE)
+
+
+@pytest.mark.parametrize("kind", [ConditionalDivergence, PerceptronLoss])
+def test_epochs_of_regression_come_first(kind: type[ConditionalDivergence]) -> None:
+    prior, draw = random_prior((5, 3, 5)), seeded(1)
+    clean, observed = ((torch.rand(8, 5, generator=draw) < 0.5).double() for _ in range(2))
+    batch, learner = Pairs(observed, clean), kind(regression=2)
+    wanted = LogisticRegression().step(prior, batch, {}, seeded(2), 1).gradient
+    found = learner.step(prior, batch, {}, seeded(2), 1).gradient
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    after = learner.step(prior, batch, {}, seeded(2), 2).gradient
+    without = kind().step(prior, batch, {}, seeded(2), 0).gradient
+    assert all(torch.equal(after[name], without[name]) for name in without)
+    assert float(after["weights.0"].abs().max()) > 0
+    with pytest.raises(UsageError, match="regression"):
+        kind(regression=-1)

@@ -1,0 +1,144 @@
+"""Training runs of conditional priors, on images that are damaged as they go."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from fits import CONDITIONAL, LARGER, after_step, bits, conditional_recipe, damaged_images, log_of, recipe_of
+from machines import seeded
+from torch import Tensor
+
+from restore.description import Inference
+from restore.errors import TrainingError
+from restore.learning import course as course_module
+from restore.learning.checkpoint import newest
+from restore.learning.course import CleanImages, pixel_means
+from restore.learning.fit import fit
+from restore.learning.pipeline import course_of, train
+from restore.learning.run_folder import Stopped
+from restore.priors import ConditionalRBM
+from restore.solvers import FIXED_POINTS, MeanField
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+def test_damage_is_drawn_afresh_for_every_batch_and_once_for_validation() -> None:
+    course, draw = damaged_images(), seeded(3)
+    index = torch.tensor([3, 0, 11])
+    batches = [course.batch(index, draw) for _ in range(5)]
+    for pairs in batches:
+        assert torch.equal(pairs.clean, course.images[index])
+        assert 0 < float((pairs.observed != pairs.clean).sum()) < 24
+    assert len({bits_of(pairs.observed) for pairs in batches}) == 5
+    again = course.batch(index, seeded(3))
+    assert torch.equal(again.observed, batches[0].observed)
+    # Neither the training's random numbers nor how often it is asked for make a difference.
+    first = course.damaged
+    wanted = course.task.damage(course.validation, (4, 4), seeded(0)).observed
+    assert torch.equal(first, wanted)
+    assert torch.equal(course.damaged, damaged_images().damaged)
+    assert not torch.equal(damaged_images(seed=1).damaged, first)
+
+
+def bits_of(values: Tensor) -> bytes:
+    return values.numpy().tobytes()
+
+
+def test_the_error_is_the_share_of_wrong_pixels_of_the_validation_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    course = damaged_images()
+    inference = Inference("sum_product", 20, 1e-4, 0.0, modes=0, starts=0)
+    prior = course.initial(3, 0.5, seeded(2))
+    prior = replace(prior, visible_input=torch.eye(16) * 9 - 4)
+    solver = FIXED_POINTS["sum_product"](max_iter=20, tol=1e-4, damping=0.0)
+    means = torch.cat([solver.solve(prior.given(image[None])).means[0] for image in course.damaged])
+    wrong = (means > 0.5) != (course.validation > 0.5)
+    assert 0 < int(wrong.sum()) < wrong.numel()
+    assert course.judged(prior, inference).error == pytest.approx(int(wrong.sum()) / (6 * 16))
+    monkeypatch.setattr(course_module, "VALIDATION_BATCH", 4)
+    assert course.judged(prior, inference).error == pytest.approx(int(wrong.sum()) / (6 * 16))
+    assert replace(course, validation=LARGER[:0]).judged(prior, inference) is None
+
+
+def test_the_first_conditional_prior_answers_with_the_pixel_means() -> None:
+    course = damaged_images()
+    prior = course.initial(3, 0.0, seeded(1))
+    means = MeanField().solve(prior.given(course.damaged)).means[0]
+    torch.testing.assert_close(means, pixel_means(course.images).expand(6, -1))
+    drawn = course.initial(300, 0.01, seeded(1))
+    assert float(drawn.visible_input.abs().max()) == 0
+    assert [float(value.std()) for value in (drawn.weights, drawn.hidden_input)] == pytest.approx([0.01] * 2, rel=0.1)
+
+
+def test_images_are_held_out_by_the_seed() -> None:
+    courses = [course_of(conditional_recipe(seed=seed), LARGER, (4, 4)) for seed in (0, 0, 1)]
+    for course in courses:
+        learnt, held = (sorted(map(tuple, part.tolist())) for part in (course.images, course.validation))
+        assert len(held) == 6
+        assert not set(learnt) & set(held)
+        assert sorted(learnt + held) == sorted(map(tuple, LARGER.tolist()))
+        assert (str(course.task), course.image_shape) == ("flip:0.2", (4, 4))
+    assert torch.equal(courses[0].validation, courses[1].validation)
+    assert not torch.equal(courses[0].validation, courses[2].validation)
+    assert len(course_of(conditional_recipe(validation=0), LARGER, (4, 4)).validation) == 0
+    assert course_of(recipe_of(), LARGER, (4, 4)) == CleanImages(LARGER)
+
+
+@pytest.mark.parametrize("validation", [29, 30, 10**9])
+def test_too_few_images_to_hold_some_out(validation: int) -> None:
+    with pytest.raises(TrainingError, match=rf"30 images, of which {validation} are for validation") as caught:
+        course_of(conditional_recipe(validation=validation), LARGER, (4, 4))
+    assert "\n" not in str(caught.value)
+    assert len(course_of(conditional_recipe(validation=28), LARGER, (4, 4)).images) == 2
+
+
+def test_modes_and_description_follow_from_the_learner(tmp_path: Path) -> None:
+    recipe = conditional_recipe("marginal_max_margin", storage="float16")
+    trained = train(recipe, LARGER, (4, 4), tmp_path, fingerprint="data")
+    prior, about = trained.prior, trained.prior.description
+    assert isinstance(prior.machine, ConditionalRBM)
+    assert (about.family, about.task, about.method) == ("crbm", "flip:0.2", "marginal_max_margin")
+    assert about.inference == recipe.learner.inference(trained.epoch - 1)
+    assert prior.modes.shape == (0, 2)
+    records = log_of(tmp_path)
+    assert trained.error == min(record["validation_error"] for record in records)
+    assert trained.error == records[trained.epoch - 1]["validation_error"]
+    torch.testing.assert_close(prior.pixel_means, pixel_means(course_of(recipe, LARGER, (4, 4)).images))
+    for name, value in prior.machine.parameters.items():
+        assert name.startswith("units") or torch.equal(value.half().float(), value)
+
+
+@pytest.mark.parametrize("learner", CONDITIONAL)
+def test_conditional_runs_stopped_at_every_step_and_resumed(
+    learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = conditional_recipe(learner, task="patch:2:1" if learner == "contrastive" else "flip:0.2")
+    course = lambda: course_of(recipe, LARGER, (4, 4))  # noqa: E731
+    whole = fit(recipe, course(), tmp_path / "whole", fingerprint="data")
+    after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), signal.SIGTERM))
+    resumed, stops = None, 0
+    while resumed is None:
+        try:
+            resumed = fit(recipe, course(), tmp_path / "stopped", fingerprint="data", resume=True)
+        except Stopped:
+            stops += 1
+    records = log_of(tmp_path / "whole")
+    assert stops == 3 * len(records) - 1
+    assert bits(resumed.prior) == bits(whole.prior)
+    assert (resumed.epoch, resumed.error) == (whole.epoch, whole.error)
+    assert log_of(tmp_path / "stopped") == records
+    assert whole.error == min(record["validation_error"] for record in records)
+
+
+@pytest.mark.parametrize("learner", CONDITIONAL)
+def test_divergence_of_conditional_runs_is_reported(learner: str, tmp_path: Path) -> None:
+    recipe = conditional_recipe(learner, rate=1e38)
+    with pytest.raises(TrainingError, match=r"training diverged .* lower the rate"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit(recipe, course_of(recipe, LARGER, (4, 4)), tmp_path, fingerprint="data")
+    assert newest(tmp_path) is None

@@ -1,0 +1,196 @@
+"""Data sets that are downloaded, by checksum."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from idx_files import IMAGES, idx_bytes, write
+from mnist_data import mnist, needs_mnist
+
+from restore.data import load, loading, overlap
+from restore.data.download import RemoteFile, fetch
+from restore.data.idx import read_idx
+from restore.data.named import NamedSet
+from restore.errors import InputError, OutputError
+
+
+@dataclass
+class Mirror:
+    """A web server on this machine: what it answers per path, and what it was asked."""
+
+    address: str
+    answers: dict[str, tuple[int, bytes]]
+    promised: dict[str, int] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+    monkeypatch.setenv("no_proxy", "*")
+    state = Mirror("", {})
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.asked.append(self.path)
+            status, body = state.answers.get(self.path, (404, b""))
+            self.send_response(status)
+            self.send_header("Content-Length", str(state.promised.get(self.path, len(body))))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.address = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield state
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+CONTENT = gzip.compress(idx_bytes(IMAGES), mtime=0)
+
+
+def remote(*mirrors: str) -> RemoteFile:
+    return RemoteFile("x-ubyte.gz", len(CONTENT), hashlib.sha256(CONTENT).hexdigest(), mirrors)
+
+
+def test_a_download_is_kept_and_not_repeated(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.answers["/a/x-ubyte.gz"] = (200, CONTENT)
+    file, folder = remote(mirror.address + "/a/"), tmp_path / "new" / "folder"
+    assert fetch(file, folder).read_bytes() == CONTENT
+    assert fetch(file, folder).read_bytes() == CONTENT
+    assert mirror.asked == ["/a/x-ubyte.gz"]
+    assert [path.name for path in folder.iterdir()] == ["x-ubyte.gz"]
+
+
+def test_the_next_mirror_is_tried(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.answers["/wrong/x-ubyte.gz"] = (200, b"x" * len(CONTENT))
+    mirror.answers["/good/x-ubyte.gz"] = (200, CONTENT)
+    places = [f"{mirror.address}/{name}/" for name in ("gone", "wrong", "good")]
+    assert fetch(remote(*places), tmp_path).read_bytes() == CONTENT
+    assert mirror.asked == ["/gone/x-ubyte.gz", "/wrong/x-ubyte.gz", "/good/x-ubyte.gz"]
+
+
+def flipped(content: bytes) -> bytes:
+    return content[:40] + bytes([content[40] ^ 1]) + content[41:]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "promised", "fault"),
+    [
+        (200, flipped(CONTENT), None, "checksum mismatch"),
+        (200, CONTENT[:50], None, "checksum mismatch .50 of"),
+        (200, CONTENT[:50], len(CONTENT), "checksum mismatch .50 of"),
+        (200, CONTENT + b"x", None, "checksum mismatch"),
+        (200, b"", None, "checksum mismatch"),
+        (404, b"", None, "Not Found"),
+        (500, CONTENT, None, "Internal Server Error"),
+    ],
+    ids=["flipped-bit", "short", "cut-off", "long", "empty", "404", "500"],
+)
+def test_bad_downloads_leave_nothing(
+    mirror: Mirror, tmp_path: Path, status: int, body: bytes, promised: int | None, fault: str
+) -> None:
+    mirror.answers["/x-ubyte.gz"] = (status, body)
+    if promised is not None:
+        mirror.promised["/x-ubyte.gz"] = promised
+    write(tmp_path / "x-ubyte.gz", b"an older, damaged copy")
+    with pytest.raises(InputError, match=fault) as caught:
+        fetch(remote(mirror.address), tmp_path)
+    assert mirror.address in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_copy_in_the_cache_is_replaced(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.answers["/x-ubyte.gz"] = (200, CONTENT)
+    write(tmp_path / "x-ubyte.gz", flipped(CONTENT))
+    assert fetch(remote(mirror.address), tmp_path).read_bytes() == CONTENT
+
+
+def test_a_folder_that_cannot_be_made_is_an_output_error(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.answers["/x-ubyte.gz"] = (200, CONTENT)
+    write(tmp_path / "file", b"")
+    with pytest.raises(OutputError, match="cannot be made"):
+        fetch(remote(mirror.address), tmp_path / "file" / "folder")
+
+
+@pytest.fixture
+def named(mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
+    """A data set "tiny" with one file, published by the mirror; no own copy, and a cache of its own."""
+    file = remote(mirror.address)
+    monkeypatch.setitem(
+        loading.NAMED, "tiny", NamedSet("tiny", {"train": (file,)}, lambda _, paths: read_idx(paths[0]))
+    )
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("RESTORE_DATA", raising=False)
+    mirror.answers["/x-ubyte.gz"] = (200, CONTENT)
+    return mirror
+
+
+def test_named_sets_are_downloaded_once(named: Mirror, tmp_path: Path) -> None:
+    for _ in range(2):
+        found = load("tiny")
+        np.testing.assert_array_equal(found.images, IMAGES)
+        assert (found.name, found.split) == ("tiny", "train")
+    assert len(named.asked) == 1
+    assert [path.name for path in tmp_path.rglob("*ubyte*")] == ["x-ubyte.gz"]
+
+
+@pytest.mark.parametrize("name", ["x-ubyte.gz", "x-ubyte"])
+def test_own_copies_come_first_and_may_be_packed_differently(
+    named: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    other = IMAGES[::-1]
+    content = gzip.compress(idx_bytes(other), 1) if name.endswith(".gz") else idx_bytes(other)
+    write(tmp_path / "mine" / "tiny" / name, content)
+    np.testing.assert_array_equal(load("tiny", root=tmp_path / "mine").images, other)
+    monkeypatch.setenv("RESTORE_DATA", str(tmp_path / "mine"))
+    np.testing.assert_array_equal(load("tiny").images, other)
+    assert named.asked == []
+
+
+def test_offline_says_in_one_line_where_to_put_the_file(
+    named: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named.answers.clear()
+    with pytest.raises(InputError, match=r"tiny: x-ubyte\.gz: could not be downloaded .*RESTORE_DATA") as caught:
+        load("tiny")
+    assert "\n" not in str(caught.value)
+    monkeypatch.setenv("RESTORE_DATA", str(tmp_path / "mine"))
+    with pytest.raises(InputError, match=f"put the file into {tmp_path}/mine/tiny"):
+        load("tiny")
+
+
+def test_no_network_at_all_is_an_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    with pytest.raises(InputError, match="refused"):
+        fetch(remote("http://127.0.0.1:9"), tmp_path)
+
+
+def test_mnist_of_another_shape_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "mnist" / "train-images-idx3-ubyte.gz", CONTENT)
+    with pytest.raises(InputError, match=r"shape \(7, 5, 4\)"):
+        load("mnist", root=tmp_path)
+
+
+@needs_mnist
+def test_mnist() -> None:
+    train, test = mnist("train"), mnist("test")
+    assert train.images.shape == (60_000, 28, 28)
+    assert test.images.shape == (10_000, 28, 28)
+    # The means everyone normalises with: .1307 and .1325 of full scale.
+    assert train.images.mean() / 255 == pytest.approx(0.1307, abs=5e-5)
+    assert test.images.mean() / 255 == pytest.approx(0.1325, abs=5e-5)
+    assert overlap(train, test) == 0

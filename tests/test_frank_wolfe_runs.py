@@ -1,0 +1,196 @@
+"""Growth by Frank-Wolfe from a recipe to a prior."""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from growing import IMAGES, SMALL
+
+import restore
+from restore.errors import TrainingError, UsageError
+from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.frank_wolfe import (
+    FrankWolfe,
+)
+from restore.learning.pipeline import grow, train
+from restore.learning.recipe import Recipe, parse
+from restore.learning.run_folder import Stopped
+from restore.learning.tables import Data, PriorShape, Training
+from restore.priors import RBM
+from restore.progress import Passed
+from restore.zoo import describe
+
+# --- recipes and runs ---
+
+
+def recipe_of(hidden: int | str = "auto", learner: object = SMALL, **options: object) -> Recipe:
+    in_rounds = isinstance(learner, FrankWolfe)
+    return Recipe(
+        name="test",
+        data=Data("bars-and-stripes", validation=4 if hidden == "auto" else 0),
+        prior=PriorShape(hidden=hidden),
+        method="frank_wolfe" if in_rounds else "contrastive",
+        learner=learner,
+        training=Training(checkpoint_every=2) if in_rounds else Training(epochs=3, batch=5),
+        **options,
+    )
+
+
+def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Path) -> None:
+    recipe = recipe_of(6)
+    whole, *_ = grow(recipe, IMAGES, tmp_path / "whole", fingerprint="data")
+
+    def stop(passed: Passed) -> None:
+        assert isinstance(passed.machine, RBM) and passed.machine.hidden.size <= passed.done <= passed.total == 6
+        if passed.done == 3:
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        grow(recipe, IMAGES, tmp_path / "parts", fingerprint="data", after_round=stop)
+    parts, rounds, _ = grow(recipe, IMAGES, tmp_path / "parts", fingerprint="data", resume=True)
+    assert rounds == 6
+    for name, value in whole.parameters.items():
+        assert torch.equal(value, parts.parameters[name]), name
+    logs = [
+        [json.loads(line) for line in (tmp_path / run / "log.jsonl").read_text().splitlines()]
+        for run in ("whole", "parts")
+    ]
+    whole_gains, parts_gains = ([entry["gain"] for entry in log] for log in logs)
+    assert whole_gains == parts_gains
+    with pytest.raises(TrainingError, match="penalty was"):
+        grow(recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, tmp_path / "parts", fingerprint="data", resume=True)
+
+
+def test_a_signal_in_the_last_round_of_growth_stops_what_would_follow(tmp_path: Path) -> None:
+    recipe = recipe_of(learner=ContrastiveDivergence(), growth=replace(SMALL, units=2))
+    whole = train(recipe, IMAGES, (3, 3), tmp_path / "whole", fingerprint="data")
+
+    def interrupt(done: int, note: str = "") -> None:
+        if "units 2" in note:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Stopped):
+        train(recipe, IMAGES, (3, 3), tmp_path / "parts", fingerprint="data", meter=interrupt)
+    assert not (tmp_path / "parts" / "log.jsonl").exists()
+    parts = train(recipe, IMAGES, (3, 3), tmp_path / "parts", fingerprint="data", resume=True)
+    assert parts.verdict == whole.verdict
+    for name, value in whole.prior.machine.parameters.items():
+        assert torch.equal(value, parts.prior.machine.parameters[name]), name
+
+
+@pytest.mark.parametrize("learner", [SMALL, ContrastiveDivergence()])
+def test_images_without_anything_for_a_first_unit_are_an_error(tmp_path: Path, learner: object) -> None:
+    options = {} if learner is SMALL else {"growth": SMALL}
+    recipe = recipe_of(learner=learner, **options)
+    with pytest.raises(TrainingError, match="no hidden unit gains"):
+        train(recipe, torch.ones(20, 9), (3, 3), tmp_path / "run", fingerprint="data", every=1)
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_a_limit_that_comes_before_the_stopping_rule_is_said(tmp_path: Path) -> None:
+    machine, rounds, verdict = grow(recipe_of(learner=replace(SMALL, units=2)), IMAGES, tmp_path, fingerprint="data")
+    assert (machine.hidden.size, rounds) == (2, 2)
+    assert "the limit of 2 units ended growth" in verdict and "raise units" in verdict
+
+
+def test_a_size_found_by_growth_is_where_another_learner_begins(tmp_path: Path) -> None:
+    growth = replace(SMALL, units=5)
+    recipe = recipe_of(learner=ContrastiveDivergence(), growth=growth)
+    trained = train(recipe, IMAGES, (3, 3), tmp_path / "run", fingerprint="data", every=1)
+    alone, *_ = grow(recipe, IMAGES, tmp_path / "alone", fingerprint="data")
+    assert trained.prior.description.hidden == alone.hidden.size == 5
+    assert trained.verdict
+    # Three epochs of small steps lead away from there, but not far.
+    moved = (trained.prior.machine.weights - alone.weights).abs().max()
+    assert 0 < float(moved) < 0.3
+    assert len(list((tmp_path / "run" / "epochs").iterdir())) == 3
+
+
+FROM_TEXT = {
+    "name": "x",
+    "data": {"source": "mnist", "validation": 10},
+    "prior": {"hidden": "auto"},
+    "learner": {"method": "frank_wolfe"},
+}
+
+
+def test_a_recipe_reads() -> None:
+    recipe = parse(FROM_TEXT | {"learner": {"method": "frank_wolfe", "penalty": 0.5}})
+    assert recipe.auto and recipe.in_rounds and recipe.learner.penalty == 0.5
+    assert recipe.limit == 700 and replace(recipe, prior=PriorShape(hidden=3)).limit == 3
+    fine_tuned = parse(
+        FROM_TEXT | {"learner": {"method": "tap"}, "training": {"epochs": 2}, "growth": {"penalty": 0.25}}
+    )
+    assert fine_tuned.auto and not fine_tuned.in_rounds and fine_tuned.growth.penalty == 0.25
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"prior": {"hidden": "some"}}, "[prior] hidden must be a whole number"),
+        ({"data": {"source": "mnist"}}, "[data] validation is missing"),
+        ({"growth": {"penalty": 0.5}}, "[growth] has no meaning for frank_wolfe"),
+        (
+            {
+                "data": {"source": "mnist", "validation": 10, "task": "flip:0.1"},
+                "prior": {"hidden": "auto", "family": "crbm", "weight_scale": 0.0},
+                "learner": {"method": "logistic"},
+                "training": {"epochs": 1},
+            },
+            "no meaning for logistic regression",
+        ),
+        ({"training": {"epochs": 3}}, "[training] epochs has no meaning for frank_wolfe"),
+        ({"optimizer": {"rate": 0.1}}, "[optimizer] has no meaning for frank_wolfe"),
+        ({"learner": {"method": "tap"}}, "[training] epochs is missing"),
+        ({"learner": {"method": "frank_wolfe", "overlap": 1.0}}, "overlap must lie in (0, 1)"),
+        ({"learner": {"method": "frank_wolfe", "samples": 0}}, "samples must be at least 1"),
+        ({"learner": {"method": "frank_wolfe", "penalty": 0.0}}, "penalty must be positive"),
+        ({"learner": {"method": "frank_wolfe", "power_rate": 1.0}}, "power_rate"),
+        ({"learner": {"method": "tap"}, "training": {"epochs": 3, "patience": 1}}, "[training] patience needs"),
+    ],
+)
+def test_recipes_that_make_no_sense_are_refused(changed: dict, says: str) -> None:
+    with pytest.raises(UsageError) as fault:
+        parse(FROM_TEXT | {"training": {}} | changed)
+    assert says in str(fault.value)
+
+
+# --- for users ---
+
+
+def test_restore_train_finds_the_size(tmp_path: Path) -> None:
+    images = IMAGES.reshape(-1, 3, 3).numpy()
+    small = {"samples": 500, "bias_steps": 5, "penalty": 0.01}
+    mine = restore.train(np.tile(images, (4, 1, 1)), hidden="auto", epochs=2, growth=small | {"units": 6})
+    assert 1 <= mine.description.hidden <= 6
+    few = restore.train(images[2:7], hidden="auto", epochs=1, growth=small | {"units": 1})
+    assert few.description.hidden == 1  # of five images one is held out
+    alone = restore.train(images, hidden=3, learner={"method": "frank_wolfe", **small})
+    assert alone.description.hidden == 3 and alone.description.method == "frank_wolfe"
+
+
+@pytest.mark.usefixtures("without_graph")
+def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "images.npy", np.tile(IMAGES.reshape(-1, 3, 3).bool().numpy(), (3, 1, 1)))
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(
+        f'name = "mine"\n[data]\nsource = "{tmp_path}/images.npy"\n[prior]\nhidden = 3\n'
+        '[learner]\nmethod = "contrastive"\n'
+        "[training]\nepochs = 1\n[growth]\nunits = 4\nsamples = 500\n[inference]\nmodes = 5\nstarts = 2\n"
+    )
+    command = ["train", recipe, "--run", tmp_path / "run", "-o", tmp_path / "out", "--overwrite"]
+    assert run(*command, "--hidden", "auto") == 0
+    assert "mine: 4 hidden units: the limit of 4 units ended growth" in capsys.readouterr().err
+    about = describe(tmp_path / "out")
+    assert about.hidden == 4
+    card = (tmp_path / "out" / "card.md").read_text()
+    assert "--hidden auto" in card and "38 images" in card
+    for hidden, says in (("many", "a whole number or auto, not many"), ("0", "hidden must be at least 1")):
+        assert run(*command, "--hidden", hidden) == 2
+        assert says in capsys.readouterr().err

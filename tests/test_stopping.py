@@ -1,0 +1,212 @@
+"""Training runs end with the same bits whatever stopped them in between, and go on as what they were alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fits import BATCHES, EPOCHS, LEARNERS, after_step, bits, every_learner, log_of, recipe_of, run, stopped_run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from restore.errors import TrainingError
+from restore.learning import checkpoint as checkpoints
+from restore.learning.checkpoint import differences, newest
+from restore.learning.run_folder import Stopped
+from restore.learning.tables import Training
+from restore.priors import RBM
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+# --- stopping and resuming ---
+
+
+@pytest.mark.parametrize(
+    ("learner", "optimizer"),
+    [
+        *((learner, "sgd") for learner in LEARNERS),
+        ("tap-redrawn", "adam"),
+        ("pcd", "adam"),
+        ("pcd", "sgd-plain"),
+        *(("pcd", name) for name in ("rmsprop", "nadam", "asgd", "adagrad")),
+    ],
+)
+def test_stopped_by_a_signal_at_every_step_and_resumed(
+    learner: str, optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_of(learner, optimizer)
+    whole = run(recipe, tmp_path / "whole")
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    numbers = [signal.SIGINT, signal.SIGTERM] * (EPOCHS * BATCHES // 2)
+    after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), numbers[taken - 1]))
+    for number in numbers[:-1]:
+        with pytest.raises(Stopped) as caught:
+            run(recipe, tmp_path / "stopped", resume=True)
+        assert caught.value.signal_number == number
+        assert isinstance(caught.value, KeyboardInterrupt)
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
+    resumed = run(recipe, tmp_path / "stopped", resume=True)
+    assert bits(resumed) == bits(whole)
+    assert log_of(tmp_path / "stopped") == log_of(tmp_path / "whole")
+
+
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(LEARNERS)), st.lists(st.integers(1, 9), max_size=4))
+def test_stopped_anywhere_any_number_of_times(
+    tmp_path_factory: pytest.TempPathFactory, learner: str, stops: list[int]
+) -> None:
+    folder, recipe = tmp_path_factory.mktemp("runs"), recipe_of(learner)
+    whole = run(recipe, folder / "whole")
+    for stop in stops:
+        with pytest.MonkeyPatch.context() as patch:
+            after_step(
+                patch, recipe.learner, lambda taken, stop=stop: taken == stop and os.kill(os.getpid(), signal.SIGINT)
+            )
+            try:
+                run(recipe, folder / "stopped", resume=True)
+            except Stopped:
+                continue
+    assert bits(run(recipe, folder / "stopped", resume=True)) == bits(whole)
+    assert log_of(folder / "stopped") == log_of(folder / "whole")
+
+
+@every_learner
+def test_killed_at_any_moment_and_resumed(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of(learner)
+    after_step(
+        # What a run that is killed at this moment leaves behind.
+        monkeypatch,
+        recipe.learner,
+        lambda taken: shutil.copytree(tmp_path / "whole", tmp_path / f"killed-{taken}"),
+    )
+    whole = run(recipe, tmp_path / "whole")
+    monkeypatch.undo()
+    for taken in range(1, EPOCHS * BATCHES + 1):
+        folder = tmp_path / f"killed-{taken}"
+        assert bits(run(recipe, folder, resume=True)) == bits(whole)
+        assert log_of(folder) == log_of(tmp_path / "whole")
+
+
+def test_killed_between_log_and_checkpoint_or_within_either(tmp_path: Path) -> None:
+    recipe = recipe_of()
+    moments = iter(range(EPOCHS))
+    # The meter is told after the log and before the checkpoint of an epoch.
+    copy = lambda done, note="": shutil.copytree(tmp_path / "whole", tmp_path / f"killed-{next(moments)}")  # noqa: E731
+    whole = run(recipe, tmp_path / "whole", meter=copy)
+    for moment in range(EPOCHS):
+        folder = tmp_path / f"killed-{moment}"
+        with (folder / "log.jsonl").open("a") as stream:
+            stream.write('{"epoch": 99, "st')
+        (folder / ".restore-tmp").write_bytes(b"half a checkpoint")
+        (folder / "checkpoint-000000012.safetensors").write_bytes(b"tensors without a record")
+        assert bits(run(recipe, folder, resume=True)) == bits(whole)
+        assert log_of(folder) == log_of(tmp_path / "whole")
+
+
+def test_a_finished_run_is_finished(tmp_path: Path) -> None:
+    recipe = recipe_of()
+    whole = run(recipe, tmp_path)
+    records = (tmp_path / "log.jsonl").read_bytes()
+    assert bits(run(recipe, tmp_path, resume=True)) == bits(whole)
+    assert (tmp_path / "log.jsonl").read_bytes() == records
+
+
+def test_resume_in_an_empty_folder_begins(tmp_path: Path) -> None:
+    assert bits(run(recipe_of(), tmp_path / "a", resume=True)) == bits(run(recipe_of(), tmp_path / "b"))
+
+
+def test_a_signal_in_the_last_step_lets_the_run_finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of()
+    after_step(
+        monkeypatch, recipe.learner, lambda taken: taken == EPOCHS * BATCHES and os.kill(os.getpid(), signal.SIGTERM)
+    )
+    run(recipe, tmp_path)
+    assert newest(tmp_path).step == EPOCHS * BATCHES
+
+
+def test_training_in_a_thread(tmp_path: Path) -> None:
+    # Signal handlers belong to the main thread.
+    results: list[RBM] = []
+    thread = threading.Thread(target=lambda: results.append(run(recipe_of(), tmp_path / "thread")))
+    thread.start()
+    thread.join()
+    assert bits(results[0]) == bits(run(recipe_of(), tmp_path / "main"))
+
+
+# --- what may not change ---
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"seed": 5}, "recipe.seed was 0 and is 5"),
+        ({"optimizer": "adam"}, "recipe.optimizer.name was 'sgd' and is 'adam'"),
+        ({"learner": "cd"}, "recipe.learner.starts was 'persistent' and is 'data'"),
+        ({"training": Training(epochs=5, batch=4, checkpoint_every=2)}, "recipe.training.epochs was 4 and is 5"),
+    ],
+    ids=["seed", "optimizer", "learner", "epochs"],
+)
+def test_another_recipe_is_refused(change: dict[str, Any], says: str, tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    with pytest.raises(TrainingError, match="cannot resume") as caught:
+        run(recipe_of(**change), tmp_path, resume=True)
+    assert says in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    # The refusal has changed nothing.
+    run(recipe_of(), tmp_path, resume=True)
+
+
+def test_other_data_or_threads_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped_run(tmp_path, recipe_of())
+    with pytest.raises(TrainingError, match="data was 'data' and is 'other'"):
+        run(recipe_of(), tmp_path, resume=True, fingerprint="other")
+    threads = torch.get_num_threads()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads + 1)
+    with pytest.raises(TrainingError, match=f"threads was {threads} and is {threads + 1}"):
+        run(recipe_of(), tmp_path, resume=True)
+
+
+def test_name_storage_and_inference_may_change(tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    recipe = recipe_of()
+    changed = replace(recipe, name="other", storage="float32", inference=replace(recipe.inference, starts=3))
+    assert bits(run(changed, tmp_path, resume=True)) == bits(run(recipe, tmp_path / "whole"))
+
+
+def test_a_run_is_not_begun_over_another(tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(TrainingError, match="--resume"):
+        run(recipe_of(), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_another_kind_of_device_is_refused(tmp_path: Path) -> None:
+    stopped_run(tmp_path, recipe_of())
+    found = newest(tmp_path)
+    # The state of a CUDA generator has 16 bytes.
+    checkpoints.save(
+        tmp_path, replace(found, tensors=found.tensors | {"generator": torch.zeros(16, dtype=torch.uint8)})
+    )
+    with pytest.raises(TrainingError, match="another kind of device"):
+        run(recipe_of(), tmp_path, resume=True)
+
+
+def test_differences_of_nested_facts() -> None:
+    old = {"a": 1, "b": {"c": [1, 2], "d": None}, "gone": True}
+    new = {"a": 1, "b": {"c": [1, 3], "d": None}, "new": 0.5}
+    assert differences(old, new) == [
+        "b.c was [1, 2] and is [1, 3]",
+        "gone was True and is None",
+        "new was None and is 0.5",
+    ]
+    assert differences(old, old) == []

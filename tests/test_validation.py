@@ -1,0 +1,197 @@
+"""Training runs that are judged as they go: the best prior is kept, and a run ends in time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import torch
+from fits import BATCHES, EPOCHS, IMAGES, OPTIMIZERS, Still, after_step, bits, log_of, recipe_of, run
+from torch import Tensor
+
+from restore.description import Inference
+from restore.learning.checkpoint import newest
+from restore.learning.contract import LearnerState, Step
+from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.course import CleanImages, initial_prior
+from restore.learning.fit import Fitted, fit
+from restore.learning.judging import Judged
+from restore.learning.recipe import Recipe
+from restore.learning.run_folder import Stopped
+from restore.learning.tables import Data, PriorShape, Training
+from restore.priors import RBM
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+# --- validation ---
+
+
+@dataclass
+class Graded:
+    """A course whose error after each epoch is given; it keeps the parameters it was asked about."""
+
+    errors: Sequence[float]
+    images: Tensor = IMAGES
+    asked: list[dict[str, bytes]] = field(default_factory=list)
+    inferences: list[Inference] = field(default_factory=list)
+
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:
+        return initial_prior(self.images, hidden, weight_scale, generator)
+
+    def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
+        return self.images[index]
+
+    def judged(self, prior: RBM, inference: Inference) -> Judged:
+        self.asked.append(bits(prior))
+        self.inferences.append(inference)
+        return Judged(self.errors[len(self.asked) - 1], 1.0)
+
+
+@dataclass(frozen=True)
+class Restoring(ContrastiveDivergence):
+    """A learner of an RBM that says how to restore, as learners of conditional ones do."""
+
+    def inference(self, epoch: int) -> Inference:
+        return Inference(max_iter=7 + epoch, modes=0, starts=0)
+
+
+def patient(patience: int = 0, epochs: int = 8, average: float = 0.0, every: int = 1) -> Recipe:
+    return recipe_of(
+        Restoring(),
+        replace(OPTIMIZERS["sgd"], average=average),
+        data=Data("bars-and-stripes", task="flip:0.1", validation=4),
+        prior=PriorShape(hidden=3, family="crbm", weight_scale=0.1),
+        training=Training(epochs=epochs, batch=4, checkpoint_every=every, patience=patience),
+    )
+
+
+def judge(recipe: Recipe, course: Graded, folder: Path, resume: bool = False) -> Fitted[RBM]:
+    return fit(recipe, course, folder, fingerprint="data", resume=resume)
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_the_prior_with_the_lowest_error_is_returned(average: float, tmp_path: Path) -> None:
+    course = Graded([0.5, 0.3, 0.2, 0.4, 0.2, 0.6, 0.7, 0.8])
+    fitted = judge(patient(average=average), course, tmp_path)
+    # The first of two equally good ones.
+    assert (fitted.epoch, fitted.error) == (2, 0.2)
+    assert len(course.asked) == 8
+    assert len({state["weights.0"] for state in course.asked}) == 8
+    assert bits(fitted.prior) == course.asked[2]
+    assert [record["validation_error"] for record in log_of(tmp_path)] == course.errors
+    # Each epoch is judged by the inference that its learner names.
+    assert [inference.max_iter for inference in course.inferences] == list(range(7, 15))
+    assert bits(judge(patient(average=average), Graded([]), tmp_path, resume=True).prior) == course.asked[2]
+
+
+@pytest.mark.parametrize(
+    ("patience", "errors", "epochs"),
+    [
+        (0, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0], 8),
+        (1, [0.5, 0.4, 0.4], 3),
+        (2, [0.5, 0.6, 0.4, 0.5, 0.45], 5),
+        (3, [0.5, 0.6, 0.7, 0.8], 4),
+        (3, [0.5, 0.6, 0.7, 0.4, 0.5, 0.6, 0.39, 0.5], 8),
+        (8, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0], 8),
+    ],
+)
+@pytest.mark.parametrize("every", [1, 3])
+def test_patience_ends_the_run(patience: int, errors: list[float], epochs: int, every: int, tmp_path: Path) -> None:
+    recipe = patient(patience, every=every)
+    course = Graded(errors)
+    fitted = judge(recipe, course, tmp_path)
+    assert len(course.asked) == len(log_of(tmp_path)) == epochs
+    assert (fitted.epoch, fitted.error) == (errors.index(min(errors)), min(errors))
+    # However few checkpoints there are, the last step has one, and a finished run stays finished.
+    assert newest(tmp_path).step == epochs * BATCHES
+    again = judge(recipe, Graded([]), tmp_path, resume=True)
+    assert (again.epoch, again.error, bits(again.prior)) == (fitted.epoch, fitted.error, bits(fitted.prior))
+    assert len(log_of(tmp_path)) == epochs
+
+
+def test_a_signal_in_the_step_that_exhausts_patience_lets_the_run_finish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = patient(2)
+    after_step(monkeypatch, recipe.learner, lambda taken: taken == 12 and os.kill(os.getpid(), signal.SIGTERM))
+    assert judge(recipe, Graded([0.1, 0.2, 0.3]), tmp_path).epoch == 0
+
+
+def test_without_validation_images_the_last_prior_is_returned(tmp_path: Path) -> None:
+    fitted = fit(recipe_of(), CleanImages(IMAGES), tmp_path, fingerprint="data")
+    assert (fitted.epoch, fitted.error) == (EPOCHS - 1, None)
+    assert not any("validation_error" in record or "best" in record for record in log_of(tmp_path))
+    final = newest(tmp_path).tensors
+    assert torch.equal(final["prior.weights.0"], fitted.prior.weights)
+    assert not any(name.startswith(("best", "average")) for name in final)
+
+
+# --- a solver that stops converging ---
+
+
+@dataclass(frozen=True)
+class Converging(Still):
+    """A learner whose solver converges for a given share of the images in each epoch."""
+
+    shares: Sequence[float] = ()
+
+    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
+        made = super().step(prior, batch, state, generator, epoch)
+        return replace(made, monitors={"converged": torch.tensor(self.shares[epoch])})
+
+    def inference(self, epoch: int) -> Inference:
+        return Inference(modes=0, starts=0)
+
+
+@pytest.mark.parametrize(
+    ("shares", "warned_of"),
+    [
+        ((0.9, 0.8, 0.7, 0.6), []),
+        # What goes on unchanged is said once.
+        ((0.1, 0.2, 0.1, 0.0), [1]),
+        ((0.1, 0.9, 0.4, 0.3), [1, 3]),
+        ((0.9, 0.4, 0.6, 0.2), [2, 4]),
+        ((0.5, 0.49, 0.5, 0.5), [2]),
+    ],
+)
+def test_a_solver_that_stops_converging_is_reported(
+    shares: tuple[float, ...], warned_of: list[int], tmp_path: Path
+) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        run(recipe_of(Converging(shares=shares)), tmp_path)
+    texts = [str(warning.message) for warning in found]
+    sentences = {
+        epoch: f"the solver converged for only {shares[epoch - 1]:.0%} of the images of epoch {epoch}: lower the rate, "
+        "raise weight_decay, or allow more iterations"
+        for epoch in warned_of
+    }
+    assert texts == [f"{tmp_path}: {sentence}" for sentence in sentences.values()]
+    assert {record["epoch"]: record["warning"] for record in log_of(tmp_path) if "warning" in record} == sentences
+    assert [record["converged"] for record in log_of(tmp_path)] == pytest.approx(list(shares), rel=1e-6)
+
+
+def test_the_warning_names_the_prior_that_is_kept(tmp_path: Path) -> None:
+    recipe = replace(patient(epochs=3), learner=Converging(shares=[0.9, 0.8, 0.1]))
+    with pytest.warns(UserWarning, match="epoch 3: .*; the best prior so far, from epoch 2, is kept$") as warned:
+        fitted = judge(recipe, Graded([0.5, 0.4, 0.45]), tmp_path)
+    assert len(warned) == 1
+    assert fitted.epoch == 1
+
+
+def test_what_has_been_seen_to_converge_is_remembered_over_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_of(Converging(shares=[0.9, 0.1, 0.9, 0.9]))
+    after_step(monkeypatch, recipe.learner, lambda taken: taken == 6 and os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Stopped):
+        run(recipe, tmp_path)
+    monkeypatch.undo()
+    with pytest.warns(UserWarning, match="only 10% of the images of epoch 2"):
+        run(recipe, tmp_path, resume=True)
