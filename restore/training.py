@@ -230,9 +230,11 @@ def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
     size = units.get(recipe.prior.hidden, f"{recipe.prior.hidden} hidden units")
     length = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
     length += f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
+    copies = recipe.data.variations.copies
+    varied = f", each in {copies} variations" if copies else ""
     return (
-        f"learning from {facts.images} {seen} images of {width}x{height} pixels, {held_out} held out: {recipe.method}, "
-        f"{size}{length}"
+        f"learning from {facts.images} {seen} images of {width}x{height} pixels{varied}, {held_out} held out: "
+        f"{recipe.method}, {size}{length}"
     )
 
 

@@ -43,11 +43,12 @@ CURVES = [
 
 def test_the_recipes_differ_in_nothing_but_what_is_compared() -> None:
     plans = [read_recipe(path) for path in sorted(TRAINING.glob("adaptive-*.toml"))]
-    assert len(plans) == 12
-    for rate, epochs in ((0.001, 50), (0.005, 15)):
+    assert len(plans) == 10
+    every = {(method, count) for method in study.METHODS for count in (3, 10, 100)}
+    # At the slow rate the longer ones by adaptive TAP would take hours.
+    for rate, epochs, left_out in ((0.001, 50, {("adaptive_tap", 10), ("adaptive_tap", 100)}), (0.005, 15, set())):
         group = [plan for plan in plans if plan.optimizer.rate == rate]
-        strategies = {(plan.learner.fixed_point, plan.learner.iterations) for plan in group}
-        assert strategies == {(method, count) for method in study.METHODS for count in (3, 10, 100)}
+        assert {(plan.learner.fixed_point, plan.learner.iterations) for plan in group} == every - left_out
         common = replace(group[0], name="x", learner=TAPLikelihood())
         for plan in group:
             assert replace(plan, name="x", learner=TAPLikelihood()) == common
