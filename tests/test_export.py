@@ -109,7 +109,8 @@ def test_half_precision_moves_marginals_little(exported: Callable[[str], Exporte
     whole = Exported(case.folder, case.path)
     vars(whole)["trained"] = zoo.load(case.folder)
     found, (expected, *_) = case.run(batch), whole.solved(batch).means
-    assert 10 * TOLERANCE < abs(found["means"].reshape(7, -1) - expected.numpy()).max() < 2e-3
+    # More than `agree` allows.
+    assert 2 * TOLERANCE < abs(found["means"].reshape(7, -1) - expected.numpy()).max() < 2e-3
     assert (found["restored"].reshape(7, -1) == (expected > 0.5).numpy()).all()
 
 

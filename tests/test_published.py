@@ -229,7 +229,7 @@ def simple() -> tuple[PointwiseEstimate, NearestNeighbours]:
 def test_the_best_prior_beats_pointwise_estimate_and_nearest_neighbour(
     p: float, simple: tuple[PointwiseEstimate, NearestNeighbours]
 ) -> None:
-    truth = _ink("test")[:40]
+    truth = _ink("test")[:60]
     channel = BitFlip(p)
     observed = channel.corrupt(truth, torch.Generator().manual_seed(0))
     engine = Engine.of(zoo.load(zoo.find("tap-mnist")), torch.device("cpu"))
