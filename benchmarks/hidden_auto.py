@@ -1,0 +1,53 @@
+"""What growing a prior costs and brings: `--hidden auto` beside fixed numbers of hidden units, for the same minutes.
+
+    python benchmarks/hidden_auto.py [--data caltech101-silhouettes] [--minutes 3] [--sizes 50 100 200 400 auto]
+
+Each prior learns with the defaults of `restore train DATA --hidden N --minutes M`, one after the other, and restores
+test images of the same data with 10 % and with 20 % of their pixels inverted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+import torch
+
+import restore
+from restore.data import load
+
+FLIPS = (0.1, 0.2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="caltech101-silhouettes", help="a data set with a test split [%(default)s]")
+    parser.add_argument("--minutes", type=float, default=3.0, help="for each prior [%(default)s]")
+    parser.add_argument("--sizes", nargs="+", default=["50", "100", "200", "400", "auto"], help="[%(default)s]")
+    parser.add_argument("--n", type=int, default=500, help="how many test images [%(default)s]")
+    parser.add_argument("--seed", type=int, default=0, help="of training and of the damage [%(default)s]")
+    parser.add_argument("--threads", type=int, default=1, help="[%(default)s]")
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    clean = (load(chosen.data, split="test").images[: chosen.n] > 127).astype(np.float64)
+    print(f"{chosen.data}, {len(clean)} test images, {chosen.minutes:g} minutes each, seed {chosen.seed}")
+    wrong_at = " | ".join(f"wrong pixels at flip {p:g}, %" for p in FLIPS)
+    print(f"| asked for | hidden units | minutes | {wrong_at} |")
+    print("| ---: " * (3 + len(FLIPS)) + "|")
+    for size in chosen.sizes:
+        hidden = "auto" if size == "auto" else int(size)
+        started = time.perf_counter()
+        prior = restore.train(chosen.data, hidden=hidden, minutes=chosen.minutes, seed=chosen.seed, device="cpu")
+        minutes = (time.perf_counter() - started) / 60
+        wrong = []
+        for p in FLIPS:
+            flipped = np.random.default_rng(chosen.seed).random(clean.shape) < p
+            restored = prior.denoise(np.abs(clean - flipped), p=p)
+            wrong.append(f"{100 * np.mean(restored.round() != clean):.3f}")
+        units = prior.transform(clean[:1]).shape[1]
+        print(f"| {size} | {units} | {minutes:.1f} | {' | '.join(wrong)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
