@@ -112,6 +112,38 @@ def test_a_size_found_by_growth_is_where_another_learner_begins(tmp_path: Path) 
     assert len(list((tmp_path / "run" / "epochs").iterdir())) == 3
 
 
+def filling(**growth: object) -> Recipe:
+    """A recipe that wants nine units for the learner that goes on from what is grown."""
+    made = recipe_of(learner=ContrastiveDivergence(), growth=replace(SMALL, **growth))
+    return replace(made, prior=replace(made.prior, filled=9, weight_scale=0.02))
+
+
+def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(tmp_path: Path) -> None:
+    recipe = filling(units=3)
+    filled, rounds, verdict = grow(recipe, IMAGES, tmp_path / "filled", fingerprint="data")
+    grown, *_ = grow(recipe_of(learner=replace(SMALL, units=3)), IMAGES, tmp_path / "grown", fingerprint="data")
+    assert rounds == grown.hidden.size == 3 and filled.hidden.size == 9
+    assert verdict.endswith("; 6 units start from random weights")
+    assert torch.equal(filled.weights[:, :3], grown.weights)
+    assert torch.equal(filled.visible.parameters["bias"], grown.visible.parameters["bias"])
+    assert torch.equal(filled.hidden.parameters["bias"], torch.cat([grown.hidden.parameters["bias"], torch.zeros(6)]))
+    drawn = filled.weights[:, 3:]
+    # 54 draws: their spread is known to a tenth or so.
+    assert 0.012 < float(drawn.std()) < 0.03 and abs(float(drawn.mean())) < 0.02
+    again, *_ = grow(recipe, IMAGES, tmp_path / "filled", fingerprint="data", resume=True)
+    assert torch.equal(again.weights, filled.weights)
+    trained = train(recipe, IMAGES, (3, 3), tmp_path / "run", fingerprint="data")
+    assert trained.prior.description.hidden == 9
+
+
+def test_a_growth_that_images_held_out_ended_is_large_enough(tmp_path: Path) -> None:
+    # All that later units bring is less than all units together.
+    recipe = filling(window=2, least=0.99)
+    for resume in (False, True):
+        machine, rounds, verdict = grow(recipe, IMAGES, tmp_path, fingerprint="data", resume=resume)
+        assert machine.hidden.size == rounds < 8 and "the last 2 units raised" in verdict and "random" not in verdict
+
+
 FROM_TEXT = {
     "name": "x",
     "data": {"source": "mnist", "validation": 10},
@@ -136,6 +168,9 @@ def test_a_recipe_reads() -> None:
         ({"prior": {"hidden": "some"}}, "[prior] hidden must be a whole number"),
         ({"data": {"source": "mnist"}}, "[data] validation is missing"),
         ({"growth": {"penalty": 0.5}}, "[growth] has no meaning for frank_wolfe"),
+        ({"prior": {"hidden": "auto", "filled": 9}}, "[prior] filled is for a learner that goes on from there"),
+        ({"prior": {"hidden": "auto", "filled": -1}}, "filled must not be negative, not -1"),
+        ({"prior": {"hidden": 9, "filled": 9}}, 'filled is for hidden = "auto"; leave it away'),
         (
             {
                 "data": {"source": "mnist", "validation": 10, "task": "flip:0.1"},

@@ -67,6 +67,15 @@ def test_the_method_follows_from_the_images_and_the_task() -> None:
     assert recipe(method="fw").auto and recipe(method="fw", hidden=9).limit == 9
 
 
+def test_where_nothing_else_ends_growth_the_plan_says_how_many_units_there_are() -> None:
+    assert recipe(hidden="auto").prior.filled == 600  # as many as pixels
+    assert recipe(Facts(10_000, (28, 28), "binary"), hidden="auto").prior.filled == 700
+    assert recipe(Facts(10, (28, 28), "binary"), hidden="auto").prior.filled == 50  # 10 images, each 20 times
+    assert recipe(hidden="auto", minutes=1).prior.filled == 500  # as many as can be trained
+    assert recipe(hidden="auto", tables={"growth": {"units": 20}}).prior.filled == 0
+    assert recipe(method="fw").prior.filled == recipe(hidden=9).prior.filled == 0
+
+
 def test_what_is_asked_for_goes_before_the_plan() -> None:
     made = recipe(hidden=12, epochs=7, tables={"training": {"batch": 3}, "learner": {"method": "spectral"}})
     assert (made.prior.hidden, made.training.epochs, made.training.batch, made.method) == (12, 7, 3, "spectral")
@@ -107,6 +116,7 @@ REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
     "grey-learner": (BINARY, {"method": "principal"}, "principal learns from grey levels; take tap, or levels grey"),
     "growing-grey": (DARK, {"hidden": "auto"}, 'hidden = "auto" grows binary units only; give a number'),
     "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "epochs has no meaning for frank_wolfe; leave it away"),
+    "table": (BINARY, {"tables": {"growth": 3}}, "growth is a table of a recipe, such as {'penalty': 0.01}, not 3"),
     "hidden": (BINARY, {"hidden": -1}, "hidden must be at least 1, not -1"),
 }
 

@@ -41,7 +41,7 @@ MOSTLY = 0.5
 MEASURED = 0.01
 FIRST_STEPS = 4
 MOST_STEPS = 200
-LATER = 5.0
+LATER = 2.0
 SPARE = 0.9
 
 # Steps after which a moving average of parameters may have a memory of as many steps.

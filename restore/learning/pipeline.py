@@ -42,9 +42,9 @@ from restore.tasks import parse_task
 from restore.units import Units
 from restore.zoo import TrainedPrior, save
 
-# The share of a time that growth and pre-training may take where another learner goes on from there; the least share
+# The shares of a time that growth and pre-training may take where another learner goes on from there; the least share
 # that learning has of a limit of time, whatever else takes; and the number of units that growth is expected to come to.
-EARLIER = 0.5
+GROWING, PRETRAINING = 0.25, 0.5
 LEAST = 0.5
 EXPECTED = 400
 
@@ -130,12 +130,12 @@ def train(
                 folder / GROWTH,
                 held_out=validation,
                 after_round=lambda passed: watcher(replace(passed, stage="growing")),
-                budget=EARLIER * left,
+                budget=GROWING * left,
                 **common | {"meter": before(meter, "growing, round")},
             )
         if recipe.pretraining.epochs:
             start, layered, verdict = pretrained(
-                recipe, training, folder, watcher=watcher, budget=EARLIER * left, **common
+                recipe, training, folder, watcher=watcher, budget=PRETRAINING * left, **common
             )
         course = course_of(recipe, training, image_shape, start, validation)
         budget = left - seconds_before(folder)
@@ -162,7 +162,7 @@ def _seconds_to_finish(recipe: Recipe, training: Tensor, clock: Callable[[], flo
             pixels = training.shape[1]
             blank = FullyVisible.binary(training.new_zeros(pixels, pixels), training.new_zeros(pixels))
         else:
-            hidden = EXPECTED if shape.hidden == "auto" else shape.hidden
+            hidden = max(EXPECTED, shape.filled) if shape.hidden == "auto" else shape.hidden
             course = CleanImages(training, None, shape.visible, shape.hidden_type, shape.deeper)
             blank = course.initial(hidden, 0.01, torch.Generator(training.device).manual_seed(recipe.seed))
         return seconds_for_modes(blank, training, recipe.inference.modes, clock)
@@ -284,7 +284,22 @@ def grow(
     )
     limit = f"the limit of {settings.units} units ended growth, not the images held out; raise units for more"
     verdict = outcome.verdict or (limit if recipe.auto else "")
-    return rbm_of(outcome.state), outcome.rounds, verdict
+    machine = rbm_of(outcome.state)
+    missing = 0 if outcome.complete else recipe.prior.filled - machine.hidden.size
+    if missing > 0:
+        machine = wider(machine, missing, recipe.prior.weight_scale, recipe.seed)
+        verdict += f"; {missing} units start from random weights"
+    return machine, outcome.rounds, verdict
+
+
+def wider(machine: RBM, count: int, weight_scale: float, seed: int) -> RBM:
+    """A binary machine with so many hidden units more, with weights from N(0, weight_scale²) and without bias."""
+    weights, bias = machine.weights, machine.hidden.parameters["bias"]
+    generator = torch.Generator(weights.device).manual_seed(seed)
+    drawn = torch.randn(len(weights), count, generator=generator, device=weights.device) * weight_scale
+    return RBM.binary(
+        torch.cat([weights, drawn], 1), machine.visible.parameters["bias"], torch.cat([bias, bias.new_zeros(count)])
+    )
 
 
 def ascend(

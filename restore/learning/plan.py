@@ -6,11 +6,13 @@ hand, and repeated.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from restore.errors import UsageError
+from restore.learning.frank_wolfe import FrankWolfe
 from restore.learning.tables import require
 
 Tables = dict[str, dict[str, Any]]
@@ -32,6 +34,9 @@ WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
 
 # Pixels up to which images have as many hidden units as they have pixels.
 SMALL = 200
+
+# Weights that a minute is enough to train.
+TRAINED = 300_000
 
 # Variations of each of few images at most, and by which part of their smaller side they are moved at most.
 MOST_COPIES, PIXELS_PER_SHIFT = 20, 7
@@ -93,6 +98,8 @@ class Wishes:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for key, table in self.tables.items():
+            require(isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}, not {table!r}")
         if self.method != "auto" and self.method not in METHODS:
             raise UsageError(f"method must be auto or one of {', '.join(METHODS)}, not {self.method}")
         require(self.epochs is None or self.minutes is None, "epochs and minutes are two ways to say when; give one")
@@ -219,6 +226,17 @@ def _size(facts: Facts, wishes: Wishes) -> int | Literal["auto"]:
     return wishes.hidden or max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
 
 
+def _largest(facts: Facts, wishes: Wishes) -> int:
+    """As many hidden units as may do good, where the time is over before the images held out can tell.
+
+    Who says how many units there may be wants no others.
+    """
+    if "units" in wishes.tables.get("growth", {}):
+        return 0
+    in_time = math.inf if wishes.minutes is None else wishes.minutes * TRAINED / facts.pixels
+    return int(min(FrankWolfe.units, facts.pixels, max(8, min(in_time, facts.images // 4))))
+
+
 def _passes(facts: Facts, steps: int, largest: int) -> tuple[int, int]:
     """Epochs and size of mini-batches for so many steps."""
     batch = max(5, min(largest, facts.images // 10))
@@ -259,7 +277,7 @@ def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
         facts = replace(facts, images=copies * facts.images)
     hidden = _size(facts, wishes)
     return moved | {
-        "prior": {"hidden": hidden},
+        "prior": {"hidden": hidden} | ({"filled": _largest(facts, wishes)} if hidden == "auto" else {}),
         "growth": growth if hidden == "auto" else {},
         "learner": PLAIN[method],
         "optimizer": {"rate": 0.05, "momentum": 0.5, "weight_decay": 1e-4 * held_back},

@@ -131,6 +131,10 @@ class Recipe:
                 self.prior.binary or isinstance(self.learner, Principal),
                 '[prior] hidden = "auto" grows binary units, or counts components of principal; give a number',
             )
+        require(
+            not (self.prior.filled and self.in_rounds),
+            f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it away",
+        )
         if self.prior.family == "fvbm":
             solver = self.inference.solver
             require(

@@ -57,11 +57,12 @@ class RoundLearner(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the rounds ended: the state, the number of rounds, and why no more followed."""
+    """Where the rounds ended: the state, the number of rounds, why no more followed, and whether the learner said so."""
 
     state: LearnerState
     rounds: int
     verdict: str
+    complete: bool
 
 
 def run_rounds(
@@ -100,11 +101,12 @@ def run_rounds(
     known = {**identity, **circumstances()}
     generator = torch.Generator(images.device).manual_seed(seed)
     with sitting(folder, known, resume) as held, torch.inference_mode():
-        done, verdict, spent = 0, "", 0.0
+        done, verdict, complete, spent = 0, "", False, 0.0
         if held.found is None:
             state = from_first(lambda: learner.begin(images, generator))
         else:
-            done, verdict, spent = held.found.step, held.found.facts["verdict"], held.found.facts["seconds"]
+            facts = held.found.facts
+            done, verdict, complete, spent = held.found.step, facts["verdict"], facts["complete"], facts["seconds"]
             set_generator(generator, held.found, folder)
             state = {
                 name.removeprefix("state."): value.to(images.device)
@@ -116,7 +118,7 @@ def run_rounds(
         seconds = spent
         while not verdict and done < learner.rounds:
             result = from_first(partial(learner.advance, images, state, generator))
-            state, verdict, done = result.state, result.verdict, done + 1
+            state, verdict, complete, done = result.state, result.verdict, bool(result.verdict), done + 1
             before, seconds = seconds, clock() - started
             # Clocks differ, and what follows from them must not.
             if highest(2 * seconds - before > budget) and done < learner.rounds:
@@ -129,9 +131,9 @@ def run_rounds(
             if last or stop or done % checkpoint_every == 0:
                 tensors = {f"state.{name}": value for name, value in state.items()}
                 tensors["generator"] = generator.get_state()
-                facts = {"identity": known, "seconds": seconds, "verdict": verdict}
+                facts = {"identity": known, "seconds": seconds, "verdict": verdict, "complete": complete}
                 from_first(partial(checkpoints.save, folder, Checkpoint(done, tensors, facts)))
             # After the last round too: what follows the rounds may take as long as they did.
             if stop:
                 raise Stopped(stop)
-        return Outcome({name: value.to(images.device) for name, value in state.items()}, done, verdict)
+        return Outcome({name: value.to(images.device) for name, value in state.items()}, done, verdict, complete)

@@ -127,9 +127,11 @@ class Data:
 class PriorShape:
     """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only.
 
-    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. A fully
-    visible machine ("fvbm") has none, and starts without couplings. A machine with several hidden layers ("deep") has
-    `hidden` units in the one next to the image, and `deeper` says how many in those above.
+    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. Where the
+    images held out have not said so before the time or the limit of units was over, units with random first weights
+    bring the machine up to `filled` of them. A fully visible machine ("fvbm") has none, and starts without couplings. A
+    machine with several hidden layers ("deep") has `hidden` units in the one next to the image, and `deeper` says how
+    many in those above.
 
     `visible` and `hidden_type` are unit types. Pixels that are no "bernoulli" ones learn from grey levels as they are.
     """
@@ -142,6 +144,7 @@ class PriorShape:
         "bernoulli", "spin", "gaussian", "gauss-bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli"
     ] = "bernoulli"
     deeper: tuple[int, ...] = ()
+    filled: int = 0
 
     def __post_init__(self) -> None:
         if self.family == "fvbm":
@@ -152,6 +155,8 @@ class PriorShape:
         deep = self.family == "deep"
         require(bool(self.deeper) == deep, 'deeper, as in [100], is for family = "deep", and has to be there for that')
         require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
+        require(self.filled >= 0, f"filled must not be negative, not {self.filled}")
+        require(not self.filled or self.hidden == "auto", 'filled is for hidden = "auto"; leave it away')
         require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
         require(
             self.binary or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them away"
