@@ -228,6 +228,7 @@ def train(
     run: str | Path | None = None,
     resume: bool = False,
     keep: bool = False,
+    overwrite: bool = False,
     device: str = "auto",
     **tables: dict[str, Any],
 ) -> Restorer:
@@ -257,6 +258,7 @@ def train(
             nothing can be resumed, without the last two.
         resume: go on from the newest checkpoint in `run`.
         keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
+        overwrite: replace a prior that is kept under that name.
         device: "auto", "cpu" or "cuda[:N]".
         tables: tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
             training/*.toml; what they say goes before everything else.
@@ -297,7 +299,7 @@ def train(
         seed=seed,
     )
     gone_on = Path(run) if run is not None and resume else None
-    target = training.reserve(name, None, overwrite=False, run=gone_on) if keep else None
+    target = training.reserve(name, None, overwrite=overwrite, run=gone_on) if keep else None
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary if run is None else run)
         watcher = (lambda passed: None) if run is None else drawer(lesson, folder, where)
@@ -305,7 +307,7 @@ def train(
         learnt = training.learn(lesson, folder, device=where, resume=resume, watcher=watcher, elsewhere=elsewhere)
     command = f"restore.train(name={name!r})"
     if target is not None:
-        training.keep(learnt, target, command, overwrite=False)
+        training.keep(learnt, target, command, overwrite=overwrite)
     if run is not None:
         write_report(learnt, folder, None if target is None else name, command)
     return Restorer(Engine.of(learnt.trained.prior, where))

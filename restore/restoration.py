@@ -82,6 +82,31 @@ class PictureEngine(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class ChosenLevel:
+    """A level of noise that was chosen for a picture.
+
+    Attributes:
+        name: "p" or "sigma".
+        value: the one with the highest evidence.
+        largest: whether no larger one was tried.
+    """
+
+    name: str
+    value: float
+    largest: bool
+
+    @classmethod
+    def of(cls, name: str, noise: NoiseLevel, index: int) -> ChosenLevel:
+        """That of one picture of many."""
+        return cls(name, float(noise.chosen[index]), bool(noise.chosen[index] >= noise.tried[-1]))
+
+    @property
+    def sentence(self) -> str:
+        end = " (the largest that was tried)" if self.largest else ""
+        return f"{self.name} = {self.value:.3g} has the highest evidence{end}"
+
+
 @dataclass(frozen=True, eq=False)
 class Restored:
     """One restored picture, at the size it came in.
@@ -93,6 +118,7 @@ class Restored:
         replaced: boolean (H, W): the pixels the estimate is for; None where it is for all of them.
         iterations, residual, status: see `restore.marginals.Marginals`.
         notes: what the user should know, one sentence each.
+        level: the level of noise that was chosen for it; None where it was told.
     """
 
     estimate: np.ndarray
@@ -103,6 +129,7 @@ class Restored:
     residual: float
     status: Status
     notes: tuple[str, ...]
+    level: ChosenLevel | None
 
 
 def restore_pictures(
@@ -171,8 +198,12 @@ def restore_pictures(
             expected = "dark on light" if engine.light_ground else "light strokes on dark"
             remedy = "leave the inversion away" if invert else "try --invert"
             notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
+        level = None
         if noise is not None:
-            notes += _said("p" if isinstance(p, str) else "sigma", noise, index)
+            level = ChosenLevel.of("p" if isinstance(p, str) else "sigma", noise, index)
+            lost = np.isnan(noise.evidence[index]).sum()
+            if lost:
+                notes += (f"the solver diverged at {lost} of {len(noise.tried)} levels of noise, which were left out",)
         replaced = hidden[index] if hidden is not None and p is None and sigma is None else None
         restored.append(
             Restored(
@@ -184,6 +215,7 @@ def restore_pictures(
                 float(found.residual[index]),
                 status,
                 notes,
+                level,
             )
         )
     return restored, found
@@ -221,16 +253,6 @@ def _chosen(
 
     flips = IMPULSES if engine.description.grey else FLIPS
     return choose_level(evidence, len(grey), flips if isinstance(p, str) else NOISE)
-
-
-def _said(name: str, noise: NoiseLevel, index: int) -> tuple[str, ...]:
-    """The notes on the level of a picture."""
-    level, lost = noise.chosen[index], int(np.isnan(noise.evidence[index]).sum())
-    end = " (the largest that was tried)" if level >= noise.tried[-1] else ""
-    notes: tuple[str, ...] = (f"{name} = {level:.3g} has the highest evidence{end}",)
-    if lost:
-        notes += (f"the solver diverged at {lost} of {len(noise.tried)} levels of noise, which were left out",)
-    return notes
 
 
 def _told(

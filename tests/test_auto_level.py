@@ -105,7 +105,9 @@ def test_the_chosen_level_is_restored_with_and_reported(engine: PictureEngine, m
         assert found.evidence[row] == pytest.approx(its.evidence[0], abs=1e-3)
         # The level is as good as the best that was tried, but for the solver's tolerance.
         assert its.evidence[0] > noise.evidence[row].max() - 0.05
-        assert any(note.startswith(f"p = {level:.3g} has the highest evidence") for note in restored[row].notes)
+        chosen = restored[row].level
+        assert chosen is not None and (chosen.name, chosen.value) == ("p", level) and alone.level is None
+        assert chosen.sentence == f"p = {level:.3g} has the highest evidence"
 
 
 def test_hidden_pixels_have_no_say(engine: PictureEngine) -> None:

@@ -137,13 +137,22 @@ def test_the_command_line_takes_one_for_each_image(
     said = capsys.readouterr()
     records = [json.loads(line) for line in said.out.splitlines()]
     assert [record["model"] for record in records] == ["dark", "light"]
-    assert "a.png: more probable under dark than under light" in said.err
+    low, high = sorted(record["channel"]["p"] for record in records)
+    assert said.err.splitlines()[-3:] == [
+        f"2 of 2 images: p = {(low + high) / 2:.3g} has the highest evidence (the median; from {low:.3g} to "
+        f"{high:.3g})",
+        "1 of 2 images: more probable under dark than under light",
+        "1 of 2 images: more probable under light than under dark",
+    ]
     for record in records:
         levels = record["levels"]
         assert len(levels["tried"]) == len(levels["evidence"]) == len(levels["converged"])
         best = levels["tried"][int(np.argmax(levels["evidence"]))]
         assert record["channel"]["p"] == pytest.approx(best, rel=0.5)
         assert any("has the highest evidence" in note for note in record["notes"])
+    assert run(*words[:2], "--p", "auto", "-o", tmp_path / "alone.png") == 0
+    alone = capsys.readouterr().err.splitlines()
+    assert [line.split(": ", 1)[1] for line in alone] == records[0]["notes"] and len(alone) == 2
     assert run(*words[:3], "--p", 0.1, "--model", "light", "--json", "-o", f"{tmp_path}/given/") == 0
     said = capsys.readouterr()
     record = json.loads(said.out.splitlines()[0])

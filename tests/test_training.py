@@ -80,6 +80,8 @@ def test_python_takes_the_same_options_and_makes_the_same_prior(home: Path, run:
     assert bits("mine") == bits("parts")
     with pytest.raises(OutputError, match="holds a prior already"):
         restore.train(home / "images", name="mine", keep=True)
+    restore.train(home / "images", name="mine", hidden=4, epochs=1, fit="resize", keep=True, overwrite=True)
+    assert zoo.describe(zoo.find("mine")).hidden == 4
 
 
 REFUSED = {

@@ -72,7 +72,7 @@ def run(inputs: Sequence[str], settings: Settings, p: Level, sigma: Level, masks
                     if journal is not None:
                         journal.failed(item.job.source, str(item.fault))
                     raise item.fault
-                notes.tell(item.job.source, item.record["notes"], item.common)
+                notes.tell(item.job.source, item.record["notes"], item.common, item.level)
                 if settings.json:
                     print_json(item.record)
             if done % CHUNK == 0 or done == total:

@@ -23,7 +23,7 @@ from restore.errors import ModelError, OutputError, RestoreError, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.marginals import Marginals, Status
-from restore.restoration import PictureEngine, Restored, outcome, size_mismatch, stopped_as_trained
+from restore.restoration import ChosenLevel, PictureEngine, Restored, outcome, size_mismatch, stopped_as_trained
 from restore.zoo import candidates
 
 # Images solved, recorded and written together, fewer where they are large: what a stopped batch may have to do again.
@@ -73,13 +73,15 @@ class Made:
     Attributes:
         entry: the contents of its files, and what they are made from.
         record: what --json tells.
-        common: the one of its notes that holds for many images, if there is one.
+        common: those of its notes that may hold for many images.
+        level: the level of noise that was chosen for it; None where it was told.
     """
 
     job: Job
     entry: Entry
     record: dict[str, Any]
-    common: str | None
+    common: tuple[str, ...]
+    level: ChosenLevel | None
 
 
 @dataclass(frozen=True)
@@ -220,9 +222,11 @@ class Stages:
         format = "PNG" if job.target == STDIO else format_of(job.target)
         contents[job.target] = encode(picture, values, format=format, hidden=result.replaced, name=job.target)
         about = item.engine.description
-        notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *item.notes]
-        common = outcome(result.status, about) if stopped_as_trained(result.status, about) else None
-        return Made(job, Entry(item.loaded.stamps, item.model, contents), self._record(item, notes), common)
+        chosen = () if result.level is None else (result.level.sentence,)
+        notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *chosen, *item.notes]
+        common = (outcome(result.status, about),) if stopped_as_trained(result.status, about) else ()
+        made = Entry(item.loaded.stamps, item.model, contents)
+        return Made(job, made, self._record(item, notes), (*common, *item.notes), result.level)
 
     @_step
     def write(self, item: Made) -> Made:

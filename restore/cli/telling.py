@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from restore.errors import PartialFailure, RestoreError, shown
+from restore.restoration import ChosenLevel
 
 
 @dataclass
@@ -42,25 +44,30 @@ class Failures:
 
 @dataclass
 class Notes:
-    """What stderr is told about images: each note behind the image's name, but one that is true of many only once.
+    """What stderr is told about images: each note behind the image's name, but what is told of many only once.
 
     Attributes:
         quiet: tell nothing.
         many: there are several images.
         counted: how many images a common note is true of.
+        levels: the levels of noise that were chosen, by name.
     """
 
     quiet: bool
     many: bool
     counted: Counter[str] = field(default_factory=Counter)
+    levels: dict[str, list[float]] = field(default_factory=dict)
 
-    def tell(self, source: str, notes: Sequence[str], common: str | None) -> None:
-        """Tell the notes on an image, except that among many the common one is counted."""
-        for note in notes:
-            if self.many and note == common:
-                self.counted[note] += 1
-            elif not self.quiet:
-                print(f"{shown(source)}: {note}", file=sys.stderr)
+    def tell(self, source: str, notes: Sequence[str], common: Collection[str], level: ChosenLevel | None) -> None:
+        """Tell the notes on an image, except that among many the common ones are counted, and its level is kept."""
+        if self.many:
+            self.counted.update(note for note in notes if note in common)
+            if level is not None:
+                self.levels.setdefault(level.name, []).append(level.value)
+                common = (*common, level.sentence)
+            notes = [note for note in notes if note not in common]
+        for note in () if self.quiet else notes:
+            print(f"{shown(source)}: {note}", file=sys.stderr)
 
     def add(self, note: str) -> None:
         """Tell a note on the whole."""
@@ -68,8 +75,17 @@ class Notes:
             print(note, file=sys.stderr)
 
     def conclude(self, total: int) -> None:
-        """Tell the common notes, each with its count."""
-        for note, count in self.counted.items() if not self.quiet else ():
+        """Tell the common notes, each with its count, and where the levels lie."""
+        if self.quiet:
+            return
+        for name, values in self.levels.items():
+            middle, low, high = (f"{value:.3g}" for value in (median(values), min(values), max(values)))
+            print(
+                f"{len(values)} of {total} images: {name} = {middle} has the highest evidence (the median; from {low} "
+                f"to {high})",
+                file=sys.stderr,
+            )
+        for note, count in self.counted.items():
             print(f"{count} of {total} images: {note}", file=sys.stderr)
 
 

@@ -99,7 +99,9 @@ class Wishes:
 
     def __post_init__(self) -> None:
         for key, table in self.tables.items():
-            require(isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}, not {table!r}")
+            require(
+                isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}, not {table!r}"
+            )
         if self.method != "auto" and self.method not in METHODS:
             raise UsageError(f"method must be auto or one of {', '.join(METHODS)}, not {self.method}")
         require(self.epochs is None or self.minutes is None, "epochs and minutes are two ways to say when; give one")

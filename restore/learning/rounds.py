@@ -57,7 +57,7 @@ class RoundLearner(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the rounds ended: the state, the number of rounds, why no more followed, and whether the learner said so."""
+    """Where the rounds ended: the state, their number, why no more followed, and whether the learner said so."""
 
     state: LearnerState
     rounds: int

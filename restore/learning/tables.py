@@ -127,8 +127,8 @@ class Data:
 class PriorShape:
     """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only.
 
-    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. Where the
-    images held out have not said so before the time or the limit of units was over, units with random first weights
+    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. Where
+    the images held out have not said so before the time or the limit of units was over, units with random first weights
     bring the machine up to `filled` of them. A fully visible machine ("fvbm") has none, and starts without couplings. A
     machine with several hidden layers ("deep") has `hidden` units in the one next to the image, and `deeper` says how
     many in those above.
