@@ -12,6 +12,9 @@ MEMORISING = 0.5
 # With fewer starts than this most have a solution to themselves in any prior that has learnt some dozen modes.
 ENOUGH = 50
 
+# With fewer than this there may also be a hundred modes or two: of 150 equally wide ones 200 starts lead to 110.
+MANY = 400
+
 
 def share(solutions: Solutions) -> float | None:
     """Distinct solutions per start that led to one; None if no start did."""
@@ -41,17 +44,24 @@ def verdict(solutions: Solutions) -> str:
         return f"1 solution from {solutions.converged} starts: it has learnt no modes"
     counted = f"{solutions.count} solutions from {solutions.converged} starts ({found:.1%})"
     if memorising(solutions):
-        return f"{counted}: memorising, or a rough landscape; few starts share a solution"
+        return f"{counted}: {_few_shared(solutions)}; few starts share a solution"
     if solutions.converged < ENOUGH:
         return f"{counted}: it has learnt modes, or memories; too few starts to tell"
     return f"{counted}: it has learnt modes that images share"
+
+
+def _few_shared(solutions: Solutions) -> str:
+    """What it may mean that solutions are about as many as starts."""
+    if solutions.converged < MANY:
+        return f"memorising, or more modes than {solutions.converged} starts can tell"
+    return "memorising, or a rough landscape"
 
 
 def warnings(solutions: Solutions) -> tuple[str, ...]:
     """Sentences on what is wrong with a prior, or weakens what is said of it."""
     said = []
     if memorising(solutions):
-        said.append(f"memorising: {solutions.count} solutions from {solutions.converged} starts")
+        said.append(f"{_few_shared(solutions)}: {solutions.count} solutions from {solutions.converged} starts")
     if solutions.converged < MOSTLY * solutions.starts:
         how = f"{solutions.unfinished} reached the iteration limit, {solutions.diverged} diverged"
         said.append(f"only {solutions.converged} of {solutions.starts} starts led to a solution ({how})")
