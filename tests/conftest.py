@@ -52,6 +52,15 @@ def without_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder: b"")
 
 
+@pytest.fixture
+def same_learner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recipes do not tell learners apart: one with a clock, for a test, is as good as the same without."""
+    from restore.learning.recipe import Recipe
+
+    monkeypatch.setattr(Recipe, "training_facts", property(lambda self: {"training": str(self.training)}))
+    monkeypatch.setattr(Recipe, "digest", property(lambda self: "0" * 64))
+
+
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
     """Call with a name of `exports.MADE` for the prior of this name, exported once for all workers of this run."""

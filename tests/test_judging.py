@@ -184,14 +184,6 @@ def in_time(settings: Recipe, learner: Timed, folder: Path, **more: Any) -> Trai
     return train(settings, bars(), SHAPE, folder, fingerprint="x", clock=learner.clock, **more)
 
 
-@pytest.fixture
-def same_learner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock is no part of the recipe."""
-    facts = property(lambda self: {"training": str(self.training)})
-    monkeypatch.setattr(Recipe, "training_facts", facts)
-    monkeypatch.setattr(Recipe, "digest", property(lambda self: "0" * 64))
-
-
 @pytest.mark.usefixtures("same_learner")
 def test_as_many_epochs_as_fit(tmp_path: Path) -> None:
     settings, learner = timed(minutes=2)

@@ -16,6 +16,7 @@ import torch
 from test_judging import SHAPE, Clock, Timed, bars, in_time, log_of, recipe, timed
 
 from restore.learning import pipeline
+from restore.learning.frank_wolfe import FrankWolfe
 from restore.learning.pipeline import train
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped, epoch_seconds, stage_folder
@@ -169,6 +170,32 @@ def test_a_time_too_short_for_anything_ends_with_a_prior(
     learnt = learn(planned_lesson(images(), "x", wishes, shown_as="images"), tmp_path, device=CPU, elsewhere=9.0)
     assert all(bool(torch.isfinite(value).all()) for value in learnt.trained.prior.machine.parameters.values())
     assert len(learnt.curve) == 1 and learnt.trained.settled.training.minutes == 0
+
+
+@pytest.mark.parametrize(
+    ("window", "says"),
+    [(40, "ended after 2 rounds, for there was no time for 40"), (4, "the time was over after 5 rounds")],
+)
+@pytest.mark.usefixtures("same_learner")
+def test_a_growth_for_which_there_is_no_time_leaves_it_to_units_of_random_weights(
+    window: int, says: str, tmp_path: Path
+) -> None:
+    settings, learner = timed(minutes=2.0)
+    growth = {"samples": 100, "bias_steps": 1, "penalty": 0.001, "window": window, "least": 0.0}
+    settings = replace(
+        settings, prior=replace(settings.prior, hidden="auto", filled=9), growth=FrankWolfe(units=20, **growth)
+    )
+
+    def tick(passed: Any) -> None:
+        # A quarter of the two minutes is for growth.
+        learner.clock.now += 7.0 if passed.stage == "growing" else 0.0
+
+    trained = in_time(settings, learner, tmp_path / "run", watcher=tick)
+    grown = trained.settled.growth.units
+    assert trained.verdict.startswith(says) and f"; {9 - grown} units start from random" in trained.verdict
+    assert trained.prior.description.hidden == 9 and trained.settled.prior.filled == 9
+    assert 0.9 * 120 <= learner.clock.now <= 120
+    assert_same(trained, train(trained.settled, bars(), SHAPE, tmp_path / "again", fingerprint="x"))
 
 
 def test_a_time_too_short_for_a_deep_machine_ends_with_a_prior(tmp_path: Path) -> None:

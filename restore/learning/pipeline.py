@@ -280,6 +280,8 @@ def grow(
         meter=meter,
         after_round=lambda passed: after_round(replace(passed, machine=rbm_of(passed.machine))),
         budget=budget,
+        # Before that images held out end no growth, and units of random weights may as well begin at once.
+        needed=settings.window if recipe.prior.filled else 0,
         clock=clock,
     )
     limit = f"the limit of {settings.units} units ended growth, not the images held out; raise units for more"

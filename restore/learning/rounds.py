@@ -77,6 +77,7 @@ def run_rounds(
     meter: Meter = lambda done, note="": None,
     after_round: Callable[[Passed], None] = lambda passed: None,
     budget: float = math.inf,
+    needed: int = 0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Let a learner work until it says that it is done, or its last round.
@@ -92,6 +93,7 @@ def run_rounds(
         meter: told the rounds done.
         after_round: told of each; its machine is the state that the learner has come to.
         budget: seconds for all of it; no round begins that would not end in time, if it is like the one before.
+        needed: rounds for which there must be time; where there is none, as the second lets expect, it is the last.
         clock: seconds since whenever.
 
     Raises:
@@ -123,6 +125,9 @@ def run_rounds(
             # Clocks differ, and what follows from them must not.
             if highest(2 * seconds - before > budget) and done < learner.rounds:
                 verdict = verdict or f"the time was over after {done} rounds"
+            # The first round is slower than any other.
+            if done == 2 and highest(seconds + (needed - done) * (seconds - before) > budget):
+                verdict = verdict or f"ended after {done} rounds, for there was no time for {needed}"
             from_first(partial(log, folder, {"round": done, "seconds": seconds, **result.monitors}))
             meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
             from_first(partial(after_round, Passed(done, learner.rounds, seconds, result.monitors, state)))
