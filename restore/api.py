@@ -241,9 +241,9 @@ def train(
             form; of grey ones), "fw", "pcd", "cd", "fvbm"; with a task "crbm-bp" (by default),
             "crbm-mssvm" and others.
         hidden: number of hidden units; "auto" grows as many as it takes (FW, Alg. 1), judged by the images held out,
-            and goes on from there.
+            and goes on from there; where `minutes` end that growth, there are as many as can be trained.
         epochs: passes over the images.
-        minutes: the time that all of it may take, instead; it ends with the best prior so far.
+        minutes: the time that all of it may take at most, instead; it ends with the best prior so far.
         task: for a conditional prior, which is not told of the damage: what it learns to undo, such as "flip:0.1" or
             "patch:8".
         shape: height and width to learn; by default the images' own.

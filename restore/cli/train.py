@@ -37,7 +37,7 @@ def train(
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the images. [by their number]")] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Time for all of it instead; it ends with the best prior so far.")
+        float | None, typer.Option(help="Time for all of it at most; it ends with the best prior so far.")
     ] = None,
     task: Annotated[
         str | None, typer.Option(help="Learn to undo one damage without being told of it, such as flip:0.1.")
@@ -175,10 +175,10 @@ def _by_recipe(
         options = ", ".join(f"--{option.replace('_', '-')}" for option in of_images)
         raise UsageError(f"{source}: is a recipe, which says that itself; change it there and leave {options} away")
     recipe = read_recipe(Path(source))
-    prior = recipe.prior if given["hidden"] is None else replace(recipe.prior, hidden=given["hidden"])
+    prior = recipe.prior
+    if given["hidden"] is not None:
+        prior = replace(prior, hidden=given["hidden"], filled=prior.filled if given["hidden"] == "auto" else 0)
     length = {key: given[key] for key in ("epochs", "minutes") if given[key] is not None}
-    if given["minutes"] is not None and given["epochs"] is None:
-        length["epochs"] = 0
     recipe = replace(recipe, name=given["name"] or recipe.name, training=replace(recipe.training, **length))
 
     def lesson() -> Lesson:

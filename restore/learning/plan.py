@@ -85,7 +85,7 @@ class Wishes:
         method: one of `METHODS`.
         hidden: number of hidden units; "auto" finds it by growing them, or by images held out.
         epochs: passes over the images.
-        minutes: the time that all may take, instead.
+        minutes: the time that all may take, at most.
         task: the damage that a conditional prior learns to undo, such as "flip:0.1".
         tables: tables of a recipe whose entries go before what the plan says.
     """
@@ -182,8 +182,8 @@ def plan(
         tables = (_grey if facts.grey else _binary)(method, facts, wishes)
     tables = tables | {"data": data | tables.get("data", {})}
     if wishes.minutes is not None:
+        # With more epochs than without a limit a prior restores worse, not better.
         tables["training"] = tables.get("training", {}) | {"minutes": float(wishes.minutes)}
-        tables["training"].pop("epochs", None)
     if wishes.epochs is not None:
         # A learner that has none says so.
         tables["training"] = tables.get("training", {}) | {"epochs": wishes.epochs}
