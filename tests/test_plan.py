@@ -74,6 +74,7 @@ def test_where_nothing_else_ends_growth_the_plan_says_how_many_units_there_are()
     assert recipe(Facts(10, (28, 28), "binary"), hidden="auto").prior.filled == 50  # 10 images, each 20 times
     assert recipe(hidden="auto", minutes=1).prior.filled == 500  # as many as can be trained
     assert recipe(hidden="auto", tables={"growth": {"units": 20}}).prior.filled == 0
+    assert recipe(hidden="auto", task="flip:0.1").prior.filled == 250
     assert recipe(method="fw").prior.filled == recipe(hidden=9).prior.filled == 0
 
 

@@ -35,6 +35,9 @@ WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
 # Pixels up to which images have as many hidden units as they have pixels.
 SMALL = 200
 
+# Hidden units of priors that learn to undo one damage, at most, unless they are told.
+CONDITIONAL_UNITS = 256
+
 # Weights that a minute is enough to train.
 TRAINED = 300_000
 
@@ -328,11 +331,12 @@ def _principal(facts: Facts, wishes: Wishes) -> Tables:
 def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
     learner, rate, scale = CONDITIONAL[method]
     epochs, batch = _passes(facts, CONDITIONAL_STEPS, 40)
-    hidden = wishes.hidden or min(256, _size(facts, wishes))
+    hidden = 1 if learner == "logistic" else wishes.hidden or min(CONDITIONAL_UNITS, _size(facts, wishes))
+    filled = {"filled": min(CONDITIONAL_UNITS, _largest(facts, wishes))} if hidden == "auto" else {}
     # The limit of iterations grows by one per epoch, and where there are very many it is large at once.
     limits = {"iterations": 25, "growth": 0} if epochs > 30 and learner != "logistic" else {}
     return {
-        "prior": {"family": "crbm", "hidden": 1 if learner == "logistic" else hidden, "weight_scale": scale},
+        "prior": {"family": "crbm", "hidden": hidden, "weight_scale": scale} | filled,
         "growth": _growth(facts) if hidden == "auto" else {},
         "learner": {"method": learner} | limits,
         "optimizer": {
