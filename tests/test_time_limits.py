@@ -16,7 +16,7 @@ import torch
 from test_judging import SHAPE, Clock, Timed, bars, in_time, log_of, recipe, timed
 
 from restore.learning import pipeline
-from restore.learning.frank_wolfe import FrankWolfe
+from restore.learning.frank_wolfe import FrankWolfe, Growth
 from restore.learning.pipeline import train
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped, epoch_seconds, stage_folder
@@ -173,12 +173,16 @@ def test_a_time_too_short_for_anything_ends_with_a_prior(
 
 
 @pytest.mark.parametrize(
-    ("window", "says"),
-    [(40, "ended after 2 rounds, for there was no time for 40"), (4, "the time was over after 5 rounds")],
+    ("window", "first", "says"),
+    [
+        (40, 0.0, "round 2 was the last, for there was no time for 40"),
+        (40, 7.0, "round 1 was the last, for there was no time for 40"),
+        (4, 0.0, "the time was over after 5 rounds"),
+    ],
 )
 @pytest.mark.usefixtures("same_learner")
 def test_a_growth_for_which_there_is_no_time_leaves_it_to_units_of_random_weights(
-    window: int, says: str, tmp_path: Path
+    window: int, first: float, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings, learner = timed(minutes=2.0)
     growth = {"samples": 100, "bias_steps": 1, "penalty": 0.001, "window": window, "least": 0.0}
@@ -190,6 +194,13 @@ def test_a_growth_for_which_there_is_no_time_leaves_it_to_units_of_random_weight
         # A quarter of the two minutes is for growth.
         learner.clock.now += 7.0 if passed.stage == "growing" else 0.0
 
+    advance = Growth.advance
+
+    def slow(self: Growth, images: torch.Tensor, state: Any, generator: torch.Generator) -> Any:
+        learner.clock.now += first if len(state["gains"]) == 1 else 0.0
+        return advance(self, images, state, generator)
+
+    monkeypatch.setattr(Growth, "advance", slow)
     trained = in_time(settings, learner, tmp_path / "run", watcher=tick)
     grown = trained.settled.growth.units
     assert trained.verdict.startswith(says) and f"; {9 - grown} units start from random" in trained.verdict

@@ -38,8 +38,9 @@ SMALL = 200
 # Hidden units of priors that learn to undo one damage, at most, unless they are told.
 CONDITIONAL_UNITS = 256
 
-# Weights that a minute is enough to train.
-TRAINED = 300_000
+# Pixels times the square of the hidden units that are best trained in a minute, some 300 of 28x28 pixels. With more
+# time both more units and more steps do good, and the time is their product.
+TRAINED = 7e7
 
 # Variations of each of few images at most, and by which part of their smaller side they are moved at most.
 MOST_COPIES, PIXELS_PER_SHIFT = 20, 7
@@ -238,7 +239,7 @@ def _largest(facts: Facts, wishes: Wishes) -> int:
     """
     if "units" in wishes.tables.get("growth", {}):
         return 0
-    in_time = math.inf if wishes.minutes is None else wishes.minutes * TRAINED / facts.pixels
+    in_time = math.inf if wishes.minutes is None else math.sqrt(wishes.minutes * TRAINED / facts.pixels)
     return int(min(FrankWolfe.units, facts.pixels, max(8, min(in_time, facts.images // 4))))
 
 

@@ -93,7 +93,7 @@ def run_rounds(
         meter: told the rounds done.
         after_round: told of each; its machine is the state that the learner has come to.
         budget: seconds for all of it; no round begins that would not end in time, if it is like the one before.
-        needed: rounds for which there must be time; where there is none, as the second lets expect, it is the last.
+        needed: rounds for which there must be time; where the first two let expect that there is none, no more follow.
         clock: seconds since whenever.
 
     Raises:
@@ -125,9 +125,10 @@ def run_rounds(
             # Clocks differ, and what follows from them must not.
             if highest(2 * seconds - before > budget) and done < learner.rounds:
                 verdict = verdict or f"the time was over after {done} rounds"
-            # The first round is slower than any other.
-            if done == 2 and highest(seconds + (needed - done) * (seconds - before) > budget):
-                verdict = verdict or f"ended after {done} rounds, for there was no time for {needed}"
+            # The first round takes up to twice as long as the second.
+            pace = (seconds - before) / (2 if done == 1 else 1)
+            if done <= min(2, needed) and highest(seconds + (needed - done) * pace > budget):
+                verdict = verdict or f"round {done} was the last, for there was no time for {needed}"
             from_first(partial(log, folder, {"round": done, "seconds": seconds, **result.monitors}))
             meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
             from_first(partial(after_round, Passed(done, learner.rounds, seconds, result.monitors, state)))
