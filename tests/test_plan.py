@@ -122,6 +122,13 @@ REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
     "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "epochs has no meaning for frank_wolfe; leave it away"),
     "table": (BINARY, {"tables": {"growth": 3}}, "growth is a table of a recipe, such as {'penalty': 0.01}, not 3"),
     "hidden": (BINARY, {"hidden": -1}, "hidden must be at least 1, not -1"),
+    "no-hidden": (BINARY, {"hidden": 0}, "hidden must be at least 1, not 0"),
+    "hidden-of-none": (BINARY, {"method": "fvbm", "hidden": 50}, "fvbm has no hidden units; leave hidden away"),
+    "hidden-of-logistic": (
+        BINARY,
+        {"method": "crbm-lr", "task": "flip:0.1", "hidden": "auto"},
+        "crbm-lr uses no hidden unit; leave hidden away",
+    ),
 }
 
 

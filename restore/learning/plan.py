@@ -106,6 +106,7 @@ class Wishes:
             require(
                 isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}, not {table!r}"
             )
+        require(self.hidden != 0, "hidden must be at least 1, not 0")
         if self.method != "auto" and self.method not in METHODS:
             raise UsageError(f"method must be auto or one of {', '.join(METHODS)}, not {self.method}")
         require(self.epochs is None or self.minutes is None, "epochs and minutes are two ways to say when; give one")
@@ -178,6 +179,7 @@ def plan(
     elif method == "principal":
         tables = _principal(facts, wishes)
     elif method == "fvbm":
+        require(wishes.hidden is None, "fvbm has no hidden units; leave hidden away")
         tables = {"prior": {"family": "fvbm"}, "learner": PLAIN[method] | {"l2": 0.001 * facts.held_back}}
     elif method == "fw":
         growth = PLAIN[method] | _growth(facts)
@@ -331,6 +333,7 @@ def _principal(facts: Facts, wishes: Wishes) -> Tables:
 
 def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
     learner, rate, scale = CONDITIONAL[method]
+    require(learner != "logistic" or wishes.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden away")
     epochs, batch = _passes(facts, CONDITIONAL_STEPS, 40)
     hidden = 1 if learner == "logistic" else wishes.hidden or min(CONDITIONAL_UNITS, _size(facts, wishes))
     filled = {"filled": min(CONDITIONAL_UNITS, _largest(facts, wishes))} if hidden == "auto" else {}
