@@ -206,6 +206,23 @@ def test_the_settled_recipe_gives_the_same_bits(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("same_learner")
+def test_the_settled_recipe_of_a_run_that_was_late_gives_the_same_bits(tmp_path: Path) -> None:
+    settings, learner = timed(minutes=1)
+
+    def slower(passed: Any) -> None:
+        learner.pace[0] = 3.0
+
+    first = in_time(settings, learner, tmp_path / "first", watcher=slower)
+    done = len(log_of(tmp_path / "first"))
+    assert first.verdict == f"the time was over after {done} of 12 epochs"
+    assert (first.settled.training.last, first.settled.training.epochs) == (done, 12)
+    again = train(first.settled, bars(), SHAPE, tmp_path / "again", fingerprint="x")
+    assert again.verdict == "" and log_of(tmp_path / "again")[-1]["epoch"] == done
+    for name, value in first.prior.machine.parameters.items():
+        assert torch.equal(value, again.prior.machine.parameters[name]), name
+
+
+@pytest.mark.usefixtures("same_learner")
 @pytest.mark.parametrize("pace", [0.5, 1.05])
 def test_57_a_stopped_run_keeps_to_its_number_of_epochs_at_any_speed(
     pace: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

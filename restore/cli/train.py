@@ -179,6 +179,8 @@ def _by_recipe(
     if given["hidden"] is not None:
         prior = replace(prior, hidden=given["hidden"], filled=prior.filled if given["hidden"] == "auto" else 0)
     length = {key: given[key] for key in ("epochs", "minutes") if given[key] is not None}
+    # How long another run could learn says nothing of this one.
+    length |= {"last": 0} if length else {}
     recipe = replace(recipe, name=given["name"] or recipe.name, training=replace(recipe.training, **length))
 
     def lesson() -> Lesson:

@@ -57,6 +57,7 @@ class Fitted(Generic[PriorT]):
         epoch: the epoch, from 0, that it is from.
         error: its validation error; None where nothing was judged.
         epochs: how many there were to be.
+        last: how many there were, if fewer for want of time, or because the recipe says so; otherwise 0.
         verdict: why there were fewer, if it was for want of time.
     """
 
@@ -64,6 +65,7 @@ class Fitted(Generic[PriorT]):
     epoch: int
     error: float | None = None
     epochs: int = 0
+    last: int = 0
     verdict: str = ""
 
 
@@ -77,7 +79,7 @@ class Run(Generic[PriorT]):
         best_error, best_epoch: that error, and the epoch it was reached in.
         mostly_converged: whether the solver converged for most images of the epoch before.
         epochs: how many there are to be.
-        late: whether there is no time for all of them.
+        late: whether there is no time for all of them, or was none in a run that this one repeats.
     """
 
     prior: PriorT
@@ -160,7 +162,8 @@ def fit(
                 averages = {name: value / batches for name, value in _numbers(run.sums).items()}
                 _check_finite(run, folder)
                 # Clocks differ between processes, and what follows from them must not.
-                run.late = epoch + 1 < run.epochs and bool(highest(run.seconds * (epoch + 2) / (epoch + 1) > budget))
+                over = bool(highest(run.seconds * (epoch + 2) / (epoch + 1) > budget))
+                run.late = epoch + 1 < run.epochs and (over or epoch + 1 == recipe.training.last)
                 if (epoch + 1) % recipe.training.watch_every == 0 or epoch + 1 == run.epochs or run.late:
                     averages |= _judge(run, recipe, course, epoch)
                 run.seconds = clock() - started
@@ -180,11 +183,13 @@ def fit(
                 from_first(partial(checkpoints.save, folder, _snapshot(run, identity)))
                 raise Stopped(stop)
         done = run.step // batches
-        verdict = f"the time was over after {done} of {run.epochs} epochs" if run.late else ""
+        last = done if run.late else 0
+        said = last in (0, recipe.training.last)
+        verdict = "" if said else f"the time was over after {last} of {run.epochs} epochs"
         if run.best:
             best = run.prior.with_parameters(run.best)
-            return Fitted(best, run.best_epoch, run.best_error, run.epochs, verdict)
-        return Fitted(run.current, done - 1, epochs=run.epochs, verdict=verdict)
+            return Fitted(best, run.best_epoch, run.best_error, run.epochs, last, verdict)
+        return Fitted(run.current, done - 1, epochs=run.epochs, last=last, verdict=verdict)
 
 
 def _finished(run: Run[Any], recipe: Recipe, batches: int) -> bool:

@@ -141,7 +141,7 @@ def train(
         budget = left - seconds_before(folder)
         fitted = fit(recipe, course, folder, after_epoch=keep, budget=budget, **common)
         verdict = "; ".join(filter(None, (verdict, fitted.verdict)))
-    settled = _settled(recipe, fitted.epochs, grown, layered)
+    settled = _settled(recipe, fitted.epochs, fitted.last, grown, layered)
     with torch.inference_mode():
         machine = _as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
@@ -168,12 +168,13 @@ def _seconds_to_finish(recipe: Recipe, training: Tensor, clock: Callable[[], flo
         return seconds_for_modes(blank, training, recipe.inference.modes, clock)
 
 
-def _settled(recipe: Recipe, epochs: int, grown: int, layered: int) -> Recipe:
+def _settled(recipe: Recipe, epochs: int, last: int, grown: int, layered: int) -> Recipe:
     """A recipe without a limit of time, but with the numbers that it came to.
 
     Args:
         recipe: as it is.
         epochs: of these, or of rounds.
+        last: of epochs that there was time for, where it was over before all of them; otherwise 0.
         grown: of units that were grown before.
         layered: of epochs by which each layer was trained before.
     """
@@ -187,7 +188,7 @@ def _settled(recipe: Recipe, epochs: int, grown: int, layered: int) -> Recipe:
         settled = replace(recipe, learner=replace(recipe.learner, units=epochs))
     else:
         settled = replace(recipe, prior=replace(recipe.prior, hidden=epochs))
-    training = replace(recipe.training, minutes=0.0, epochs=0 if recipe.in_rounds else epochs)
+    training = replace(recipe.training, minutes=0.0, epochs=0 if recipe.in_rounds else epochs, last=last)
     return replace(settled, training=training, pretraining=Pretraining(layered))
 
 

@@ -108,7 +108,7 @@ def pretrained(
     Returns:
         The machine, the number of epochs of each RBM, and which of them came to fewer for want of time, in words.
     """
-    length = replace(recipe.training, epochs=recipe.pretraining.epochs, patience=0)
+    length = replace(recipe.training, epochs=recipe.pretraining.epochs, patience=0, last=0)
     assert recipe.prior.hidden != "auto"
     sizes = (recipe.prior.hidden, *recipe.prior.deeper)
     trained: list[RBM] = []

@@ -235,7 +235,8 @@ class Training:
     epochs and after the last it restores the images held out, and the prior that did so best is kept.
 
     `minutes` is the time that the whole run may take, 0 for as much as it takes. There are then as many epochs as the
-    first steps let expect to fit, but no more than `epochs`, if that is given.
+    first steps let expect to fit, but no more than `epochs`, if that is given. Where they did not fit after all, `last`
+    repeats the run: it ends after so many of the `epochs`, over all of which the rate falls; 0 is no such end.
     """
 
     epochs: int = 0
@@ -245,11 +246,13 @@ class Training:
     watch: str = ""
     watch_every: int = 1
     minutes: float = 0.0
+    last: int = 0
 
     def __post_init__(self) -> None:
         for name in ("batch", "checkpoint_every", "watch_every"):
             require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
         require(self.epochs >= 0, f"epochs must be at least 1, not {self.epochs}")
+        require(0 <= self.last <= self.epochs, f"last must lie in 0 ... {self.epochs} (epochs), not {self.last}")
         require(self.patience >= 0, f"patience must not be negative, not {self.patience}")
         require(0 <= self.minutes < math.inf, f"minutes must be 0, for no limit, or positive, not {self.minutes}")
         require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it away")
