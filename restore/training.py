@@ -113,7 +113,7 @@ class Learnt:
         if tables is None or settled == recipe:
             return self.lesson.text
         told = dict(tables)
-        for name in ("prior", "growth", "learner", "training"):
+        for name in ("prior", "growth", "learner", "pretraining", "training"):
             before, after = asdict(getattr(recipe, name)), asdict(getattr(settled, name))
             found = {key: value for key, value in after.items() if value != before[key]}
             # A limit of time that is none any more, and epochs where there are rounds, are left away.

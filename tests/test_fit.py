@@ -285,7 +285,7 @@ def test_a_trained_prior_does_not_depend_on_interruptions(
 
 
 def test_a_log_that_is_no_log_is_refused(tmp_path: Path) -> None:
-    for content in (None, b"{", b"[1]\n", b'{"seconds": "x"}\n', b"\xff\n"):
+    for content in (None, b"", b"{", b"[1]\n", b'{"seconds": "x"}\n', b"\xff\n"):
         if content is not None:
             (tmp_path / "log.jsonl").write_bytes(content)
         with pytest.raises(TrainingError, match=r"log\.jsonl: missing or damaged"):

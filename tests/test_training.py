@@ -183,3 +183,19 @@ def test_what_was_learnt_in_a_limited_time_is_repeated_without(tmp_path: Path) -
     found = read_recipe(tmp_path / "recipe.toml")
     assert found == learnt.trained.settled and found.training.minutes == 0 and found.training.epochs >= 1
     assert found.digest == learnt.trained.prior.description.recipe
+
+
+def test_the_recipe_of_a_plan_has_what_pretraining_came_to(tmp_path: Path) -> None:
+    tables = {"prior": {"family": "deep", "deeper": [3]}, "pretraining": {"epochs": 9000}, "inference": {"modes": 0}}
+    learnt = learn(lesson(epochs=None, minutes=0.02, tables=tables), tmp_path, device=CPU)
+    found = read_recipe(tmp_path / "recipe.toml")
+    assert found == learnt.trained.settled and 1 <= found.pretraining.epochs < 9000
+
+
+def test_61_a_folder_with_the_growth_of_another_run_is_refused(tmp_path: Path) -> None:
+    growth = {"tables": {"growth": {"samples": 100, "bias_steps": 1, "units": 5}}}
+    stopped(tmp_path, hidden="auto", after=2, **growth)
+    for resume in (False, True):
+        with pytest.raises(TrainingError, match="holds a run already, which began with growth; give another --run"):
+            learn(lesson(), tmp_path, device=CPU, resume=resume)
+    assert learn(lesson(hidden="auto", **growth), tmp_path, device=CPU, resume=True).grown

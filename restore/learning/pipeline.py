@@ -32,7 +32,7 @@ from restore.learning.pretraining import pretrained
 from restore.learning.principal import Principal, PrincipalComponents, components_machine
 from restore.learning.recipe import Recipe
 from restore.learning.rounds import RoundLearner, run_rounds
-from restore.learning.run_folder import GROWTH, seconds_before
+from restore.learning.run_folder import GROWTH, LAYER, check_earlier, seconds_before
 from restore.learning.tables import Pretraining
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
@@ -110,6 +110,8 @@ def train(
             save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)
         watcher(passed)
 
+    goes_on = recipe.auto and not recipe.in_rounds
+    from_first(lambda: check_earlier(folder, GROWTH if goes_on else LAYER if recipe.pretraining.epochs else ""))
     common: dict[str, Any] = {"fingerprint": fingerprint, "resume": resume, "meter": meter, "clock": clock}
     grown = layered = 0
     start: LayeredPrior | None = None

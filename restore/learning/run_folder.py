@@ -113,13 +113,13 @@ def log(folder: Path, record: dict[str, Any]) -> None:
         ) from fault
 
 
-# The folder, inside that of a run, of the growth of hidden units that went before.
-GROWTH = "growth"
+# The folder, inside that of a run, of the growth of hidden units that went before; and of a layer's pre-training.
+GROWTH, LAYER = "growth", "layer-"
 
 
 def stage_folder(folder: Path, number: int) -> Path:
     """The folder, inside that of a run, of the pre-training of layer `number`, counted from 1."""
-    return folder / f"layer-{number}"
+    return folder / f"{LAYER}{number}"
 
 
 def epoch_records(folder: Path) -> list[dict[str, Any]]:
@@ -130,7 +130,11 @@ def epoch_records(folder: Path) -> list[dict[str, Any]]:
     """
     try:
         lines = (folder / "log.jsonl").read_text().splitlines()
-        return [record | {"seconds": float(record["seconds"])} for record in map(json.loads, lines)]
+        records = [record | {"seconds": float(record["seconds"])} for record in map(json.loads, lines)]
+        if not records:
+            # A checkpoint is on the disk before the line of the log that belongs to it.
+            raise ValueError("empty")
+        return records
     except (OSError, ValueError, TypeError, KeyError) as fault:
         raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
 
@@ -147,8 +151,29 @@ def epoch_seconds(folder: Path) -> list[float]:
 
 def seconds_before(folder: Path) -> float:
     """Training time of the growth or the pre-training that went before a run, from the logs."""
-    earlier = [inside for inside in (folder / GROWTH, *folder.glob("layer-*")) if inside.is_dir()]
-    return sum(epoch_seconds(inside)[-1] for inside in earlier)
+    return sum(epoch_seconds(inside)[-1] for inside in _earlier(folder))
+
+
+def check_earlier(folder: Path, own: str) -> None:
+    """Refuse what went before another run in a folder, which would be taken for a part of this one.
+
+    Args:
+        folder: of the run.
+        own: how the names begin of the folders inside for what goes before this one; "" where nothing does.
+
+    Raises:
+        TrainingError: if there is anything else.
+    """
+    others = [inside for inside in _earlier(folder) if not own or not inside.name.startswith(own)]
+    if others:
+        raise TrainingError(
+            f"{shown(folder)}: holds a run already, which began with {others[0].name}; give another --run, or remove it"
+        )
+
+
+def _earlier(folder: Path) -> list[Path]:
+    """The folders of what went before a run."""
+    return [inside for inside in (folder / GROWTH, *sorted(folder.glob(f"{LAYER}*"))) if inside.is_dir()]
 
 
 def cut_log(folder: Path, epochs: int) -> None:
