@@ -127,6 +127,18 @@ def test_python_takes_the_prior_under_which_the_images_are_most_probable(own: li
         assert restore.complete(images, images == 2 if p == "auto" else np.eye(3, 4) > 0, p=p).shape == images.shape
 
 
+def test_the_summary_of_many_levels_says_how_many_lie_at_the_end(
+    own: list[TrainedPrior], run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Nothing that the dark prior expects, however much noise there is.
+    for name, level in (("a.png", 0), ("b.png", 255), ("c.png", 255)):
+        Image.fromarray(np.full(SHAPE, level, np.uint8)).save(tmp_path / name)
+    images = [tmp_path / name for name in ("a.png", "b.png", "c.png")]
+    assert run("denoise", *images, "--p", "auto", "--model", "dark", "-o", f"{tmp_path}/out/") == 0
+    said = capsys.readouterr().err
+    assert ", for 2 of them the largest that was tried)\n" in said and "3 of 3 images: p = " in said
+
+
 def test_the_command_line_takes_one_for_each_image(
     own: list[TrainedPrior], run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

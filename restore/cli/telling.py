@@ -51,12 +51,14 @@ class Notes:
         many: there are several images.
         counted: how many images a common note is true of.
         levels: the levels of noise that were chosen, by name.
+        largest: how many of them are the largest that was tried, so that larger ones may be more probable.
     """
 
     quiet: bool
     many: bool
     counted: Counter[str] = field(default_factory=Counter)
     levels: dict[str, list[float]] = field(default_factory=dict)
+    largest: int = 0
 
     def tell(self, source: str, notes: Sequence[str], common: Collection[str], level: ChosenLevel | None) -> None:
         """Tell the notes on an image, except that among many the common ones are counted, and its level is kept."""
@@ -64,6 +66,7 @@ class Notes:
             self.counted.update(note for note in notes if note in common)
             if level is not None:
                 self.levels.setdefault(level.name, []).append(level.value)
+                self.largest += level.largest
                 common = (*common, level.sentence)
             notes = [note for note in notes if note not in common]
         for note in () if self.quiet else notes:
@@ -80,9 +83,10 @@ class Notes:
             return
         for name, values in self.levels.items():
             middle, low, high = (f"{value:.3g}" for value in (median(values), min(values), max(values)))
+            end = f", for {self.largest} of them the largest that was tried" if self.largest else ""
             print(
                 f"{len(values)} of {total} images: {name} = {middle} has the highest evidence (the median; from {low} "
-                f"to {high})",
+                f"to {high}{end})",
                 file=sys.stderr,
             )
         for note, count in self.counted.items():
