@@ -77,6 +77,9 @@ def test_units_without_couplings_have_one_solution() -> None:
     expected = -float(torch.log1p(bias.double().exp()).sum()) - 3 * np.log(2)
     assert found.helmholtz == pytest.approx(expected, abs=1e-5)
     assert "no modes" in verdict(found) and share(found) == 1 / 20
+    # Another start might have led elsewhere.
+    single = tap_solutions(machine, torch.ones(1, 6))
+    assert single.count == 1 and verdict(single).endswith("too few starts to tell")
 
 
 def summary(found: Solutions) -> list[tuple[float, int]]:

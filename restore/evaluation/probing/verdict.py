@@ -40,7 +40,7 @@ def verdict(solutions: Solutions) -> str:
     found = share(solutions)
     if found is None:
         return f"none of {solutions.starts} starts led to a solution: nothing can be said of what it has learnt"
-    if solutions.count == 1:
+    if solutions.count == 1 < solutions.converged:
         return f"1 solution from {solutions.converged} starts: it has learnt no modes"
     counted = f"{solutions.count} solutions from {solutions.converged} starts ({found:.1%})"
     if memorising(solutions):
