@@ -63,6 +63,16 @@ def initial_prior(images: Tensor, hidden: int, weight_scale: float, generator: t
     return RBM.binary(weights, torch.logit(pixel_means(images)), torch.zeros(hidden, device=images.device))
 
 
+def wider(machine: RBM, count: int, weight_scale: float, seed: int) -> RBM:
+    """A binary machine with so many hidden units more, with weights from N(0, weight_scale²) and without bias."""
+    weights, bias = machine.weights, machine.hidden.parameters["bias"]
+    generator = torch.Generator(weights.device).manual_seed(seed)
+    drawn = torch.randn(len(weights), count, generator=generator, device=weights.device) * weight_scale
+    return RBM.binary(
+        torch.cat([weights, drawn], 1), machine.visible.parameters["bias"], torch.cat([bias, bias.new_zeros(count)])
+    )
+
+
 def grey_pixels(kind: str, images: Tensor) -> Units:
     """Independent pixels of a kind of grey levels that have the images' statistics; see `independent_units`."""
     return independent_units(blank(kind, images.shape[1], images), images)

@@ -22,6 +22,7 @@ from restore.learning.course import (
     grey_pixels,
     independent_pixels,
     pixel_means,
+    wider,
 )
 from restore.learning.fit import Fitted, fit
 from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
@@ -295,16 +296,6 @@ def grow(
         machine = wider(machine, missing, recipe.prior.weight_scale, recipe.seed)
         verdict += f"; {missing} units start from random weights"
     return machine, outcome.rounds, verdict
-
-
-def wider(machine: RBM, count: int, weight_scale: float, seed: int) -> RBM:
-    """A binary machine with so many hidden units more, with weights from N(0, weight_scale²) and without bias."""
-    weights, bias = machine.weights, machine.hidden.parameters["bias"]
-    generator = torch.Generator(weights.device).manual_seed(seed)
-    drawn = torch.randn(len(weights), count, generator=generator, device=weights.device) * weight_scale
-    return RBM.binary(
-        torch.cat([weights, drawn], 1), machine.visible.parameters["bias"], torch.cat([bias, bias.new_zeros(count)])
-    )
 
 
 def ascend(
