@@ -147,13 +147,13 @@ def test_train_makes_a_prior_that_knows_its_images() -> None:
     for index in range(60):
         bars[index, :, index % 6] = 255
     tables = {"training": {"batch": 20}, "optimizer": {"rate": 0.2}, "inference": {"modes": 30}}
-    learned = restore.train(bars, hidden=12, epochs=150, seed=1, **tables)
+    learned = restore.train(bars, hidden=12, epochs=20, seed=1, **tables)
     torn = bars[0].copy()
     torn[:3] = 0
     hole = np.zeros((6, 6), bool)
     hole[:3] = True
     assert (learned.complete(torn, hole) == bars[0]).all()
-    again = restore.train(bars, hidden=12, epochs=150, seed=1, **tables)
+    again = restore.train(bars, hidden=12, epochs=20, seed=1, **tables)
     first, second = (model.engine.trained.machine.weights for model in (learned, again))
     assert torch.equal(first, second)
     with pytest.raises(restore.UsageError, match="epochs"):
