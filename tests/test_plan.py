@@ -69,7 +69,8 @@ def test_the_method_follows_from_the_images_and_the_task() -> None:
 
 
 def test_where_nothing_else_ends_growth_the_plan_says_how_many_units_there_are() -> None:
-    assert recipe(hidden="auto").prior.filled == 600  # as many as pixels
+    assert recipe(hidden="auto").prior.filled == recipe().prior.hidden == 200  # of few images
+    assert recipe(Facts(10_000, (20, 30), "binary"), hidden="auto").prior.filled == 600  # as many as pixels
     assert recipe(Facts(10_000, (28, 28), "binary"), hidden="auto").prior.filled == 700
     assert recipe(Facts(10, (28, 28), "binary"), hidden="auto").prior.filled == 50  # 10 images, each 20 times
     # As many as can be trained, of fewer pixels or in more time more.

@@ -230,19 +230,26 @@ def _method(facts: Facts, wishes: Wishes) -> str:
 
 
 def _size(facts: Facts, wishes: Wishes) -> int | Literal["auto"]:
-    """As many hidden units as asked for, or as a third of the pixels, of small images all; a fourth of the images."""
-    return wishes.hidden or max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
+    """As many hidden units as asked for, or as are usual."""
+    return wishes.hidden or _usual(facts)
 
 
-def _largest(facts: Facts, wishes: Wishes) -> int:
+def _usual(facts: Facts) -> int:
+    """As many hidden units as a third of the pixels, of small images all; at most a fourth of the images."""
+    return max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
+
+
+def _largest(facts: Facts, wishes: Wishes, *, varied: bool = False) -> int:
     """As many hidden units as may do good, where the time is over before the images held out can tell.
 
-    Who says how many units there may be wants no others.
+    Who says how many units there may be wants no others. And where most images are variations of few, more than usual
+    know too well how those look: they restore better where a tenth of the pixels is wrong, and worse at a fifth.
     """
     if "units" in wishes.tables.get("growth", {}):
         return 0
+    most = _usual(facts) if varied else FrankWolfe.units
     in_time = math.inf if wishes.minutes is None else math.sqrt(wishes.minutes * TRAINED / facts.pixels)
-    return int(min(FrankWolfe.units, facts.pixels, max(8, min(in_time, facts.images // 4))))
+    return int(min(most, facts.pixels, max(8, min(in_time, facts.images // 4))))
 
 
 def _passes(facts: Facts, steps: int, largest: int) -> tuple[int, int]:
@@ -284,8 +291,9 @@ def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
         moved = {"data": {"variations": {"copies": copies, "shift": shift}}}
         facts = replace(facts, images=copies * facts.images)
     hidden = _size(facts, wishes)
+    filled = {"filled": _largest(facts, wishes, varied=copies > 1)} if hidden == "auto" else {}
     return moved | {
-        "prior": {"hidden": hidden} | ({"filled": _largest(facts, wishes)} if hidden == "auto" else {}),
+        "prior": {"hidden": hidden} | filled,
         "growth": growth if hidden == "auto" else {},
         "learner": PLAIN[method],
         "optimizer": {"rate": 0.05, "momentum": 0.5, "weight_decay": 1e-4 * held_back},
