@@ -1,9 +1,10 @@
 """What growing a prior costs and brings: `--hidden auto` beside fixed numbers of hidden units, for the same minutes.
 
     python benchmarks/hidden_auto.py [--data caltech101-silhouettes] [--minutes 3] [--sizes 50 100 200 400 auto]
+    python benchmarks/hidden_auto.py --sizes 400 --epochs 71
 
 Each prior learns with the defaults of `restore train DATA --hidden N --minutes M`, one after the other, and restores
-test images of the same data with 10 % and with 20 % of their pixels inverted.
+test images of the same data with 10 % and with 20 % of their pixels inverted. With epochs there is no limit of time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="caltech101-silhouettes", help="a data set with a test split [%(default)s]")
     parser.add_argument("--minutes", type=float, default=3.0, help="for each prior [%(default)s]")
+    parser.add_argument("--epochs", type=int, help="for each prior, instead of minutes")
     parser.add_argument("--sizes", nargs="+", default=["50", "100", "200", "400", "auto"], help="[%(default)s]")
     parser.add_argument("--n", type=int, default=500, help="how many test images [%(default)s]")
     parser.add_argument("--seed", type=int, default=0, help="of training and of the damage [%(default)s]")
@@ -31,14 +33,16 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     clean = (load(chosen.data, split="test").images[: chosen.n] > 127).astype(np.float64)
-    print(f"{chosen.data}, {len(clean)} test images, {chosen.minutes:g} minutes each, seed {chosen.seed}")
+    length = {"epochs": chosen.epochs} if chosen.epochs else {"minutes": chosen.minutes}
+    said = ", ".join(f"{count:g} {unit} each" for unit, count in length.items())
+    print(f"{chosen.data}, {len(clean)} test images, {said}, seed {chosen.seed}")
     wrong_at = " | ".join(f"wrong pixels at flip {p:g}, %" for p in FLIPS)
     print(f"| asked for | hidden units | minutes | {wrong_at} |")
     print("| ---: " * (3 + len(FLIPS)) + "|")
     for size in chosen.sizes:
         hidden = "auto" if size == "auto" else int(size)
         started = time.perf_counter()
-        prior = restore.train(chosen.data, hidden=hidden, minutes=chosen.minutes, seed=chosen.seed, device="cpu")
+        prior = restore.train(chosen.data, hidden=hidden, seed=chosen.seed, device="cpu", **length)
         minutes = (time.perf_counter() - started) / 60
         wrong = []
         for p in FLIPS:

@@ -46,6 +46,16 @@ def likelihood(prior: ConditionalRBM, pairs: Pairs) -> float:
     return float((log_weight(prior, pairs) - log_z(prior, pairs.observed)).mean())
 
 
+def orders_of(learner: BeliefPropagationLikelihood | MeanFieldLikelihood, scale: float) -> dict[str, float]:
+    """With which power of the couplings' scale the error of each gradient falls, from this one to its half."""
+    pairs, errors = some_pairs(), []
+    for scaled in (scale, scale / 2):
+        prior = random_prior(scale=scaled)
+        step = step_of(learner, prior, pairs)
+        errors.append(worst(step.gradient, numerical_gradients(lambda moved: likelihood(moved, pairs), prior)))
+    return {name: math.log2(errors[0][name] / errors[1][name]) for name in NAMES}
+
+
 # --- logistic regression ---
 
 
@@ -83,25 +93,15 @@ def test_belief_propagation_has_the_exact_gradient_on_forests(sizes: tuple[int, 
 
 
 def test_on_loops_the_error_is_of_the_order_of_the_smallest_loop() -> None:
-    pairs, errors = some_pairs(), []
-    for scale in (0.2, 0.1):
-        prior = random_prior(scale=scale)
-        step = step_of(BeliefPropagationLikelihood(**EXACTLY), prior, pairs)
-        errors.append(worst(step.gradient, numerical_gradients(lambda moved: likelihood(moved, pairs), prior)))
     # log Z is wrong by a product of four couplings, its slope in one of them by one of three.
-    orders = {name: math.log2(errors[0][name] / errors[1][name]) for name in NAMES}
+    orders = orders_of(BeliefPropagationLikelihood(**EXACTLY), 0.2)
     assert orders["weights.0"] == pytest.approx(3, abs=0.4), orders
     for name in NAMES[1:]:
         assert orders[name] == pytest.approx(4, abs=0.4), orders
 
 
 def test_mean_field_has_an_error_of_lower_order() -> None:
-    pairs, errors = some_pairs(), []
-    for scale in (0.1, 0.05):
-        prior = random_prior(scale=scale)
-        step = step_of(MeanFieldLikelihood(**EXACTLY), prior, pairs)
-        errors.append(worst(step.gradient, numerical_gradients(lambda moved: likelihood(moved, pairs), prior)))
-    orders = {name: math.log2(errors[0][name] / errors[1][name]) for name in NAMES}
+    orders = orders_of(MeanFieldLikelihood(**EXACTLY), 0.1)
     assert orders["weights.0"] == pytest.approx(1, abs=0.2), orders
     for name in NAMES[1:]:
         assert orders[name] == pytest.approx(2, abs=0.3), orders

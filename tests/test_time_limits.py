@@ -175,8 +175,8 @@ def test_a_time_too_short_for_anything_ends_with_a_prior(
 @pytest.mark.parametrize(
     ("window", "first", "says"),
     [
-        (40, 0.0, "there was no time for 40 rounds of growth, so round 2 was the last"),
-        (40, 7.0, "there was no time for 40 rounds of growth, so round 1 was the last"),
+        (40, 0.0, "there was no time for 40 rounds, so round 2 was the last"),
+        (40, 7.0, "there was no time for 40 rounds, so round 1 was the last"),
         (4, 0.0, "the time was over after 5 rounds"),
     ],
 )

@@ -225,8 +225,8 @@ class Stages:
         chosen = () if result.level is None else (result.level.sentence,)
         notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *chosen, *item.notes]
         common = (outcome(result.status, about),) if stopped_as_trained(result.status, about) else ()
-        made = Entry(item.loaded.stamps, item.model, contents)
-        return Made(job, made, self._record(item, notes), (*common, *item.notes), result.level)
+        entry = Entry(item.loaded.stamps, item.model, contents)
+        return Made(job, entry, self._record(item, notes), (*common, *item.notes), result.level)
 
     @_step
     def write(self, item: Made) -> Made:

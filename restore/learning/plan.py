@@ -239,15 +239,13 @@ def _usual(facts: Facts) -> int:
     return max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
 
 
-def _largest(facts: Facts, wishes: Wishes, *, varied: bool = False) -> int:
-    """As many hidden units as may do good, where the time is over before the images held out can tell.
+def _largest(facts: Facts, wishes: Wishes, most: int) -> int:
+    """As many hidden units as the time lets train, at most `most`, where it ends growth before the images held out do.
 
-    Who says how many units there may be wants no others. And where most images are variations of few, more than usual
-    know too well how those look: they restore better where a tenth of the pixels is wrong, and worse at a fifth.
+    Who says how many units there may be wants no others.
     """
     if "units" in wishes.tables.get("growth", {}):
         return 0
-    most = _usual(facts) if varied else FrankWolfe.units
     in_time = math.inf if wishes.minutes is None else math.sqrt(wishes.minutes * TRAINED / facts.pixels)
     return int(min(most, facts.pixels, max(8, min(in_time, facts.images // 4))))
 
@@ -291,7 +289,9 @@ def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
         moved = {"data": {"variations": {"copies": copies, "shift": shift}}}
         facts = replace(facts, images=copies * facts.images)
     hidden = _size(facts, wishes)
-    filled = {"filled": _largest(facts, wishes, varied=copies > 1)} if hidden == "auto" else {}
+    # More units than usual know variations of few images too well.
+    most = _usual(facts) if copies > 1 else FrankWolfe.units
+    filled = {"filled": _largest(facts, wishes, most)} if hidden == "auto" else {}
     return moved | {
         "prior": {"hidden": hidden} | filled,
         "growth": growth if hidden == "auto" else {},
@@ -344,7 +344,7 @@ def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
     require(learner != "logistic" or wishes.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden away")
     epochs, batch = _passes(facts, CONDITIONAL_STEPS, 40)
     hidden = 1 if learner == "logistic" else wishes.hidden or min(CONDITIONAL_UNITS, _size(facts, wishes))
-    filled = {"filled": min(CONDITIONAL_UNITS, _largest(facts, wishes))} if hidden == "auto" else {}
+    filled = {"filled": _largest(facts, wishes, CONDITIONAL_UNITS)} if hidden == "auto" else {}
     # The limit of iterations grows by one per epoch, and where there are very many it is large at once.
     limits = {"iterations": 25, "growth": 0} if epochs > 30 and learner != "logistic" else {}
     return {

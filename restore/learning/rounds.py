@@ -128,7 +128,7 @@ def run_rounds(
             # The first round takes up to twice as long as the second.
             pace = (seconds - before) / (2 if done == 1 else 1)
             if done <= min(2, needed) and highest(seconds + (needed - done) * pace > budget):
-                verdict = verdict or f"there was no time for {needed} rounds of growth, so round {done} was the last"
+                verdict = verdict or f"there was no time for {needed} rounds, so round {done} was the last"
             from_first(partial(log, folder, {"round": done, "seconds": seconds, **result.monitors}))
             meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
             from_first(partial(after_round, Passed(done, learner.rounds, seconds, result.monitors, state)))
