@@ -14,8 +14,9 @@ from restore.evaluation.probing import pictures
 from restore.evaluation.probing.embedding import FEWEST, isomap
 from restore.evaluation.probing.findings import Findings
 from restore.evaluation.probing.receptive import receptive_fields
-from restore.evaluation.probing.solutions import AGAIN, PROBING, Solutions
+from restore.evaluation.probing.solutions import PROBING, Solutions
 from restore.priors import BoltzmannMachine
+from restore.solvers.settling import AGAIN
 
 JSON = "probe.json"
 SOLUTIONS, ENERGIES, MAP, FIELDS, EPOCHS = (

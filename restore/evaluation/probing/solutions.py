@@ -8,7 +8,7 @@ landscape is rough, has one for each.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -20,6 +20,7 @@ from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.progress import Meter
 from restore.solvers import LayeredMap
+from restore.solvers.settling import Settling
 from restore.solvers.solution import Solution, concatenate
 from restore.solvers.starts import SAME
 from restore.solvers.tap import TAP
@@ -28,9 +29,6 @@ from restore.solvers.tap import TAP
 # damped one by as much less. Without damping few starts of a trained prior settle: of tap-mnist-100 4 in 1,000, with .7
 # 44 %, with .9 nine in ten.
 PROBING = TAP(max_iter=3000, damping=0.9, tol=1e-5)
-
-# How often a start that has not settled is tried again, with half the step each time.
-AGAIN = 2
 
 # Starts solved side by side.
 BLOCK = 500
@@ -112,7 +110,7 @@ def tap_solutions(
     Args:
         machine: any Boltzmann machine, without a batch dimension.
         starts: visible means, (N, D), in the range of the units; on the device of the machine.
-        solver: the fixed point. A start that does not settle is tried again with half the step, `AGAIN` times.
+        solver: the fixed point. A start that does not settle is tried again with half the step; see `Settling`.
         meter: told how many starts are done.
 
     Raises:
@@ -139,35 +137,6 @@ def tap_solutions(
 def _in_blocks(machine: BoltzmannMachine, starts: Tensor, solver: LayeredMap, meter: Meter) -> Iterator[Solution]:
     done = 0
     for block in starts.split(BLOCK):
-        yield _settled(machine, block, solver)
+        yield Settling(solver).solve(machine, block)
         done += len(block)
         meter(done)
-
-
-def _settled(machine: BoltzmannMachine, starts: Tensor, solver: LayeredMap) -> Solution:
-    """The solutions of a block of starts; what has not settled has had its further tries."""
-    found = solver.solve(machine, starts)
-    for _ in range(AGAIN):
-        left = (found.status == int(Status.MAX_ITER)).nonzero().squeeze(1)
-        if not len(left):
-            break
-        # With half the step a change half as large is as far from the solution.
-        solver = replace(solver, damping=(1 + solver.damping) / 2, tol=solver.tol / 2)
-        found = _replaced(found, left, solver.solve(machine, starts[left]))
-    return found
-
-
-def _replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
-    """A solution with some rows from another."""
-
-    def put(value: Tensor, new: Tensor) -> Tensor:
-        return value.index_copy(0, rows, new)
-
-    return Solution(
-        tuple(map(put, found.means, better.means)),
-        tuple(map(put, found.variances, better.variances)),
-        put(found.log_partition, better.log_partition),
-        put(found.iterations, better.iterations),
-        put(found.residual, better.residual),
-        put(found.status, better.status),
-    )

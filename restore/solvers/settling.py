@@ -1,0 +1,69 @@
+"""Starts that do not settle are tried again with more damping.
+
+An iteration may jump to and fro around a fixed point for ever, and its log Z there means nothing. With more damping it
+has the same fixed points, and mostly settles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from restore.marginals import Status
+from restore.priors import BoltzmannMachine
+from restore.solvers.adaptive_tap import AdaptiveTAP
+from restore.solvers.layered_map import LayeredMap
+from restore.solvers.relaxed_bp import RelaxedBeliefPropagation
+from restore.solvers.solution import Solution
+
+# How often a start that has not settled is tried again, with half the step each time.
+AGAIN = 2
+
+Damped = LayeredMap | RelaxedBeliefPropagation | AdaptiveTAP
+
+
+@dataclass(frozen=True)
+class Settling:
+    """A solver whose starts have further tries.
+
+    Attributes:
+        solver: for the first try.
+        again: number of further tries.
+    """
+
+    solver: Damped
+    again: int = AGAIN
+
+    def solve(self, machine: BoltzmannMachine, start: Tensor) -> Solution:
+        """Iterate from visible means (batch, D); what has not settled starts again with half the step."""
+        solver = self.solver
+        found = solver.solve(machine, start)
+        for _ in range(self.again):
+            left = (found.status == int(Status.MAX_ITER)).nonzero().squeeze(1)
+            if not len(left):
+                break
+            solver = calmer(solver)
+            found = replaced(found, left, solver.solve(machine.rows(left), start[left]))
+        return found
+
+
+def calmer(solver: Damped) -> Damped:
+    """The solver with half the step; a change half as large is then as far from the fixed point."""
+    return replace(solver, damping=(1 + solver.damping) / 2, tol=solver.tol / 2)
+
+
+def replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
+    """A solution with some rows from another."""
+
+    def put(value: Tensor, new: Tensor) -> Tensor:
+        return value.index_copy(0, rows, new)
+
+    return Solution(
+        tuple(map(put, found.means, better.means)),
+        tuple(map(put, found.variances, better.variances)),
+        put(found.log_partition, better.log_partition),
+        put(found.iterations, better.iterations),
+        put(found.residual, better.residual),
+        put(found.status, better.status),
+    )

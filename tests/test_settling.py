@@ -1,0 +1,55 @@
+"""Starts that do not settle are tried again with more damping; those that do keep what they found."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from restore.fields import Fields
+from restore.marginals import Status
+from restore.priors import FullyVisible
+from restore.solvers import TAP
+from restore.solvers.settling import Settling
+
+UNDAMPED = TAP(max_iter=200, damping=0.0, tol=1e-6)
+
+
+def repelling() -> tuple[FullyVisible, Tensor]:
+    """Units that all repel each other, which jump up and down together when all move at once; and a start for it."""
+    return FullyVisible.binary(-0.6 * (1 - torch.eye(20)), torch.full((20,), 0.6 * 19 / 2)), torch.full((1, 20), 0.9)
+
+
+@pytest.mark.parametrize(("again", "status"), [(0, Status.MAX_ITER), (1, Status.MAX_ITER), (2, Status.CONVERGED)])
+def test_the_step_is_halved_until_a_start_settles(again: int, status: Status) -> None:
+    machine, start = repelling()
+    found = Settling(UNDAMPED, again).solve(machine, start)
+    assert found.status.tolist() == [status]
+    # The fixed point itself: undamped, half is where every unit stays.
+    assert (float((found.means[0] - 0.5).abs().max()) < 1e-5) == (status == Status.CONVERGED)
+
+
+def test_only_what_has_not_settled_is_tried_again() -> None:
+    machine, start = repelling()
+    mixed = torch.cat([torch.full((1, 20), 0.5), start, torch.full((1, 20), torch.nan)])
+    first, found = UNDAMPED.solve(machine, mixed), Settling(UNDAMPED).solve(machine, mixed)
+    assert first.status.tolist() == [Status.CONVERGED, Status.MAX_ITER, Status.DIVERGED]
+    assert found.status.tolist() == [Status.CONVERGED, Status.CONVERGED, Status.DIVERGED]
+    assert torch.equal(found.means[0][0], first.means[0][0]) and found.iterations[0] == first.iterations[0]
+    alone = Settling(UNDAMPED).solve(machine, start)
+    torch.testing.assert_close(found.means[0][1], alone.means[0][0], rtol=0, atol=1e-4)
+    assert float(found.log_partition[1]) == pytest.approx(float(alone.log_partition[0]), abs=1e-4)
+
+
+def test_every_start_is_tried_again_under_its_own_fields() -> None:
+    machine, start = repelling()
+    # The first tilt outweighs all neighbours together, whose fields reach 0.6 * 19.
+    tilts = torch.tensor([[20.0], [0.0], [0.01]]).expand(3, 20)
+    tilted, starts = machine.tilt(Fields(tilts)), start.expand(3, 20)
+    assert UNDAMPED.solve(tilted, starts).status.tolist() == [Status.CONVERGED, Status.MAX_ITER, Status.MAX_ITER]
+    found = Settling(UNDAMPED).solve(tilted, starts)
+    assert found.status.tolist() == [Status.CONVERGED] * 3
+    for row in range(3):
+        alone = Settling(UNDAMPED).solve(machine.tilt(Fields(tilts[row : row + 1])), start)
+        torch.testing.assert_close(found.means[0][row], alone.means[0][0], rtol=0, atol=1e-4)
+    assert float(found.means[0][2].mean() - found.means[0][1].mean()) > 3e-4
