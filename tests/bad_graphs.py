@@ -14,6 +14,7 @@ from onnx import external_data_helper
 from priors import random_conditional
 
 from restore import zoo
+from restore.export import seal
 from restore.zoo import GRAPH, WEIGHTS
 
 # From the bytes of a file to bytes that are no graph.
@@ -28,6 +29,14 @@ RUINS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+def unsealed(model: onnx.ModelProto) -> bytes:
+    """A file without its checksum, as it would be from before there was any."""
+    kept = [entry for entry in model.metadata_props if entry.key != seal.KEY]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    return model.SerializeToString()
+
+
 def referring(folder: Path, **entries: str | None) -> None:
     """Change where the first tensor of a graph is said to lie."""
     model = onnx.load(folder / GRAPH, load_external_data=False)
@@ -37,7 +46,7 @@ def referring(folder: Path, **entries: str | None) -> None:
     for key, value in where.items():
         if value is not None:
             tensor.external_data.add(key=key, value=value)
-    (folder / GRAPH).write_bytes(model.SerializeToString())
+    (folder / GRAPH).write_bytes(unsealed(model))
 
 
 def climbing(folder: Path) -> None:

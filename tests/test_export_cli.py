@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_graphs import OUTSIDE, RUINS
+from bad_graphs import OUTSIDE, RUINS, unsealed
 from exports import (
     SHAPE,
     Exported,
@@ -135,7 +135,7 @@ def test_a_prior_that_diverges_is_told_of_in_json(
             wild = 1e38 * np.sign(numpy_helper.to_array(tensor))
             tensor.CopyFrom(numpy_helper.from_array(wild.astype(np.float32), tensor.name))
     path = tmp_path / "wild.onnx"
-    path.write_bytes(model.SerializeToString())
+    path.write_bytes(unsealed(model))
     target = tmp_path / "wild.png"
     for options in ((), ("--soft",)):
         assert run("denoise", picture, "--model", path, "--p", 0.1, "--json", "-o", target, *options) == 5

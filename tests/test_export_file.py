@@ -109,9 +109,11 @@ def test_metadata_say_all_about_a_file(name: str, exported: Callable[[str], Expo
     assert json.loads(found["image_shape"]) == list(case.about.image_shape)
     assert found["weights_sha256"] == hashlib.sha256((case.folder / WEIGHTS).read_bytes()).hexdigest()
     assert found.keys() - header.keys() == {
-        "graph_version", "channel", "polarity", "weights_sha256", "images_at_once"
+        "graph_version", "channel", "polarity", "weights_sha256", "images_at_once", "file_sha256"
     }  # fmt: skip
     assert case.model.producer_name == "restore"
+    content = case.path.read_bytes()
+    assert found.pop("file_sha256") == hashlib.sha256(content[: content.rindex(b"\x72")]).hexdigest()
     assert case.facts.to_metadata() == found
 
 

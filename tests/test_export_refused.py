@@ -10,7 +10,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from bad_graphs import OUTSIDE, RUINS
+from bad_graphs import OUTSIDE, RUINS, unsealed
 from exports import (
     SHAPE,
     Exported,
@@ -145,10 +145,11 @@ CHANGED: dict[str, tuple[Change, str]] = {
 
 
 def changed(case: Exported, *changes: Change) -> bytes:
+    """The file after changes, as it would be from before files had a checksum."""
     model = copy.deepcopy(case.model)
     for change in changes:
         change(model)
-    return model.SerializeToString()
+    return unsealed(model)
 
 
 def refused(place: Path, says: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -198,6 +199,34 @@ def test_files_that_are_no_graphs(
     path = tmp_path / "odd.onnx"
     path.write_bytes(ruin(exported("mean_field").path.read_bytes()))
     refused(path, "", capfd)
+
+
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("name", ["tap", "mixed"])
+def test_44_a_flipped_bit_anywhere_in_a_graph(
+    name: str, place: float, exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content = bytearray(exported(name).path.read_bytes())
+    content[int(place * len(content))] ^= 4
+    path = tmp_path / "odd.onnx"
+    path.write_bytes(content)
+    refused(path, "was damaged or changed after it was exported", capfd)
+
+
+def test_44_a_graph_that_another_program_wrote_again(
+    exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, case = tmp_path / "again.onnx", exported("tap")
+    model = copy.deepcopy(case.model)
+    onnx.helper.set_model_props(model, {entry.key: entry.value for entry in model.metadata_props} | {"added": "later"})
+    path.write_bytes(model.SerializeToString())
+    refused(path, "was damaged or changed after it was exported", capfd)
+    # Without a change it is the same file.
+    path.write_bytes(case.model.SerializeToString())
+    assert OnnxEngine.load(path).facts == case.facts
+    # As they were before files had a checksum.
+    path.write_bytes(changed(case))
+    assert OnnxEngine.load(path).facts == case.facts
 
 
 @pytest.mark.parametrize("ruin", OUTSIDE.values(), ids=OUTSIDE)

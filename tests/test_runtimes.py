@@ -19,6 +19,7 @@ import pytest
 from PIL import Image
 
 from restore import zoo
+from restore.export import seal
 from restore.export.contract import OBSERVED, SETTINGS, Facts
 from restore.export.runtime import INPUTS, OnnxEngine
 
@@ -182,8 +183,8 @@ def test_the_page_lists_what_a_graph_has(case: Case) -> None:
     for node in session.get_outputs():
         kind, shape, _ = outputs[node.name]
         assert (types[kind], len(shape.split(","))) == (node.type, len(node.shape)), node.name
-    # That of a machine with more layers than this one has.
-    assert set(table("Metadata")) - {"deeper"} == case.facts.to_metadata().keys()
+    # That of a machine with more layers than this one has, and what the file says of itself alone.
+    assert set(table("Metadata")) - {"deeper", seal.KEY} == case.facts.to_metadata().keys()
 
 
 @pytest.mark.parametrize("channel", OBSERVED)

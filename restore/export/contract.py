@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 from restore.description import Description
 from restore.errors import ModelError
+from restore.export import seal
 
 # Raised when inputs, outputs or their meaning change.
 VERSION = 1
@@ -93,4 +94,4 @@ class Facts:
             raise ModelError(f"{where}: its metadata are damaged ({fault}); export it again") from fault
 
 
-_OWN = ("graph_version", "channel", "polarity", "weights_sha256", "images_at_once")
+_OWN = ("graph_version", "channel", "polarity", "weights_sha256", "images_at_once", seal.KEY)

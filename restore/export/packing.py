@@ -18,6 +18,7 @@ from restore.description import Description
 from restore.errors import UsageError, shown
 from restore.export.contract import Channel, Facts
 from restore.export.graph import DOT, IR_VERSION, trace
+from restore.export.seal import sealed
 from restore.zoo import WEIGHTS, light_ground, read
 
 
@@ -34,7 +35,7 @@ def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> b
         UsageError: if `field` is asked of a conditional prior, whose channel is part of it; or if the prior's solver
             factorises matrices, for which graphs have no operation.
     """
-    return _packed(folder, float16=float16, field=field).SerializeToString()
+    return sealed(_packed(folder, float16=float16, field=field).SerializeToString())
 
 
 def beside_weights(folder: Path) -> bytes:
@@ -50,7 +51,7 @@ def beside_weights(folder: Path) -> bytes:
             offset, length = places[tensor.name]
             external_data_helper.set_external_data(tensor, WEIGHTS, offset, length)
             tensor.ClearField("raw_data")
-    return model.SerializeToString()
+    return sealed(model.SerializeToString())
 
 
 def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:

@@ -15,6 +15,7 @@ import onnxruntime
 from restore.description import Description
 from restore.errors import ModelError, UsageError, shown
 from restore.export.contract import OBSERVED, Facts
+from restore.export.seal import check_seal
 from restore.marginals import Marginals, Status
 from restore.zoo import GRAPH, WEIGHTS
 
@@ -55,11 +56,15 @@ class OnnxEngine:
         options.log_severity_level = FATAL_ONLY
         options.intra_op_num_threads = _threads()
         try:
+            content = path.read_bytes()
+            check_seal(content, shown(path))
             session = onnxruntime.InferenceSession(_named(path), options, providers=["CPUExecutionProvider"])
             # A file that refers to weights, or that lies beside them as the graph of a folder, must be made from them.
-            refers = place.is_dir() or WEIGHTS.encode() in path.read_bytes()
+            refers = place.is_dir() or WEIGHTS.encode() in content
             weights = path.parent / WEIGHTS if refers else None
             digest = hashlib.sha256(weights.read_bytes()).hexdigest() if weights else None
+        except ModelError:
+            raise
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
             reason = _one_line(fault)
             raise ModelError(f"{shown(path)}: is no graph that can be run ({reason}); get the file again") from fault
