@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 import time
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
     """Replace `path` by new content, or leave it exactly as it was.
 
     The content goes to a temporary name in the same folder, is flushed to disk, and is renamed over `path`; then the
-    folder's entry is flushed.
+    folder's entry is flushed. A file that is replaced keeps its permissions; a link is replaced, not followed.
 
     Args:
         path: the file to write.
@@ -30,7 +31,12 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
     # such a file, so that a signal at any time finds it.
     temporary = target.parent / f".restore-{os.urandom(8).hex()}"
     try:
-        with temporary.open("xb") as stream:
+        before = _status(target)
+        # What replaces a file is at no time open to more people than that was.
+        narrow = 0o666 if before is None else 0o600
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, narrow), "wb") as stream:
+            if before is not None:
+                _permit_as(before, stream.fileno())
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
@@ -44,6 +50,30 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """That of the file that is found under a name; None if there is none."""
+    try:
+        return path.stat()
+    except OSError:  # or a link that leads nowhere; whoever writes says what else is wrong
+        return None
+
+
+def _permit_as(before: os.stat_result, descriptor: int) -> None:
+    """Give an open file the owner, the group and the permissions of another, as far as this user may."""
+    mode = stat.S_IMODE(before.st_mode) & 0o777
+    now = os.fstat(descriptor)
+    if now.st_uid != before.st_uid:
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, before.st_uid, -1)
+    if now.st_gid != before.st_gid:
+        try:
+            os.fchown(descriptor, -1, before.st_gid)
+        except PermissionError:
+            # What one group was allowed is not for another: it gets what everybody gets.
+            mode = mode & ~0o070 | (mode & 0o007) << 3
+    os.fchmod(descriptor, mode)
 
 
 def _flush_folder(path: Path) -> None:
