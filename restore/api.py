@@ -16,9 +16,10 @@ from restore import zoo
 from restore.choice import restore_with_each
 from restore.description import Solver
 from restore.engines import Choice, open_engine, require_torch
+from restore.errors import ModelError, shown
 from restore.evidence import NOISE
 from restore.kinds import Collection, in_kind, unpack, unpack_masks
-from restore.marginals import Marginals
+from restore.marginals import Marginals, Status
 from restore.outputs import IMAGE_SUFFIXES
 from restore.restoration import Auto, Fit, PictureEngine, check_levels, whole
 
@@ -152,8 +153,10 @@ def denoise(
         invert: dark strokes on a light ground.
         soft: return posterior probabilities as grey values instead of black and white.
         channel_axis: axis of colour channels, which must be equal.
-        return_solution: return (image, `Marginals`): marginals, iterations and more, at the prior's size; its `noise`
-            has the levels chosen for p or sigma "auto", with their evidence, its `model` the name of the prior.
+        return_solution: return (image, `Marginals`): marginals, iterations and more, at the prior's size; its `status`
+            tells of each image whether the solver converged, its `noise` has the levels chosen for p or sigma "auto",
+            with their evidence, its `model` the name of the prior. An image for which the solver diverged then comes
+            back as it was, its marginals NaN; without this it is an error.
         device, engine: as in `load`; for a model given by name.
         solver: what to solve the prior with in place of its own: "tap", "mean_field", "relaxed_bp", "adaptive_tap",
             "sum_product", "max_product" or "mixed_product". Another than its own takes torch; conditional priors keep
@@ -163,6 +166,7 @@ def denoise(
         What came in: the same kind, type and shape. A path gives a PIL image.
 
     Raises:
+        ModelError: among others, if the solver diverged for an image, which is named.
         RestoreError: see `restore.errors`; all messages name the fault and the remedy.
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
@@ -338,12 +342,24 @@ def _restored(
     pixels = [item.pixels for item in collection.items]
     tried = restore_with_each(engines, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma)
     best = max(tried, key=lambda one: one.evidence.sum())
+    lost = [index for index, part in enumerate(best.restored) if part.status is Status.DIVERGED]
+    if lost and not return_solution:
+        raise ModelError(_loss([item.path for item in collection.items], lost))
     found = [
-        item.back(part.means if soft else part.estimate, part.replaced)
-        for item, part in zip(collection.items, best.restored, strict=True)
+        item.unchanged() if index in lost else item.back(part.means if soft else part.estimate, part.replaced)
+        for index, (item, part) in enumerate(zip(collection.items, best.restored, strict=True))
     ]
     together = collection.together(found)
     return (together, best.marginals) if return_solution else together
+
+
+def _loss(paths: Sequence[str], lost: Sequence[int]) -> str:
+    """The sentence for images, by their paths (empty for none), of which some came to nothing, by their numbers."""
+    first = lost[0]
+    name = shown(paths[first]) or ("the image" if len(paths) == 1 else f"image {first} of {len(paths)}, from 0")
+    more = f"; so it did for {len(lost) - 1} more of them" if len(lost) > 1 else ""
+    rest = "; return_solution=True restores the others, and has the status of each" if len(lost) < len(paths) else ""
+    return f"{name}: {Status.DIVERGED.sentence}{more}{rest}"
 
 
 def _beyond(p: float | np.ndarray | Auto | None, sigma: float | Auto | None) -> float:

@@ -30,10 +30,16 @@ class Item:
     Attributes:
         pixels: grey values, (H, W), float64 in [0, 1].
         back: from restored grey values (H, W), and the pixels to replace (all if None), to the caller's kind.
+        path: of the file it was read from; empty if it was not.
     """
 
     pixels: np.ndarray
     back: Callable[[np.ndarray, np.ndarray | None], Any]
+    path: str = ""
+
+    def unchanged(self) -> Any:
+        """The image as it came, in the caller's kind."""
+        return self.back(np.zeros(self.pixels.shape), np.zeros(self.pixels.shape, bool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +80,9 @@ def unpack(images: Any, channel_axis: int | None = None, beyond: float = 0.0) ->
         return Collection([item for part in parts for item in part.items], lambda found: _regroup(parts, counts, found))
     if isinstance(images, str | os.PathLike):
         picture = read_picture(Path(images), name=os.fspath(images))
-        return _one(Item(picture.pixels, lambda values, replaced: _as_pil(picture, values, replaced)))
+        return _one(
+            Item(picture.pixels, lambda values, replaced: _as_pil(picture, values, replaced), os.fspath(images))
+        )
     if isinstance(images, Image.Image):
         stream = io.BytesIO()
         # TIFF takes the modes that PNG does not (CMYK, YCbCr, Lab, floating point).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -50,7 +50,8 @@ class Marginals:
     """Posterior marginals of N images at the prior's size.
 
     Attributes:
-        means: probability that a unit is 1, per layer (N, units); layer 0 is the pixels, row by row.
+        means: probability that a unit is 1, per layer (N, units); layer 0 is the pixels, row by row. NaN, like the
+            variances and `log_partition`, where the solver diverged.
         variances: variance of every unit, per layer (N, units).
         log_partition: the method's estimate of log Z of the prior under the evidence, (N,), float64.
         iterations: iterations spent, (N,), int64.
@@ -70,3 +71,20 @@ class Marginals:
     evidence: np.ndarray | None = None
     noise: NoiseLevel | None = None
     model: str = ""
+
+
+def voided(found: Marginals) -> Marginals:
+    """The same, with an image of which any pixel is no number as one for which the solver diverged: NaN throughout."""
+    pixels = np.isfinite(found.means[0]).all(1) & np.isfinite(found.variances[0]).all(1)
+    lost = (found.status == Status.DIVERGED) | ~pixels
+
+    def void(values: np.ndarray) -> np.ndarray:
+        return np.where(lost[:, None] if values.ndim > 1 else lost, values.dtype.type(np.nan), values)
+
+    return replace(
+        found,
+        means=tuple(map(void, found.means)),
+        variances=tuple(map(void, found.variances)),
+        log_partition=void(found.log_partition),
+        status=np.where(lost, int(Status.DIVERGED), found.status),
+    )

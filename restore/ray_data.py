@@ -15,7 +15,8 @@ import numpy as np
 
 from restore.api import Restorer, load
 from restore.engines import Choice
-from restore.errors import UsageError
+from restore.errors import ModelError, UsageError, shown
+from restore.marginals import Status
 from restore.restoration import Fit
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def restored(
     sigma: float | None = None,
     mask: str | None = None,
     output: str | None = None,
+    status: str | None = None,
     fit: Fit = "error",
     invert: bool = False,
     soft: bool = False,
@@ -51,6 +53,8 @@ def restored(
         p, sigma, fit, invert, soft: as in `restore.denoise`.
         mask: the column of masks, (H, W), True or white = to fill; None if there are none.
         output: the column to put the restored images into; by default they replace the damaged ones.
+        status: a column for how the solver ended: "converged", "max_iter" or "diverged". Images for which it diverged
+            then stay as they are; without it they are an error.
         engine, device: as in `restore.load`, on every machine.
         actors: how many restore at a time, or the least and the most of them.
         resources: what Ray reserves for each actor, such as `num_cpus=4` or `num_gpus=1`; see `Dataset.map_batches`.
@@ -59,7 +63,8 @@ def restored(
         The data set with the restored images: of the shape and the type of the damaged ones.
 
     Raises:
-        UsageError: if Ray is not installed. What `restore.denoise` raises is raised when the data set is consumed.
+        UsageError: if Ray is not installed. What `restore.denoise` raises is raised when the data set is consumed; an
+            image for which the solver diverged is named by its `path`, if the data set has such a column.
     """
     if find_spec("ray") is None:
         raise UsageError("restore.ray_data: needs ray; pip install 'restore-prior[ray]'")
@@ -69,7 +74,7 @@ def restored(
     told = {"p": p, "sigma": sigma, "fit": fit, "invert": invert, "soft": soft}
     return dataset.map_batches(
         Worker,
-        fn_constructor_args=(model, device, engine, column, mask, output or column, told),
+        fn_constructor_args=(model, device, engine, column, mask, (output or column, status), told),
         batch_size=BATCH,
         batch_format="numpy",
         compute=ActorPoolStrategy(min_size=least, max_size=most),
@@ -87,19 +92,26 @@ class Worker:
         engine: Choice,
         column: str,
         mask: str | None,
-        output: str,
+        outputs: tuple[str, str | None],
         told: dict[str, Any],
     ) -> None:
         self.restorer: Restorer = load(model, device, engine=engine)
-        self.column, self.mask, self.output, self.told = column, mask, output, told
+        self.column, self.mask, self.told = column, mask, told
+        self.output, self.status = outputs
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         images = list(batch[self.column])
         if self.mask is None:
-            found = self.restorer.denoise(images, **self.told)
+            found, solution = self.restorer.denoise(images, **self.told, return_solution=True)
         else:
-            found = self.restorer.complete(images, list(batch[self.mask]), **self.told)
-        return batch | {self.output: _column(found)}
+            found, solution = self.restorer.complete(images, list(batch[self.mask]), **self.told, return_solution=True)
+        told = {self.output: _column(found)}
+        if self.status is not None:
+            told[self.status] = np.array([Status(value).name.lower() for value in solution.status])
+        elif (lost := np.flatnonzero(solution.status == Status.DIVERGED)).size:
+            name = shown(str(batch["path"][lost[0]])) if "path" in batch else f"image {lost[0]} of a batch, from 0"
+            raise ModelError(f"{name}: {Status.DIVERGED.sentence}, or give a column for the status of each")
+        return batch | told
 
 
 def _column(images: list[np.ndarray]) -> np.ndarray:

@@ -15,7 +15,7 @@ from restore.description import Description
 from restore.errors import ModelError, UsageError, shown
 from restore.evidence import FLIPS, IMPULSES, NOISE, choose_level, log_likelihood_of_black
 from restore.images import enlarge, shrink
-from restore.marginals import Marginals, NoiseLevel, Status
+from restore.marginals import Marginals, NoiseLevel, Status, voided
 
 Fit = Literal["error", "resize"]
 
@@ -230,6 +230,7 @@ def _solved(
 ) -> tuple[Marginals, np.ndarray]:
     """As `PictureEngine.marginals`, with the evidence of priors that have not learnt the damage."""
     found, gain = engine.marginals(grey, p, hidden, sigma)
+    found = voided(found)
     if engine.description.conditional:
         return found, gain
     black = log_likelihood_of_black(engine.description, grey, hidden, p, sigma)

@@ -22,7 +22,7 @@ def digits(count: int) -> np.ndarray:
 
 
 def worker(mask: str | None = None, **told: Any) -> Worker:
-    return Worker(MODEL, "cpu", "onnx", "image", mask, "clean", told)
+    return Worker(MODEL, "cpu", "onnx", "image", mask, ("clean", None), told)
 
 
 @pytest.mark.parametrize("soft", [False, True])
