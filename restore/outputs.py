@@ -40,6 +40,16 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     return [path for given in inputs for path in _images_in(Path(given), suffix)]
 
 
+def paired(
+    inputs: Sequence[Path], output: str | os.PathLike[str] | None, suffix: str = "restored"
+) -> list[tuple[Path, Path]]:
+    """Give every input its output, whether that exists or not; see `plan`, which also looks at what is there."""
+    pairs = [(path, _output_of(path, output, suffix, alone=len(inputs) == 1)) for path in inputs]
+    _refuse_collisions(pairs)
+    _refuse_losses([target for _, target in pairs], inputs)
+    return pairs
+
+
 def plan(
     inputs: Sequence[Path],
     output: str | os.PathLike[str] | None,
@@ -47,7 +57,6 @@ def plan(
     suffix: str = "restored",
     overwrite: bool,
     skip_existing: bool,
-    protected: Sequence[Path] = (),
     standing: Callable[[Path, Path], Standing] = lambda source, target: Standing.FOREIGN,
 ) -> list[tuple[Path, Path]]:
     """Give every input its output, and refuse what would lose a file, before any model is loaded.
@@ -61,7 +70,6 @@ def plan(
         suffix: the middle part of the names made here.
         overwrite: existing outputs may be replaced; inputs never.
         skip_existing: inputs whose output exists are left out.
-        protected: more files that no output may replace, such as masks.
         standing: what is known of an input's output that exists; those that are done are left out.
 
     Returns:
@@ -70,14 +78,12 @@ def plan(
     Raises:
         UsageError: two inputs would have the same output, one file is given for several inputs, or its ending is no
             format to write.
-        OutputError: an output is one of the inputs or protected files (also by a link), exists already, has too long a
-            name, or is in a folder that does not exist or may not be written to.
+        OutputError: an output is one of the inputs (also by a link), exists already, has too long a name, or is in a
+            folder that does not exist or may not be written to.
     """
     if overwrite and skip_existing:
         raise UsageError("--overwrite and --skip-existing exclude each other; give one of them")
-    pairs = [(path, _output_of(path, output, suffix, alone=len(inputs) == 1)) for path in inputs]
-    _refuse_collisions(pairs)
-    _refuse_losses([target for _, target in pairs], [*inputs, *protected])
+    pairs = paired(inputs, output, suffix)
     for path, target in pairs:
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
             raise OutputError(f"{shown(path)}: its output's name is too long; choose a shorter one with -o")

@@ -54,7 +54,7 @@ ROOMS: dict[str, str] = {
         "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine "
         "choice engines training report"
     ),
-    "ray_data": "errors restoration engines api",
+    "ray_data": "errors marginals restoration engines api",
     "__init__": "errors api",
     "cli": (
         "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "

@@ -73,13 +73,6 @@ def test_skip_existing_drops_what_is_done(tmp_path):
         plan(inputs, None, overwrite=True, skip_existing=True)
 
 
-def test_protected_files_are_not_replaced(tmp_path):
-    inputs = images(tmp_path, "x.png")
-    mask = images(tmp_path, "mask.png")
-    with pytest.raises(OutputError, match=r"is the input .*mask\.png"):
-        plan(inputs, mask[0], overwrite=True, skip_existing=False, protected=mask)
-
-
 def test_missing_inputs_are_left_to_the_reader(tmp_path):
     path = tmp_path / "missing.png"
     assert plan(expand([path]), None, overwrite=False, skip_existing=False)[0][0] == path

@@ -38,24 +38,27 @@ def corrupt(
 
     import numpy as np
 
+    from restore.cli.clashes import refuse_clashes
     from restore.errors import UsageError, shown
     from restore.files import write_atomically
     from restore.images import Picture, check_format, encode, format_of, read_picture
-    from restore.outputs import expand, plan
+    from restore.outputs import expand, paired, plan
     from restore.tasks import parse_task
 
     damage = parse_task(task)
     if mask_output is not None and damage.mask is None:
         raise UsageError(f"{task}: hides no pixels, so there is no mask to write; leave --mask-output away")
     sources = expand(images, suffix="corrupted")
+    to_write = [paired(sources, output, "corrupted")]
+    if mask_output is not None:
+        to_write.append(paired(sources, mask_output, "corrupted"))
+    refuse_clashes(sources, [target for part in to_write for _, target in part])
     pairs = plan(sources, output, suffix="corrupted", overwrite=overwrite, skip_existing=skip_existing)
     masks: dict[Path, Path] = {}
     if mask_output is not None:
         # Named as the images they belong to, so that `complete --mask FOLDER` finds them.
         left = [source for source, _ in pairs]
         masks = dict(plan(left, mask_output, suffix="corrupted", overwrite=overwrite, skip_existing=False))
-        if set(masks.values()) & {target for _, target in pairs}:
-            raise UsageError("the masks would replace the images; choose another --mask-output")
     seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
     failures = telling.Failures(json, many=len(pairs) > 1)
 

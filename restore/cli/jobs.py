@@ -9,11 +9,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from restore.cli.clashes import STDIN, STDOUT, File, refuse_clashes
 from restore.cli.manifest import Manifest
 from restore.cli.options import Settings
 from restore.errors import UsageError, shown
 from restore.images import format_of
-from restore.outputs import Standing, expand, means_folder, plan
+from restore.outputs import Standing, expand, means_folder, paired, plan
 
 STDIO = "-"
 
@@ -71,9 +72,9 @@ def work_of(
         OutputError: if a result exists already, which no earlier run has made.
     """
     if STDIO in inputs or settings.output == STDIO:
-        return Work([_stdio_job(inputs, settings, masks)], 1)
+        return Work(_stdio_jobs(inputs, settings, masks), 1)
     sources = expand(inputs)
-    protected = [Path(masks)] if masks is not None else []
+    _refuse_clashes(_all_jobs(sources, settings, masks), settings)
     manifest = None
     if settings.output is not None and means_folder(settings.output):
         manifest = _manifest(Path(settings.output), settings, channel or {})
@@ -88,7 +89,6 @@ def work_of(
         settings.output,
         overwrite=settings.overwrite,
         skip_existing=settings.skip_existing,
-        protected=protected,
         standing=standing,
     )
     for _, target in pairs:
@@ -104,16 +104,29 @@ def work_of(
                 overwrite=settings.overwrite,
                 skip_existing=False,
                 standing=standing,
-                protected=[*protected, *(target for _, target in pairs)],
             )
         )
-        clash = {target for _, target in pairs} & set(maps.values())
-        if clash:
-            raise UsageError(
-                f"{shown(min(clash))}: is the output and the uncertainty map; choose another --uncertainty"
-            )
     jobs = [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in pairs]
     return Work(jobs, len(sources), manifest)
+
+
+def _all_jobs(sources: Sequence[Path], settings: Settings, masks: str | None) -> list[Job]:
+    """The jobs of images, whatever of their results is there."""
+    targets = paired(sources, settings.output)
+    maps = {} if settings.uncertainty is None else dict(paired(sources, settings.uncertainty, "uncertainty"))
+    return [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in targets]
+
+
+def _refuse_clashes(jobs: Sequence[Job], settings: Settings) -> None:
+    """Refuse a file of any job that is to be written, and is a file of this or another job too."""
+    reads: list[File] = [file for job in jobs for file in job.sources]
+    writes: list[File] = [Path(job.target) for job in jobs if job.target != STDIO]
+    writes += [job.uncertainty for job in jobs if job.uncertainty is not None]
+    if any(job.source == STDIO for job in jobs):
+        reads.append(STDIN)
+    if settings.json or any(job.target == STDIO for job in jobs):
+        writes.append(STDOUT)
+    refuse_clashes(reads, writes)
 
 
 def _manifest(folder: Path, settings: Settings, channel: Mapping[str, Any]) -> Manifest:
@@ -124,7 +137,8 @@ def _manifest(folder: Path, settings: Settings, channel: Mapping[str, Any]) -> M
     return Manifest.of(folder, {**channel, **told}, model, settings.overwrite)
 
 
-def _stdio_job(inputs: Sequence[str], settings: Settings, masks: str | None) -> Job:
+def _stdio_jobs(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[Job]:
+    """The one job there is then; none if its result is there already."""
     if len(inputs) != 1:
         raise UsageError("- stands for the only image; name files instead to restore several")
     target = STDIO if settings.output in (None, STDIO) else str(settings.output)
@@ -133,12 +147,17 @@ def _stdio_job(inputs: Sequence[str], settings: Settings, masks: str | None) -> 
             raise UsageError("--json and the image cannot both go to stdout; give -o FILE")
         if sys.stdout.isatty():
             raise UsageError("a PNG does not belong on a terminal; give -o FILE or redirect stdout")
-    else:
-        plan([Path(inputs[0])], target, overwrite=settings.overwrite, skip_existing=settings.skip_existing)
+    elif means_folder(target):
+        raise UsageError(f"{shown(target)}: is a folder, and an image from stdin has no name there; give -o FILE")
     maps = Path(settings.uncertainty) if settings.uncertainty is not None else None
+    job = Job(inputs[0], target, maps, _mask_of(Path(inputs[0]), masks))
+    _refuse_clashes([job], settings)
+    source = [Path(inputs[0])]
+    if target != STDIO and not plan(source, target, overwrite=settings.overwrite, skip_existing=settings.skip_existing):
+        return []
     if maps is not None:
-        plan([Path(inputs[0])], settings.uncertainty, overwrite=settings.overwrite, skip_existing=False)
-    return Job(inputs[0], target, maps, _mask_of(Path(inputs[0]), masks))
+        plan(source, settings.uncertainty, overwrite=settings.overwrite, skip_existing=False)
+    return [job]
 
 
 def _mask_of(source: Path, masks: str | None) -> Path | None:

@@ -1,0 +1,54 @@
+"""Whether all files of a command are different ones where it matters: what is written must be nothing else to it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from restore.errors import UsageError, shown
+
+# A file by its name, or a standard stream by its number, which the shell may have led to or from a file.
+File = Path | int
+STDIN, STDOUT = 0, 1
+_NAMES = {STDIN: "stdin", STDOUT: "stdout"}
+
+
+def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
+    """Refuse to write a file that is read too, or written twice, by whatever names and links.
+
+    Pipes, terminals and devices are no files that could be lost.
+
+    Raises:
+        UsageError: naming both.
+    """
+    read: dict[object, File] = {key: file for file in reads if (key := _identity(file)) is not None}
+    written: dict[object, File] = {}
+    for file in writes:
+        keys: list[object] = [key for key in (_identity(file), _place(file)) if key is not None]
+        for key in keys:
+            if key in read:
+                raise UsageError(f"{_shown(file)}: is to be written, and read as {_shown(read[key])}; choose another")
+            if key in written:
+                both = "" if written[key] == file else f", also as {_shown(written[key])}"
+                raise UsageError(f"{_shown(file)}: is to be written twice{both}; choose another for one of them")
+        written |= dict.fromkeys(keys, file)
+
+
+def _identity(file: File) -> tuple[int, int] | None:
+    """What a file shares with all links to it; None if it is none, or not there."""
+    try:
+        status = os.fstat(file) if isinstance(file, int) else file.stat()
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _place(file: File) -> Path | None:
+    """The name that a file will have, whichever way leads to its folder."""
+    return None if isinstance(file, int) else Path(os.path.realpath(file.parent), file.name)
+
+
+def _shown(file: File) -> str:
+    return _NAMES[file] if isinstance(file, int) else shown(file)

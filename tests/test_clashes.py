@@ -1,0 +1,162 @@
+"""Row 65: a file of a job is either read or written, and written once, whatever names and streams lead to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import bad_images
+import numpy as np
+import pytest
+from PIL import Image
+from priors import saved_prior
+
+from restore.cli.clashes import STDIN, STDOUT, refuse_clashes
+from restore.errors import UsageError
+
+Run = Callable[..., int]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved_prior(tmp_path_factory.mktemp("model"), bad_images.SHAPE)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with an image, a mask and other names for them."""
+    Image.fromarray(bad_images.GREY).save(tmp_path / "n.png")
+    Image.fromarray(bad_images.HOLE).save(tmp_path / "m.png")
+    (tmp_path / "soft.png").symlink_to("m.png")
+    (tmp_path / "hard.png").hardlink_to(tmp_path / "m.png")
+    (tmp_path / "again").symlink_to(".")
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@contextmanager
+def redirected(number: int, path: Path | None) -> Iterator[None]:
+    """A standard stream of this process led to or from a file, as `<` and `>>` do."""
+    if path is None:
+        yield
+        return
+    kept, file = os.dup(number), os.open(path, os.O_RDWR | os.O_APPEND)
+    os.dup2(file, number)
+    try:
+        yield
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
+        os.close(file)
+
+
+# The command, and the files that stdin comes from and stdout goes to.
+CLASHES: dict[str, tuple[str, str, str]] = {
+    "output-is-mask": ("complete - --mask m.png -o m.png", "n.png", ""),
+    "output-is-a-link-to-the-mask": ("complete - --mask m.png -o soft.png", "n.png", ""),
+    "output-is-a-hard-link-to-the-mask": ("complete - --mask m.png -o hard.png", "n.png", ""),
+    "output-is-stdin": ("denoise - --p 0.1 -o n.png", "n.png", ""),
+    "map-is-mask": ("complete - --mask m.png --uncertainty again/m.png -o -", "n.png", ""),
+    "map-is-stdin": ("denoise - --p 0.1 -o s.png --uncertainty n.png", "n.png", ""),
+    "map-is-output": ("denoise - --p 0.1 -o s.png --uncertainty s.png", "n.png", ""),
+    "map-is-output-by-another-folder": ("denoise - --p 0.1 -o s.png --uncertainty again/s.png", "n.png", ""),
+    "stdout-is-stdin": ("denoise - --p 0.1", "n.png", "n.png"),
+    "stdout-is-input": ("denoise n.png --p 0.1 -o -", "", "n.png"),
+    "stdout-is-mask": ("complete n.png --mask m.png -o -", "", "m.png"),
+    "stdout-is-map": ("denoise n.png --p 0.1 -o - --uncertainty m.png", "", "m.png"),
+    "facts-go-into-the-mask": ("complete n.png --mask m.png --json", "", "m.png"),
+    "a-file's-output-is-mask": ("complete n.png --mask m.png -o m.png", "", ""),
+    "a-file's-map-is-mask": ("complete n.png --mask m.png --uncertainty soft.png", "", ""),
+    "a-file's-map-is-output": ("denoise n.png --p 0.1 -o s.png --uncertainty again/s.png", "", ""),
+    "damage-and-its-mask": ("corrupt n.png --task patch:4 -o s.png --mask-output again/s.png", "", ""),
+    "damage-and-its-mask-by-a-link": ("corrupt n.png --task patch:4 -o m.png --mask-output hard.png", "", ""),
+}
+
+
+@pytest.mark.parametrize("overwrite", [True, False], ids=["overwrite", "new"])
+@pytest.mark.parametrize(("words", "stdin", "stdout"), CLASHES.values(), ids=CLASHES.keys())
+def test_row65_clash(
+    words: str,
+    stdin: str,
+    stdout: str,
+    overwrite: bool,
+    run: Run,
+    model: Path,
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(files)
+    before = contents(files)
+    of_model = [] if words.startswith("corrupt") else ["--model", model]
+    with redirected(0, Path(stdin) if stdin else None), redirected(1, Path(stdout) if stdout else None):
+        code = run(*words.split(), *of_model, *(["--overwrite"] if overwrite else []))
+    assert code == 2
+    assert contents(files) == before
+
+
+def test_row65_what_is_no_file_clashes_with_nothing(tmp_path: Path) -> None:
+    devices = Path(os.devnull)
+    with redirected(0, devices), redirected(1, devices):
+        refuse_clashes([STDIN, tmp_path / "missing.png"], [STDOUT, tmp_path / "a.png", tmp_path / "b.png"])
+    with pytest.raises(UsageError, match=r"b\.png: is to be written, and read as .*a\.png"):
+        (tmp_path / "a.png").write_bytes(b"")
+        (tmp_path / "b.png").symlink_to("a.png")
+        refuse_clashes([tmp_path / "a.png"], [tmp_path / "b.png"])
+
+
+def test_row65_different_files_work(run: Run, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+    words = ["complete", "n.png", "--mask", "m.png", "--model", model, "-o", "s.png", "--uncertainty", "u.png"]
+    assert run(*words) == 0
+    before = contents(files)
+    assert run(*words, "--overwrite") == 0
+    assert contents(files) == before
+    # A mask may be asked for where the image is, and replaced where it is not read.
+    assert run("corrupt", "n.png", "--task", "patch:4", "-o", "s.png", "--mask-output", "m.png", "--overwrite") == 0
+    assert run("complete", "s.png", "--mask", "n.png", "--model", model, "-o", "m.png", "--overwrite") in (0, 3)
+
+
+def test_an_image_from_stdin_is_left_out_if_its_result_is_there(
+    run: Run, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    before = contents(files)
+    with redirected(0, Path("n.png")):
+        assert run("denoise", "-", "--p", 0.1, "--model", model, "-o", "m.png", "--skip-existing") == 0
+        assert run("denoise", "-", "--p", 0.1, "--model", model, "-o", "again/") == 2
+    assert contents(files) == before
+
+
+def test_row65_the_shell_redirects(files: Path) -> None:
+    """Two in one process, which a shell has redirected as a user would."""
+    lines = (
+        "complete - --mask m.png -o m.png --overwrite --model tap-mnist-25",
+        "complete - --mask m.png -o - --uncertainty m.png --overwrite --model tap-mnist-25",
+    )
+    code = (
+        "import sys\nfrom restore.cli import main\n"
+        f"for line in {lines!r}:\n"
+        "    sys.argv = ['restore', *line.split()]\n"
+        "    try: main()\n"
+        "    except SystemExit as end: print(end.code, file=sys.stderr)\n"
+    )
+    before = contents(files)
+    done = subprocess.run(
+        f"'{sys.executable}' -c \"$CODE\" < n.png | cat",
+        shell=True,
+        cwd=files,
+        env=os.environ | {"CODE": code},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.splitlines()[1::2] == ["2", "2"] and "m.png: is to be written" in done.stderr
+    assert done.stdout == "" and contents(files) == before
+    assert np.asarray(Image.open(files / "m.png")).shape == bad_images.SHAPE
