@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import stat
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from restore.errors import OutputError, RestoreError, shown
 
-# Temporary files live for milliseconds. One this old, in seconds, belongs to a process that was killed.
+# Temporary files live for milliseconds. Where no lock can tell, one this old, in seconds, is from a killed process.
 ABANDONED = 60.0
 
 
@@ -19,7 +20,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
     """Replace `path` by new content, or leave it exactly as it was.
 
     The content goes to a temporary name in the same folder, is flushed to disk, and is renamed over `path`; then the
-    folder's entry is flushed. A file that is replaced keeps its permissions; a link is replaced, not followed.
+    folder's entry is flushed. A file that is replaced keeps its permissions; a link is replaced, not followed. Until it
+    has its name the file is locked: that tells it from those of killed processes.
 
     Args:
         path: the file to write.
@@ -37,10 +39,13 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, narrow), "wb") as stream:
             if before is not None:
                 _permit_as(before, stream.fileno())
+            # Before anything is written: see `_remove_if_abandoned`. Not every file system has locks.
+            with contextlib.suppress(OSError):
+                fcntl.flock(stream, fcntl.LOCK_EX)
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.replace(target)
+            temporary.replace(target)
         _flush_folder(target.parent)
     except OSError as fault:
         reason = fault.strerror or fault
@@ -76,6 +81,16 @@ def _permit_as(before: os.stat_result, descriptor: int) -> None:
     os.fchmod(descriptor, mode)
 
 
+def holds(path: str | os.PathLike[str], content: bytes) -> bool:
+    """Whether there is a file, and not a link to one, that holds this and nothing else."""
+    file = Path(path)
+    try:
+        status = file.lstat()
+        return stat.S_ISREG(status.st_mode) and status.st_size == len(content) and file.read_bytes() == content
+    except OSError:
+        return False
+
+
 def _flush_folder(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -84,11 +99,33 @@ def _flush_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def remove_abandoned(folder: Path) -> None:
+def remove_abandoned(folder: str | os.PathLike[str]) -> None:
     """Remove the temporary files that `write_atomically` could not, because its process was killed."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if re.fullmatch(r"\.restore-[0-9a-f]{16}", entry.name):
                 with contextlib.suppress(OSError):
-                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > ABANDONED:
-                        Path(entry.path).unlink()
+                    _remove_if_abandoned(Path(entry.path))
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    """Remove a temporary file of which no process holds the lock.
+
+    One that is still empty may belong to a process that is about to lock it, and is left alone while it is young; so is
+    every one where there are no locks.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        status = os.fstat(descriptor)
+        young = time.time() - status.st_mtime <= ABANDONED
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            spared = young and os.fstat(descriptor).st_size == 0
+        except BlockingIOError:
+            spared = True
+        except OSError:
+            spared = young
+        if stat.S_ISREG(status.st_mode) and not spared:
+            path.unlink()
+    finally:
+        os.close(descriptor)

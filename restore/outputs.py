@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from restore.errors import InputError, OutputError, UsageError, shown
+from restore.files import remove_abandoned
 from restore.images import format_of
 
 # Endings under which a folder is searched for images. Files named one by one may have any.
@@ -61,6 +62,8 @@ def plan(
 ) -> list[tuple[Path, Path]]:
     """Give every input its output, and refuse what would lose a file, before any model is loaded.
 
+    What processes that were killed have left in the folders of outputs is removed.
+
     Args:
         inputs: image files.
         output: None for `NAME.SUFFIX.png` beside each input; a folder, either an existing one or a name that ends with
@@ -89,6 +92,7 @@ def plan(
             raise OutputError(f"{shown(path)}: its output's name is too long; choose a shorter one with -o")
         if is_folder(target):
             raise OutputError(f"{shown(target)}: is a folder where the output should be; choose another with -o")
+    parents = {target.parent for _, target in pairs}
     left = []
     for path, target in pairs:
         if os.path.lexists(target):
@@ -104,6 +108,8 @@ def plan(
         require_writable(parent.parent if parent == folder and not parent.exists() else parent)
     if folder is not None and pairs:
         _make(folder)
+    for parent in parents:
+        remove_abandoned(parent)
     return pairs
 
 

@@ -38,7 +38,7 @@ ROOMS: dict[str, str] = {
     "learning": "errors files progress description marginals fields units priors solvers channels tasks zoo",
     "images": "errors",
     "kinds": "errors images",
-    "outputs": "errors images",
+    "outputs": "errors files images",
     "data": "errors files images outputs",
     "evidence": "description marginals",
     "restoration": "errors description marginals images evidence",

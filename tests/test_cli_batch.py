@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -99,8 +100,8 @@ def test_killed_at_any_file_and_started_again_each_is_written_once(
         run(*words, *maps)
     assert run(*words, *maps) == 0
     outputs = {f"{index:04}.restored.png": 1 for index in range(5)}
-    assert {name: count for name, count in written.items() if "uncertainty" not in name} == outputs
-    assert len(stamps(tmp_path / "maps")) == 5
+    # Maps too, which are complete before the images that they belong to.
+    assert written == outputs | {f"{index:04}.uncertainty.png": 1 for index in range(5)}
     assert again(run, words, tmp_path / "out", *maps) == (0, set())
 
 
@@ -144,16 +145,43 @@ def test_a_batch_stopped_by_a_signal_leaves_whole_files_and_goes_on(number: int,
     assert len(after) == count and done.items() <= after.items()
 
 
-def test_what_a_killed_process_left_is_swept_away_later(run: Run, words: tuple[object, ...], tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_swept_away(run: Run, words: tuple[object, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    old, young, other = (out / name for name in (f".restore-{'a' * 16}", f".restore-{'b' * 16}", ".restore-mine"))
-    for path in (old, young, other):
+    left, other, written, begun, old = (
+        out / name
+        for name in (f".restore-{'a' * 16}", ".restore-mine", *(f".restore-{letter * 16}" for letter in "bcd"))
+    )
+    link = out / f".restore-{'e' * 16}"
+    link.symlink_to(tmp_path / "in" / "0000.png")
+    for path in (left, other, written):
         path.write_bytes(b"half")
-    for path in (old, other):
-        os.utime(path, (1, 1))
-    assert run(*words) == 0
-    assert not old.exists() and young.exists() and other.exists()
+    # Empty: a process may be about to lock it, unless that was long ago.
+    for path in (begun, old):
+        path.touch()
+    os.utime(old, (1, 1))
+    with written.open("rb") as stream:
+        # As `write_atomically` does as long as it lives.
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        assert run(*words) == 0
+        assert {path for path in (left, other, written, begun, old, link) if os.path.lexists(path)} == {
+            *(other, written, begun, link)
+        }
+    # With nothing left to do, too.
+    assert again(run, words, out) == (0, set())
+    assert not written.exists()
+
+
+def test_no_file_is_swept_away_under_the_hands_of_its_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.fsync
+
+    def sweeping(descriptor: int) -> None:
+        real(descriptor)
+        files.remove_abandoned(tmp_path)
+
+    monkeypatch.setattr(os, "fsync", sweeping)
+    files.write_atomically(tmp_path / "whole", b"content")
+    assert (tmp_path / "whole").read_bytes() == b"content"
 
 
 # ---------------------------------------------------------------------------------------------- what has changed since
@@ -230,7 +258,7 @@ def test_another_mask_is_another_setting_and_a_changed_one_is_a_change(run: Run,
     words = ("complete", images(tmp_path / "in", 2), "--model", model, "-o", f"{out}/", "--mask")
     assert run(*words, masks) == 0
     assert again(run, (*words, masks / "other.png"), out) == (2, set())
-    Image.fromarray(bad_images.HOLE[:, ::-1].copy()).save(masks / "0001.png")
+    Image.fromarray(bad_images.HOLE[::-1].copy()).save(masks / "0001.png")
     os.utime(masks / "0001.png", (1, 1))
     assert again(run, (*words, masks), out) == (0, {"0001.restored.png"})
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from restore.errors import ModelError, OutputError, UsageError, shown
-from restore.files import remove_abandoned
 from restore.outputs import Standing
 from restore.zoo import WEIGHTS, find
 
@@ -149,7 +148,6 @@ class Manifest:
                 raise OutputError(
                     f"{shown(self.folder)}: another run restores into this folder; wait for it or choose another -o"
                 ) from None
-            remove_abandoned(self.folder)
             journal = Journal(self, stream)
             journal.append([{"settings": self.settings}])
             yield journal

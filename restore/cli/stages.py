@@ -20,7 +20,7 @@ from restore.cli.jobs import STDIO, Job
 from restore.cli.manifest import Entry, Stamp, stamp
 from restore.cli.options import Level, Settings
 from restore.errors import ModelError, OutputError, RestoreError, shown
-from restore.files import write_atomically
+from restore.files import holds, write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.marginals import Marginals, Status
 from restore.restoration import ChosenLevel, PictureEngine, Restored, outcome, size_mismatch, stopped_as_trained
@@ -230,12 +230,12 @@ class Stages:
 
     @_step
     def write(self, item: Made) -> Made:
-        """The same, when its files are on disk, or on stdout."""
+        """The same, when its files are on disk, or on stdout. A file that a killed run had finished stays as it is."""
         for name, content in item.entry.contents.items():
             if name == STDIO:
                 sys.stdout.buffer.write(content)
                 sys.stdout.buffer.flush()
-            else:
+            elif not holds(name, content):
                 write_atomically(name, content)
         return item
 
