@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from grey_priors import grey_prior, saved_grey
-from machines import random_rbm
+from machines import random_rbm, repelling
 
 from restore import zoo
 from restore.description import Description, Inference
@@ -153,6 +153,34 @@ def test_any_units_have_a_tap_likelihood_only(
         assert run(*words, kind) == 4
         said = capsys.readouterr().err
         assert f"no {kind} likelihood of such a prior" in said and said.count("\n") == 1
+
+
+def test_a_prior_has_a_tap_likelihood_where_its_own_damping_settles(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Undamped, two further tries with half the step each do not do for units that repel each other this much."""
+    machine, start = repelling(strength=2.0)
+    np.save(tmp_path / "data.npy", np.random.default_rng(0).random((30, *SHAPE)) < 0.4)
+    for damping, code in ((0.9, 0), (0.0, 4)):
+        about = Description(
+            "tiny",
+            SHAPE,
+            0,
+            127,
+            "nothing",
+            "none",
+            family="fvbm",
+            inference=Inference(modes=0, starts=1, damping=damping),
+        )
+        folder = tmp_path / f"damped-{damping}"
+        zoo.save(folder, zoo.TrainedPrior(about, machine, start[0], torch.zeros(0, 3, dtype=torch.uint8)), "#")
+        words = ("--data", tmp_path / "data.npy", "--likelihood", "tap", "--starts", 5, "--json")
+        assert run("evaluate", folder, *words) == code
+        told = capsys.readouterr()
+        if code:
+            assert "none of 5 starts settled (5 reached the iteration limit" in told.err and told.err.count("\n") == 1
+        else:
+            assert json.loads(told.out)["solutions"] == 1
 
 
 def test_images_of_another_size(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

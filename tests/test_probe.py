@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import random_deep, random_fully_visible, random_rbm, seeded, two_patterns
+from machines import random_deep, random_fully_visible, random_rbm, repelling, seeded, two_patterns
 from torch import Tensor
 
 from restore.errors import UsageError
@@ -24,7 +24,7 @@ from restore.evaluation.probing.report import report
 from restore.evaluation.probing.solutions import PROBING, Solutions, tap_solutions
 from restore.evaluation.probing.verdict import alone, share, verdict, warnings
 from restore.fields import Fields
-from restore.priors import RBM, FullyVisible
+from restore.priors import RBM
 from restore.priors.exact import exact_moments
 from restore.solvers import TAP
 from restore.units import Bernoulli, TruncatedGaussian
@@ -146,10 +146,8 @@ def test_starts_that_do_not_settle_are_no_solutions(rough: tuple[RBM, Tensor]) -
 
 
 def test_a_start_that_cycles_is_tried_again_with_more_damping() -> None:
-    # Units that all repel each other jump up and down together for ever when all move at once.
-    machine = FullyVisible.binary(-0.6 * (1 - torch.eye(20)), torch.full((20,), 0.6 * 19 / 2))
+    machine, starts = repelling()
     undamped = TAP(max_iter=200, damping=0.0, tol=1e-6)
-    starts = torch.full((1, 20), 0.9)
     for damping in (0.0, 0.5):
         solver = replace(undamped, damping=damping)
         assert solver.solve(machine, starts).status.tolist() == [1]

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
+from machines import repelling
 
 from restore.fields import Fields
 from restore.marginals import Status
-from restore.priors import FullyVisible
 from restore.solvers import TAP
 from restore.solvers.settling import Settling
 
 UNDAMPED = TAP(max_iter=200, damping=0.0, tol=1e-6)
-
-
-def repelling() -> tuple[FullyVisible, Tensor]:
-    """Units that all repel each other, which jump up and down together when all move at once; and a start for it."""
-    return FullyVisible.binary(-0.6 * (1 - torch.eye(20)), torch.full((20,), 0.6 * 19 / 2)), torch.full((1, 20), 0.9)
 
 
 @pytest.mark.parametrize(("again", "status"), [(0, Status.MAX_ITER), (1, Status.MAX_ITER), (2, Status.CONVERGED)])

@@ -102,6 +102,12 @@ def test_documents_keep_everything_but_the_section() -> None:
 # --- likelihoods ---
 
 
+def by_solutions(mean: float) -> tuple[tuple[str, float], ...]:
+    """What a TAP likelihood of 3 solutions says besides its mean."""
+    figures = {"mean_by_log_sum_exp": mean - 2, "starts": 7, "converged": 6, "solutions": 3}
+    return tuple(figures.items())
+
+
 def measured(values: dict[int, tuple[float, float, float]]) -> dict[int, likelihood_study.Measured]:
     """By epoch, with these means of AIS, TAP and pseudo-likelihood."""
     return {
@@ -112,7 +118,7 @@ def measured(values: dict[int, tuple[float, float, float]]) -> dict[int, likelih
                 "ais": Likelihood(
                     "ais", 9, ais, 0.5, 100.0, 0.1, (ais - 0.25, ais + 0.25), 0.95, (("effective_runs", 71.0),)
                 ),
-                "tap": Likelihood("tap", 9, tap, 0.5, 101.0, 0.2),
+                "tap": Likelihood("tap", 9, tap, 0.5, 101.0, 0.2, details=by_solutions(tap)),
                 "pseudo": Likelihood("pseudo", 9, pseudo, 0.3),
             },
         )
@@ -133,9 +139,15 @@ def test_rank_correlations_compare_orders() -> None:
 def test_tables_of_likelihoods_have_a_row_per_prior() -> None:
     rows = likelihood_study.along_table(measured(ALONG)).splitlines()
     assert len(rows) == 2 + 3
-    assert rows[2] == "| 1 | -9.00 (-9.25 ... -8.75) | 100.00 | -8.00 ± 0.20 | 101.00 | -5.00 ± 0.30 |"
+    assert (
+        rows[2]
+        == "| 1 | -9.00 (-9.25 ... -8.75) | 100.00 | -8.00 ± 0.20 | -10.00 | 3 (6 of 7) | 101.00 | -5.00 ± 0.30 |"
+    )
     (prior,) = likelihood_study.priors_table(list(measured({1: ALONG[1]}).values())).splitlines()[2:]
-    assert prior == "| `epoch-1` | 5 |  | -9.00 (-9.25 ... -8.75) | 71 | -8.00 ± 0.20 | -5.00 ± 0.30 |"
+    assert (
+        prior
+        == "| `epoch-1` | 5 |  | -9.00 (-9.25 ... -8.75) | 71 | -8.00 ± 0.20 | -10.00 | 3 (6 of 7) | -5.00 ± 0.30 |"
+    )
 
 
 @pytest.mark.parametrize(

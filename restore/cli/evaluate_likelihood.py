@@ -44,7 +44,7 @@ def evaluate_likelihood(model: str, source: Source, kind: Kind, choices: Choices
     from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
     from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
     from restore.evaluation.likelihoods.schedules import temperatures
-    from restore.evaluation.likelihoods.tap import tap_likelihood
+    from restore.evaluation.likelihoods.tap import solver_of, tap_likelihood
     from restore.progress import progress
 
     betas = temperatures(choices.schedule or "salakhutdinov")
@@ -64,7 +64,7 @@ def evaluate_likelihood(model: str, source: Source, kind: Kind, choices: Choices
             found = exact_likelihood(machine, images, meter)
     elif kind == "tap":
         chosen = torch.randperm(len(images), generator=generator, device=engine.device)[: choices.starts or 100]
-        found = tap_likelihood(machine, images, images[chosen])
+        found = tap_likelihood(machine, images, images[chosen], solver_of(engine.description.inference))
     else:
         found = pseudo_likelihood(machine, images, choices.pixels or images.shape[1], generator)
     for warning in () if source.quiet else found.warnings:

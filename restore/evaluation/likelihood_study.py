@@ -18,11 +18,13 @@ from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
 from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
-from restore.evaluation.likelihoods.tap import tap_likelihood
+from restore.evaluation.likelihoods.tap import solver_of, tap_likelihood
 from restore.evaluation.markdown import plus_minus, table
 
 # As in the paper.
 SCHEDULE, RUNS, STARTS, PIXELS = "tap-machine", 100, 100, 100
+
+BY_SOLUTIONS = ("TAP, mean", "TAP, log-sum-exp", "solutions (starts that converged)")
 
 LABELS = {"exact": "exact", "ais": "AIS", "tap": "TAP", "pseudo": "pseudo-likelihood"}
 
@@ -48,7 +50,7 @@ def measure(engine: Engine, images: Tensor, seed: int, schedule: str = SCHEDULE)
     chosen = torch.randperm(len(images), generator=generator, device=engine.device)[:STARTS]
     found = {
         "ais": ais_likelihood(machine, images, schedule, RUNS, generator, torch.logit(engine.trained.pixel_means)),
-        "tap": tap_likelihood(machine, images, images[chosen]),
+        "tap": tap_likelihood(machine, images, images[chosen], solver_of(engine.description.inference)),
         "pseudo": pseudo_likelihood(machine, images, min(PIXELS, images.shape[1]), generator),
     }
     if _summable(machine, images):
@@ -97,9 +99,9 @@ def along_table(found: Mapping[int, Measured]) -> str:
     for epoch, measured in found.items():
         ais, tap, pseudo = (measured.likelihoods[kind] for kind in ("ais", "tap", "pseudo"))
         rows.append(
-            [str(epoch), _with_interval(ais), _log_z(ais), _with_log_z_error(tap), _log_z(tap), _with_error(pseudo)]
+            [str(epoch), _with_interval(ais), _log_z(ais), *_by_solutions(tap), _log_z(tap), _with_error(pseudo)]
         )
-    return table(["epoch", "AIS", "log Z by AIS", "TAP", "log Z by TAP", "pseudo-likelihood"], rows)
+    return table(["epoch", "AIS", "log Z by AIS", *BY_SOLUTIONS, "log Z by TAP, mean", "pseudo-likelihood"], rows)
 
 
 def correlation_table(correlations: Mapping[tuple[str, str], float]) -> str:
@@ -120,11 +122,11 @@ def priors_table(found: Sequence[Measured]) -> str:
                 f"{exact.mean:.3f}" if exact else "",
                 _with_interval(ais) if ais else "",
                 f"{dict(ais.details)['effective_runs']:.0f}" if ais else "",
-                _with_log_z_error(tap) if tap else "",
+                *(_by_solutions(tap) if tap else [""] * len(BY_SOLUTIONS)),
                 _with_error(pseudo) if pseudo else "",
             ]
         )
-    return table(["prior", "hidden units", "exact", "AIS", "effective runs", "TAP", "pseudo-likelihood"], rows)
+    return table(["prior", "hidden units", "exact", "AIS", "effective runs", *BY_SOLUTIONS, "pseudo-likelihood"], rows)
 
 
 def _with_interval(found: Likelihood) -> str:
@@ -133,8 +135,16 @@ def _with_interval(found: Likelihood) -> str:
     return f"{found.mean:.2f} ({found.interval[0]:.2f} ... {found.interval[1]:.2f})"
 
 
-def _with_log_z_error(found: Likelihood) -> str:
-    return plus_minus(found.mean, found.log_partition_error or 0.0, 2)
+def _by_solutions(found: Likelihood) -> list[str]:
+    """A TAP likelihood by the mean over its solutions, and by their sum; the solutions and the starts they are from."""
+    facts = dict(found.details)
+    # Of one solution there is none.
+    error = found.log_partition_error or math.nan
+    return [
+        f"{found.mean:.2f}" if math.isnan(error) else plus_minus(found.mean, error, 2),
+        f"{facts['mean_by_log_sum_exp']:.2f}",
+        f"{facts['solutions']:.0f} ({facts['converged']:.0f} of {facts['starts']:.0f})",
+    ]
 
 
 def _with_error(found: Likelihood) -> str:
@@ -164,16 +174,20 @@ def _plain(measured: Measured) -> dict[str, Any]:
 
 
 def as_figure(found: Mapping[int, Measured], path: Path) -> None:
-    """Draw likelihoods over the epochs: AIS with its interval and TAP on the left, pseudo-likelihood on the right."""
+    """Draw likelihoods over the epochs: AIS with its interval and both of TAP on the left, pseudo-likelihood right."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     epochs = list(found)
     axes: Any = figure.subplots(1, 2)
-    for kind, style in (("ais", "o-"), ("tap", "s--"), ("pseudo", "^-")):
+    styles = {"ais": ("o-", LABELS["ais"]), "tap": ("s--", BY_SOLUTIONS[0]), "pseudo": ("^-", LABELS["pseudo"])}
+    for kind, (style, label) in styles.items():
         values = [measured.likelihoods[kind] for measured in found.values()]
         place = axes[1] if kind == "pseudo" else axes[0]
-        (line,) = place.plot(epochs, [value.mean for value in values], style, label=LABELS[kind], markersize=4)
+        (line,) = place.plot(epochs, [value.mean for value in values], style, label=label, markersize=4)
+        if kind == "tap":
+            summed = [dict(value.details)["mean_by_log_sum_exp"] for value in values]
+            place.plot(epochs, summed, "d:", label=BY_SOLUTIONS[1], markersize=4)
         bounds = [value.interval for value in values if value.interval is not None]
         if len(bounds) == len(epochs):
             low, high = zip(*bounds, strict=True)

@@ -35,7 +35,7 @@ class Settling:
     solver: Damped
     again: int = AGAIN
 
-    def solve(self, machine: BoltzmannMachine, start: Tensor) -> Solution:
+    def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """Iterate from visible means (batch, D); what has not settled starts again with half the step."""
         solver = self.solver
         found = solver.solve(machine, start)
@@ -44,7 +44,7 @@ class Settling:
             if not len(left):
                 break
             solver = calmer(solver)
-            found = replaced(found, left, solver.solve(machine.rows(left), start[left]))
+            found = replaced(found, left, solver.solve(machine.rows(left), None if start is None else start[left]))
         return found
 
 

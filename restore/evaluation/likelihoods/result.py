@@ -28,7 +28,7 @@ class Likelihood:
         n: number of images.
         mean: over the images.
         standard_error: of the mean as that of all images of their kind; NaN for a single image.
-        log_partition: log Z; None for a pseudo-likelihood, which needs none.
+        log_partition: log Z; None for a pseudo-likelihood, which needs none. By TAP the mean over its solutions.
         log_partition_error: standard error of log Z; 0 where it is exact.
         interval: what the uncertain log Z leaves open for the mean over these images, at `level`; None where the method
             promises no such thing.
@@ -69,7 +69,8 @@ class Likelihood:
             low, high = self.interval
             lines.append(f"  {f'{self.level:.0%} interval from log Z':<30} {low:10.3f} ... {high:.3f}")
         if self.log_partition is not None:
-            lines.append(f"  {'log Z':<30} {self.log_partition:10.3f} ± {self.log_partition_error:.3f}")
+            how = "log Z, mean over solutions" if self.kind == "tap" else "log Z"
+            lines.append(f"  {how:<30} {self.log_partition:10.3f} ± {self.log_partition_error:.3f}")
         lines += [f"  {name.replace('_', ' '):<30} {value:10.5g}" for name, value in self.details]
         return "\n".join(lines)
 

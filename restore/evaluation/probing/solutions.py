@@ -30,6 +30,9 @@ from restore.solvers.tap import TAP
 # 44 %, with .9 nine in ten.
 PROBING = TAP(max_iter=3000, damping=0.9, tol=1e-5)
 
+# Share of starts that should lead to a solution, or what is made of the solutions is warned of.
+MOSTLY = 0.9
+
 # Starts solved side by side.
 BLOCK = 500
 
@@ -76,6 +79,11 @@ class Solutions:
         return self._with(Status.DIVERGED)
 
     @property
+    def failures(self) -> str:
+        """How starts that led to no solution ended, in words."""
+        return f"{self.unfinished} reached the iteration limit, {self.diverged} diverged"
+
+    @property
     def free_energies(self) -> Tensor:
         """-log Z at each solution, (S,), increasing."""
         return -self.log_partition
@@ -84,6 +92,11 @@ class Solutions:
     def helmholtz(self) -> float | None:
         """The prior's free energy, estimated by the plain average over its solutions (sec. V, Fig. 2); None of none."""
         return float(self.free_energies.mean()) if self.count else None
+
+    @property
+    def log_sum_exp(self) -> float | None:
+        """log Z with every solution as a mode of its own, log Σ_s exp(log Z_s); None of none."""
+        return float(self.log_partition.logsumexp(0)) if self.count else None
 
     @cached_property
     def basins(self) -> Tensor:

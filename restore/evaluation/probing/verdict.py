@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from restore.evaluation.likelihoods.tap import MOSTLY
-from restore.evaluation.probing.solutions import Solutions
+from restore.evaluation.probing.solutions import MOSTLY, Solutions
 
 # Above this share of solutions among the starts fewer than two starts on average lead to the same solution, which is
 # what learning by heart looks like. The paper finds less than .1.
@@ -63,8 +62,7 @@ def warnings(solutions: Solutions) -> tuple[str, ...]:
     if memorising(solutions):
         said.append(f"{_few_shared(solutions)}: {solutions.count} solutions from {solutions.converged} starts")
     if solutions.converged < MOSTLY * solutions.starts:
-        how = f"{solutions.unfinished} reached the iteration limit, {solutions.diverged} diverged"
-        said.append(f"only {solutions.converged} of {solutions.starts} starts led to a solution ({how})")
+        said.append(f"only {solutions.converged} of {solutions.starts} starts led to a solution ({solutions.failures})")
     if solutions.converged < ENOUGH:
         said.append(
             f"{solutions.converged} starts that converge cannot tell modes from memories; give {ENOUGH} or more"
