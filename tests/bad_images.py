@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import short_files
 from PIL import Image, ImageCms
 
 from restore.errors import InputError, ModelError, OutputError, RestoreError, UsageError
@@ -174,6 +175,16 @@ BOMB_PROFILE = chunk(b"iCCP", b"icc\0\0" + zlib.compress(bytes(2**21), 9))
 SMALL = b"".join(b"\0" + row.tobytes() for row in GREY)
 
 
+def half_a_tiff() -> bytes:
+    return short_files.tiff(12, 10, [GREY[:5].tobytes()], rows=5)
+
+
+def half_a_fax() -> bytes:
+    """A page of 40 lines, in the data of which there are 20: libtiff only warns of it."""
+    lines = np.random.default_rng(3).random((20, 48)) > 0.5
+    return short_files.tiff(48, 40, [short_files.fax(lines, "group4")], compression=4, bits=1, photo=0)
+
+
 IMAGES = [
     Case("row01-missing", missing, InputError, "does not exist"),
     Case("row02-folder", directory, InputError, "folder"),
@@ -243,6 +254,12 @@ IMAGES = [
     Case("row28-colour-palette", file("c.gif", lambda: encoded(COLOUR, "GIF")), ModelError, "greyscale"),
     Case("row28-16-bit-colour", file("c.png", lambda: png16(np.dstack([GREY16] * 3), 2)), ModelError, "greyscale"),
     Case("row28-grey-in-colour", file("grey.png", lambda: encoded(np.dstack([GREY] * 3))), None),
+    Case("row66-tile-of-46000", file("tile.tif", short_files.huge_tile), InputError, "--max-pixels"),
+    Case("row66-40000-pages", file("p.tif", lambda: short_files.many_pages(40_000)), InputError, "--frame 0 to 39999"),
+    Case("row69-half-a-png", file("half.png", lambda: png(12, 10, 8, 0, SMALL[:60])), InputError, "last row"),
+    Case("row69-half-a-tiff", file("half.tif", half_a_tiff), InputError, "some of its rows"),
+    Case("row69-half-a-jpeg", file("half.jpg", lambda: encoded(GREY, "JPEG")[:-40] + b"\xff\xd9"), InputError, "row"),
+    Case("row69-half-a-fax", file("half.tif", half_a_fax), InputError, "last row"),
 ]
 
 # -------------------------------------------------------------------------------------------------------------- masks

@@ -6,31 +6,27 @@ import contextlib
 import io
 import os
 import re
-import struct
 import threading
 import warnings
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageChops, ImageFile, ImageOps, UnidentifiedImageError
 
 from restore.errors import InputError, ModelError, RestoreError, shown
-from restore.images.picture import Mask, Picture, check_unit_range
+from restore.images import jpeg, png, tiff
+from restore.images.picture import Mask, Picture
+from restore.images.raster import Raster, byte_pairs, expand
 
 DEFAULT_MAX_PIXELS = 50_000_000
 
 # Rasters only: a whitelist keeps page descriptions such as EPS, which Pillow would hand to another program, out.
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
-_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_CHECKED_PNG_CHUNKS = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"fdAT")
 # The TIFF tag PhotometricInterpretation.
 _PHOTOMETRIC = 262
-# Conversions from other colour spaces round: their greys may differ by this many levels between the channels.
-_CONVERTED = {"CMYK": 2, "YCbCr": 2, "LAB": 2, "HSV": 2}
 
 # Pillow's limits and Python's warning filters belong to the whole process: one reader at a time may borrow them.
 _BORROWED = threading.Lock()
@@ -53,7 +49,7 @@ def read_picture(
         source: a path, or a stream opened for reading bytes.
         name: what to call it in messages.
         frame: which frame or page to read, from 0; needed where a file holds several.
-        max_pixels: refuse larger images before a pixel of them is decoded.
+        max_pixels: refuse larger images before a pixel of them is decoded; the frames before a chosen one count too.
 
     Raises:
         InputError: there is no such file, it is damaged, too large, empty, in no format read here, holds several
@@ -117,19 +113,6 @@ def read_mask(
     return Mask(hidden, notes)
 
 
-@dataclass(frozen=True, eq=False)
-class _Raster:
-    """What a file holds: levels, (H, W) or for true colour (H, W, 3), alpha, (H, W) or None, and notes.
-
-    `shallow` means that Pillow has cut 16-bit colour to 8 bits.
-    """
-
-    levels: np.ndarray
-    alpha: np.ndarray | None = None
-    notes: tuple[str, ...] = ()
-    shallow: bool = False
-
-
 def _content(source: str | os.PathLike[str] | BinaryIO, label: str, max_pixels: int) -> bytes:
     # No image of so few pixels fills more, and an endless stream (a device, a pipe) must end somewhere.
     limit = 8 * max_pixels + 2**26
@@ -159,19 +142,29 @@ def _content(source: str | os.PathLike[str] | BinaryIO, label: str, max_pixels: 
     return bytes(content)
 
 
-def _decode(content: bytes, label: str, frame: int | None, max_pixels: int) -> _Raster:
-    paired = False
-    if content.startswith(_PNG_SIGNATURE):
-        _check_png(content, label)
-        paired = _has_16_bit_alpha(content)
-        content = _as_8_bit_colour(content) if paired else content
-    with _pillow(label, max_pixels, tagged=content[:2] in (b"II", b"MM")):
+def _decode(content: bytes, label: str, frame: int | None, max_pixels: int) -> Raster:
+    paired, tagged = False, tiff.is_tiff(content)
+    if content.startswith(png.SIGNATURE):
+        png.check_sums(content, label)
+        paired = png.has_16_bit_alpha(content)
+        content = png.as_8_bit_colour(content) if paired else content
+    if tagged:
+        pages = tiff.pages(content, label)
+        number = _chosen(frame, max(1, len(pages)), label)
+        content = tiff.beginning_with(content, pages[number]) if pages else content
+    with _pillow(label, max_pixels, tagged=tagged):
         image = Image.open(io.BytesIO(content), formats=_FORMATS)
-        _choose_frame(image, frame, label)
         if min(image.size) < 1:
             raise InputError(f"{label}: has no pixels ({image.width}x{image.height}); give an image")
-        if image.width * image.height > max_pixels:
+        # The pages of a TIFF are apart from each other; frames of other kinds of files are laid one upon the other.
+        last = 0 if tagged else _chosen(frame, getattr(image, "n_frames", 1), label)
+        at_once = tiff.segment_pixels(image) if tagged else 0
+        if max(image.width * image.height * (last + 1), at_once) > max_pixels:
             raise _too_large(label, max_pixels)
+        if image.format == "PNG":  # of which Pillow decodes pixels to tell its orientation, or to come to a later frame
+            png.check_rows(content, last, label)
+        if last:
+            image.seek(last)
         # All this has to be asked first: loading forgets it.
         stored = _stored_as(image)
         # Only TIFF images have such tags; not by their class, which would load its module for every other kind.
@@ -179,9 +172,9 @@ def _decode(content: bytes, label: str, frame: int | None, max_pixels: int) -> _
         turned = image.getexif().get(ExifTags.Base.Orientation, 1) in range(2, 9)
         if stored == "I;12":
             raise InputError(f"{label}: has levels of 12 bits; convert it to 8 or 16 bits first")
-        image.load()
+        _load_all_of(image, content, label)
         ImageOps.exif_transpose(image, in_place=True)
-        raster = _byte_pairs(image) if paired else _expand(image, label)
+        raster = byte_pairs(image) if paired else expand(image, label)
     if image.mode.startswith("I;16") and photometric == 0:  # white is 0; at 8 bits Pillow sees to it
         raster = replace(raster, levels=65535 - raster.levels)
     if turned:
@@ -218,16 +211,50 @@ def _pillow(label: str, max_pixels: int, *, tagged: bool) -> Iterator[None]:
             Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = borrowed
 
 
-def _choose_frame(image: ImageFile.ImageFile, frame: int | None, label: str) -> None:
-    count = getattr(image, "n_frames", 1)
+def _chosen(frame: int | None, count: int, label: str) -> int:
     if frame is None:
         if count > 1:
             raise InputError(f"{label}: holds {count} frames or pages; choose one with --frame 0 to {count - 1}")
-    elif not 0 <= frame < count:
+        return 0
+    if not 0 <= frame < count:
         fault = f"has no frame {frame}, only {'0' if count == 1 else f'0 to {count - 1}'}"
         raise InputError(f"{label}: {fault}; choose another --frame")
+    return frame
+
+
+def _load_all_of(image: ImageFile.ImageFile, content: bytes, label: str) -> None:
+    """Load the pixels; refuse an image that lacks some, which Pillow would make black, white or grey."""
+    if image.format == "TIFF":
+        tiff.check_segments(image, label)
+        others: list[bytes | None] = [*tiff.padded(content, image)]
+        with tiff.silenced():
+            image.load()
+            _check_equal(image, others, label)
+    elif image.format in ("JPEG", "MPO"):
+        stream = content[getattr(image, "offset", 0) :]
+        if jpeg.scans(stream) > jpeg.MAX_SCANS:
+            raise InputError(f"{label}: is decoded in more than {jpeg.MAX_SCANS} passes; save it anew")
+        if jpeg.lacks_scans(stream):
+            raise InputError(f"{label}: ends before its last scan; get an intact copy")
+        image.load()
+        _check_equal(image, [jpeg.padded(stream, noise) for noise in jpeg.NOISES], label)
     else:
-        image.seek(frame)
+        image.load()
+
+
+def _check_equal(image: ImageFile.ImageFile, others: list[bytes | None], label: str) -> None:
+    """Refuse an image that is another one, or none, with noise where its data should have ended."""
+    for content in others:
+        if content is None:
+            continue
+        try:
+            with Image.open(io.BytesIO(content), formats=_FORMATS) as other:
+                other.load()
+                same = ImageChops.difference(image, other).getbbox(alpha_only=False) is None
+        except (OSError, ValueError, SyntaxError):
+            same = False
+        if not same:
+            raise InputError(f"{label}: ends before its last row; get an intact copy")
 
 
 def _stored_as(image: ImageFile.ImageFile) -> str:
@@ -238,78 +265,6 @@ def _stored_as(image: ImageFile.ImageFile) -> str:
     if image.format == "PPM" and image.mode == "RGB" and isinstance(layout, tuple) and int(layout[-1]) > 255:
         return "RGB;16B"
     return str(layout[0] if isinstance(layout, tuple) else layout)
-
-
-def _byte_pairs(image: Image.Image) -> _Raster:
-    words = np.array(image).view(">u2").astype(np.uint16)
-    return _Raster(words[..., 0], words[..., 1])
-
-
-def _expand(image: Image.Image, label: str) -> _Raster:
-    if image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PPM"):
-        levels = np.asarray(image).astype(np.uint16)
-        clear = image.info.get("transparency")
-        return _Raster(levels, None if clear is None else np.where(levels == clear, 0, 65535).astype(np.uint16))
-    if image.mode == "F":
-        values = np.asarray(image)
-        check_unit_range(values, name=label)
-        levels = np.rint(values * np.float64(65535)).astype(np.uint16)
-        return _Raster(levels, notes=("its floating-point levels are rounded to 16 bits",))
-    if image.mode == "I":
-        raise InputError(f"{label}: has integer levels whose white is not defined; convert it to 8 or 16 bits first")
-    return _expand_8_bit(image)
-
-
-def _expand_8_bit(image: Image.Image) -> _Raster:
-    notes: tuple[str, ...] = ()
-    if image.mode == "1":
-        notes += ("its 1-bit pixels are written back as grey levels 0 and 255",)
-    elif image.mode in ("P", "PA"):
-        notes += ("its palette is expanded to grey levels",)
-    elif image.mode in _CONVERTED:
-        notes += (f"it is converted from {image.mode} to grey levels",)
-    grey = image.mode in ("1", "L", "LA", "La")
-    transparent = image.has_transparency_data
-    # From 1 to L is a plain expansion to 0 and 255; dithering only happens the other way.
-    bands = np.array(image.convert(("L" if grey else "RGB") + ("A" if transparent else "")))
-    alpha = bands[..., -1] if transparent else None
-    if grey:
-        return _Raster(bands[..., 0] if transparent else bands, alpha, notes)
-    colour = bands[..., :3]
-    if (colour.max(axis=-1) - colour.min(axis=-1)).max() > _CONVERTED.get(image.mode, 0):
-        return _Raster(colour, alpha, notes)
-    return _Raster(colour[..., 1], alpha, notes or ("its colour channels are equal and are read as one grey channel",))
-
-
-def _check_png(content: bytes, label: str) -> None:
-    """Check the checksums of the chunks that make the pixels; Pillow does not, and may return altered pixels."""
-    view = memoryview(content)
-    start = len(_PNG_SIGNATURE)
-    while start + 8 <= len(content):
-        length, kind = struct.unpack_from(">I4s", content, start)
-        end = start + 8 + length
-        if kind == b"IEND":
-            return
-        if kind in _CHECKED_PNG_CHUNKS and zlib.crc32(view[start + 4 : end]) != int.from_bytes(
-            view[end : end + 4], "big"
-        ):
-            raise InputError(f"{label}: is damaged (wrong checksum of its {kind.decode()} chunk); get an intact copy")
-        start = end + 4
-
-
-def _has_16_bit_alpha(content: bytes) -> bool:
-    # Animations blend their frames, which only works on true colours.
-    return content[24:26] == b"\x10\x04" and b"acTL" not in content[: content.find(b"IDAT")]
-
-
-def _as_8_bit_colour(content: bytes) -> bytes:
-    """Relabel a PNG of 16-bit grey and alpha as one of 8-bit red, green, blue and alpha.
-
-    Pillow would cut its levels to 8 bits. The pixels of both kinds have four bytes and are filtered byte by byte, so
-    that under the other label every byte comes through.
-    """
-    header = content[12:24] + b"\x08\x06" + content[26:29]
-    return content[:12] + header + struct.pack(">I", zlib.crc32(header)) + content[33:]
 
 
 def _too_large(label: str, max_pixels: int) -> InputError:

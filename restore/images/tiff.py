@@ -1,0 +1,240 @@
+"""What Pillow and libtiff do not check of a TIFF: how many pages it has, and that each has data for all of its rows."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from PIL import Image
+from PIL.ImageFile import ImageFile
+
+from restore.errors import InputError
+from restore.images import jpeg
+
+_WIDTH, _LENGTH, _COMPRESSION, _FILL_ORDER, _SAMPLES, _ROWS, _PLANES = 256, 257, 259, 266, 277, 278, 284
+_TILE_WIDTH, _TILE_LENGTH = 322, 323
+# Tags with the places and the lengths of strips, or of tiles.
+_STRIPS, _TILES = (273, 279), (324, 325)
+# Kinds of compression where data that end too early are no fault to libtiff: three of fax machines, and JPEG.
+_FAX, _LINEWISE, _JPEG = (2, 3, 4), 3, 7
+# The mark of the end of a block, after which a fax decoder reads no further: twice this line.
+_END_OF_LINE, _LINE_BITS = 0b000000000001, 12
+# In the kind that marks each line, a line that comes next has to begin with such a mark.
+_LINE_START = b"\0\1"
+# To a fax decoder, changes of colour that are just where they are in the line before.
+_ONES = b"\xff" * 32
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a TIFF, little- or big-endian, of 32 or 64 bits, writes numbers, as `struct` has it.
+
+    Attributes:
+        order: of bytes.
+        place: of a place in the file, and a length.
+        count: of the number of entries in a directory.
+        entry: of tag, type and count of an entry; a value, or its place, follows.
+        first: where the place of the first directory is written.
+        long: the type of values that are places.
+    """
+
+    order: str
+    place: str
+    count: str
+    entry: str
+    first: int
+    long: int
+
+    @property
+    def entry_size(self) -> int:
+        return struct.calcsize(self.order + self.entry + self.place)
+
+    def read(self, format: str, content: bytes, position: int) -> tuple[Any, ...]:
+        return struct.unpack_from(self.order + format, content, position)
+
+    def write(self, format: str, *values: int) -> bytes:
+        return struct.pack(self.order + format, *values)
+
+
+def is_tiff(content: bytes) -> bool:
+    """Whether Pillow takes this for a TIFF; it forgives two orders of bytes that are wrong."""
+    return content[:4] in (b"II*\0", b"MM\0*", b"II\0*", b"MM*\0", b"II+\0", b"MM\0+")
+
+
+def pages(content: bytes, label: str) -> list[int]:
+    """Where the directory of each page is.
+
+    Pillow counts pages in a time that grows with the square of their number.
+
+    Raises:
+        InputError: if one is outside the file.
+    """
+    layout = _layout(content)
+    found: dict[int, None] = {}
+    try:
+        (position,) = layout.read(layout.place, content, layout.first)
+        while position and position not in found:
+            found[position] = None
+            (position,) = layout.read(layout.place, content, _end_of(content, position, layout))
+    except (struct.error, OverflowError) as fault:
+        raise InputError(f"{label}: is damaged (a page of it lies outside the file); get an intact copy") from fault
+    return list(found)
+
+
+def beginning_with(content: bytes, page: int) -> bytes:
+    """The same file with the page whose directory is there as its first."""
+    layout = _layout(content)
+    start = layout.write(layout.place, page)
+    return content[: layout.first] + start + content[layout.first + len(start) :]
+
+
+def segment_pixels(image: ImageFile) -> int:
+    """Pixels of a strip or a tile, which libtiff holds in memory at once."""
+    width, length = _segment(_tags(image))
+    return width * length
+
+
+def check_segments(image: ImageFile, label: str) -> None:
+    """Check that there are as many strips or tiles as make up the image, and that none is left out.
+
+    Raises:
+        InputError: if some are missing; Pillow would leave them black.
+    """
+    tags = _tags(image)
+    width, length = _segment(tags)
+    wanted = math.ceil(_number(tags, _WIDTH) / width) * math.ceil(_number(tags, _LENGTH) / length)
+    if tags.get(_PLANES, 1) == 2:
+        wanted *= _number(tags, _SAMPLES, 1)
+    for tag in _TILES if _TILES[0] in tags else _STRIPS:
+        if tag in tags and (len(tags[tag]) < wanted or not all(tags[tag][:wanted])):
+            raise InputError(f"{label}: lacks some of its rows; get an intact copy")
+
+
+def padded(content: bytes, image: ImageFile) -> list[bytes]:
+    """The page that an image shows, the first one, alone, with several kinds of noise after the data of its segments.
+
+    libtiff looks at the noise only where data are missing, so that the pixels change, or cannot be decoded, if and only
+    if they are. Where it finds that out by itself, there is no such file.
+    """
+    tags = _tags(image)
+    compression = tags.get(_COMPRESSION, 1)
+    places, lengths = _TILES if _TILES[0] in tags else _STRIPS
+    if lengths not in tags:
+        return []
+    segments = [content[start : start + size] for start, size in zip(tags[places], tags[lengths], strict=False)]
+    if compression == _JPEG:
+        made = [[jpeg.padded(data, noise) for data in segments] for noise in jpeg.NOISES]
+    elif compression in _FAX:
+        mirrored = tags.get(_FILL_ORDER, 1) == 2
+        starts = (b"", _LINE_START) if compression == _LINEWISE else (b"",)
+        noises = [start + noise for start in starts for noise in (*jpeg.NOISES, _ONES)]
+        made = [[_padded_fax(data, noise, mirrored) for data in segments] for noise in noises]
+    else:
+        return []
+    return [_with_segments(content, {places, lengths}, several) for several in made if None not in several]
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Let libtiff keep to itself what it would print to stderr; what went wrong, Pillow raises.
+
+    Its settings belong to the whole process: to be used by one thread at a time. Where libtiff is not a library by
+    itself, it is left as it is.
+    """
+    # Whatever name and place the library has: it is what Pillow's own module was linked with.
+    handler = getattr(ctypes.CDLL(Image.core.__file__), "TIFFSetErrorHandler", None)
+    if handler is None:
+        yield
+        return
+    handler.restype, handler.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    before = handler(None)
+    try:
+        yield
+    finally:
+        handler(before)
+
+
+def _tags(image: ImageFile) -> Any:
+    """The tags of the page that an image shows, by number; of whatever types a file gives them."""
+    return image.tag_v2  # type: ignore[attr-defined]
+
+
+def _number(tags: Any, tag: int, default: int | None = None) -> int:
+    value = tags[tag] if default is None else tags.get(tag, default)
+    if not isinstance(value, int):
+        raise ValueError(f"tag {tag} is no whole number")
+    return value
+
+
+def _segment(tags: Any) -> tuple[int, int]:
+    """Width and length of a strip or a tile."""
+    if _TILES[0] in tags:
+        return _number(tags, _TILE_WIDTH), _number(tags, _TILE_LENGTH)
+    length = _number(tags, _LENGTH)
+    return _number(tags, _WIDTH), min(_number(tags, _ROWS, length), length)
+
+
+def _layout(content: bytes) -> _Layout:
+    order = "<" if content[:2] == b"II" else ">"
+    # As Pillow tells a BigTIFF, which it reads if it is little-endian.
+    return _Layout(order, "Q", "Q", "HHQ", 8, 16) if content[2:3] == b"+" else _Layout(order, "I", "H", "HHI", 4, 4)
+
+
+def _end_of(content: bytes, page: int, layout: _Layout) -> int:
+    """Where a directory ends, which is where the place of the next one is written."""
+    (count,) = layout.read(layout.count, content, page)
+    return page + int(struct.calcsize(layout.order + layout.count)) + count * layout.entry_size
+
+
+def _with_segments(content: bytes, replaced: set[int], segments: list[Any]) -> bytes:
+    """A file whose first page, alone, has these strips or tiles; all else in it stays where it is."""
+    layout = _layout(content)
+    (page,) = layout.read(layout.place, content, layout.first)
+    parts = [content, *segments]
+    starts = [len(content)]
+    for segment in segments:
+        starts.append(starts[-1] + len(segment))
+    *starts, end = starts
+    values = {min(replaced): starts, max(replaced): [len(segment) for segment in segments]}
+    directory = bytearray(content[page : _end_of(content, page, layout)])
+    for position in range(struct.calcsize(layout.order + layout.count), len(directory), layout.entry_size):
+        (tag,) = layout.read("H", bytes(directory), position)
+        if tag not in values:
+            continue
+        listed = layout.write(f"{len(segments)}{layout.place}", *values[tag])
+        entry = layout.write(layout.entry, tag, layout.long, len(segments))
+        if len(segments) == 1:
+            entry += listed
+        else:
+            entry += layout.write(layout.place, end)
+            parts.append(listed)
+            end += len(listed)
+        directory[position : position + layout.entry_size] = entry
+    parts += [bytes(directory), bytes(struct.calcsize(layout.order + layout.place))]
+    return beginning_with(b"".join(parts), end)
+
+
+def _padded_fax(data: bytes, noise: bytes, mirrored: bool) -> bytes:
+    """The data of a strip with noise after them, in place of the mark at their end if they have one."""
+    upright = data.translate(_MIRRORED) if mirrored else data
+    # The end of a strip, up to its last bit that is set, as one number.
+    used = upright.rstrip(b"\0")
+    tail = int.from_bytes(used[-64:], "big")
+    zeros = (tail & -tail).bit_length() - 1 if tail else 0
+    tail, bits = tail >> zeros, 8 * len(used[-64:]) - zeros
+    marked = False
+    while tail & ((1 << _LINE_BITS) - 1) == _END_OF_LINE:
+        tail, bits, marked = tail >> _LINE_BITS, bits - _LINE_BITS, True
+    if marked:
+        # A whole number of bytes again, with the first bits of the noise.
+        spare = -bits % 8
+        tail = (tail << spare) | (noise[-1] & ((1 << spare) - 1))
+        upright = used[:-64] + tail.to_bytes((bits + spare) // 8, "big")
+    result = upright + noise
+    return result.translate(_MIRRORED) if mirrored else result
