@@ -80,12 +80,12 @@ def algorithm_3(machine: RBM, batch: Tensor, d: int, k: int, generator: torch.Ge
 
 
 def algorithm_4(
-    machine: RBM, batch: Tensor, mu: Tensor, lam: Tensor, d: int, k: int, generator: torch.Generator, moves: int
-) -> RBM:
+    machine: RBM, batch: Tensor, mu: Tensor, lam: Tensor, d: int, k: int, generator: torch.Generator
+) -> tuple[RBM, Tensor, Tensor]:
     """CS-DCP in its own, centred parameters, with the transposition that its line for c lacks; read back at the end.
 
-    Args:
-        moves: for how many of the inner steps offsets move; d in the paper.
+    Returns:
+        The machine in the plain parameters, mu and lambda.
     """
     weights, b, c = machine.weights, *(machine.parameters[f"units.{layer}.bias"] for layer in (0, 1))
     b, c = b + weights @ lam, c + weights.T @ mu
@@ -103,16 +103,15 @@ def algorithm_4(
             hidden = draw(hidden_mean(visible))
             visible = draw(torch.sigmoid((hidden - lam) @ weights.T + b))
         negative = hidden_mean(visible)
-        if index < moves:
-            b = b + FORGETTING * weights @ (lam_batch - lam)
-            c = c + FORGETTING * weights.T @ (mu_batch - mu)
-            mu, lam = mu.lerp(mu_batch, FORGETTING), lam.lerp(lam_batch, FORGETTING)
+        b = b + FORGETTING * weights @ (lam_batch - lam)
+        c = c + FORGETTING * weights.T @ (mu_batch - mu)
+        mu, lam = mu.lerp(mu_batch, FORGETTING), lam.lerp(lam_batch, FORGETTING)
         if index == 0:
             gradient_g = (batch - mu).T @ (positive - lam) / len(batch)
         weights = weights + RATE * (gradient_g - (visible - mu).T @ (negative - lam) / len(batch))
         b = b + RATE * (batch.mean(0) - visible.mean(0))
         c = c + RATE * (positive.mean(0) - negative.mean(0))
-    return RBM.binary(weights, b - weights @ lam, c - weights.T @ mu)
+    return RBM.binary(weights, b - weights @ lam, c - weights.T @ mu), mu, lam
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -136,38 +135,55 @@ def test_inner_steps_are_those_of_the_paper_bit_for_bit(d: int, k: int) -> None:
     assert torch.equal(generator.get_state(), other.get_state())
 
 
-@pytest.mark.parametrize(("d", "k"), [(1, 2), (3, 4)])
+@pytest.mark.parametrize(("d", "k"), [(1, 2), (3, 4), (6, 1)])
 def test_centred_inner_steps_are_those_in_the_papers_parameters(d: int, k: int) -> None:
-    machine, images = random_rbm(5, 4), some_images(9, 5)
+    """Over two mini-batches, whose means are others than those of all images, where the offsets begin."""
+    machine, images = random_rbm(5, 4), some_images(18, 5)
+    wanted, generator, other = machine, seeded(3), seeded(3)
     learner = ContrastiveDivergence(steps=k, inner_steps=d)
     state = learner.init(machine, images, seeded())
-    # The paper's mu follows the batches' means; of a full batch that is where it is already.
-    offsets = state["offset.0"], state["offset.1"]
-    got = one_batch(learner, machine, images, state, seeded(3))[-1]
-    assert_same(got, algorithm_4(machine, images, *offsets, d, k, seeded(3), moves=1), 1e-12)
-    plain = one_batch(ContrastiveDivergence(steps=k, inner_steps=d, centring=False), machine, images, state, seeded(3))
-    assert float((got.weights - plain[-1].weights).abs().max()) > 0.01
-
-
-def test_offsets_that_move_in_every_inner_step_make_a_difference_of_the_order_of_the_moves() -> None:
-    # The paper moves its offsets in each inner step but keeps the data's half of the gradient in the first ones.
-    machine, images = random_rbm(5, 4), some_images(9, 5)
-    offsets = images.mean(0), torch.full((4,), 0.5).double()
-    once, always = (algorithm_4(machine, images, *offsets, 3, 4, seeded(3), moves=moves) for moves in (1, 3))
-    gap = max(float((once.parameters[name] - always.parameters[name]).abs().max()) for name in once.parameters)
-    assert 0 < gap < 2 * FORGETTING * RATE
-
-
-def test_offsets_move_once_per_batch() -> None:
-    machine, images = random_rbm(5, 4), some_images(9, 5)
-    learner = ContrastiveDivergence(steps=2, inner_steps=3)
-    state = learner.init(machine, images, seeded())
-    step = learner.step(machine, images, state, seeded(3))
-    wanted = torch.lerp(state["offset.1"], clamped(machine, images)["units.1.bias"], FORGETTING)
-    while step.again is not None:
+    mu, lam = state["offset.0"], state["offset.1"]
+    for batch in images.split(9):
+        step = learner.step(machine, batch, state, generator)
         machine = moved_by(machine, step.gradient)
-        step = step.again(machine)
-        torch.testing.assert_close(step.state["offset.1"], wanted)
+        while step.again is not None:
+            step = step.again(machine)
+            machine = moved_by(machine, step.gradient)
+        state = step.state
+        wanted, mu, lam = algorithm_4(wanted, batch, mu, lam, d, k, other)
+    assert_same(machine, wanted, 1e-12)
+    torch.testing.assert_close(state["offset.0"], mu)
+    torch.testing.assert_close(state["offset.1"], lam)
+
+
+def test_the_centred_gauge_makes_a_difference() -> None:
+    machine, images = random_rbm(5, 4), some_images(9, 5)
+    state = ContrastiveDivergence().init(machine, images, seeded())
+    centred, plain = (
+        one_batch(ContrastiveDivergence(steps=4, inner_steps=3, centring=each), machine, images, state, seeded(3))[-1]
+        for each in (True, False)
+    )
+    assert float((centred.weights - plain.weights).abs().max()) > 0.01
+
+
+def test_the_data_half_stays_in_the_gauge_of_the_first_inner_step() -> None:
+    """Where the model's half is the data's own, later steps have left what the moves of the offsets have made of it."""
+    # Units this sure never leave the state they are in.
+    bias = torch.full((5,), -100.0).double()
+    machine = RBM.binary(200 * torch.eye(5).double(), bias, bias)
+    images = binary_states(5, machine.weights)
+    learner = ContrastiveDivergence(inner_steps=3)
+    state = learner.init(machine, images, seeded()) | {"offset.0": torch.linspace(0, 0.4, 5).double()}
+    step = learner.step(machine, images[:9], state, seeded(2))
+    mean = images[:9].mean(0)
+    apart = torch.outer(mean - state["offset.0"], mean - state["offset.1"])
+    kept = 1 - FORGETTING
+    for moves in (1, 2, 3):
+        # Each move takes both offsets nearer to the means by the same factor.
+        torch.testing.assert_close(
+            step.gradient["weights.0"], apart * (kept**2 - kept ** (2 * moves)), rtol=1e-9, atol=1e-12
+        )
+        step = step.again(machine) if step.again is not None else step
 
 
 def test_persistent_chains_go_on_through_inner_steps_and_batches() -> None:

@@ -10,7 +10,7 @@ one chain that starts at the data and goes on through these steps. One step per 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,6 +23,29 @@ from restore.learning.share import Share
 from restore.learning.statistics import clamped, difference
 from restore.priors import RBM
 from restore.solvers.gibbs import gibbs_steps
+
+
+class _Batch(NamedTuple):
+    """What stays the same in all steps on a mini-batch.
+
+    Attributes:
+        data: the data's statistics, as far as the share of this process goes.
+        means: of visible and hidden units over the whole mini-batch.
+        chains: which of the chains are those of this process.
+    """
+
+    data: Gradient
+    means: tuple[Tensor, Tensor]
+    chains: Share
+
+    def offsets(self, state: LearnerState) -> LearnerState:
+        """The offsets after one more move towards the means."""
+        return {f"offset.{layer}": follow(state[f"offset.{layer}"], mean) for layer, mean in enumerate(self.means)}
+
+    def product(self, state: LearnerState) -> Tensor:
+        """What the offsets leave in the data's half of the gradient in the weights besides the covariance, (D, H)."""
+        visible, hidden = (mean - state[f"offset.{layer}"] for layer, mean in enumerate(self.means))
+        return torch.outer(visible, hidden)
 
 
 @dataclass(frozen=True)
@@ -44,7 +67,9 @@ class ContrastiveDivergence:
         steps: Gibbs sweeps per gradient (k, or K').
         centring: take the gradient in the centred gauge.
         inner_steps: gradient steps per mini-batch (d), for all of which the data's statistics are those before the
-            first, and the chains go on. Offsets of the centred gauge move once per mini-batch.
+            first, and the chains go on. In each the offsets of the centred gauge move towards the means of the
+            mini-batch, of the visible units too, and the data's half of the gradient stays in the gauge of the first
+            (Alg. 4).
     """
 
     starts: Literal["data", "persistent"] = "data"
@@ -87,34 +112,39 @@ class ContrastiveDivergence:
             with chains.draws():
                 hidden = prior.hidden.sample(fields, generator)
         data = images.part(clamped(prior, own, fields))
-        mean = summed({"hidden": data["units.1.bias"]})["hidden"]
-        moved = state | {"offset.1": follow(state["offset.1"], mean)}
-        return self._inner_step(prior, data, hidden, chains, moved, generator, self.inner_steps)
+        means = summed({name: data[name] for name in ("units.0.bias", "units.1.bias")})
+        whole = _Batch(data, (means["units.0.bias"], means["units.1.bias"]), chains)
+        return self._inner_step(prior, whole, hidden, state, generator, None, self.inner_steps)
 
     def _inner_step(
         self,
         prior: RBM,
-        data: Gradient,
+        batch: _Batch,
         hidden: Tensor,
-        chains: Share,
         state: LearnerState,
         generator: torch.Generator,
+        product: Tensor | None,
         remaining: int,
     ) -> Step:
+        """One of the steps on a mini-batch; `product` is `_Batch.product` at the first of them, None in that."""
+        chains = batch.chains
         with chains.draws():
             visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)
         fields = prior.hidden_fields(visible)
-        gradient = summed(difference(data, chains.part(clamped(prior, visible, fields))))
+        gradient = summed(difference(batch.data, chains.part(clamped(prior, visible, fields))))
         gap = gradient["units.0.bias"].square().mean().sqrt()
+        state = state | batch.offsets(state)
+        first = batch.product(state) if product is None else product
         if self.centring:
-            gradient = centred(gradient, (state["offset.0"], state["offset.1"]))
+            weights = gradient["weights.0"] + (first - batch.product(state))
+            gradient = centred(gradient | {"weights.0": weights}, (state["offset.0"], state["offset.1"]))
         monitors = {"pixel_mean_gap": gap, "sweeps": torch.full_like(gap, self.sweeps)}
         if remaining > 1:
 
             def again(moved: RBM) -> Step:
                 with chains.draws():
                     onwards = moved.sample_hidden(visible, generator)
-                return self._inner_step(moved, data, onwards, chains, state, generator, remaining - 1)
+                return self._inner_step(moved, batch, onwards, state, generator, first, remaining - 1)
 
             return Step(gradient, state, monitors, again)
         if self.starts == "persistent":
