@@ -58,6 +58,28 @@ def test_the_interval_of_few_runs_covers_too() -> None:
     assert 0.925 <= hits / of <= 0.99
 
 
+@pytest.mark.parametrize("deviation", [0.1, 0.5, 1.0, 2.0, 3.0])
+def test_the_interval_of_log_normal_weights_has_the_width_that_their_estimator_has(deviation: float) -> None:
+    """Log-weights from N(m, s^2) have log Z = m + s^2 / 2, which their own mean and variance estimate.
+
+    Mean and variance of R normal numbers are independent, so that the estimator's variance is s^2 / R + s^4 / (2 (R -
+    1)), exactly. The second term decides for uneven weights: at s = 3 it is five sixths of the sum.
+    """
+    runs, repeats = 20, 2000
+    drawn = 7 + deviation * torch.randn(repeats, runs, generator=seeded(), dtype=torch.float64)
+    found = [estimate(part).interval for part in drawn]
+    low, high = torch.tensor(found, dtype=torch.float64).T
+    truth = 7 + deviation**2 / 2
+    # 95 %, of skewed weights a little less from so few runs; wider than promised is a fault too.
+    assert 0.91 <= float(((low <= truth) & (truth <= high)).double().mean()) <= 0.98
+    centre = drawn.mean(1) + drawn.var(1) / 2
+    exact = math.sqrt(deviation**2 / runs + deviation**4 / (2 * (runs - 1)))
+    # What 95 % of Student's t with 19 degrees of freedom lie within.
+    quantile = 2.0930
+    for side in (high - centre, centre - low):
+        assert float((side / quantile).median()) == pytest.approx(exact, rel=0.06)
+
+
 def test_a_lower_level_is_a_shorter_interval() -> None:
     weights = log_weights(machine_of(10), "linear:100", RUNS, seeded())
     wide, narrow = estimate(weights).interval, estimate(weights, 0.5).interval

@@ -366,6 +366,29 @@ def test_log_z_stays_below_the_bounds(seed: int, scale: float, length: float) ->
         assert float(exact_moments(there).log_partition) <= float(bound) + 1e-12
 
 
+@pytest.mark.parametrize(("visible", "hidden"), [(7, 2), (3, 6), (4, 4)])
+def test_the_safe_rate_leads_to_the_top_of_each_bound(visible: int, hidden: int) -> None:
+    """No multiple of a step has more of <s, x> - L |x|^2 / 2, L being the most that <x, statistics>^2 is for |x| = 1."""
+    pixels, units = (binary_states(size, torch.zeros(1, dtype=torch.float64)).sum(1) for size in (visible, hidden))
+    # Over all states, at the moves of norm 1 that reach the most: all ones, and all ones over sqrt(D H).
+    curvatures = {
+        "weights.0": float((torch.outer(pixels, units) ** 2).max()) / (visible * hidden),
+        "units.0.bias": float((pixels**2).max()),
+        "units.1.bias": float((units**2).max()),
+    }
+    gradient = {
+        "weights.0": random_matrix(1, visible, hidden, 2),
+        "units.0.bias": random_matrix(2, 1, visible, 1)[0],
+        "units.1.bias": random_matrix(3, 1, hidden, 1)[0],
+    }
+    for name, step in spectral(gradient).items():
+        step = step / (visible * hidden)
+        norm = torch.linalg.matrix_norm(step, 2) if step.dim() == 2 else step.abs().max()
+        rise, fall = float((gradient[name] * step).sum()), curvatures[name] * float(norm) ** 2
+        # Of t rise - t^2 fall / 2 the top is at t = rise / fall.
+        assert rise / fall == pytest.approx(1, rel=1e-9), name
+
+
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 1000), st.floats(0.1, 3))
 def test_a_third_of_the_safe_rate_never_lowers_the_likelihood(seed: int, scale: float) -> None:
