@@ -368,7 +368,7 @@ def test_log_z_stays_below_the_bounds(seed: int, scale: float, length: float) ->
 
 @pytest.mark.parametrize(("visible", "hidden"), [(7, 2), (3, 6), (4, 4)])
 def test_the_safe_rate_leads_to_the_top_of_each_bound(visible: int, hidden: int) -> None:
-    """No multiple of a step has more of <s, x> - L |x|^2 / 2, L being the most that <x, statistics>^2 is for |x| = 1."""
+    """No multiple of a step has more of <s, x> - L |x|^2 / 2; L is the most that <x, statistics>^2 is for |x| = 1."""
     pixels, units = (binary_states(size, torch.zeros(1, dtype=torch.float64)).sum(1) for size in (visible, hidden))
     # Over all states, at the moves of norm 1 that reach the most: all ones, and all ones over sqrt(D H).
     curvatures = {

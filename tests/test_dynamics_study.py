@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from machines import random_machine, seeded, two_patterns, with_weights
+from machines import four_modes, random_machine, seeded, two_patterns, with_weights
 
 from restore.cli import study_dynamics
 from restore.evaluation.dynamics import kept, measure, show
@@ -124,8 +124,23 @@ def test_the_table_has_a_row_per_run() -> None:
         "`dynamics-deep-2`",
     ]
     assert rows[1][1:] == ["8", "12", "3", "- (epoch 1)", "-0.2380 ± 0.0004", *rows[1][6:]]
-    assert rows[1][7:] == ["100", "12", "12.0 %", "99.0 %"]
+    assert rows[1][8:] == ["100", "12", "12.0 %", "99.0 %"]
     assert rows[3][1] == "4 + 2"
+
+
+def test_the_sum_over_solutions_is_told_beside_their_mean() -> None:
+    """Of the record itself: free energies are in it as fine as pictures show them."""
+    machine, patterns = four_modes()
+    solutions = tap_solutions(machine, patterns)
+    found = measure.compact(Findings.of("four", 1, solutions, 0.0))
+    sizes = tuple(layer.size for layer in machine.layers)
+    likelihood = measure.per_unit(machine, patterns, solutions)
+    told = moment("four", 1, sizes, probe=found, train=likelihood).summed
+    wanted = float(log_likelihood(machine, patterns).mean()) / sum(sizes)
+    # Rounded energies are off by .05 nats at most, TAP's log-sum-exp by less than .02 (see its own test).
+    assert told == pytest.approx(wanted, abs=0.12 / sum(sizes))
+    assert likelihood.mean - wanted > 1 / sum(sizes)
+    assert moment("none", 1, train=None).summed is None
 
 
 def test_lines_of_a_picture_are_of_equally_many_starts() -> None:

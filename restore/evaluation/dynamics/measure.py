@@ -96,6 +96,14 @@ class Moment:
         return len(self.sizes) > 2
 
     @property
+    def summed(self) -> float | None:
+        """The likelihood per unit of training images with log Z = log Σ_s exp(log Z_s) over the solutions, in nats."""
+        if self.train is None:
+            return None
+        each = torch.tensor(self.probe.free_energies, dtype=torch.float64).neg()
+        return self.train.mean + float(each.mean() - each.logsumexp(0)) / sum(self.sizes)
+
+    @property
     def title(self) -> str:
         """The data set that it knows, and how; its layers if they are several."""
         name = LABELS.get(self.data, PurePath(self.data).name)

@@ -41,6 +41,7 @@ def as_table(moments: Sequence[Moment]) -> str:
                 f"{final.minutes:.0f}",
                 f"{_with_error(first.train)} (epoch {first.epoch})",
                 _with_error(final.train),
+                "-" if final.summed is None else f"{final.summed:.4f}",
                 _with_error(final.test),
                 f"{probe.starts:,}",
                 str(probe.solutions),
@@ -48,8 +49,9 @@ def as_table(moments: Sequence[Moment]) -> str:
                 _percent(probe.converged, probe.starts),
             ]
         )
-    head = ["run", "hidden units", "epochs", "minutes", "TAP log-likelihood per unit, first", "last", "last, test"]
-    return table([*head, "starts", "solutions", "of the starts", "starts that converged"], rows)
+    head = ["run", "hidden units", "epochs", "minutes", "TAP log-likelihood per unit, first", "last"]
+    head += ["last, by log-sum-exp", "last, test", "starts", "solutions", "of the starts", "starts that converged"]
+    return table(head, rows)
 
 
 def _with_error(found: PerUnit | None) -> str:
