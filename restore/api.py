@@ -257,11 +257,12 @@ def train(
         threshold: grey level, 0 to 254, above which a pixel is 1; None for Otsu's.
         held_out: share of the images that is not learnt from: what restores those best is returned.
         seed: of everything random.
-        run: folder for checkpoints and log, a picture of the prior while it learns (`progress.png`), and a page on what
-            it has learnt (`report.html`), which takes up to a minute to make. By default a temporary one, so that
-            nothing can be resumed, without the last two.
-        resume: go on from the newest checkpoint in `run`.
-        keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
+        run: folder for checkpoints and log, the best prior so far (`load(run)`), a picture of it while it learns
+            (`progress.png`), and a page on what it has learnt (`report.html`), which takes up to a minute to make. By
+            default a temporary one, so that nothing can be resumed, without the last two.
+        resume: go on from the newest checkpoint in `run`; `minutes` may be others than before.
+        keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it; the best so far
+            while training goes on, and when it is interrupted.
         overwrite: replace a prior that is kept under that name.
         device: "auto", "cpu" or "cuda[:N]".
         tables: tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
@@ -279,7 +280,7 @@ def train(
     """
     began = time.monotonic()
     require_torch("restore.train")
-    from restore import training
+    from restore import keeping, training
     from restore.devices import pick_device
     from restore.engine import Engine
     from restore.learning.plan import Wishes
@@ -302,18 +303,37 @@ def train(
         held_out=held_out,
         seed=seed,
     )
-    gone_on = Path(run) if run is not None and resume else None
-    target = training.reserve(name, None, overwrite=overwrite, run=gone_on) if keep else None
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary if run is None else run)
-        watcher = (lambda passed: None) if run is None else drawer(lesson, folder, where)
-        elsewhere = time.monotonic() - began + training.KEEPING * keep + WRITING * (run is not None)
-        learnt = training.learn(lesson, folder, device=where, resume=resume, watcher=watcher, elsewhere=elsewhere)
+    own = None if run is None else Path(run)
+    if keep:
+        place = keeping.reserve(name, None, overwrite=overwrite, run=own, resume=resume)
+    else:
+        place = keeping.Place(own, None)
     command = f"restore.train(name={name!r})"
-    if target is not None:
-        training.keep(learnt, target, command, overwrite=overwrite)
-    if run is not None:
-        write_report(learnt, folder, None if target is None else name, command)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) if own is None else own
+        watcher = (lambda passed: None) if own is None else drawer(lesson, folder, where)
+        elsewhere = time.monotonic() - began + keeping.KEEPING * keep + WRITING * (own is not None)
+        try:
+            learnt = training.learn(
+                lesson,
+                folder,
+                device=where,
+                resume=resume,
+                watcher=watcher,
+                usable=place.keeper(lesson, command, where),
+                elsewhere=elsewhere,
+            )
+            if keep or own is not None:
+                place.keep(learnt, command)
+            if own is not None:
+                write_report(learnt, folder, name if keep else None, command)
+        except KeyboardInterrupt as stop:
+            goes_on = "" if own is None else f"restore.train(..., run={str(own)!r}, resume=True) goes on"
+            found = place.best_so_far()
+            usable = "" if found is None else f"restore.load({str(found[0])!r}) is the best so far"
+            for note in filter(None, (goes_on, usable)):
+                stop.add_note(note)
+            raise
     return Restorer(Engine.of(learnt.trained.prior, where))
 
 

@@ -104,6 +104,8 @@ class Description:
         task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others, which are told how
             an image was damaged.
         licence: under which its weights are given.
+        unfinished: how far its training had come, in words; empty where that has ended.
+        run: the folder of the run that goes on with an unfinished prior.
     """
 
     name: str
@@ -120,6 +122,8 @@ class Description:
     licence: str = "Apache-2.0"
     task: str = ""
     deeper: tuple[int, ...] = ()
+    unfinished: str = ""
+    run: str = ""
 
     @property
     def pixels(self) -> int:
@@ -265,6 +269,8 @@ class Description:
         if self.plain:
             # A key that the first format does not know.
             del facts["deeper"]
+        if not self.unfinished:
+            del facts["unfinished"], facts["run"]
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
 
     @classmethod

@@ -15,16 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore import zoo
 from restore.data import Dataset, as_pixels, load, varied
 from restore.data.gathering import Fit, Gathered, gather
-from restore.description import Description
-from restore.errors import OutputError, TrainingError, shown
+from restore.errors import TrainingError, shown
 from restore.files import write_atomically
 from restore.learning import pipeline
-from restore.learning.card import write_card
+from restore.learning.checkpoint import newest
+from restore.learning.outcome import Trained
 from restore.learning.parallel import from_first
-from restore.learning.pipeline import Trained
 from restore.learning.plan import Facts, Wishes, plan
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import GROWTH, epoch_records, epoch_seconds
@@ -34,9 +32,6 @@ from restore.progress import Meter, Passed
 
 # What a run folder calls the recipe that it came from.
 RECIPE = "recipe.toml"
-
-# About how long `keep` takes, in seconds, nearly all of it for the graph; 11 to 13 of one core were measured.
-KEEPING = 10.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +58,14 @@ class Lesson:
     def image_shape(self) -> tuple[int, int]:
         """Height and width."""
         return self.training.images.shape[1], self.training.images.shape[2]
+
+    def filled_up_to(self, units: int) -> Lesson:
+        """The same, with another number of hidden units that growth is filled up to where time ends it."""
+        tables = self.tables
+        if tables is not None:
+            tables = {**tables, "prior": {**tables["prior"], "filled": units}}
+        recipe = replace(self.recipe, prior=replace(self.recipe.prior, filled=units))
+        return replace(self, recipe=recipe, tables=tables, text=self.text if tables is None else written(tables))
 
     @property
     def fingerprint(self) -> str:
@@ -120,6 +123,12 @@ class Learnt:
             kept = {key: value for key, value in dict(told.get(name, {})).items() if key not in found}
             told[name] = kept | {key: value for key, value in found.items() if value}
         return written({key: value for key, value in told.items() if value != {}})
+
+
+def _filled_before(folder: Path) -> int:
+    """Up to how many units growth was filled up in a run that goes on; 0 where it did not come so far."""
+    found = newest(folder) if folder.is_dir() else None
+    return 0 if found is None else found.facts["identity"]["recipe"].get("prior", {}).get("filled", 0)
 
 
 def read_lesson(
@@ -247,12 +256,16 @@ def learn(
     every: int = 0,
     meter: Meter = lambda done, note="": None,
     watcher: Callable[[Passed], None] = lambda passed: None,
+    usable: Callable[[Trained, float], None] = lambda trained, seconds: None,
     elsewhere: float = 0.0,
 ) -> Learnt:
     """Train what a lesson says; see `restore.learning.pipeline.train`.
 
     The recipe of a plan is left in the run folder, where it can be taken from to change it or repeat it.
     """
+    if resume and lesson.tables is not None and lesson.recipe.prior.filled:
+        # A plan makes it of the limit of time, which may be another now; units that are trained already stay.
+        lesson = lesson.filled_up_to(from_first(lambda: _filled_before(folder)) or lesson.recipe.prior.filled)
     trained = pipeline.train(
         lesson.recipe,
         lesson.pixels(device),
@@ -264,6 +277,7 @@ def learn(
         every=every,
         meter=meter,
         watcher=watcher,
+        usable=usable,
         elsewhere=elsewhere,
     )
     growth = folder / GROWTH
@@ -271,73 +285,3 @@ def learn(
     learnt = Learnt(lesson, trained, tuple(epoch_records(folder)), grown, tuple(epoch_seconds(folder)), device)
     from_first(lambda: write_atomically(folder / RECIPE, learnt.text.encode(), TrainingError))
     return learnt
-
-
-def reserve(name: str, output: Path | None, *, overwrite: bool, run: Path | None = None) -> Path:
-    """The folder for a prior, made before the work begins: that in the user's folder with its name, or another.
-
-    Args:
-        name: of the prior.
-        output: the other folder.
-        overwrite: whether a prior that is there already may be replaced.
-        run: folder of a run that is gone on with. If its training had ended, the prior may be its own, which it was
-            about to keep or to report on; `keep` will know.
-
-    Raises:
-        OutputError: if a prior is there already, the name is that of a published one, or the folder cannot be made.
-    """
-    target = output or zoo.user_folder() / name
-    if (target / zoo.WEIGHTS).exists() and not overwrite and (run is None or not (run / RECIPE).exists()):
-        raise _taken(target)
-    if output is None and (zoo.published_folder() / name).exists():
-        raise OutputError(f"{name}: is the name of a published prior; choose another name, or give -o")
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise OutputError(f"{shown(target)}: cannot be made ({fault.strerror}); choose another -o") from fault
-    return target
-
-
-def _taken(target: Path) -> OutputError:
-    other = "name" if target.parent == zoo.user_folder() else "-o"
-    return OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another {other}")
-
-
-def keep(learnt: Learnt, target: Path, command: str, *, overwrite: bool) -> Description:
-    """Write a prior into its folder, with its card and, where it can be made, its graph.
-
-    Args:
-        learnt: what has come of training.
-        target: the folder.
-        command: what was typed.
-        overwrite: whether a prior of another recipe that is there already may be replaced.
-
-    Raises:
-        OutputError: if it may not.
-        TrainingError: if a file cannot be written; what was there before is then as it was.
-    """
-    lesson, trained = learnt.lesson, learnt.trained
-    others = (target / zoo.WEIGHTS).exists() and zoo.describe(target).recipe != trained.prior.description.recipe
-    if others and not overwrite:
-        raise _taken(target)
-    copies = max(1, lesson.recipe.data.variations.copies)
-    card = write_card(
-        trained,
-        lesson.recipe,
-        learnt.text,
-        command,
-        copies * len(lesson.training.images),
-        learnt.seconds,
-        str(learnt.device),
-    )
-    zoo.save(target, trained.prior, card, TrainingError)
-    try:
-        from restore.export.packing import beside_weights
-
-        graph = beside_weights(target)
-    except ModuleNotFoundError:
-        # Only torch starts it then.
-        pass
-    else:
-        write_atomically(target / zoo.GRAPH, graph, TrainingError)
-    return trained.prior.description

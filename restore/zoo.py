@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from restore.description import UNIT_PARAMETERS, Description
 from restore.errors import ModelError, OutputError, RestoreError, shown
-from restore.files import write_atomically
+from restore.files import remove_abandoned, write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,15 +140,18 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
             that is unstable (`restore.priors.stability`).
     """
     import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors import SafetensorError, safe_open
 
     from restore.priors.fully_visible import symmetric
 
-    description = describe(folder)
+    if folder.is_file():
+        describe(folder)
     path = folder / WEIGHTS
     try:
-        stored = load_file(path)
+        # Opened once, for a run that goes on may replace the file by a prior of another size.
+        with safe_open(path, framework="pt") as opened:
+            description = Description.from_header(opened.metadata(), shown(path))
+            stored = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as fault:
         raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
     shapes = _shapes(description)
@@ -251,6 +254,7 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise error(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another place") from fault
+    remove_abandoned(folder)
     header = prior.description.to_header()
     # Written by us rather than by safetensors, whose error on a full disk is no OSError.
     write_atomically(folder / WEIGHTS, _in_order(to_bytes(tensors, header)), error)

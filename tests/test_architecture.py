@@ -48,17 +48,18 @@ ROOMS: dict[str, str] = {
     "choice": "marginals restoration",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
-    "training": "errors files progress description zoo learning data export",
+    "training": "errors files progress description learning data",
+    "keeping": "errors files description zoo learning export training",
     "report": ("errors files progress description priors solvers tasks learning engine evaluation training"),
     "api": (
         "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine "
-        "choice engines training report"
+        "choice engines training keeping report"
     ),
     "ray_data": "errors marginals restoration engines api",
     "__init__": "errors api",
     "cli": (
         "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "
-        "export app choice engines evaluation training report"
+        "export app choice engines evaluation training keeping report"
     ),
     "__main__": "cli",
 }

@@ -92,10 +92,10 @@ def main() -> None:
         code = _say(str(fault), fault.exit_code)
     except KeyboardInterrupt as stop:
         number = getattr(stop, "signal_number", signal.SIGINT)
-        remedy = "the same command goes on (with --resume for training, or --skip-existing for single files)"
+        remedy = getattr(stop, "remedy", "the same command goes on (with --skip-existing for single files)")
         code = _say(f"stopped; {remedy}", 128 + number)
-    except Terminated:
-        code = _say("terminated", 128 + signal.SIGTERM)
+    except Terminated as stop:
+        code = _say("; ".join(["terminated", *filter(None, [getattr(stop, "remedy", "")])]), 128 + signal.SIGTERM)
     except BrokenPipeError:
         # Whoever read stdout has gone, and nothing is wrong here.
         _drop_stdout()

@@ -34,10 +34,12 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
             facts = {"name": folder.name, "origin": origin, "width": width, "height": height, "hidden": about.hidden}
             facts |= {"deeper": list(about.deeper), "grey": about.grey}
             facts |= {"data": about.data, "method": about.method, "task": about.task or None, "folder": str(folder)}
+            facts |= {"unfinished": about.unfinished or None}
             print(json_module.dumps(facts))
         else:
             size = f"{width}x{height}"
             undoes = f", undoes {about.task}" if about.task else ", grey images" if about.grey else ""
+            undoes += f", unfinished: {about.unfinished}" if about.unfinished else ""
             hidden = "+".join(map(str, about.sizes[1:])) or "0"
             print(
                 f"{folder.name:{NAME_WIDTH}} {origin:10} {size:>9} {hidden:>7} hidden  "

@@ -85,18 +85,19 @@ def _priors(model: str) -> list[tuple[int | None, Path]]:
     from restore.learning.pipeline import kept_epochs
     from restore.outputs import is_folder
 
+    run = Path(model)
+    # A run holds the best of its priors as well.
+    kept = kept_epochs(run) if is_folder(run) else {}
+    if kept:
+        return [*kept.items()]
     try:
         return [(None, zoo.find(model))]
     except ModelError:
-        run = Path(model)
         if not is_folder(run):
             raise
-        kept = kept_epochs(run)
-        if not kept:
-            raise ModelError(
-                f"{shown(model)}: holds neither a prior nor priors in epochs/; train with --every to keep some"
-            ) from None
-        return [*kept.items()]
+        raise ModelError(
+            f"{shown(model)}: holds neither a prior nor priors in epochs/; train with --every to keep some"
+        ) from None
 
 
 def _check_target(target: Path, overwrite: bool) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from restore.cli.processes import launched_by, with_others
+from restore.errors import shown
 
 if TYPE_CHECKING:
+    from restore.keeping import Place
     from restore.progress import Passed
     from restore.training import Lesson
 
@@ -62,12 +66,16 @@ def train(
     run: Annotated[
         Path | None, typer.Option(help="Folder for checkpoints and log.jsonl [runs/NAME].", show_default=False)
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest checkpoint.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the newest checkpoint; --minutes and --threads may be others.")
+    ] = False,
     every: Annotated[
         int,
         typer.Option(min=0, help="Keep the prior every so many epochs too, in epochs/ of the run."),
     ] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a prior of the same name.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a prior of the same name, at the end.")
+    ] = False,
     threads: Annotated[
         int, typer.Option(help="CPU threads; 0 takes torch's default. Part of what fixes the bits.")
     ] = 0,
@@ -75,12 +83,14 @@ def train(
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
-    """Train a prior on images, or as a recipe says; stop it at any time and go on with --resume."""
-    import shlex
+    """Train a prior on images, or as a recipe says; stop it at any time and go on with --resume.
+
+    The best prior so far is found by its name, and by the folder of the run.
+    """
     import time
     from itertools import chain
 
-    from restore.errors import UsageError, shown
+    from restore.errors import UsageError
 
     began = time.monotonic()
     if threads < 0:
@@ -101,10 +111,10 @@ def train(
     made = _by_recipe if Path(source).suffix == ".toml" else _by_plan
     called, lesson_of = made(source, given, of_images, data, max_bad)
 
-    from restore.training import reserve
+    from restore.keeping import KEEPING, reserve
 
     folder = run or Path("runs") / called
-    target = reserve(called, output, overwrite=overwrite, run=folder if resume else None)
+    place = reserve(called, output, overwrite=overwrite, run=folder, resume=resume)
 
     import torch
 
@@ -113,7 +123,7 @@ def train(
     from restore.learning.parallel import is_first
     from restore.report.contents import WRITING, write_report
     from restore.report.passing import drawer
-    from restore.training import KEEPING, keep, learn
+    from restore.training import learn
 
     if threads:
         torch.set_num_threads(threads)
@@ -122,7 +132,13 @@ def train(
     for note in lesson.notes:
         print(f"{lesson.recipe.data.source}: {note}", file=sys.stderr)
     draw = drawer(lesson, folder, where)
-    with training_shown(called, lesson.recipe.limit or None, _judged(lesson), quiet=quiet) as (meter, watch):
+    typed = given | of_images | {"shape": shape, "data": data, "output": output, "threads": torch.get_num_threads()}
+    words = [(f"--{option.replace('_', '-')}", str(value)) for option, value in typed.items() if value is not None]
+    command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain(*words)])
+    with (
+        _says_what_there_is(place, called if output is None else str(output)),
+        training_shown(called, lesson.recipe.limit or None, _judged(lesson), quiet=quiet) as (meter, watch),
+    ):
 
         def watcher(passed: Passed) -> None:
             watch(passed)
@@ -137,6 +153,7 @@ def train(
             every=every,
             meter=meter,
             watcher=watcher,
+            usable=place.keeper(lesson, command, where),
             elsewhere=elsewhere,
         )
     if not is_first():
@@ -144,15 +161,37 @@ def train(
     if learnt.trained.verdict and not quiet:
         grown = learnt.trained.prior.description.hidden
         print(f"{called}: {f'{grown} hidden units: ' if grown else ''}{learnt.trained.verdict}", file=sys.stderr)
-    typed = given | of_images | {"shape": shape, "data": data, "output": output, "threads": torch.get_num_threads()}
-    words = [(f"--{option.replace('_', '-')}", str(value)) for option, value in typed.items() if value is not None]
-    command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain(*words)])
-    keep(learnt, target, command, overwrite=overwrite)
-    if not quiet:
-        print(f"{target}: trained in {learnt.seconds[-1] / 60:.1f} minutes", file=sys.stderr)
-    path = write_report(learnt, folder, called if output is None else str(output), command)
+    with _says_what_there_is(place, called if output is None else str(output)):
+        place.keep(learnt, command)
+        if not quiet:
+            print(f"{place.target}: trained in {learnt.seconds[-1] / 60:.1f} minutes", file=sys.stderr)
+        path = write_report(learnt, folder, called if output is None else str(output), command)
     if path is not None and not quiet:
         print(f"{path}: what it has learnt, for a browser", file=sys.stderr)
+
+
+@contextmanager
+def _says_what_there_is(place: Place, model: str) -> Iterator[None]:
+    """Have whoever stops the work told how it goes on, and what there is to restore with until then.
+
+    Args:
+        place: where the prior is kept.
+        model: what that is called, if it is not in the run's folder alone.
+    """
+    try:
+        yield
+    except BaseException as stop:
+        # Faults say themselves what to do.
+        if not isinstance(stop, Exception):
+            found = place.best_so_far()
+            there = "there is no prior to restore with yet"
+            if found is not None:
+                folder, about = found
+                named = model if folder == place.target else str(folder)
+                there = f"--model {shown(named)} restores with {about.unfinished or 'what it has come to'}"
+            words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
+            stop.remedy = f"`{shown(shlex.join([*launched_by(), 'restore', *words]))}` goes on; {there}"  # type: ignore[attr-defined]
+        raise
 
 
 def _judged(lesson: Lesson) -> str:
@@ -221,7 +260,7 @@ def _by_plan(
 
 def _size(hidden: str) -> int | Literal["auto"]:
     """A number of hidden units as it was typed."""
-    from restore.errors import UsageError, shown
+    from restore.errors import UsageError
 
     if hidden == "auto":
         return "auto"
@@ -233,7 +272,7 @@ def _size(hidden: str) -> int | Literal["auto"]:
 
 def _shape(text: str) -> tuple[int, int]:
     """Height and width as they were typed."""
-    from restore.errors import UsageError, shown
+    from restore.errors import UsageError
 
     height, mark, width = text.partition("x")
     if not (mark and height.isdecimal() and width.isdecimal() and int(height) and int(width)):

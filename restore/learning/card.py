@@ -10,7 +10,7 @@ import torch
 
 from restore.description import Description
 from restore.errors import ModelError
-from restore.learning.pipeline import Trained
+from restore.learning.outcome import Trained
 from restore.learning.recipe import Recipe
 
 SCORES = "## Scores"
@@ -54,6 +54,7 @@ def write_card(
     above = "".join(f", {size} above them" for size in about.deeper)
     what = "variations of images" if recipe.data.variations.copies else "images"
     lines = [
+        *_unfinished(about),
         f"A {_units(about)} {KINDS[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
         f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} {what} of `{about.data}`",
         f"({_seen(about)}).",
@@ -64,6 +65,7 @@ def write_card(
     about_lines = "\n".join(lines)
     # What ends by itself says why.
     end = f"\n- {'growth' if recipe.auto else 'end'}: {trained.verdict}" if trained.verdict else ""
+    speed = "" if about.unfinished else f", {_speed(recipe, learnt_from, seconds)}"
     return f"""# {about.name}
 
 {about_lines}
@@ -72,7 +74,7 @@ def write_card(
 
     {command}
 
-- time: {seconds[-1] / 60:.1f} minutes, {_speed(recipe, learnt_from, seconds)}{end}
+- time: {seconds[-1] / 60:.1f} minutes{speed}{end}
 - machine: {where}, {machine_facts()}
 - seed: {recipe.seed}
 - recipe (SHA-256 {about.recipe[:16]}):
@@ -85,6 +87,17 @@ def write_card(
 
 Not measured yet.
 """
+
+
+def _unfinished(about: Description) -> list[str]:
+    """That there is more to come, in words."""
+    if not about.unfinished:
+        return []
+    return [
+        f"**Unfinished**: this is {about.unfinished}. The command below goes on, with `--resume`, from the run in",
+        f"`{about.run}`; what it ends with takes this place.",
+        "",
+    ]
 
 
 # Families in words.
@@ -152,8 +165,9 @@ def _watched(recipe: Recipe, trained: Trained) -> list[str]:
     left = (
         f"a root mean squared error of {trained.error**0.5:.4f}" if recipe.prior.grey else f"{trained.error:.3%} wrong"
     )
+    best = "better than any before" if trained.prior.description.unfinished else "best of all"
     return [
-        f"Its parameters are those after epoch {trained.epoch}, which restored images held out best of all: after",
+        f"Its parameters are those after epoch {trained.epoch}, which restored images held out {best}: after",
         f"{recipe.training.watch} it left {left}.",
     ]
 

@@ -125,13 +125,13 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """What differs between two nested mappings, one phrase per entry."""
-    found = []
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """What differs between two nested mappings: a phrase per entry, under its keys joined by dots."""
+    found: dict[str, str] = {}
     for key in sorted(old.keys() | new.keys()):
         before, after = old.get(key), new.get(key)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            found += differences(before, after, f"{prefix}{key}.")
+            found |= differences(before, after, f"{prefix}{key}.")
         elif before != after:
-            found.append(f"{prefix}{key} was {before!r} and is {after!r}")
+            found[f"{prefix}{key}"] = f"{prefix}{key} was {before!r} and is {after!r}"
     return found

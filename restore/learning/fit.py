@@ -11,24 +11,24 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic
 
 import torch
-from torch import Tensor
 
 from restore.errors import TrainingError, shown
 from restore.learning import checkpoint as checkpoints
-from restore.learning.checkpoint import Checkpoint
-from restore.learning.contract import LearnerState, Step
+from restore.learning.contract import Step
 from restore.learning.course import Course, PriorT
 from restore.learning.matched import CONVERGED
 from restore.learning.optimizers import optimizer_of
+from restore.learning.pace import SPARE, epochs_in_all, epochs_within, slowing
 from restore.learning.parallel import from_first, highest
 from restore.learning.recipe import Recipe
-from restore.learning.run_folder import Stopped, circumstances, cut_log, log, set_generator, sitting
+from restore.learning.run_folder import THREADS, Sitting, Stopped, circumstances, cut_log, log, sitting, tell_changes
+from restore.learning.running import Run, numbers, restore_run, snapshot
 from restore.learning.tables import Optimizer
 from restore.progress import Meter, Passed
 
@@ -36,13 +36,11 @@ from restore.progress import Meter, Passed
 MOSTLY = 0.5
 
 # How many epochs a time lets expect: the share of it, the least and the largest number of steps by which speed is
-# measured; how much longer a trained prior takes to be judged than an untrained one, whose solver converges at once;
-# and the share of the time to be planned with, as machines have other work too.
+# measured; and how much longer a trained prior takes to be judged than one whose solver converges at once.
 MEASURED = 0.01
 FIRST_STEPS = 4
 MOST_STEPS = 200
 LATER = 2.0
-SPARE = 0.9
 
 # Steps after which a moving average of parameters may have a memory of as many steps.
 WARM_UP = 10
@@ -58,7 +56,7 @@ class Fitted(Generic[PriorT]):
         error: its validation error; None where nothing was judged.
         epochs: how many there were to be.
         last: how many there were, if fewer for want of time, or because the recipe says so; otherwise 0.
-        verdict: why there were fewer, if it was for want of time.
+        verdict: why there were fewer, if it was for want of time; and what was changed on the way.
     """
 
     prior: PriorT
@@ -67,41 +65,6 @@ class Fitted(Generic[PriorT]):
     epochs: int = 0
     last: int = 0
     verdict: str = ""
-
-
-@dataclass
-class Run(Generic[PriorT]):
-    """A training run in the middle of its work.
-
-    Attributes:
-        average: moving average of the parameters, by name; empty where the recipe wants none.
-        best: parameters with the lowest validation error so far; empty before there is one.
-        best_error, best_epoch: that error, and the epoch it was reached in.
-        mostly_converged: whether the solver converged for most images of the epoch before.
-        epochs: how many there are to be.
-        late: whether there is no time for all of them, or was none in a run that this one repeats.
-    """
-
-    prior: PriorT
-    optimizer: torch.optim.Optimizer
-    learner_state: LearnerState
-    generator: torch.Generator
-    order: Tensor
-    average: dict[str, Tensor]
-    best: dict[str, Tensor] = field(default_factory=dict)
-    best_error: float = math.inf
-    best_epoch: int = 0
-    mostly_converged: bool = True
-    epochs: int = 0
-    late: bool = False
-    step: int = 0
-    seconds: float = 0.0
-    sums: dict[str, Tensor | float] = field(default_factory=dict)
-
-    @property
-    def current(self) -> PriorT:
-        """The prior that training has come to: the average where there is one."""
-        return self.prior.with_parameters(self.average) if self.average else self.prior
 
 
 def fit(
@@ -113,6 +76,7 @@ def fit(
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
     after_epoch: Callable[[Passed], None] = lambda passed: None,
+    usable: Callable[[Passed], None] = lambda passed: None,
     budget: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
 ) -> Fitted[PriorT]:
@@ -127,9 +91,11 @@ def fit(
         meter: told the epochs done.
         after_epoch: told of each; of the one from which a stopped run goes on perhaps twice, with the same. Of several
             processes the first calls it alone.
+        usable: likewise told of what there is to restore with, as soon as there is something, and as often as there is
+            something better: the best by images held out, and as long as none was judged, the newest checkpoint.
         budget: seconds for all of it, to be kept at the ends of epochs. Where the recipe has a limit of time, there are
             as many epochs as the first steps let expect to fit, but no more than it says, if it does; a resumed run
-            keeps to that number.
+            keeps to that number, unless the limit is another: then as many as those before let expect.
         clock: seconds since whenever.
 
     Returns:
@@ -142,13 +108,22 @@ def fit(
     batches = math.ceil(len(course.images) / recipe.training.batch)
     identity = {"recipe": recipe.training_facts, "data": fingerprint, **circumstances()}
     with sitting(folder, identity, resume) as held, torch.inference_mode():
-        run = _begin(recipe, course)
+        run: Run[PriorT] = _begin(recipe, course)
         if held.found is not None:
-            _restore(run, held.found, folder)
+            changes = restore_run(run, held.found, recipe.seed)
+            _go_on(run, held, changes, recipe, budget, batches, folder)
+            if not _finished(run, recipe, batches):
+                from_first(partial(usable, run.best_so_far(batches)))
         from_first(partial(cut_log, folder, run.step // batches))
         started = clock() - run.seconds
         run.epochs = run.epochs or _length(recipe, course, folder, budget, clock)
         total = run.epochs * batches
+
+        def keep() -> None:
+            from_first(partial(checkpoints.save, folder, snapshot(run, identity)))
+            if not run.best:
+                from_first(partial(usable, run.best_so_far(batches)))
+
         while not _finished(run, recipe, batches):
             epoch, position = divmod(run.step, batches)
             if position == 0:
@@ -159,7 +134,7 @@ def fit(
             _advance(run, recipe, course.batch(index, run.generator), rate, epoch, folder)
             run.seconds = clock() - started
             if position + 1 == batches:
-                averages = {name: value / batches for name, value in _numbers(run.sums).items()}
+                averages = {name: value / batches for name, value in numbers(run.sums).items()}
                 _check_finite(run, folder)
                 # Clocks differ between processes, and what follows from them must not.
                 over = bool(highest(run.seconds * (epoch + 2) / (epoch + 1) > budget))
@@ -175,21 +150,47 @@ def fit(
                 meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
                 passed = Passed(epoch + 1, run.epochs, run.seconds, averages, run.current)
                 from_first(partial(after_epoch, passed))
+                if run.best and run.best_epoch == epoch:
+                    from_first(partial(usable, run.best_so_far(batches)))
                 if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
-                    from_first(partial(checkpoints.save, folder, _snapshot(run, identity)))
+                    keep()
             stop = held.stop()
             if stop and not _finished(run, recipe, batches):
                 _check_finite(run, folder)
-                from_first(partial(checkpoints.save, folder, _snapshot(run, identity)))
+                keep()
                 raise Stopped(stop)
         done = run.step // batches
         last = done if run.late else 0
         said = last in (0, recipe.training.last)
-        verdict = "" if said else f"the time was over after {last} of {run.epochs} epochs"
+        ended = "" if said else f"the time was over after {last} of {run.epochs} epochs"
+        verdict = "; ".join(filter(None, (*run.changes, ended)))
         if run.best:
             best = run.prior.with_parameters(run.best)
             return Fitted(best, run.best_epoch, run.best_error, run.epochs, last, verdict)
         return Fitted(run.current, done - 1, epochs=run.epochs, last=last, verdict=verdict)
+
+
+def _go_on(
+    run: Run[Any], held: Sitting, changes: list[str], recipe: Recipe, budget: float, batches: int, folder: Path
+) -> None:
+    """Take notice of what is another than in the sitting before: see `run_folder.LIMITS`."""
+    if _finished(run, recipe, batches):
+        if held.limited_otherwise:
+            warnings.warn(
+                f"{shown(folder)}: its training has ended, which no other limit changes; give another --run for a "
+                "longer one",
+                stacklevel=3,
+            )
+        return
+    if THREADS in held.changed:
+        changes = [*changes, held.changed[THREADS]]
+    if held.limited_otherwise and run.epochs:
+        before, run.epochs = run.epochs, epochs_in_all(run, recipe, budget, batches)
+        if run.epochs != before:
+            changes = [*changes, f"another limit of time made {before} epochs {run.epochs}"]
+    changes = [f"{change}, after step {run.step}" for change in changes]
+    from_first(partial(tell_changes, folder, changes))
+    run.changes = [*run.changes, *changes]
 
 
 def _finished(run: Run[Any], recipe: Recipe, batches: int) -> bool:
@@ -216,7 +217,7 @@ def _affordable(
     while len(taken) < FIRST_STEPS or (len(taken) < MOST_STEPS and highest(taken[-1] - taken[0] < MEASURED * budget)):
         _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0, folder)
         # Fetching numbers waits for a device that works asynchronously.
-        _numbers(run.sums)
+        numbers(run.sums)
         taken.append(clock() - started)
     _judge(run, recipe, course, 0)
     # The first step is slower than any other.
@@ -224,17 +225,7 @@ def _affordable(
     judging = LATER * (clock() - started - taken[-1]) / recipe.training.watch_every
     batches = math.ceil(len(course.images) / recipe.training.batch)
     left = SPARE * (budget - (clock() - started))
-    limits = [recipe.learner.inference(epoch).max_iter if recipe.conditional else 1 for epoch in (0, 1)]
-    return highest(epochs_within(left, batches * step + judging, batches * step * (limits[1] / limits[0] - 1)))
-
-
-def epochs_within(seconds: float, first: float, growth: float) -> int:
-    """How many epochs fit into so many seconds, at least one, if each takes `growth` more than the one before."""
-    if growth <= 0:
-        return max(1, int(seconds / first))
-    # The sum over n epochs is n first + n (n - 1) growth / 2.
-    half = first / growth - 0.5
-    return max(1, int(math.sqrt(half**2 + 2 * max(seconds, 0.0) / growth) - half))
+    return highest(epochs_within(left, batches * step + judging, batches * step * slowing(recipe)))
 
 
 def _judge(run: Run[PriorT], recipe: Recipe, course: Course[PriorT, Any], epoch: int) -> dict[str, float]:
@@ -339,10 +330,6 @@ def _climb(run: Run[Any], step: Step, shrinkage: float) -> None:
     run.optimizer.step()
 
 
-def _numbers(sums: Mapping[str, Tensor | float]) -> dict[str, float]:
-    return {name: float(value) for name, value in sums.items()}
-
-
 def _check_finite(run: Run[Any], folder: Path) -> None:
     for name, value in run.prior.parameters.items():
         if not bool(torch.isfinite(value).all()):
@@ -353,44 +340,3 @@ def _diverged(run: Run[Any], folder: Path, what: str) -> TrainingError:
     return TrainingError(
         f"{shown(folder)}: training diverged ({what} is no longer finite at step {run.step}); lower the rate"
     )
-
-
-# Numbers of a run that go into a checkpoint as they are.
-_MEMORIES = ("best_error", "best_epoch", "mostly_converged", "epochs", "late")
-
-
-def _snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:
-    tensors = {f"prior.{name}": value for name, value in run.prior.parameters.items()}
-    tensors |= {f"learner.{name}": value for name, value in run.learner_state.items()}
-    tensors |= {f"average.{name}": value for name, value in run.average.items()}
-    tensors |= {f"best.{name}": value for name, value in run.best.items()}
-    tensors |= {"order": run.order, "generator": run.generator.get_state()}
-    for index, moments in run.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items() if value is not None}
-    facts = {"identity": dict(identity), "seconds": run.seconds, "sums": _numbers(run.sums)}
-    facts |= {name: getattr(run, name) for name in _MEMORIES}
-    return Checkpoint(run.step, tensors, facts)
-
-
-def _restore(run: Run[Any], found: Checkpoint, folder: Path) -> None:
-    set_generator(run.generator, found, folder)
-    for name, value in run.prior.parameters.items():
-        value.copy_(found.tensors[f"prior.{name}"])
-    device = run.prior.parameters["weights.0"].device
-    run.learner_state = {name: value.to(device) for name, value in _under(found.tensors, "learner.").items()}
-    run.order = found.tensors["order"].to(device)
-    run.average = {name: value.to(device) for name, value in _under(found.tensors, "average.").items()}
-    run.best = {name: value.to(device) for name, value in _under(found.tensors, "best.").items()}
-    for name in _MEMORIES:
-        # Earlier versions knew neither of a limit of time nor of its number of epochs.
-        setattr(run, name, found.facts.get(name, getattr(run, name)))
-    run.step, run.seconds, run.sums = found.step, found.facts["seconds"], dict(found.facts["sums"])
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in _under(found.tensors, "optimizer.").items():
-        index, moment = name.split(".", 1)
-        state.setdefault(int(index), {})[moment] = value
-    run.optimizer.load_state_dict(run.optimizer.state_dict() | {"state": state})
-
-
-def _under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from restore.description import Description, Inference
+from restore.description import Inference
 from restore.errors import TrainingError, UsageError
-from restore.learning.bslm import PseudoLikelihoodAscent, spins_of
+from restore.learning.bslm import spins_of
 from restore.learning.course import (
     CleanImages,
     Course,
     DamagedImages,
-    grey_pixels,
     independent_pixels,
     pixel_means,
     wider,
@@ -28,19 +27,26 @@ from restore.learning.fit import Fitted, fit
 from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
 from restore.learning.judging import Trial
 from restore.learning.modes import own_modes, seconds_for_modes
+from restore.learning.outcome import (
+    Machine,
+    Midway,
+    Trained,
+    as_stored,
+    description_of,
+    grey_pixels_of,
+    settled_recipe,
+)
 from restore.learning.parallel import from_first
 from restore.learning.pretraining import pretrained
 from restore.learning.principal import Principal, PrincipalComponents, components_machine
 from restore.learning.recipe import Recipe
 from restore.learning.rounds import RoundLearner, run_rounds
-from restore.learning.run_folder import GROWTH, LAYER, check_earlier, seconds_before
-from restore.learning.tables import Pretraining
+from restore.learning.run_folder import GROWTH, LAYER, check_earlier, seconds_before, was_limited
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.progress import Meter, Passed, before
 from restore.solvers import TAP
 from restore.tasks import parse_task
-from restore.units import Units
 from restore.zoo import TrainedPrior, save
 
 # The shares of a time that growth and pre-training may take where another learner goes on from there; the least share
@@ -48,28 +54,6 @@ from restore.zoo import TrainedPrior, save
 GROWING, PRETRAINING = 0.25, 0.5
 LEAST = 0.5
 EXPECTED = 400
-
-# What recipes train.
-Machine = LayeredPrior | ConditionalRBM | FullyVisible
-
-
-@dataclass(frozen=True)
-class Trained:
-    """The outcome of a recipe.
-
-    Attributes:
-        prior: what was trained, with all that restoring with it takes.
-        epoch: the epoch its parameters are from, counted from 1.
-        error: share of wrong pixels of the validation images then; None where there were none.
-        verdict: why training ended, or hidden units were added no longer, in words; empty where the recipe says when.
-        settled: the recipe with what training has found in place of a limit of time: it gives the same prior again.
-    """
-
-    prior: TrainedPrior
-    epoch: int
-    error: float | None
-    verdict: str
-    settled: Recipe
 
 
 def train(
@@ -84,6 +68,7 @@ def train(
     every: int = 0,
     meter: Meter = lambda done, note="": None,
     watcher: Callable[[Passed], None] = lambda passed: None,
+    usable: Callable[[Trained, float], None] = lambda trained, seconds: None,
     elsewhere: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Trained:
@@ -98,18 +83,29 @@ def train(
         held_out: images (M, H * W) to be judged by; None for those that the recipe has held out of the others.
         every: keep the prior after every so many epochs too, as `epoch_folder` says; 0 keeps none.
         watcher: told of every epoch or round.
+        usable: told of the best prior so far, and of the seconds of training, as often as there is a better one. The
+            layers of a deep machine are of no use by themselves, nor are hidden units grown for a conditional prior:
+            there it begins with the training that follows.
         elsewhere: seconds of a limit of time that other work takes, before and after.
         clock: seconds since whenever, for a recipe with a limit of time.
     """
     if every < 0:
         raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
     training, validation = split(recipe, images, held_out)
+    midway = Midway(recipe, training, image_shape)
 
     def keep(passed: Passed) -> None:
         if every and passed.done % every == 0:
-            prior = _without_modes(recipe, training, image_shape, passed.done, passed.machine)
+            prior = midway.prior(passed.machine, passed.done, name=f"{recipe.name}-epoch-{passed.done}")
             save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)
         watcher(passed)
+
+    def use(passed: Passed) -> None:
+        usable(midway.usable(passed, folder), passed.seconds + (0.0 if passed.stage else seconds_before(folder)))
+
+    def use_grown(passed: Passed) -> None:
+        if not recipe.conditional:
+            use(replace(passed, stage="growing"))
 
     goes_on = recipe.auto and not recipe.in_rounds
     from_first(lambda: check_earlier(folder, GROWTH if goes_on else LAYER if recipe.pretraining.epochs else ""))
@@ -122,7 +118,7 @@ def train(
     if recipe.in_rounds:
         work = grow if isinstance(recipe.learner, FrankWolfe) else ascend
         found, rounds, verdict = work(
-            recipe, training, folder, held_out=validation, after_round=keep, budget=left, **common
+            recipe, training, folder, held_out=validation, after_round=keep, usable=use, budget=left, **common
         )
         fitted: Fitted[Any] = Fitted(found, rounds - 1, epochs=rounds)
     else:
@@ -133,6 +129,7 @@ def train(
                 folder / GROWTH,
                 held_out=validation,
                 after_round=lambda passed: watcher(replace(passed, stage="growing")),
+                usable=use_grown,
                 budget=GROWING * left,
                 **common | {"meter": before(meter, "growing, round")},
             )
@@ -142,15 +139,17 @@ def train(
             )
         course = course_of(recipe, training, image_shape, start, validation)
         budget = left - seconds_before(folder)
-        fitted = fit(recipe, course, folder, after_epoch=keep, budget=budget, **common)
+        fitted = fit(recipe, course, folder, after_epoch=keep, usable=use, budget=budget, **common)
         verdict = "; ".join(filter(None, (verdict, fitted.verdict)))
-    settled = _settled(recipe, fitted.epochs, fitted.last, grown, layered)
+    # What a limit of time has ended stays ended when it is lifted.
+    limited = bool(recipe.training.minutes) or from_first(lambda: any(map(was_limited, (folder, folder / GROWTH))))
+    settled = settled_recipe(recipe, limited, fitted.epochs, fitted.last, grown, layered)
     with torch.inference_mode():
-        machine = _as_stored(recipe, fitted.prior)
+        machine = as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
         modes = from_first(lambda: _modes(machine, training, inference, recipe.seed)).to(images.device)
-    description = _description(settled, image_shape, machine, inference)
-    prior = TrainedPrior(description, machine, pixel_means(training), modes, _grey_pixels(recipe, training))
+    description = description_of(settled, image_shape, machine, inference)
+    prior = TrainedPrior(description, machine, pixel_means(training), modes, grey_pixels_of(recipe, training))
     return Trained(prior, fitted.epoch + 1, fitted.error, verdict, settled)
 
 
@@ -171,30 +170,6 @@ def _seconds_to_finish(recipe: Recipe, training: Tensor, clock: Callable[[], flo
         return seconds_for_modes(blank, training, recipe.inference.modes, clock)
 
 
-def _settled(recipe: Recipe, epochs: int, last: int, grown: int, layered: int) -> Recipe:
-    """A recipe without a limit of time, but with the numbers that it came to.
-
-    Args:
-        recipe: as it is.
-        epochs: of these, or of rounds.
-        last: of epochs that there was time for, where it was over before all of them; otherwise 0.
-        grown: of units that were grown before.
-        layered: of epochs by which each layer was trained before.
-    """
-    if not recipe.training.minutes:
-        return recipe
-    if isinstance(recipe.learner, PseudoLikelihoodAscent):
-        settled = replace(recipe, learner=replace(recipe.learner, rounds=epochs))
-    elif not isinstance(recipe.learner, FrankWolfe):
-        settled = replace(recipe, growth=replace(recipe.growth, units=grown)) if grown else recipe
-    elif recipe.auto:
-        settled = replace(recipe, learner=replace(recipe.learner, units=epochs))
-    else:
-        settled = replace(recipe, prior=replace(recipe.prior, hidden=epochs))
-    training = replace(recipe.training, minutes=0.0, epochs=0 if recipe.in_rounds else epochs, last=last)
-    return replace(settled, training=training, pretraining=Pretraining(layered))
-
-
 def epoch_folder(folder: Path, epoch: int) -> Path:
     """Where in a run folder the prior after so many epochs is kept."""
     return folder / "epochs" / f"{epoch:04d}"
@@ -203,52 +178,6 @@ def epoch_folder(folder: Path, epoch: int) -> Path:
 def kept_epochs(folder: Path) -> dict[int, Path]:
     """The priors that a run has kept on the way, by epoch, in order."""
     return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
-
-
-def _without_modes(
-    recipe: Recipe, training: Tensor, image_shape: tuple[int, int], epoch: int, machine: Machine
-) -> TrainedPrior:
-    """The prior in the middle of its training. To find its modes may take as long as an epoch, so it has none."""
-    inference = recipe.learner.inference(epoch - 1) if recipe.conditional else recipe.inference
-    inference = replace(inference, modes=0, starts=min(inference.starts, 1))
-    about = replace(_description(recipe, image_shape, machine, inference), name=f"{recipe.name}-epoch-{epoch}")
-    means, none = pixel_means(training), pack(training[:0])
-    return TrainedPrior(about, _as_stored(recipe, machine), means, none, _grey_pixels(recipe, training))
-
-
-def _grey_pixels(recipe: Recipe, training: Tensor) -> Units | None:
-    """The pixels without neighbours, where they are grey levels."""
-    return grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None
-
-
-def _as_stored(recipe: Recipe, machine: Any) -> Any:
-    """A machine with its weights in the precision they are kept in."""
-    if recipe.storage != "float16":
-        return machine
-    return machine.with_parameters(
-        {
-            name: value if name.startswith("units") else value.half().float()
-            for name, value in machine.parameters.items()
-        }
-    )
-
-
-def _description(recipe: Recipe, image_shape: tuple[int, int], machine: Machine, inference: Inference) -> Description:
-    return Description(
-        name=recipe.name,
-        image_shape=image_shape,
-        hidden=0 if isinstance(machine, FullyVisible) else machine.parameters["weights.0"].shape[1],
-        threshold=recipe.data.threshold,
-        data=recipe.data.source,
-        method=recipe.method,
-        recipe=recipe.digest,
-        inference=inference,
-        family=recipe.prior.family,
-        visible=recipe.prior.visible,
-        hidden_type=recipe.prior.hidden_type,
-        task=recipe.data.task,
-        deeper=recipe.prior.deeper,
-    )
 
 
 def grow(
@@ -261,6 +190,7 @@ def grow(
     held_out: Tensor | None = None,
     meter: Meter = lambda done, note="": None,
     after_round: Callable[[Passed], None] = lambda passed: None,
+    usable: Callable[[Passed], None] = lambda passed: None,
     budget: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[RBM, int, str]:
@@ -283,13 +213,14 @@ def grow(
         resume=resume,
         meter=meter,
         after_round=lambda passed: after_round(replace(passed, machine=rbm_of(passed.machine))),
+        usable=lambda passed: usable(replace(passed, machine=rbm_of(passed.machine))),
         budget=budget,
         # Before that images held out end no growth, and units of random weights may as well begin at once.
         needed=settings.window if recipe.prior.filled else 0,
         clock=clock,
     )
     limit = f"the limit of {settings.units} units ended growth, not the images held out; raise units for more"
-    verdict = outcome.verdict or (limit if recipe.auto else "")
+    verdict = "; ".join(filter(None, (*outcome.changes, outcome.verdict or (limit if recipe.auto else ""))))
     machine = rbm_of(outcome.state)
     missing = 0 if outcome.complete else recipe.prior.filled - machine.hidden.size
     if missing > 0:
@@ -308,6 +239,7 @@ def ascend(
     held_out: Tensor | None = None,
     meter: Meter = lambda done, note="": None,
     after_round: Callable[[Passed], None] = lambda passed: None,
+    usable: Callable[[Passed], None] = lambda passed: None,
     budget: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[FullyVisible | RBM, int, str]:
@@ -330,11 +262,12 @@ def ascend(
         resume=resume,
         meter=meter,
         after_round=lambda passed: after_round(replace(passed, machine=made(passed.machine))),
+        usable=lambda passed: usable(replace(passed, machine=made(passed.machine))),
         budget=budget,
         clock=clock,
     )
     limit = f"the limit of {outcome.rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
-    return made(outcome.state), outcome.rounds, outcome.verdict or limit
+    return made(outcome.state), outcome.rounds, "; ".join((*outcome.changes, outcome.verdict or limit))
 
 
 def machine_of(state: Mapping[str, Tensor]) -> FullyVisible:

@@ -191,8 +191,15 @@ def plan(
         # With more epochs than without a limit a prior restores worse, not better.
         tables["training"] = tables.get("training", {}) | {"minutes": float(wishes.minutes)}
     if wishes.epochs is not None:
+        training = tables.get("training", {})
+        # Judged and kept as often as over the epochs that would be usual.
+        often = {
+            key: min(training[key], _every(wishes.epochs))
+            for key in ("watch_every", "checkpoint_every")
+            if key in training
+        }
         # A learner that has none says so.
-        tables["training"] = tables.get("training", {}) | {"epochs": wishes.epochs}
+        tables["training"] = training | often | {"epochs": wishes.epochs}
     told = wishes.tables
     if "method" in told.get("learner", {}):
         # The settings of one method mean nothing to another.
@@ -256,9 +263,14 @@ def _passes(facts: Facts, steps: int, largest: int) -> tuple[int, int]:
     return max(10, round(steps * batch / facts.images)), batch
 
 
+def _every(epochs: int) -> int:
+    """How many of so many epochs lie between two that are judged, or kept."""
+    return max(1, epochs // JUDGED)
+
+
 def _training(facts: Facts, steps: int = STEPS) -> dict[str, Any]:
     epochs, batch = _passes(facts, steps, 50)
-    every = max(1, epochs // JUDGED)
+    every = _every(epochs)
     return {
         "epochs": epochs,
         "batch": batch,
@@ -357,5 +369,5 @@ def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
             "weight_decay": 1e-4 * facts.held_back if facts.held_back > 1 else 0.0,
             "average": 0.999,
         },
-        "training": {"epochs": epochs, "batch": batch, "checkpoint_every": max(1, epochs // JUDGED)},
+        "training": {"epochs": epochs, "batch": batch, "checkpoint_every": _every(epochs)},
     }

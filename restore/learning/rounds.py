@@ -22,7 +22,16 @@ from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
 from restore.learning.contract import LearnerState
 from restore.learning.parallel import from_first, highest
-from restore.learning.run_folder import Stopped, circumstances, cut_log, log, set_generator, sitting
+from restore.learning.run_folder import (
+    THREADS,
+    Stopped,
+    circumstances,
+    cut_log,
+    log,
+    set_generator,
+    sitting,
+    tell_changes,
+)
 from restore.progress import Meter, Passed
 
 
@@ -57,12 +66,21 @@ class RoundLearner(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the rounds ended: the state, their number, why no more followed, and whether the learner said so."""
+    """Where the rounds ended.
+
+    Attributes:
+        state: after them.
+        rounds: how many there were.
+        verdict: why no more followed; empty where that was their highest number.
+        complete: whether the learner said so.
+        changes: what was changed between two sittings, so that no recipe repeats the rounds to the bit, in words.
+    """
 
     state: LearnerState
     rounds: int
     verdict: str
     complete: bool
+    changes: tuple[str, ...] = ()
 
 
 def run_rounds(
@@ -76,6 +94,7 @@ def run_rounds(
     resume: bool = False,
     meter: Meter = lambda done, note="": None,
     after_round: Callable[[Passed], None] = lambda passed: None,
+    usable: Callable[[Passed], None] = lambda passed: None,
     budget: float = math.inf,
     needed: int = 0,
     clock: Callable[[], float] = time.monotonic,
@@ -92,6 +111,7 @@ def run_rounds(
         resume: go on from the newest checkpoint in the folder, if there is one.
         meter: told the rounds done.
         after_round: told of each; its machine is the state that the learner has come to.
+        usable: likewise told of those that a checkpoint is kept of.
         budget: seconds for all of it; no round begins that would not end in time, if it is like the one before.
         needed: rounds for which there must be time; where the first two let expect that there is none, no more follow.
         clock: seconds since whenever.
@@ -104,17 +124,24 @@ def run_rounds(
     generator = torch.Generator(images.device).manual_seed(seed)
     with sitting(folder, known, resume) as held, torch.inference_mode():
         done, verdict, complete, spent = 0, "", False, 0.0
+        changes: list[str] = []
         if held.found is None:
             state = from_first(lambda: learner.begin(images, generator))
         else:
             facts = held.found.facts
             done, verdict, complete, spent = held.found.step, facts["verdict"], facts["complete"], facts["seconds"]
-            set_generator(generator, held.found, folder)
+            changes = facts.get("changes", [])
+            drawn = set_generator(generator, held.found, seed)
             state = {
                 name.removeprefix("state."): value.to(images.device)
                 for name, value in held.found.tensors.items()
                 if name.startswith("state.")
             }
+            if not verdict and done < learner.rounds:
+                new = [f"{change}, after round {done}" for change in (drawn, held.changed.get(THREADS)) if change]
+                from_first(partial(tell_changes, folder, new))
+                from_first(partial(usable, Passed(done, learner.rounds, spent, {}, state)))
+                changes = [*changes, *new]
         from_first(partial(cut_log, folder, done))
         started = clock() - spent
         seconds = spent
@@ -131,15 +158,19 @@ def run_rounds(
                 verdict = verdict or f"there was no time for {needed} rounds, so round {done} was the last"
             from_first(partial(log, folder, {"round": done, "seconds": seconds, **result.monitors}))
             meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
-            from_first(partial(after_round, Passed(done, learner.rounds, seconds, result.monitors, state)))
+            passed = Passed(done, learner.rounds, seconds, result.monitors, state)
+            from_first(partial(after_round, passed))
             last = bool(verdict) or done == learner.rounds
             stop = held.stop()
             if last or stop or done % checkpoint_every == 0:
                 tensors = {f"state.{name}": value for name, value in state.items()}
                 tensors["generator"] = generator.get_state()
                 facts = {"identity": known, "seconds": seconds, "verdict": verdict, "complete": complete}
+                facts |= {"changes": changes}
                 from_first(partial(checkpoints.save, folder, Checkpoint(done, tensors, facts)))
+                from_first(partial(usable, passed))
             # After the last round too: what follows the rounds may take as long as they did.
             if stop:
                 raise Stopped(stop)
-        return Outcome({name: value.to(images.device) for name, value in state.items()}, done, verdict, complete)
+        state = {name: value.to(images.device) for name, value in state.items()}
+        return Outcome(state, done, verdict, complete, tuple(changes))

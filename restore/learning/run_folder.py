@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,15 @@ from typing import Any
 import torch
 
 from restore.errors import TrainingError, shown
-from restore.files import write_atomically
+from restore.files import remove_abandoned, write_atomically
 from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
 from restore.learning.parallel import from_first, highest, is_first, processes, rank
+
+# What may be another in the next sitting, for nothing that was learnt before rests on it: the threads, on which bits of
+# what follows depend, and how long all may take.
+THREADS = "threads"
+LIMITS = ("recipe.minutes", "recipe.training.minutes", "recipe.training.last")
 
 
 class Stopped(KeyboardInterrupt):
@@ -35,10 +41,17 @@ class Sitting:
     Attributes:
         found: the checkpoint to go on from; None for a new run.
         stops: the signals received so far.
+        changed: what may be another than in the sitting before, and is: a phrase per entry, as `differences` has them.
     """
 
     found: Checkpoint | None
     stops: list[int]
+    changed: Mapping[str, str]
+
+    @property
+    def limited_otherwise(self) -> bool:
+        """Whether the time is another than in the sitting before."""
+        return any(key in self.changed for key in LIMITS)
 
     def stop(self) -> int:
         """The signal that ends the sitting, 0 for none; a run looks here between steps, all its processes at once."""
@@ -47,7 +60,7 @@ class Sitting:
 
 def circumstances() -> dict[str, int]:
     """What decides about bits beside recipe and data: threads, and processes."""
-    return {"threads": torch.get_num_threads(), "processes": processes()}
+    return {THREADS: torch.get_num_threads(), "processes": processes()}
 
 
 @contextmanager
@@ -64,42 +77,62 @@ def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator
     """
     with ExitStack() as held, _stop_requests() as stops:
 
-        def begin() -> tuple[Checkpoint | None, Mapping[str, Any]]:
+        def begin() -> tuple[Checkpoint | None, dict[str, str], Mapping[str, Any]]:
             held.enter_context(checkpoints.locked(folder))
-            return _found(folder, identity, resume), identity
+            remove_abandoned(folder)
+            return *_found(folder, identity, resume), identity
 
-        found, wanted = from_first(begin)
-        changed = [] if is_first() else checkpoints.differences(wanted, identity)
-        if changed:
-            raise TrainingError(f"process {rank()} is not like the first: {'; '.join(changed)}; give all the same")
-        yield Sitting(found, stops)
+        found, changed, wanted = from_first(begin)
+        unlike = {} if is_first() else checkpoints.differences(wanted, identity)
+        if unlike:
+            said = "; ".join(unlike.values())
+            raise TrainingError(f"process {rank()} is not like the first: {said}; give all the same")
+        yield Sitting(found, stops, changed)
 
 
-def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> Checkpoint | None:
-    """The checkpoint to go on from."""
+def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Checkpoint | None, dict[str, str]]:
+    """The checkpoint to go on from, and what may be another than it was then, and is."""
     found = checkpoints.newest(folder)
     if found is None:
-        return None
+        return None, {}
     if not resume:
         raise TrainingError(f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run")
     # Checkpoints did not always tell; there was one process then.
     changed = checkpoints.differences({"processes": 1} | found.facts["identity"], identity)
-    if changed:
+    refused = [phrase for key, phrase in changed.items() if key != THREADS and key not in LIMITS]
+    if refused:
         raise TrainingError(
-            f"{shown(folder)}: cannot resume: {'; '.join(changed)}; undo the change or choose another --run"
+            f"{shown(folder)}: cannot resume: {'; '.join(refused)}; what it has learnt so far rests on that: undo the "
+            "change, or choose another --run to begin anew"
         )
-    return found
+    return found, changed
 
 
-def set_generator(generator: torch.Generator, found: Checkpoint, folder: Path) -> None:
-    """Put a generator where it was at a checkpoint.
+def set_generator(generator: torch.Generator, found: Checkpoint, seed: int) -> str:
+    """Put a generator where it was at a checkpoint; one of another kind of device has to begin anew.
 
-    Raises:
-        TrainingError: if that was on another kind of device.
+    Returns:
+        What that changes, in words; nothing where the generator goes on.
     """
-    if found.tensors["generator"].shape != generator.get_state().shape:
-        raise TrainingError(f"{shown(folder)}: was trained on another kind of device; choose that one or another --run")
-    generator.set_state(found.tensors["generator"])
+    if found.tensors["generator"].shape == generator.get_state().shape:
+        generator.set_state(found.tensors["generator"])
+        return ""
+    # Not as at the beginning, so that nothing is drawn twice.
+    generator.manual_seed((seed + found.step) % 2**63)
+    return "it goes on on another kind of device, with other random numbers"
+
+
+def tell_changes(folder: Path, changes: Sequence[str]) -> None:
+    """Say what is no longer as it was."""
+    for change in changes:
+        warnings.warn(f"{shown(folder)}: {change}; its recipe will not repeat the run to the bit", stacklevel=3)
+
+
+def was_limited(folder: Path) -> bool:
+    """Whether a run, or a stage of one, had a limit of time when it was there last."""
+    found = checkpoints.newest(folder) if folder.is_dir() else None
+    recipe = {} if found is None else found.facts["identity"].get("recipe", {})
+    return bool(recipe.get("minutes") or recipe.get("training", {}).get("minutes"))
 
 
 def log(folder: Path, record: dict[str, Any]) -> None:

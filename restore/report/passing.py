@@ -13,7 +13,7 @@ from torch import Tensor
 
 from restore.errors import OutputError
 from restore.files import write_atomically
-from restore.learning.pipeline import Machine
+from restore.learning.outcome import Machine
 from restore.priors import ConditionalRBM, FullyVisible
 from restore.progress import Passed
 from restore.report.images import Colours, strongest
