@@ -6,12 +6,15 @@ import hashlib
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 import torch
+from machines import with_weights
 from mnist_data import mnist, needs_mnist
 from onnx import external_data_helper
 from PIL import Image
@@ -22,14 +25,16 @@ import restore
 from restore import zoo
 from restore.channels import BitFlip
 from restore.data import Split, as_pixels, binarise
+from restore.description import Description
 from restore.engine import Engine
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.metrics import error_all, matthews
 from restore.evaluation.scores import GREY_TASKS
-from restore.export.parity import parities
+from restore.export.parity import GREY_TOLERANCE, TOLERANCE, Parity, compared, damages
 from restore.export.runtime import OnnxEngine
 from restore.learning.recipe import read_recipe
+from restore.marginals import Marginals, Status
 from restore.solvers import bp_kernel
 from restore.tasks import parse_task
 
@@ -132,25 +137,64 @@ def test_every_graph_loads_in_the_oldest_onnxruntime(tmp_path: Path) -> None:
 
 
 def _clean(folder: Path) -> np.ndarray:
-    """Test images of a prior's data, (N, H, W); without those the digit that is drawn here, in some places."""
+    """Test images of a prior's data, (24, H, W); without those the digit that is drawn here, in as many places."""
     data = zoo.describe(folder).data
     if data == "mnist" and not needs_mnist.args[0]:
-        return mnist("test").images[:4] / 255
+        return mnist("test").images[:24] / 255
     if data == "cbcl":
         # Any smooth image will do.
-        return 0.5 + 0.3 * np.sin(np.add.outer(np.arange(19), np.arange(19)) / np.arange(3, 5)[:, None, None])
+        return 0.5 + 0.3 * np.sin(np.add.outer(np.arange(19), np.arange(19)) / np.linspace(3, 5, 24)[:, None, None])
     if data != "mnist" and COPIES:
-        return silhouettes("test").images[:4] / 255
+        return silhouettes("test").images[:24] / 255
     digit = np.asarray(Image.open(ROOT / "assets" / "digit.png")) / 255
     digit = digit if data == "mnist" else 1 - digit
-    return np.stack([np.roll(digit, shift, axis=(0, 1)) for shift in range(-2, 2)])
+    return np.stack([np.roll(digit, place, axis=(0, 1)) for place in product(range(-2, 2), range(-3, 3))])
+
+
+# By how much of itself every weight is changed to see what rounding could do: in one iteration that does far less, as
+# both engines compute with 24 bits.
+NUDGE = 1e-6
+
+
+def _steady(expected: Marginals, nudged: Marginals, about: Description) -> np.ndarray:
+    """Which images rounding does not move: they converged, and a nudge hardly changes where."""
+    moved = np.abs(nudged.means[0] - expected.means[0]).max(1)
+    return (moved <= (GREY_TOLERANCE if about.grey else TOLERANCE / 4)) & (
+        (expected.status == Status.CONVERGED) | about.conditional
+    )
+
+
+def _rows(found: Marginals, chosen: np.ndarray) -> Marginals:
+    parts = {name: getattr(found, name)[chosen] for name in ("log_partition", "iterations", "residual", "status")}
+    layers = {name: tuple(layer[chosen] for layer in getattr(found, name)) for name in ("means", "variances")}
+    return replace(found, **parts, **layers)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
 def test_both_engines_restore_alike(folder: Path) -> None:
-    graph, library = OnnxEngine.load(folder), Engine.of(zoo.load(folder), torch.device("cpu"))
-    for found in parities(graph, library, _clean(folder)):
-        assert found.agrees, found
+    """On images that rounding does not move, whatever the processor: of as many candidates as it takes to find some."""
+    prior, cpu = zoo.load(folder), torch.device("cpu")
+    graph, reference = OnnxEngine.load(folder), Engine.of(prior, cpu)
+    about = reference.description
+    nudged = Engine.of(replace(prior, machine=with_weights(prior.machine, 1 + NUDGE)), cpu)
+    found: dict[str, Parity | None] = {}
+    for seed, clean in enumerate(np.array_split(_clean(folder), 12)):
+        for task, damaged, told in damages(clean, about, seed):
+            if found.setdefault(task, None):
+                continue
+            expected = reference.marginals(damaged, *told)[0]
+            chosen = _steady(expected, nudged.marginals(damaged, *told)[0], about)
+            if chosen.any():
+                restored = graph.marginals(damaged, *told)[0]
+                found[task] = compared(_rows(restored, chosen), _rows(expected, chosen), about, task)
+    every = [parity for parity in found.values() if parity]
+    assert len(every) == len(found), found
+    for parity in every:
+        assert parity.difference <= parity.room and parity.pixels == 0 and parity.unsettled == 0, parity
+        # Rounding may still let one engine take an iteration more, where a residual comes close to the tolerance.
+        assert parity.parted_difference <= 10 * parity.tol, parity
+    images, parted = (sum(getattr(parity, name) for parity in every) for name in ("images", "parted"))
+    assert parted < images and parted <= max(1, images // 4), every
 
 
 def _recomputed(folder: Path, task: str, n: int) -> tuple[float, float]:

@@ -26,6 +26,9 @@ SAME_RESIDUAL = 1e-5
 DAMAGE = (("flip:0.1",), ("flip:0.2",), ("patch:8",), ("flip:0.1", "patch:8"))
 GREY_DAMAGE = (("noise:0.1",), ("noise:0.3",), ("salt:0.2",), ("patch:8",), ("noise:0.1", "salt:0.1", "patch:8"))
 
+# The p, the hidden pixels and the sigma that `PictureEngine.marginals` takes.
+Told = tuple[float | None, np.ndarray | None, float | None]
+
 
 @dataclass(frozen=True)
 class Parity:
@@ -76,13 +79,17 @@ def parities(engine: PictureEngine, reference: PictureEngine, clean: np.ndarray,
         clean: images to damage, (N, H, W), in [0, 1].
         seed: of the damage.
     """
-    about = reference.description
+    for task, observed, told in damages(clean, reference.description, seed):
+        found, expected = (each.marginals(observed, *told)[0] for each in (engine, reference))
+        yield compared(found, expected, reference.description, task)
+
+
+def damages(clean: np.ndarray, about: Description, seed: int = 0) -> Iterator[tuple[str, np.ndarray, Told]]:
+    """Images (N, H, W) damaged in every way that a prior is tried on: each way, they, and what engines are told."""
     damage = GREY_DAMAGE if about.grey else DAMAGE
     for tasks in ((about.task,),) if about.conditional else damage:
-        observed, *noise = _damaged(clean, tasks, np.random.default_rng(seed))
-        told = (None, None, None) if about.conditional else noise
-        found, expected = (each.marginals(observed, *told)[0] for each in (engine, reference))
-        yield _compared(found, expected, about, "+".join(tasks))
+        observed, p, hidden, sigma = _damaged(clean, tasks, np.random.default_rng(seed))
+        yield "+".join(tasks), observed, (None, None, None) if about.conditional else (p, hidden, sigma)
 
 
 def _damaged(
@@ -103,7 +110,8 @@ def _damaged(
     return clean, p, hidden, sigma
 
 
-def _compared(found: Marginals, expected: Marginals, about: Description, task: str) -> Parity:
+def compared(found: Marginals, expected: Marginals, about: Description, task: str) -> Parity:
+    """What two engines with a prior found for the same damaged images."""
     converged = (expected.status == Status.CONVERGED) | about.conditional
     unsettled = ~converged & (found.status == expected.status)
     same = (found.status == expected.status) & (found.iterations == expected.iterations)
