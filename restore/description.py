@@ -46,6 +46,20 @@ Solver = Literal["tap", "mean_field", "relaxed_bp", "adaptive_tap", "sum_product
 FULLY_VISIBLE_SOLVERS: tuple[Solver, ...] = ("tap", "mean_field", "adaptive_tap")
 
 
+# An iteration limit must fit into 32 bits.
+LONGEST = 2**31 - 1
+
+# Where log Z is compared between levels of noise or priors it must be good to a tenth of a nat: a start settles to this
+# tolerance there, and has so many times the iterations. At 1e-2, which pixels are content with, log Z is off by 2 nats
+# at worst, mostly because two ends of one solution still lie apart and count as two.
+EVIDENCE_TOL, EVIDENCE_PATIENCE = 1e-4, 4
+
+
+def calmer(damping: float, tol: float) -> tuple[float, float]:
+    """Damping and tolerance for another try of what did not settle: with half the step changes are half as large."""
+    return (1 + damping) / 2, tol / 2
+
+
 @dataclass(frozen=True)
 class Inference:
     """How a prior restores: its solver, and how many starts it gives the solver.
@@ -72,7 +86,7 @@ class Inference:
     trust: float = 1.5
 
     def __post_init__(self) -> None:
-        if not 1 <= self.max_iter < 2**31:
+        if not 1 <= self.max_iter <= LONGEST:
             raise UsageError(f"max_iter must be at least 1, and fit into 32 bits, not {self.max_iter}")
         if self.starts < 0 or (self.starts == 0 and self.modes):
             raise UsageError(f"starts must not be negative, and 0 only without modes, not {self.starts}")
@@ -84,6 +98,11 @@ class Inference:
             raise UsageError(f"modes must not be negative, not {self.modes}")
         if not self.tol >= 0 or not 0 <= self.damping < 1:
             raise UsageError(f"tol must be >= 0 and damping in [0, 1), not {self.tol} and {self.damping}")
+
+    def for_evidence(self) -> Inference:
+        """Settings under which log Z is good enough to be compared."""
+        limit = min(EVIDENCE_PATIENCE * self.max_iter, LONGEST)
+        return replace(self, tol=min(self.tol, EVIDENCE_TOL), max_iter=limit)
 
 
 @dataclass(frozen=True)
@@ -195,6 +214,10 @@ class Description:
             )
         alone: dict[str, Any] = {"modes": 0, "starts": 0, "damping": 0.0} if name.endswith("_product") else {}
         return replace(self, inference=replace(self.inference, solver=name, **alone))
+
+    def for_evidence(self) -> Description:
+        """The same prior with a solver whose log Z is good enough to be compared; conditional priors have no log Z."""
+        return self if self.conditional else replace(self, inference=self.inference.for_evidence())
 
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
         """Refuse to be told of the damage by p, sigma or a mask, or not to be, as the kind of prior is.

@@ -221,6 +221,20 @@ def test_threads_are_as_many_as_torch_is_told_to_take(
     assert session.get_session_options().intra_op_num_threads == threads
 
 
+def test_engines_try_what_does_not_settle_once_more(exported: Callable[[str], Exported]) -> None:
+    ours, peer = both(exported("tap"))
+    short = replace(ours.description, inference=replace(ours.description.inference, max_iter=3, tol=0.0))
+    ours = replace(ours, facts=replace(ours.facts, about=short))
+    peer = replace(peer, trained=replace(peer.trained, description=short))
+    found, expected = (engine.marginals(images(4), RATES[0] / 2, None)[0] for engine in (ours, peer))
+    assert found.iterations.tolist() == expected.iterations.tolist() == [6] * 4
+    assert found.status.tolist() == expected.status.tolist() == [Status.MAX_ITER] * 4
+    np.testing.assert_allclose(found.means[0], expected.means[0], atol=2 * TOLERANCE)
+    # What the second try, with half the step, came to.
+    calm = exported("tap").run(images(4), RATES[:1] / 2, max_iter=3, tol=0.0, damping=(1 + short.inference.damping) / 2)
+    np.testing.assert_allclose(found.means[0], calm["means"].reshape(4, -1), atol=2 * TOLERANCE)
+
+
 def test_engines_cut_grey_values_alike(exported: Callable[[str], Exported]) -> None:
     ours, peer = both(exported("tap"))
     edge = 127 / 255

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import onnxruntime
 
-from restore.description import Description
+from restore.description import Description, Inference, calmer
 from restore.errors import ModelError, UsageError, shown
 from restore.export.contract import OBSERVED, Facts
 from restore.export.seal import check_seal
@@ -97,6 +97,10 @@ class OnnxEngine:
             )
         return self
 
+    def for_evidence(self) -> OnnxEngine:
+        """As in `restore.restoration.PictureEngine`."""
+        return replace(self, facts=replace(self.facts, about=self.description.for_evidence()))
+
     @property
     def light_ground(self) -> bool:
         """As in `restore.restoration.PictureEngine`."""
@@ -153,8 +157,23 @@ class OnnxEngine:
         return np.exp(-np.logaddexp(0, -log_odds))
 
     def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs of the graph by name, for what it is told of by name, with the prior's own settings."""
+        """The outputs of the graph by name, for what it is told of by name, with the prior's own settings.
+
+        Images without a fixed point have another try, as those of `restore.solvers.SeveralStarts` have.
+        """
         settings = self.description.inference
+        found = self._run_once(observed, settings)
+        left = ~found["converged"] & (settings.starts > 0)
+        if left.any():
+            rows = {name: value if len(value) == 1 else value[left] for name, value in observed.items()}
+            damping, tol = calmer(settings.damping, settings.tol)
+            again = self._run_once(rows, replace(settings, damping=damping, tol=tol))
+            again["iterations"] += found["iterations"][left]
+            for name, value in found.items():
+                value[left] = again[name]
+        return found
+
+    def _run_once(self, observed: Mapping[str, np.ndarray], settings: Inference) -> dict[str, np.ndarray]:
         feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
         feed["max_iter"] = np.array(settings.max_iter, np.int64)
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}

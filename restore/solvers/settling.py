@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from restore import description
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.solvers.adaptive_tap import AdaptiveTAP
@@ -49,12 +50,13 @@ class Settling:
 
 
 def calmer(solver: Damped) -> Damped:
-    """The solver with half the step; a change half as large is then as far from the fixed point."""
-    return replace(solver, damping=(1 + solver.damping) / 2, tol=solver.tol / 2)
+    """The solver for another try; see `restore.description.calmer`."""
+    damping, tol = description.calmer(solver.damping, solver.tol)
+    return replace(solver, damping=damping, tol=tol)
 
 
 def replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
-    """A solution with some rows from another."""
+    """A solution with some rows from another; the iterations that these took before count too."""
 
     def put(value: Tensor, new: Tensor) -> Tensor:
         return value.index_copy(0, rows, new)
@@ -63,7 +65,7 @@ def replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
         tuple(map(put, found.means, better.means)),
         tuple(map(put, found.variances, better.variances)),
         put(found.log_partition, better.log_partition),
-        put(found.iterations, better.iterations),
+        put(found.iterations, found.iterations[rows] + better.iterations),
         put(found.residual, better.residual),
         put(found.status, better.status),
     )

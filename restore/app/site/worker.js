@@ -48,9 +48,8 @@ async function bytes(name, file) {
 }
 
 /** The inputs of the graph; a conditional prior is told neither p nor a mask. */
-function feeds(prior, { pixels, p, mask }) {
+function feeds(prior, { pixels, p, mask }, { max_iter, tol, damping }) {
   const shape = [1, prior.height, prior.width];
-  const { max_iter, tol, damping } = prior.inference;
   const told = {
     p: () => new ort.Tensor("float32", Float32Array.of(p), [1, 1, 1]),
     mask: () => new ort.Tensor("bool", mask, shape),
@@ -67,15 +66,21 @@ function feeds(prior, { pixels, p, mask }) {
 /** @returns {Promise<import("./solver.js").Result>} */
 async function restore(prior, request) {
   const solver = await session(prior);
-  const inputs = feeds(prior, request);
   const start = performance.now();
-  const outputs = await solver.run(inputs);
+  let outputs = await solver.run(feeds(prior, request, prior.inference));
+  let iterations = Number(outputs.iterations.data[0]);
+  if (!prior.conditional && !outputs.converged.data[0]) {
+    // Another try with half the step, as `restore denoise` has; a conditional prior stops where it did in training.
+    const { max_iter, tol, damping } = prior.inference;
+    outputs = await solver.run(feeds(prior, request, { max_iter, tol: tol / 2, damping: (1 + damping) / 2 }));
+    iterations += Number(outputs.iterations.data[0]);
+  }
   const milliseconds = performance.now() - start;
   return {
     restored: outputs.restored.data,
     means: outputs.means.data,
     variances: outputs.variances.data,
-    iterations: Number(outputs.iterations.data[0]),
+    iterations,
     residual: outputs.residual.data[0],
     converged: Boolean(outputs.converged.data[0]),
     inversion: outputs.inversion.data[0],
