@@ -51,7 +51,8 @@ def restore_with_each(
     """
     found = []
     for engine in engines:
-        restored, marginals = restore_pictures(engine, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma)
+        solver = engine.for_evidence() if len(engines) > 1 else engine
+        restored, marginals = restore_pictures(solver, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma)
         evidence = np.zeros(len(pixels))
         if len(engines) > 1:
             assert marginals.evidence is not None
@@ -64,5 +65,5 @@ def restore_with_each(
 def log_partition(engine: PictureEngine) -> float:
     """log Z of a prior that is not conditional, as its solver finds it; NaN if that diverges."""
     nothing = np.zeros((1, *engine.description.image_shape))
-    found, _ = engine.marginals(nothing, None, nothing == 0)
+    found, _ = engine.for_evidence().marginals(nothing, None, nothing == 0)
     return float(found.log_partition[0])

@@ -112,6 +112,10 @@ class Engine:
         """As in `restore.restoration.PictureEngine`."""
         return replace(self, trained=replace(self.trained, description=self.description.with_solver(solver)))
 
+    def for_evidence(self) -> Engine:
+        """As in `restore.restoration.PictureEngine`."""
+        return replace(self, trained=replace(self.trained, description=self.description.for_evidence()))
+
     @property
     def several_starts(self) -> SeveralStarts:
         """The solver, from starts of one's own; belief propagation has none."""

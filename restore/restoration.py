@@ -48,6 +48,9 @@ class PictureEngine(Protocol):
             UsageError: if it does not fit, or if the engine holds one solver only.
         """
 
+    def for_evidence(self) -> PictureEngine:
+        """The same prior, solved as closely as log Z needs that is compared between levels of noise or priors."""
+
     def marginals(
         self,
         grey: np.ndarray,
@@ -178,7 +181,11 @@ def restore_pictures(
         small.append(shrink(1 - values if invert else values, mask, shape))
     grey = np.stack([shrunk for shrunk, _ in small])
     covered = None if hidden is None else np.stack([mask for _, mask in small])
-    noise = _chosen(engine, grey, covered, p, sigma) if isinstance(p, str) or isinstance(sigma, str) else None
+    noise = (
+        _chosen(engine.for_evidence(), grey, covered, p, sigma)
+        if isinstance(p, str) or isinstance(sigma, str)
+        else None
+    )
     found, gain = _solved(engine, grey, covered, *_told(p, sigma, None if noise is None else noise.chosen))
     found = replace(found, noise=noise, model=about.name)
     restored = []
