@@ -60,7 +60,7 @@ def test_one_start_is_the_pointwise_estimate_alone(engine: Engine, truth: torch.
 
 
 def test_the_table_has_the_means_and_marks_the_best(curves: list[denoising.Curve]) -> None:
-    lines = denoising.as_table(curves).splitlines()
+    lines = denoising.as_tables(curves)[0].splitlines()
     assert len(lines) == 2 + 4
     cells = [cell.strip() for cell in lines[3].strip("|").split("|")]
     assert cells[0] == "1-NN" and cells[2] == "**1.000**"

@@ -23,7 +23,7 @@ def study_denoising(output: Path, engines: dict[str, Engine], training: Tensor, 
 
     shape = next(iter(engines.values())).trained.description.image_shape
     curves = denoising.study(engines, training, truth, shape, seed, lambda line: print(line, file=sys.stderr))
-    tables = [denoising.as_table(curves)]
+    tables = denoising.as_tables(curves)
     tables += [denoising.depth_table(curves, name) for name in engines]
     record = {"n": len(truth), "seed": seed, "curves": [asdict(curve) for curve in curves]}
     write_atomically(output / "denoising.json", json.dumps(record, indent=1).encode())

@@ -25,6 +25,9 @@ from restore.tasks import Flip
 
 PROBABILITIES = tuple(round(0.05 * step, 2) for step in range(11))
 
+# Pixels whose probability of ink is above this are surely ink, a method says.
+SURE = 0.8
+
 # What distinguishes the curves of a prior: a single start, or one that no user has.
 ONE, CLEAN = ", one start", ", from the clean image"
 
@@ -38,12 +41,15 @@ class Curve:
         mcc: mean Matthews correlation and its standard error.
         error: the same for the share of wrong pixels, in per cent.
         log_partition: mean log Z of the solutions found; None for methods that have none.
+        sure: of the pixels whose probability is above `SURE`, the mean probability and the share that is ink; None
+            where there is no such pixel, and empty for methods without probabilities.
     """
 
     name: str
     mcc: tuple[metrics.Score, ...]
     error: tuple[metrics.Score, ...]
     log_partition: tuple[float, ...] | None = None
+    sure: tuple[tuple[float, float] | None, ...] = ()
 
 
 def study(
@@ -101,7 +107,7 @@ def _curve(
     image_shape: tuple[int, int],
     seed: int,
 ) -> Curve:
-    correlations, errors, depths = [], [], []
+    correlations, errors, depths, sure = [], [], [], []
     for p in PROBABILITIES:
         observed, _ = Flip(p).damage(truth, image_shape, torch.Generator().manual_seed(seed))
         found = method(observed, BitFlip(p))
@@ -110,24 +116,45 @@ def _curve(
         errors.append(metrics.summary(100 * metrics.error_all(truth, restored)))
         if isinstance(found, Solution):
             depths.append(float(found.log_partition.mean()))
-    return Curve(name, tuple(correlations), tuple(errors), tuple(depths) or None)
+            above = restored > SURE
+            sure.append((float(restored[above].mean()), float(truth[above].mean())) if bool(above.any()) else None)
+    return Curve(name, tuple(correlations), tuple(errors), tuple(depths) or None, tuple(sure))
 
 
-def as_table(curves: Sequence[Curve]) -> str:
-    """Markdown: a row per method, a column per flip probability, the best of each column in bold.
+def as_tables(curves: Sequence[Curve]) -> list[str]:
+    """Markdown: Matthews correlations, wrong pixels in per cent, and what is ink of what is surely ink, over p.
 
     Curves that start from the clean image are left out: no restorer has it.
     """
     curves = [curve for curve in curves if not curve.name.endswith(CLEAN)]
-    best = [max(curve.mcc[column].mean for curve in curves) for column in range(len(PROBABILITIES))]
-    rows = []
-    for curve in curves:
-        cells = [
-            f"**{score.mean:.3f}**" if score.mean == top else f"{score.mean:.3f}"
-            for score, top in zip(curve.mcc, best, strict=True)
-        ]
-        rows.append([curve.name, *cells])
-    return table(["MCC at p =", *(f"{p:g}" for p in PROBABILITIES)], rows)
+    sure = [
+        [curve.name, *("-" if each is None else f"{each[0]:.2f}: {each[1]:.2f}" for each in curve.sure[1:])]
+        for curve in curves
+        if curve.sure and not curve.name.endswith(ONE)
+    ]
+    columns = [f"{p:g}" for p in PROBABILITIES]
+    return [
+        _scores("MCC at p =", {curve.name: curve.mcc for curve in curves}, max, 3),
+        _scores("wrong pixels, %, at p =", {curve.name: curve.error for curve in curves}, min, 2),
+        table(["said: true", *columns[1:]], sure),
+    ]
+
+
+def _scores(
+    head: str,
+    scores: Mapping[str, Sequence[metrics.Score]],
+    best: Callable[[Sequence[float]], float],
+    digits: int,
+) -> str:
+    """A row per method, a column per flip probability, the best of each column in bold."""
+    tops = [best([each[column].mean for each in scores.values()]) for column in range(len(PROBABILITIES))]
+
+    def cell(score: metrics.Score, top: float) -> str:
+        mark = "**" if score.mean == top else ""
+        return f"{mark}{score.mean:.{digits}f}{mark}"
+
+    rows = [[name, *(cell(*pair) for pair in zip(each, tops, strict=True))] for name, each in scores.items()]
+    return table([head, *(f"{p:g}" for p in PROBABILITIES)], rows)
 
 
 def depth_table(curves: Sequence[Curve], name: str) -> str:
