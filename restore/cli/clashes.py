@@ -23,7 +23,7 @@ def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
     Raises:
         UsageError: naming both.
     """
-    read: dict[object, File] = {key: file for file in reads if (key := _identity(file)) is not None}
+    read: dict[object, File] = {_identity(file): file for file in reads}
     written: dict[object, File] = {}
     for file in writes:
         keys: list[object] = [key for key in (_identity(file), _place(file)) if key is not None]
