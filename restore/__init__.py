@@ -9,27 +9,39 @@ Names are loaded when they are first used, so that `import restore` and the comm
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from restore.errors import InputError, ModelError, OutputError, PartialFailure, RestoreError, TrainingError, UsageError
-
+# Not that of `typing`: until the command line can take signals, next to nothing is loaded.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from restore.api import Restorer, complete, denoise, list_models, load, train
+    from restore.errors import (
+        InputError,
+        ModelError,
+        OutputError,
+        PartialFailure,
+        RestoreError,
+        TrainingError,
+        UsageError,
+    )
 
 __version__ = "0.1.0"
 
-_LAZY = ("Restorer", "complete", "denoise", "list_models", "load", "train")
+_API = ("Restorer", "complete", "denoise", "list_models", "load", "train")
+_ERRORS = ("InputError", "ModelError", "OutputError", "PartialFailure", "RestoreError", "TrainingError", "UsageError")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module("restore.api"), name)
+    from importlib import import_module
+
+    for module, names in (("restore.api", _API), ("restore.errors", _ERRORS)):
+        if name in names:
+            return getattr(import_module(module), name)
     raise AttributeError(f"module 'restore' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted([*globals(), *_API, *_ERRORS])
 
 
 __all__ = [

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from restore.console import escaped, say
+
 
 class Meter(Protocol):
     """Told how far the work has come."""
@@ -84,8 +86,8 @@ def _bar(description: str, total: int | None) -> Iterator[Meter]:
         TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(escape(description), total=total, note="")
-        yield lambda done, note="": bar.update(task, completed=done, note=escape(note))
+        task = bar.add_task(escape(escaped(description)), total=total, note="")
+        yield lambda done, note="": bar.update(task, completed=done, note=escape(escaped(note)))
 
 
 def _lines(description: str, total: int | None) -> Iterator[Meter]:
@@ -97,10 +99,10 @@ def _lines(description: str, total: int | None) -> Iterator[Meter]:
         kept_back = f"{description} {count} {note}".rstrip()
         if done == total or time.monotonic() - last >= PLAIN_SECONDS:
             last = time.monotonic()
-            print(kept_back, file=sys.stderr, flush=True)
+            say(kept_back)
             kept_back = ""
 
     yield show
     # Work may end before its total, or have had none.
     if kept_back:
-        print(kept_back, file=sys.stderr, flush=True)
+        say(kept_back)

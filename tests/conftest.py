@@ -29,12 +29,13 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
     def call(*words: object) -> int:
         monkeypatch.setattr(sys, "argv", ["restore", *(os.fspath(w) if isinstance(w, Path) else str(w) for w in words)])
-        previous = signal.getsignal(signal.SIGTERM)
+        previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             with pytest.raises(SystemExit) as stopped:
                 main()
         finally:
-            signal.signal(signal.SIGTERM, previous)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
         return int(stopped.value.code or 0)
 
     return call

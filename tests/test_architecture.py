@@ -23,7 +23,8 @@ ASSETS = Path(__file__).parent.parent / "assets"
 ROOMS: dict[str, str] = {
     "errors": "",
     "files": "errors",
-    "progress": "",
+    "console": "errors",
+    "progress": "console",
     "devices": "errors",
     "marginals": "",
     "fields": "",
@@ -58,8 +59,8 @@ ROOMS: dict[str, str] = {
     "ray_data": "errors marginals restoration engines api",
     "__init__": "errors api",
     "cli": (
-        "errors files progress devices description marginals tasks zoo learning images outputs data restoration engine "
-        "export app choice engines evaluation training keeping report"
+        "errors files console progress devices description marginals tasks zoo learning images outputs data "
+        "restoration engine export app choice engines evaluation training keeping report"
     ),
     "__main__": "cli",
 }

@@ -12,6 +12,7 @@ from restore.cli.evaluate_features import evaluate_features
 from restore.cli.evaluate_likelihood import Choices, Kind, evaluate_likelihood
 from restore.cli.evaluate_task import evaluate_task
 from restore.cli.source import Source
+from restore.console import tell
 
 if TYPE_CHECKING:
     from restore.evaluation.classification import Classification
@@ -97,4 +98,4 @@ def evaluate(
         report = evaluate_likelihood(model, source, likelihood, choices, seed, device)
     else:
         report = evaluate_features(model, source, seed, device)
-    print(report.as_json() if json else report.as_text())
+    tell(report.as_json() if json else report.as_text())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
+
+from restore.console import say
 
 if TYPE_CHECKING:
     from restore.cli.source import Source
@@ -35,7 +36,7 @@ def evaluate_features(model: str, source: Source, seed: int, device: str) -> Cla
     )
     found = classify(training, test, np.random.default_rng(seed))
     for warning in () if source.quiet else found.warnings:
-        print(f"{model}: {warning}", file=sys.stderr)
+        say(f"{model}: {warning}")
     return found
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from restore.console import say
 
 if TYPE_CHECKING:
     from restore.cli.source import Source
@@ -68,5 +69,5 @@ def evaluate_likelihood(model: str, source: Source, kind: Kind, choices: Choices
     else:
         found = pseudo_likelihood(machine, images, choices.pixels or images.shape[1], generator)
     for warning in () if source.quiet else found.warnings:
-        print(f"{model}: {warning}", file=sys.stderr)
+        say(f"{model}: {warning}")
     return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
+
+from restore.console import say
 
 if TYPE_CHECKING:
     from restore.cli.source import Source
@@ -63,7 +64,7 @@ def evaluate_task(
         if mask == "known":
             raise UsageError(f"{about.name} sees the damaged image alone; leave --mask known away")
         if str(damage) != str(task_of(about)) and not source.quiet:
-            print(f"{model}: was trained to undo {about.task}, not {damage}", file=sys.stderr)
+            say(f"{model}: was trained to undo {about.task}, not {damage}")
     seen = unmasked(damage) if about.conditional else damage
     truth = source.pixels(dataset, about)
     report = evaluate(restorer_of(engine), truth, seen, shape, generator, grey=soft or grey)

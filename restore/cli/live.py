@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from restore.console import escaped
 from restore.progress import Meter, Passed, progress
 
 if TYPE_CHECKING:
@@ -102,9 +103,10 @@ def table_of(name: str, judged: str, history: Sequence[Passed], since: float, be
         now = those[-1]
         title += f", {now.done} of at most {now.total}, {clock(now.seconds + since)} so far, "
         title += f"{clock(max(0.0, now.left - since))} left"
-    table = Table(title=escape(title), title_justify="left", caption=escape(below) or None, caption_justify="left")
+    title, below = escape(escaped(title)), escape(escaped(below))
+    table = Table(title=title, title_justify="left", caption=below or None, caption_justify="left")
     for column in ("epoch", "time", judged, "best so far", "converged"):
-        table.add_column(escape(column), justify="right")
+        table.add_column(escape(escaped(column)), justify="right")
     for number, passed in enumerate(those[-SHOWN:], max(0, len(those) - SHOWN)):
         scores = [earlier.score for earlier in those[: number + 1] if earlier.score is not None]
         best = min(scores, default=None)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json as json_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from restore.console import say, tell
 
 # Of the longest published name, and some.
 NAME_WIDTH = 28
@@ -16,17 +19,16 @@ INFO_EXAMPLE = "Example:  restore info tap-mnist"
 
 def models(json: Annotated[bool, typer.Option("--json", help="One JSON object per prior.")] = False) -> None:
     """List the published priors and those trained here."""
-    import sys
 
     from restore import zoo
-    from restore.errors import ModelError
+    from restore.errors import ModelError, shown
 
     published = zoo.published_folder()
     for folder in zoo.folders():
         try:
             about = zoo.describe(folder)
         except ModelError as fault:
-            print(f"restore: {fault}", file=sys.stderr)
+            say(f"restore: {fault}")
             continue
         origin = "published" if folder.parent == published else "yours"
         height, width = about.image_shape
@@ -35,15 +37,17 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
             facts |= {"deeper": list(about.deeper), "grey": about.grey}
             facts |= {"data": about.data, "method": about.method, "task": about.task or None, "folder": str(folder)}
             facts |= {"unfinished": about.unfinished or None}
-            print(json_module.dumps(facts))
+            tell(json_module.dumps(facts))
         else:
             size = f"{width}x{height}"
             undoes = f", undoes {about.task}" if about.task else ", grey images" if about.grey else ""
             undoes += f", unfinished: {about.unfinished}" if about.unfinished else ""
             hidden = "+".join(map(str, about.sizes[1:])) or "0"
-            print(
-                f"{folder.name:{NAME_WIDTH}} {origin:10} {size:>9} {hidden:>7} hidden  "
-                f"{about.method} on {about.data}{undoes}"
+            tell(
+                shown(
+                    f"{folder.name:{NAME_WIDTH}} {origin:10} {size:>9} {hidden:>7} hidden  "
+                    f"{about.method} on {about.data}{undoes}"
+                )
             )
 
 
@@ -60,13 +64,22 @@ def info(
     if not folder.is_dir():
         from restore.export.runtime import OnnxEngine
 
-        print(json_module.dumps(OnnxEngine.load(folder).facts.to_metadata()))
+        tell(json_module.dumps(OnnxEngine.load(folder).facts.to_metadata()))
         return
     about = zoo.describe(folder)
     card = folder / zoo.CARD
     if json:
-        print(json_module.dumps(dataclasses.asdict(about) | {"folder": str(folder)}))
+        tell(json_module.dumps(dataclasses.asdict(about) | {"folder": str(folder)}))
     elif card.exists():
-        print(card.read_text().rstrip())
+        tell(_text(card).rstrip())
     else:
-        print(f"{about.name}: no card; --json shows the header of its weights")
+        tell(f"{about.name}: no card; --json shows the header of its weights")
+
+
+def _text(card: Path) -> str:
+    from restore.errors import ModelError, shown
+
+    try:
+        return card.read_text("utf-8", errors="backslashreplace")
+    except OSError as fault:
+        raise ModelError(f"{shown(card)}: cannot be read ({fault.strerror}); check its permissions") from fault

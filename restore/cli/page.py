@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from restore.console import say, tell
+
 if TYPE_CHECKING:
     from restore.app.assembly import Site
 
@@ -36,27 +38,26 @@ def app(
     folder = onnxruntime_web.user_folder()
     if install or runtime is not None:
         onnxruntime_web.install(folder, runtime)
-        print(folder)
+        tell(str(folder))
         return
     site = assembly.collect(onnxruntime_web.installed(folder), zoo.folders())
     if output is not None:
         assembly.write(site, output, overwrite=overwrite)
-        print(output / "index.html")
+        tell(str(output / "index.html"))
         return
     _serve(site, port, browser=not no_browser)
 
 
 def _serve(site: Site, port: int, *, browser: bool) -> None:
     import contextlib
-    import sys
     import threading
     import webbrowser
 
     from restore.app.server import Server
 
     with Server(site, port) as server, contextlib.suppress(KeyboardInterrupt):
-        print(server.url, flush=True)
-        print("restore: Ctrl-C ends it", file=sys.stderr)
+        tell(server.url, flush=True)
+        say("restore: Ctrl-C ends it")
         if browser:
             # A browser that runs in the terminal would hold up the server it asks.
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from restore.console import tell
+
 EXAMPLE = "Example:  restore parity tap-mnist --data mnist"
 
 
@@ -44,7 +46,7 @@ def parity(
             if json:
                 telling.print_json({"model": about.name, "agrees": found.agrees} | dataclasses.asdict(found))
             else:
-                print(
+                tell(
                     f"{shown(about.name):28} {found.task:16} {found.images:5} images   largest difference "
                     f"{found.difference:.1e}   pixels {found.pixels}   parted {found.parted} "
                     f"({found.parted_difference:.1e})   unsettled {found.unsettled}   "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from restore.cli.source import Source
+from restore.console import say, tell
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,8 +74,8 @@ def probe(
     content = report.as_json(found, settings | report.SOLVER, made.facts)
     _write(target, made.pictures | report.course(found) | {report.JSON: content.encode()})
     for sentence in () if quiet else (*made.notes, *found[-1].warnings):
-        print(f"{model}: {sentence}", file=sys.stderr)
-    print(content if json else "\n".join([*(entry.as_text() for entry in found), f"written to {shown(target)}"]))
+        say(f"{model}: {sentence}")
+    tell(content if json else "\n".join([*(entry.as_text() for entry in found), f"written to {shown(target)}"]))
 
 
 def _priors(model: str) -> list[tuple[int | None, Path]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from restore.console import say
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,7 +42,7 @@ class Source:
 
     def note(self, *sentences: str) -> None:
         for sentence in () if self.quiet else sentences:
-            print(f"{self.data}: {sentence}", file=sys.stderr)
+            say(f"{self.data}: {sentence}")
 
     def binary(self, dataset: Dataset, default: int) -> Tensor:
         """The first images of a data set, black and white, (N, D); a threshold that nobody gave is the default."""

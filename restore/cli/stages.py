@@ -19,7 +19,7 @@ from restore.choice import restore_with_each
 from restore.cli.jobs import STDIO, Job
 from restore.cli.manifest import Entry, Stamp, stamp
 from restore.cli.options import Level, Settings
-from restore.errors import ModelError, OutputError, RestoreError, shown
+from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
 from restore.files import holds, write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.marginals import Marginals, Status
@@ -143,7 +143,7 @@ class Stages:
         """The picture of a job, with its mask."""
         settings = self.settings
         stamps = {str(path): stamp(path) for path in job.sources}
-        source: Any = io.BytesIO(sys.stdin.buffer.read()) if job.source == STDIO else Path(job.source)
+        source: Any = io.BytesIO(_stdin()) if job.source == STDIO else Path(job.source)
         name = "stdin" if job.source == STDIO else job.source
         picture = read_picture(source, name=name, frame=settings.frame, max_pixels=settings.max_pixels)
         check_format(picture, "PNG" if job.target == STDIO else format_of(job.target), name=job.target)
@@ -276,3 +276,10 @@ class Stages:
             "channel": told,
             "levels": {"tried": noise.tried.tolist(), "evidence": evidence, "converged": converged},
         }
+
+
+def _stdin() -> bytes:
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as fault:
+        raise InputError(f"stdin: cannot be read ({fault.strerror}); redirect it from an image, or name one") from fault

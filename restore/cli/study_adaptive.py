@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from restore.cli.study_report import Asked, keep_record, read_record, report, tell_missing
+from restore.console import say
 
 if TYPE_CHECKING:
     from restore.evaluation.adaptive_study import Curve, Point
@@ -86,5 +86,5 @@ def _points(plan: Recipe, run: Path, earlier: tuple[Point, ...], asked: Asked) -
             record["solution_change"],
             record.get("lawless"),
         )
-        print(f"{plan.name}, epoch {epoch}: {points[epoch].pseudo:.2f} nats", file=sys.stderr, flush=True)
+        say(f"{plan.name}, epoch {epoch}: {points[epoch].pseudo:.2f} nats")
     return tuple(points[epoch] for epoch in sorted(points))

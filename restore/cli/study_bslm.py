@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from restore.cli.study_report import report
+from restore.console import say
 
 
 def study_bslm(output: Path, seed: int) -> None:
@@ -15,7 +15,7 @@ def study_bslm(output: Path, seed: int) -> None:
     from restore.evaluation import bslm_study as study
     from restore.files import write_atomically
 
-    runs, found = study.study(seed, lambda line: print(line, file=sys.stderr, flush=True))
+    runs, found = study.study(seed, say)
     parts = {"bslm-sequences": study.sequence_table(runs), "bslm-errors": study.errors_table(found)}
     write_atomically(output / "bslm.json", json.dumps(study.as_record(runs, found, seed), indent=1).encode())
     study.as_figure(runs, output / "bslm.png")

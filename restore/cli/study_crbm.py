@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from restore.cli.study_report import Asked, report, tell_missing
+from restore.console import say
 
 
 def study_crbm(asked: Asked) -> None:
     import json
-    import sys
 
     from restore.engine import Engine
     from restore.errors import InputError
@@ -27,7 +27,7 @@ def study_crbm(asked: Asked) -> None:
         log = asked.runs / name / "log.jsonl"
         if cells[-1].method == "bp" and cells[-1].task in crbm.TASKS and log.exists():
             shares[crbm.TASKS[cells[-1].task]] = crbm.convergence(log)
-        print(f"{name}: {cells[-1].everywhere[0]:.3f} % of all pixels wrong", file=sys.stderr)
+        say(f"{name}: {cells[-1].everywhere[0]:.3f} % of all pixels wrong")
     tell_missing(missing)
     if not cells:
         raise InputError(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from restore.cli.study_report import report
+from restore.console import say
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,14 +16,13 @@ if TYPE_CHECKING:
 
 def study_denoising(output: Path, engines: dict[str, Engine], training: Tensor, truth: Tensor, seed: int) -> None:
     import json
-    import sys
     from dataclasses import asdict
 
     from restore.evaluation import denoising_study as denoising
     from restore.files import write_atomically
 
     shape = next(iter(engines.values())).trained.description.image_shape
-    curves = denoising.study(engines, training, truth, shape, seed, lambda line: print(line, file=sys.stderr))
+    curves = denoising.study(engines, training, truth, shape, seed, say)
     tables = denoising.as_tables(curves)
     tables += [denoising.depth_table(curves, name) for name in engines]
     record = {"n": len(truth), "seed": seed, "curves": [asdict(curve) for curve in curves]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from restore.cli.source import Source
 from restore.cli.study_report import Asked, checksum, read_record, report
+from restore.console import say
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +67,7 @@ def study_dynamics(asked: Asked) -> None:
         record = {key: one for key, one in record.items() if one.run != run.name or not done or one in done}
     missing = [run.name for run in runs if not any(one.run == run.name for one in record.values())]
     if missing:
-        print(f"no epochs kept yet of {', '.join(missing)}; train them with --train", file=sys.stderr)
+        say(f"no epochs kept yet of {', '.join(missing)}; train them with --train")
     if not record:
         raise InputError(f"{asked.output / FOLDER}: no recipe there has a run with epochs/; give --train, or --runs")
     write()
@@ -170,7 +170,7 @@ def _moments(run: Run) -> Iterator[Moment]:
         n = run.asked.n or measure.IMAGES
         train, test = (measure.per_unit(machine, part[:n], solutions) for part in (images, tested))
         minutes = epoch_seconds(run.folder)[epoch - 1] / 60
-        print(f"{run.name}, epoch {epoch}: {found.verdict}", file=sys.stderr, flush=True)
+        say(f"{run.name}, epoch {epoch}: {found.verdict}")
         yield measure.Moment(
             run.name,
             run.plan.digest,
@@ -217,7 +217,7 @@ def _figures(runs: Sequence[Run], moments: Sequence[Moment], output: Path) -> di
     for file, courses, draw in (("dynamics-fields.png", plain, _fields), ("dynamics-isomap.png", probed, _maps)):
         gone = [name for name in courses if name not in there]
         if gone and (output / file).exists():
-            print(f"{file}: left as it is, for the runs of {', '.join(gone)} are gone", file=sys.stderr)
+            say(f"{file}: left as it is, for the runs of {', '.join(gone)} are gone")
         elif figure := draw([(there[name], course) for name, course in courses.items() if name in there]):
             figures[file] = figure
     return figures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from restore.cli.study_report import Asked, report
+from restore.console import say
 
 # The data sets, and how many of their test images by default.
 SETS = ("mnist", "cbcl")
@@ -12,7 +13,6 @@ IMAGES = 200
 def study_grey(asked: Asked, names: list[str]) -> None:
     """Measure, and write grey.json, grey.png and a table for each data set into README.md."""
     import json
-    import sys
     from dataclasses import asdict
 
     import torch
@@ -22,9 +22,6 @@ def study_grey(asked: Asked, names: list[str]) -> None:
     from restore.evaluation import grey_study as study
     from restore.evaluation.evaluate import Restorer, restorer_of
     from restore.files import write_atomically
-
-    def say(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
 
     priors: dict[str, dict[str, Restorer]] = {data: {} for data in SETS}
     for name in names:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from restore.cli.study_report import Asked, checksum, keep_record, read_record, report, tell_missing
+from restore.console import say
 
 if TYPE_CHECKING:
     from restore.evaluation.growth_study import Point
@@ -88,5 +88,5 @@ def _point(folder: Path, name: str, run: Path, asked: Asked) -> Point:
     point = study.Point(
         name, data, method, about.hidden, minutes, mean, interval, effective, error, about.recipe, checksum(folder)
     )
-    print(f"{name}, {point.hidden} units: {point.likelihood:.2f} nats", file=sys.stderr, flush=True)
+    say(f"{name}, {point.hidden} units: {point.likelihood:.2f} nats")
     return point

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from restore.cli.study_report import Asked, report
+from restore.console import say
 
 # The run that is measured, a recipe below the output folder, and at how many of its epochs.
 RECIPE = Path("likelihoods/tap-mnist-500-along.toml")
@@ -33,9 +33,6 @@ def study_likelihoods(asked: Asked, names: list[str]) -> None:
     if not kept:
         raise InputError(f"{run}: has no priors in epochs/; train them with --train, or give --runs")
     images = asked.test_images(settings.data.source, settings.data.threshold)
-
-    def say(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
 
     chosen = spread(list(kept), EPOCHS)
     found = study.along(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from restore.console import say, tell
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -107,7 +108,7 @@ def report(output: Path, parts: Mapping[str, str]) -> None:
         for mark, part in parts.items():
             text = section(text, mark, part)
         write_atomically(readme, text.encode())
-    print("\n\n".join(parts.values()))
+    tell("\n\n".join(parts.values()))
 
 
 def section(document: str, name: str, text: str) -> str:
@@ -159,4 +160,4 @@ def keep_record(path: Path, settings: Mapping[str, Any], kind: str, found: Seque
 def tell_missing(names: Sequence[str]) -> None:
     """Say which recipes a study goes without."""
     if names:
-        print(f"no prior yet for {', '.join(names)}; train them with --train", file=sys.stderr)
+        say(f"no prior yet for {', '.join(names)}; train them with --train")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from restore.console import tell
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -22,4 +24,4 @@ def study_scores(folder: Path, engine: Engine, truth: Tensor, n: int | None, see
     scored = as_section(measure(engine, truth, seed), command)
     card = folder / CARD
     write_atomically(card, with_scores(card.read_text(), scored, str(card)).encode())
-    print(f"{folder.name}\n{scored}\n")
+    tell(f"{folder.name}\n{scored}\n")

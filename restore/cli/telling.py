@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from restore.console import say
 from restore.errors import PartialFailure, RestoreError, shown
 from restore.restoration import ChosenLevel
 
@@ -34,7 +34,7 @@ class Failures:
             if not self.many:
                 raise
             self.found += 1
-            print(f"restore: {fault}", file=sys.stderr)
+            say(f"restore: {fault}")
 
     def verdict(self, total: int) -> None:
         """Raise PartialFailure if any of the images failed."""
@@ -70,12 +70,12 @@ class Notes:
                 common = (*common, level.sentence)
             notes = [note for note in notes if note not in common]
         for note in () if self.quiet else notes:
-            print(f"{shown(source)}: {note}", file=sys.stderr)
+            say(f"{shown(source)}: {note}")
 
     def add(self, note: str) -> None:
         """Tell a note on the whole."""
         if not self.quiet:
-            print(note, file=sys.stderr)
+            say(note)
 
     def conclude(self, total: int) -> None:
         """Tell the common notes, each with its count, and where the levels lie."""
@@ -84,13 +84,12 @@ class Notes:
         for name, values in self.levels.items():
             middle, low, high = (f"{value:.3g}" for value in (median(values), min(values), max(values)))
             end = f", for {self.largest} of them the largest that was tried" if self.largest else ""
-            print(
+            say(
                 f"{len(values)} of {total} images: {name} = {middle} has the highest evidence (the median; from {low} "
-                f"to {high}{end})",
-                file=sys.stderr,
+                f"to {high}{end})"
             )
         for note, count in self.counted.items():
-            print(f"{count} of {total} images: {note}", file=sys.stderr)
+            say(f"{count} of {total} images: {note}")
 
 
 def print_json(record: dict[str, Any]) -> None:

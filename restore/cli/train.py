@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from restore.cli.processes import launched_by, with_others
+from restore.console import say
 from restore.errors import shown
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def train(
     where = pick_device(device)
     lesson = lesson_of()
     for note in lesson.notes:
-        print(f"{lesson.recipe.data.source}: {note}", file=sys.stderr)
+        say(f"{lesson.recipe.data.source}: {note}")
     draw = drawer(lesson, folder, where)
     typed = given | of_images | {"shape": shape, "data": data, "output": output, "threads": torch.get_num_threads()}
     words = [(f"--{option.replace('_', '-')}", str(value)) for option, value in typed.items() if value is not None]
@@ -160,14 +161,14 @@ def train(
         return
     if learnt.trained.verdict and not quiet:
         grown = learnt.trained.prior.description.hidden
-        print(f"{called}: {f'{grown} hidden units: ' if grown else ''}{learnt.trained.verdict}", file=sys.stderr)
+        say(f"{called}: {f'{grown} hidden units: ' if grown else ''}{learnt.trained.verdict}")
     with _says_what_there_is(place, called if output is None else str(output)):
         place.keep(learnt, command)
         if not quiet:
-            print(f"{place.target}: trained in {learnt.seconds[-1] / 60:.1f} minutes", file=sys.stderr)
+            say(f"{place.target}: trained in {learnt.seconds[-1] / 60:.1f} minutes")
         path = write_report(learnt, folder, called if output is None else str(output), command)
     if path is not None and not quiet:
-        print(f"{path}: what it has learnt, for a browser", file=sys.stderr)
+        say(f"{path}: what it has learnt, for a browser")
 
 
 @contextmanager

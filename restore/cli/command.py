@@ -1,0 +1,144 @@
+"""The command line: its commands by name, and an exit code for whatever becomes of them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Annotated, TextIO
+
+import typer
+
+from restore.cli import signals
+from restore.console import drop, say, tell
+from restore.errors import OutputError, RestoreError, UsageError
+
+# By name: the module, and what is in it of the command and its example.
+COMMANDS = {
+    "denoise": ("denoise", "denoise", "EXAMPLE"),
+    "complete": ("complete", "complete", "EXAMPLE"),
+    "corrupt": ("corrupt", "corrupt", "EXAMPLE"),
+    "train": ("train", "train", "EXAMPLE"),
+    "evaluate": ("evaluate", "evaluate", "EXAMPLE"),
+    "probe": ("probe", "probe", "EXAMPLE"),
+    "models": ("models", "models", "MODELS_EXAMPLE"),
+    "info": ("models", "info", "INFO_EXAMPLE"),
+    "export": ("export", "export", "EXAMPLE"),
+    "parity": ("parity", "parity", "EXAMPLE"),
+    "app": ("page", "app", "EXAMPLE"),
+    "study": ("study", "study", "EXAMPLE"),
+}
+
+# Libraries that not every installation has, and the extra of the package that brings each.
+EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {
+    "matplotlib": "plots",
+    "sklearn": "features",
+}
+
+# What is said of a stream or a file that takes nothing: no space, no quota, no device, not open.
+UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+
+
+def app(names: Iterable[str]) -> typer.Typer:
+    """The command line with these commands."""
+    made = typer.Typer(
+        name="restore",
+        help="Repair damaged images with trained priors and a deterministic fixed-point solver.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # brackets in help texts are brackets
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback(invoke_without_command=True)(common)
+    for name in names:
+        module, function, example = COMMANDS[name]
+        place = import_module(f"restore.cli.{module}")
+        made.command(name, epilog=getattr(place, example))(getattr(place, function))
+    return made
+
+
+def common(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
+    if show:
+        from importlib.metadata import version
+
+        tell(f"restore {version('restore-prior')}")
+        raise typer.Exit
+
+
+def run(words: Sequence[str]) -> int:
+    """Do what a command line says; the exit code that fits whatever becomes of it."""
+    warnings.showwarning = _warn
+    try:
+        code = _invoked(words or ["--help"])
+        sys.stdout.flush()
+        return code
+    except RestoreError as fault:
+        return _failed(str(fault), fault.exit_code)
+    except KeyboardInterrupt as stop:
+        number = getattr(stop, "signal_number", signal.SIGINT)
+        remedy = getattr(stop, "remedy", "the same command goes on (with --skip-existing for single files)")
+        return _failed(f"stopped; {remedy}", 128 + number)
+    except signals.Terminated as stop:
+        remedy = getattr(stop, "remedy", "")
+        return _failed(f"terminated; {remedy}" if remedy else "terminated", 128 + signal.SIGTERM)
+    except BrokenPipeError:
+        # Whoever read stdout has gone, and nothing is wrong here.
+        drop(sys.stdout)
+        return 0
+    except Exception as fault:
+        if hasattr(fault, "format_message"):  # the command-line parser's own errors
+            return _failed(fault.format_message(), UsageError.exit_code)
+        if isinstance(fault, ModuleNotFoundError) and (library := (fault.name or "").split(".")[0]) in EXTRAS:
+            missing = f"this needs {library}; pip install 'restore-prior[{EXTRAS[library]}]'"
+            return _failed(missing, UsageError.exit_code)
+        if isinstance(fault, OSError) and fault.errno in UNWRITABLE:
+            drop(sys.stdout)
+            return _failed(f"{fault.filename or 'stdout'}: cannot be written ({fault.strerror})", OutputError.exit_code)
+        if "RESTORE_DEBUG" in os.environ:
+            raise
+        return _failed(f"internal fault, {type(fault).__name__}: {fault}; RESTORE_DEBUG=1 shows where", 1)
+
+
+def _invoked(words: Sequence[str]) -> int:
+    """Run a command to its end.
+
+    Raises:
+        Exception: as it does; KeyboardInterrupt or `Terminated` for whatever it raises once a signal has come.
+    """
+    # The others are not made for a command that is named: each takes a millisecond.
+    made = app([words[0]] if words[0] in COMMANDS else COMMANDS)
+    try:
+        # Not `made()`, which answers a closed stdout with an exit code of its own.
+        with (
+            typer.main.get_command(made).make_context("restore", list(words)) as context,
+            signals.Raised() as sent,
+        ):
+            try:
+                context.command.invoke(context)
+            except Exception as fault:
+                sent.stop(fault)
+                raise
+    except typer.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def _failed(message: str, code: int) -> int:
+    say(f"restore: {' '.join(message.split())}")
+    return int(code)
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Warnings are one line too."""
+    _failed(str(message), 0)

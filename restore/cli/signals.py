@@ -1,0 +1,89 @@
+"""SIGINT and SIGTERM: outside of a command they end the process, inside they are raised for all to clean up after.
+
+This is loaded before anything else, so it loads little itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType, TracebackType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; raised so that temporary files are removed on the way out."""
+
+
+def leave_at_once() -> None:
+    """Let signals end the process from now on: before a command begins, and after it has ended, nothing is under way.
+
+    An exception would get lost in the imports it interrupts, or come as a traceback.
+    """
+    _handle(_leave)
+
+
+class Raised:
+    """A context in which signals are raised, as KeyboardInterrupt or `Terminated`.
+
+    Attributes:
+        came: the signals that did. Libraries turn exceptions into others, for which this is the better witness.
+    """
+
+    def __init__(self) -> None:
+        self.came: list[int] = []
+        self._unraisable = sys.unraisablehook
+
+    def __enter__(self) -> Raised:
+        sys.unraisablehook = self._dropped
+        _handle(self._raise)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        leave_at_once()
+        sys.unraisablehook = self._unraisable
+
+    def stop(self, fault: BaseException | None = None) -> None:
+        """Raise the last signal that came, if any, in place of what became of it."""
+        if self.came:
+            raise (KeyboardInterrupt if self.came[-1] == signal.SIGINT else Terminated) from fault
+
+    def _raise(self, number: int, frame: FrameType | None) -> None:
+        self.came.append(number)
+        self.stop()
+
+    def _dropped(self, what: sys.UnraisableHookArgs) -> None:
+        # Python drops what a finaliser raises: the signal is sent again, when that is over.
+        if self.came and isinstance(what.exc_value, KeyboardInterrupt | Terminated):
+            from threading import Timer
+
+            again = Timer(0.01, os.kill, (os.getpid(), self.came.pop()))
+            again.daemon = True
+            again.start()
+        else:
+            self._unraisable(what)
+
+
+def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
+    try:
+        for number in SIGNALS:
+            # Whoever started this process in the background may have it ignore Ctrl-C.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, handler)
+    except ValueError:  # not the main thread, whom signals do not concern
+        pass
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    try:
+        os.write(2, b"restore: stopped\n")
+    finally:
+        os._exit(128 + number)
