@@ -11,19 +11,22 @@ from restore.fields import Fields
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.contract import Gradient, Pairs
 from restore.learning.statistics import conditional_clamped, difference
-from restore.priors import RBM, ConditionalRBM
+from restore.priors import ConditionalRBM
 from restore.solvers.gibbs import gibbs_steps
 
 
 @dataclass(frozen=True)
 class PerceptronLoss(ConditionalDivergence):
-    """A Gibbs chain from the logistic regression's prediction; the state of lowest free energy is pushed down.
+    """A Gibbs chain from a sample of the logistic prediction; of its states that of lowest free energy is pushed down.
 
-    The perceptron loss F(truth) - min F is never negative: where no state visited beats the truth, nothing is learnt.
+    The start is a sample, not the mode: that has a free energy many nats below all that a chain comes through, and
+    would always be what is found. For the same reason the truth does not compete with the states of the chain, as in
+    max(0, F(truth) - min F): they seldom beat it, and next to nothing would be learnt.
 
     Attributes:
         steps: length of the search.
-        regression: epochs of logistic regression first, whose prediction the search starts from.
+        regression: epochs of logistic regression first. The search starts from what b and Wvx, which that learns, say
+            without the hidden units.
         iterations, growth, tol: of the mean field with which the prior will restore.
     """
 
@@ -33,19 +36,15 @@ class PerceptronLoss(ConditionalDivergence):
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
     ) -> tuple[Gradient, dict[str, Tensor]]:
         machine = prior.given(batch.observed)
-        negative = self._preferred(machine, batch.clean, generator)
-        data = conditional_clamped(machine, batch.clean, batch.observed)
-        gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
-        beaten = (negative != batch.clean).any(-1).double().mean()
-        return gradient, {"truth_beaten": beaten}
-
-    def _preferred(self, machine: RBM, clean: Tensor, generator: torch.Generator) -> Tensor:
-        """The visible state of lowest free energy among the truth and those a chain comes through; (batch, D)."""
-        visible = machine.visible.mode(Fields(torch.zeros_like(clean)))
-        visited = [clean, visible]
+        visible = machine.visible.sample(Fields(torch.zeros_like(batch.clean)), generator)
+        visited = [visible]
         for _ in range(self.steps):
             visible = gibbs_steps(machine, visible, 1, generator)
             visited.append(visible)
-        # The truth comes first, and wins ties.
-        lowest = torch.stack([machine.free_energy(state) for state in visited]).argmin(0)
-        return torch.stack(visited)[lowest, torch.arange(len(clean), device=clean.device)]
+        energies = torch.stack([machine.free_energy(state) for state in visited])
+        lowest, where = energies.min(0)
+        negative = torch.stack(visited)[where, torch.arange(len(where), device=where.device)]
+        data = conditional_clamped(machine, batch.clean, batch.observed)
+        gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
+        beaten = {"truth_beaten": lowest < machine.free_energy(batch.clean), "start_beaten": lowest < energies[0]}
+        return gradient, {name: share.double().mean() for name, share in beaten.items()}
