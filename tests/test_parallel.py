@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -22,6 +21,7 @@ from hypothesis import strategies as st
 from machines import bars_and_stripes, seeded
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from waiting import HANG, wait_for
 
 from restore.errors import TrainingError, UsageError
 from restore.learning import parallel
@@ -70,6 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.set_num_threads(threads)
     together.in_two_processes(together.main, place)
     together.in_two_processes(together.differing, place)
+    together.in_two_processes(together.killed, place, (0, -signal.SIGKILL))
     return place
 
 
@@ -131,6 +132,12 @@ def test_the_first_says_what_another_failed_of(folder: Path) -> None:
         assert said.startswith("TrainingError: process 1 is not like the first: data was 'data of 0'")
 
 
+def test_that_another_is_gone_is_said_undisturbed(folder: Path) -> None:
+    said, on_terminate = (folder / "killed.txt").read_text().splitlines()
+    assert said.startswith("Lost: another process of this training is gone (")
+    assert on_terminate == repr(signal.SIG_IGN)
+
+
 # --- the command ---
 
 
@@ -160,7 +167,7 @@ def test_the_command_trains_in_two_processes(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "onnx", None)
     assert run("train", "mine.toml", "-o", "one", "--run", "run-of-one", "--threads", 1) == 0
-    _, stderr = both.communicate(timeout=300)
+    _, stderr = both.communicate(timeout=HANG)
     assert both.returncode == 0, stderr
     one, two = (load_file(tmp_path / name / "weights.safetensors") for name in ("one", "two"))
     assert one.keys() == two.keys()
@@ -189,12 +196,9 @@ def test_all_end_when_one_is_killed(tmp_path: Path) -> None:
     recipe_in(tmp_path, epochs=100_000)
     launcher = trained_by_two(tmp_path, "-o", "two", "--run", "run", "--quiet")
     log = tmp_path / "run" / "log.jsonl"
-    until = time.monotonic() + 300
-    while not log.exists():
-        assert time.monotonic() < until and launcher.poll() is None
-        time.sleep(0.05)
+    wait_for(log.exists, launcher)
     os.kill(process_of(launcher, 1), signal.SIGKILL)
-    _, stderr = launcher.communicate(timeout=120)
+    _, stderr = launcher.communicate(timeout=HANG)
     (line,) = spoken(stderr)
     assert line.startswith("restore: another process of this training is gone (")
     assert line.endswith("); go on with --resume")

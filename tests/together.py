@@ -15,6 +15,7 @@ from fits import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_
 from machines import bars_and_stripes
 from safetensors.torch import save_file
 from torch import Tensor
+from waiting import HANG
 
 from restore.errors import TrainingError
 from restore.learning import checkpoint as checkpoints
@@ -149,7 +150,17 @@ def differing(folder: Path) -> None:
     (folder / f"{number}-differing.txt").write_text(said)
 
 
-def in_two_processes(work: Callable[[Path], None], folder: Path) -> None:
+def killed(folder: Path) -> None:
+    """Process 1 is gone in step 6; what the first raises, and whether torchrun's SIGTERM could still end it then."""
+    with joined():
+        recipe = recipe_of("pcd")
+        die = lambda step: step == 6 and rank() == 1 and os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
+        after_step(Patch(), recipe.learner, die)  # type: ignore[arg-type]
+        said = raised(TrainingError, lambda: run(recipe, folder / "killed"))
+        (folder / "killed.txt").write_text(f"{said}\n{signal.getsignal(signal.SIGTERM)!r}")
+
+
+def in_two_processes(work: Callable[[Path], None], folder: Path, codes: tuple[int, int] = (0, 0)) -> None:
     """Let two processes work together that find what torchrun tells those it starts, each as far as this file is.
 
     What torchrun does besides is for the tests of the command. Here it and the imports would take most of the time.
@@ -164,8 +175,8 @@ def in_two_processes(work: Callable[[Path], None], folder: Path) -> None:
     for process in both:
         process.start()
     for process in both:
-        process.join(timeout=300)
-    assert [process.exitcode for process in both] == [0, 0]
+        process.join(timeout=HANG)
+    assert tuple(process.exitcode for process in both) == codes
 
 
 def _as_one(variables: dict[str, str], work: Callable[[Path], None], folder: Path) -> None:

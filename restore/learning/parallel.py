@@ -134,8 +134,7 @@ def joined() -> Iterator[None]:
     try:
         yield
     except (RestoreError, KeyboardInterrupt) as fault:
-        if first:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _undisturbed()
         # A store that is gone has no use any more.
         with contextlib.suppress(RuntimeError):
             known = _known_failure(store, fault)
@@ -194,10 +193,19 @@ def _known_failure(store: group.Store, fault: BaseException) -> RestoreError | N
     return None
 
 
+def _undisturbed() -> None:
+    """Let the first process ignore SIGTERM from here on, where this thread may say so."""
+    if is_first():
+        with contextlib.suppress(ValueError):
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
 @contextmanager
 def _meeting() -> Iterator[None]:
     try:
         yield
     except RuntimeError as fault:
+        # At once: torchrun notices a process that is gone about as soon.
+        _undisturbed()
         reason = str(fault).partition("\n")[0]
         raise Lost(f"another process of this training is gone ({reason}); go on with --resume") from fault

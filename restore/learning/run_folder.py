@@ -234,4 +234,6 @@ def _stop_requests() -> Iterator[list[int]]:
         yield received
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            # What `parallel` has set since, as a failure is under way, stays.
+            if signal.getsignal(number) is note:
+                signal.signal(number, handler)
