@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ import pytest
 import torch
 from priors import random_conditional, random_prior
 from runtime_files import FILES, local, released, tarball
+from waiting import HANG, wait_for
 
 from restore import zoo
 from restore.app import assembly, runtime
@@ -173,7 +173,7 @@ def ask(
     server: Server, target: str, method: str = "GET", host: str | None = "localhost"
 ) -> tuple[http.client.HTTPResponse, bytes]:
     """The answer to a request whose target is sent as it is."""
-    connection = http.client.HTTPConnection(*server.server_address, timeout=10)
+    connection = http.client.HTTPConnection(*server.server_address, timeout=HANG)
     connection.putrequest(method, target, skip_host=True)
     if host is not None:
         connection.putheader("Host", host)
@@ -291,7 +291,7 @@ def test_two_hosts_are_not_answered(server: Server) -> None:
 
 
 def test_one_connection_serves_many_requests(server: Server) -> None:
-    connection = http.client.HTTPConnection(*server.server_address, timeout=10)
+    connection = http.client.HTTPConnection(*server.server_address, timeout=HANG)
     for target, status in (("/", 200), ("/nothing", 404), ("/page.js", 200)):
         connection.request("GET", target)
         answer = connection.getresponse()
@@ -309,7 +309,7 @@ def test_a_file_that_has_gone_is_not_found(files: dict[str, Path], tmp_path: Pat
     with Server({"gone.js": tmp_path / "gone.js"}, 0) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{running.url}gone.js", timeout=10)
+            urllib.request.urlopen(f"{running.url}gone.js", timeout=HANG)
         running.shutdown()
 
 
@@ -320,7 +320,8 @@ def test_a_browser_that_hangs_up_is_no_fault(capfd: pytest.CaptureFixture[str]) 
             connection.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
             connection.recv(1000)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        time.sleep(0.3)
+        # Each answer has a thread of its own, and one that is given up ends without a word.
+        wait_for(lambda: not any("process_request" in thread.name for thread in threading.enumerate()))
         running.shutdown()
     assert capfd.readouterr() == ("", "")
 
@@ -400,10 +401,10 @@ def test_it_prints_its_address_and_serves_until_stopped(priors: list[Path], numb
         try:
             assert process.stdout
             url = process.stdout.readline().strip()
-            with urllib.request.urlopen(f"{url}models.json", timeout=10) as answer:
+            with urllib.request.urlopen(f"{url}models.json", timeout=HANG) as answer:
                 assert json.load(answer)["priors"]
             os.kill(process.pid, number)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=HANG)
         finally:
             process.kill()
     assert process.returncode == code and "Traceback" not in said

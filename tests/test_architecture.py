@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from waiting import HANG
 
 import restore
 from restore import zoo
@@ -133,7 +134,7 @@ def heavy_after(code: str, *arguments: str) -> set[str]:
     """The heavy libraries a fresh interpreter has loaded after some code, which must end with exit code 0."""
     report = f"import atexit, sys; atexit.register(lambda: print(*sorted({HEAVY} & set(sys.modules)), file=sys.stderr))"
     command = [sys.executable, "-c", f"{report}; {code}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
     return HEAVY & set(done.stderr.split())
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from priors import saved_prior
+from waiting import HANG, wait_for
 
 from restore import zoo
 
@@ -472,10 +472,8 @@ def test_row58_training_stopped_by_a_signal_goes_on(number: int, code: int, tmp_
     words = ("train", recipe, "-o", tmp_path / "model", "--run", tmp_path / "run", "--threads", 1)
     process = subprocess.Popen(command(*words), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     log = tmp_path / "run" / "log.jsonl"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(lambda: log.exists() and log.stat().st_size > 0, process)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=HANG)
     assert process.returncode == code, said
     assert b"--resume" in said and len(list((tmp_path / "run").glob("checkpoint-*.json"))) == 1

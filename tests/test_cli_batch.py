@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 
 import bad_images
 import numpy as np
 import pytest
 from PIL import Image
 from priors import saved_prior
+from waiting import HANG, wait_for
 
 from restore import files
 from restore.cli import stages
@@ -119,22 +120,37 @@ def test_row57_killed_while_it_takes_notes_a_run_goes_on(
     assert again(run, words, tmp_path / "out") == (0, set())
 
 
+# The command, which writes two results and holds the others back until there is a file.
+HELD = """
+import sys, time
+from itertools import count
+from pathlib import Path
+from restore.cli import main, stages
+number, write, go = count(), stages.write_atomically, Path(sys.argv.pop(1))
+def held(*arguments):
+    late = next(number) >= 2
+    while late and not go.exists():
+        time.sleep(0.02)
+    write(*arguments)
+stages.write_atomically = held
+main()
+"""
+
+
 @pytest.mark.parametrize(
     ("number", "code"),
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)],
     ids=["row57-int", "row57-term", "row57-kill"],
 )
 def test_a_batch_stopped_by_a_signal_leaves_whole_files_and_goes_on(number: int, code: int, tmp_path: Path) -> None:
-    # So many that a machine with other work still notices the first ones before the last are done.
-    count = 192
+    count, go = 16, tmp_path / "go"
     source, target = images(tmp_path / "in", count, (28, 28)), tmp_path / "out"
     words = ("denoise", source, "--model", QUICK, "--p", 0.3, "-o", f"{target}/", "--quiet", "--device", "cpu")
-    process = subprocess.Popen(command(*words), stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not any(target.glob("*.restored.png")) and time.monotonic() < deadline:
-        time.sleep(0.005)
+    process = subprocess.Popen([sys.executable, "-c", HELD, str(go), *map(str, words)], stderr=subprocess.PIPE)
+    wait_for(lambda: any(target.glob("*.restored.png")), process)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    go.touch()
+    _, said = process.communicate(timeout=HANG)
     assert process.returncode == code and b"Traceback" not in said
     done = stamps(target)
     assert 0 < len(done) < count
@@ -461,12 +477,16 @@ def test_workers_keep_the_order_and_take_no_more_than_they_may(count: int) -> No
 
 def test_workers_drop_what_is_not_begun_when_the_caller_fails() -> None:
     done: list[int] = []
+    fails = Event()
 
     def slow(item: int) -> None:
-        time.sleep(0.01)
+        if item:
+            fails.wait(HANG)
+            time.sleep(0.01)
         done.append(item)
 
     with suppress(KeyboardInterrupt), workers(2) as mapped:
         for _ in mapped(slow, range(1000), 500):
+            fails.set()
             raise KeyboardInterrupt
     assert 0 < len(done) < 500

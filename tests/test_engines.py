@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 import torch
 from priors import saved_prior
+from waiting import HANG
 
 import restore
 from restore import engines, zoo
@@ -139,7 +140,7 @@ def test_the_command_line_without_torch_says_what_to_install(plain: str, words: 
     asset = Path(__file__).parent.parent / "assets" / "digit-noisy.png"
     code = "import sys; sys.modules['torch'] = None; from restore.cli import main; main()"
     command = [sys.executable, "-c", code, "denoise", str(asset), "--model", plain, "--p", "0.1", "-o", "-", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.endswith("needs torch; pip install 'restore-prior[torch]'\n")
     assert len(done.stderr.splitlines()) == 1

@@ -17,6 +17,7 @@ import onnx
 import onnxruntime
 import pytest
 from PIL import Image
+from waiting import HANG
 
 from restore import zoo
 from restore.export import seal
@@ -99,7 +100,7 @@ def node_modules() -> Path | None:
     """A folder that holds onnxruntime-web already."""
     known = [os.environ.get("RESTORE_NODE_MODULES", ""), *os.environ.get("NODE_PATH", "").split(os.pathsep)]
     if shutil.which("npm"):
-        done = subprocess.run(["npm", "root", "--global"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["npm", "root", "--global"], capture_output=True, text=True, timeout=HANG)
         known.append(done.stdout.strip())
     folders = (Path(folder).resolve() for folder in known if folder)
     return next((folder for folder in folders if (folder / "onnxruntime-web").is_dir()), None)
@@ -122,7 +123,7 @@ def test_node_restores_with_what_its_registry_has(case: Case, tmp_path: Path) ->
     """As the head of the example says, some 30 MB."""
     command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "onnxruntime-web"]
     try:
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=300)
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=HANG)
     except (OSError, subprocess.SubprocessError) as fault:
         pytest.skip(f"npm cannot install onnxruntime-web here: {fault}")
     where = tmp_path / "elsewhere"

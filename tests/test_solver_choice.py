@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from priors import random_conditional, random_prior
+from waiting import HANG
 
 import restore
 from restore import engines, zoo
@@ -255,6 +256,8 @@ def test_evaluation_names_the_solver(run: Run, model: str, tmp_path: Path, capsy
 def test_the_choice_loads_no_torch_before_it_is_known_to_fit(model: str, tmp_path: Path) -> None:
     code = "import sys; sys.modules['torch'] = None; from restore.cli import main; main()"
     words = ["denoise", str(picture(tmp_path)), "--model", model, "--p", "0.1", "-o", "-", "--solver", "mean_field"]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=HANG, check=False
+    )
     assert done.returncode == 2
     assert done.stderr.endswith("--solver mean_field: needs torch; pip install 'restore-prior[torch]'\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from waiting import HANG
 
 from restore import zoo
 
@@ -35,7 +36,9 @@ RESTORED = [
 def python(code: str, *words: object, where: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", f"{BLOCK}; {code}", *map(str, words)]
     environment = os.environ | {"XDG_DATA_HOME": str(where)}
-    return subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, cwd=where, env=environment, capture_output=True, text=True, timeout=HANG, check=False
+    )
 
 
 def restore(*words: object, where: Path) -> subprocess.CompletedProcess[str]:
