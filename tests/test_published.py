@@ -153,13 +153,13 @@ def _clean(folder: Path) -> np.ndarray:
 
 # By how much of itself every weight is changed to see what rounding could do: in one iteration that does far less, as
 # both engines compute with 24 bits.
-NUDGE = 1e-6
+NUDGE = 5e-7
 
 
 def _steady(expected: Marginals, nudged: Marginals, about: Description) -> np.ndarray:
     """Which images rounding does not move: they converged, and a nudge hardly changes where."""
     moved = np.abs(nudged.means[0] - expected.means[0]).max(1)
-    return (moved <= (GREY_TOLERANCE if about.grey else TOLERANCE / 4)) & (
+    return (moved <= (GREY_TOLERANCE if about.grey else TOLERANCE / 8)) & (
         (expected.status == Status.CONVERGED) | about.conditional
     )
 
