@@ -16,8 +16,9 @@ from restore import zoo
 from restore.choice import restore_with_each
 from restore.description import Solver
 from restore.engines import Choice, open_engine, require_torch
-from restore.errors import ModelError, shown
+from restore.errors import ModelError, shown, speaking_python
 from restore.evidence import NOISE
+from restore.images import DEFAULT_MAX_PIXELS
 from restore.kinds import Collection, in_kind, unpack, unpack_masks
 from restore.marginals import Marginals, Status
 from restore.outputs import IMAGE_SUFFIXES
@@ -25,9 +26,6 @@ from restore.restoration import Auto, Fit, PictureEngine, check_levels, whole
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
-
-# By more no float may lie outside, whatever the noise: squares have to fit into single precision.
-FARTHEST_OF_ALL = 1e15
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,7 @@ class Restorer:
         """Name, image shape, number of hidden units, how it restores, and what damage it has learnt to undo."""
         return self.engine.description
 
+    @speaking_python
     def denoise(
         self,
         image: Any,
@@ -53,12 +52,14 @@ class Restorer:
         channel_axis: int | None = None,
         return_solution: bool = False,
         solver: Solver | None = None,
+        max_pixels: int = DEFAULT_MAX_PIXELS,
     ) -> Any:
         """As `restore.denoise`, with this prior."""
-        collection = unpack(image, channel_axis, _beyond(p, sigma))
+        collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
         engines = (self._solved_by(solver).engine,)
         return _restored(engines, collection, p, sigma, None, fit, invert, soft, return_solution)
 
+    @speaking_python
     def complete(
         self,
         image: Any,
@@ -72,13 +73,15 @@ class Restorer:
         channel_axis: int | None = None,
         return_solution: bool = False,
         solver: Solver | None = None,
+        max_pixels: int = DEFAULT_MAX_PIXELS,
     ) -> Any:
         """As `restore.complete`, with this prior."""
-        collection = unpack(image, channel_axis, _beyond(p, sigma))
+        collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
         engines = (self._solved_by(solver).engine,)
-        hidden = _masks(mask, collection)
+        hidden = _masks(mask, collection, max_pixels)
         return _restored(engines, collection, p, sigma, hidden, fit, invert, soft, return_solution)
 
+    @speaking_python
     def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
         """Features of images for other methods, such as a classifier: the expected hidden units given each image.
 
@@ -100,6 +103,7 @@ class Restorer:
         return self if solver is None else Restorer(self.engine.with_solver(solver))
 
 
+@speaking_python
 def load(model: str | Path, device: str = "auto", max_memory: int | None = None, engine: Choice = "auto") -> Restorer:
     """Load a prior by its name or the path of its folder.
 
@@ -123,6 +127,7 @@ def list_models() -> list[str]:
     return [folder.name for folder in zoo.folders()]
 
 
+@speaking_python
 def denoise(
     image: Any,
     model: str | Restorer = "auto",
@@ -137,6 +142,7 @@ def denoise(
     device: str = "auto",
     engine: Choice = "auto",
     solver: Solver | None = None,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Any:
     """Remove flipped pixels from a binary image, noise from a grey one, or damage that a prior has learnt to undo.
 
@@ -164,6 +170,7 @@ def denoise(
         solver: what to solve the prior with in place of its own: "tap", "mean_field", "relaxed_bp", "adaptive_tap",
             "sum_product", "max_product" or "mixed_product". Another than its own takes torch; conditional priors keep
             theirs.
+        max_pixels: refuse larger images that have yet to be decoded.
 
     Returns:
         What came in: the same kind, type and shape. A path gives a PIL image.
@@ -174,11 +181,12 @@ def denoise(
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
-    collection = unpack(image, channel_axis, _beyond(p, sigma))
+    collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
     engines = _engines(model, collection, device, engine, sigma is not None, solver)
     return _restored(engines, collection, p, sigma, None, fit, invert, soft, return_solution)
 
 
+@speaking_python
 def complete(
     image: Any,
     mask: Any,
@@ -194,6 +202,7 @@ def complete(
     device: str = "auto",
     engine: Choice = "auto",
     solver: Solver | None = None,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Any:
     """Fill the pixels under a mask.
 
@@ -202,7 +211,7 @@ def complete(
         mask: True or white = to fill; of the image's size, one for each image or one for all, of any kind of image.
         model: as in `denoise`, but no conditional prior: those see a damaged image and nothing else.
         p, sigma: damage of the *visible* pixels, as in `denoise`. Without them these are returned bit for bit.
-        fit, invert, soft, channel_axis, return_solution, device, engine, solver: as in `denoise`.
+        fit, invert, soft, channel_axis, return_solution, device, engine, solver, max_pixels: as in `denoise`.
 
     Returns:
         What came in: the same kind, type and shape. A path gives a PIL image.
@@ -210,12 +219,13 @@ def complete(
     Raises:
         RestoreError: see `restore.errors`.
     """
-    collection = unpack(image, channel_axis, _beyond(p, sigma))
+    collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
     engines = _engines(model, collection, device, engine, sigma is not None, solver)
-    hidden = _masks(mask, collection)
+    hidden = _masks(mask, collection, max_pixels)
     return _restored(engines, collection, p, sigma, hidden, fit, invert, soft, return_solution)
 
 
+@speaking_python
 def train(
     images: Any,
     *,
@@ -237,6 +247,8 @@ def train(
     keep: bool = False,
     overwrite: bool = False,
     device: str = "auto",
+    max_bad: int = 0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
     **tables: dict[str, Any],
 ) -> Restorer:
     """Train a prior on images; what is not said follows from them.
@@ -268,6 +280,8 @@ def train(
             while training goes on, and when it is interrupted.
         overwrite: replace a prior that is kept under that name.
         device: "auto", "cpu" or "cuda[:N]".
+        max_bad: how many images of a folder or an archive may be unusable, and are skipped.
+        max_pixels: what an image may have at most, and all of a folder, an archive or a data set twenty times as many.
         tables: tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
             training/*.toml; what they say goes before everything else.
 
@@ -294,7 +308,7 @@ def train(
     wishes = Wishes(method, hidden, epochs, minutes, task, tables)
     path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
     lesson = training.planned_lesson(
-        str(images) if path else [item.pixels for item in unpack(images).items],
+        str(images) if path else [item.pixels for item in unpack(images, max_pixels=max_pixels).items],
         name,
         wishes,
         shown_as=os.fspath(images) if path else name,
@@ -305,6 +319,8 @@ def train(
         threshold=threshold,
         held_out=held_out,
         seed=seed,
+        max_bad=max_bad,
+        max_pixels=max_pixels,
     )
     own = None if run is None else Path(run)
     if keep:
@@ -390,11 +406,12 @@ def _beyond(p: float | np.ndarray | Auto | None, sigma: float | Auto | None) -> 
     check_levels(p, sigma)
     if sigma is None:
         return 0.0
-    return min(FARTHEST * (float(NOISE.levels[-1]) if isinstance(sigma, str) else float(sigma)), FARTHEST_OF_ALL)
+    return FARTHEST * (float(NOISE.levels[-1]) if isinstance(sigma, str) else sigma)
 
 
-def _masks(masks: Any, collection: Collection) -> list[np.ndarray]:
-    return unpack_masks(masks, [(item.pixels.shape[0], item.pixels.shape[1]) for item in collection.items])
+def _masks(masks: Any, collection: Collection, max_pixels: int) -> list[np.ndarray]:
+    shapes = [(item.pixels.shape[0], item.pixels.shape[1]) for item in collection.items]
+    return unpack_masks(masks, shapes, max_pixels)
 
 
 __all__ = ["Marginals", "Restorer", "complete", "denoise", "list_models", "load", "train"]

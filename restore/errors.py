@@ -5,7 +5,18 @@ Every message is one line that names the file or the argument at fault and says 
 
 from __future__ import annotations
 
+import functools
 import os
+import re
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+# An option of the command line in a message, with its value if it has one: a number, a size, or one of a few words.
+_OPTION = re.compile(r"(?<!\S)--([a-z]+(?:-[a-z]+)*)(?: (\d+x\d+|\d[\d.]*\d|\d|resize|crop|error|auto|binary|grey)\b)?")
+_FRAME = re.compile(r"choose one with --frame (\d+) to (\d+)")
 
 
 class RestoreError(Exception):
@@ -57,3 +68,31 @@ def shown(name: str | os.PathLike[str]) -> str:
     so the result can be put into a message and encoded as UTF-8 whatever the name holds.
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))
+
+
+def in_python(message: str) -> str:
+    """A message that speaks of options of the command line, as one that speaks of arguments: `fit="resize"`."""
+
+    def argument(found: re.Match[str]) -> str:
+        name, value = found[1].replace("-", "_"), found[2]
+        if value is None:
+            return name
+        if "x" in value and value[0].isdigit():
+            return f"{name}=({value.replace('x', ', ')})"
+        return f"{name}={value}" if value[0].isdigit() else f'{name}="{value}"'
+
+    return _OPTION.sub(argument, _FRAME.sub(r"open it with PIL, seek one of \1 to \2, and give that", message))
+
+
+def speaking_python(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The function with the messages of its errors as `in_python` has them."""
+
+    @functools.wraps(function)
+    def called(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        try:
+            return function(*arguments, **named)
+        except RestoreError as fault:
+            fault.args = (in_python(str(fault)),)
+            raise
+
+    return called

@@ -16,11 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from restore.errors import InputError, ModelError, UsageError
-from restore.images import Picture, check_unit_range, encode, read_picture, to_levels
+from restore.errors import InputError, ModelError, RestoreError, UsageError, shown
+from restore.images import DEFAULT_MAX_PIXELS, Picture, check_unit_range, encode, plain, read_picture, to_levels
 
 if TYPE_CHECKING:
     import torch
+
+
+# Modes of PIL images that PNG takes; TIFF takes others (CMYK, YCbCr, Lab, floating point), and some go as one of them.
+_PNG_MODES = ("1", "L", "LA", "I;16", "P", "RGB", "RGBA")
+_SAVED_AS = {"La": "LA", "RGBa": "RGBA", "HSV": "RGB", "RGBX": "RGB", "I;16N": "I;16"}
+
+_NUMBERS = "give uint8, uint16, bool, or floats in [0, 1]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,45 +66,45 @@ def in_kind(values: np.ndarray, images: Any) -> Any:
     return torch.from_numpy(values).to(first.device)
 
 
-def unpack(images: Any, channel_axis: int | None = None, beyond: float = 0.0) -> Collection:
+def unpack(
+    images: Any, channel_axis: int | None = None, beyond: float = 0.0, max_pixels: int = DEFAULT_MAX_PIXELS
+) -> Collection:
     """Take apart whatever holds one image or several.
 
     Args:
         images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these.
         channel_axis: the axis of an array that holds colour channels; they must be equal, as the priors know grey.
         beyond: by how much floats may lie outside [0, 1], as those of noisy images do.
+        max_pixels: refuse larger images that have yet to be decoded.
 
     Raises:
-        InputError: if an image cannot be read, has values outside its range, or there are none.
+        InputError: if an image cannot be read or is too large, has values outside its range, or there are none.
         ModelError: if an image is in colour.
-        UsageError: if it is of no kind known here.
+        UsageError: if it is of no kind known here, or holds what would be lost: a mask, gradients.
     """
     if isinstance(images, list | tuple):
         if not images:
             raise InputError("the list of images is empty; give at least one")
-        parts = [unpack(image, channel_axis, beyond) for image in images]
+        parts = [unpack(image, channel_axis, beyond, max_pixels) for image in images]
         counts = [len(part.items) for part in parts]
         return Collection([item for part in parts for item in part.items], lambda found: _regroup(parts, counts, found))
     if isinstance(images, str | os.PathLike):
-        picture = read_picture(Path(images), name=os.fspath(images))
+        picture = read_picture(Path(images), name=os.fspath(images), max_pixels=max_pixels)
         return _one(
             Item(picture.pixels, lambda values, replaced: _as_pil(picture, values, replaced), os.fspath(images))
         )
     if isinstance(images, Image.Image):
-        stream = io.BytesIO()
-        # TIFF takes the modes that PNG does not (CMYK, YCbCr, Lab, floating point).
-        images.save(stream, "PNG" if images.mode in ("1", "L", "LA", "I;16", "P", "RGB", "RGBA") else "TIFF")
-        stream.seek(0)
-        picture = read_picture(stream, name="the image")
+        picture = _picture_of(images, max_pixels)
         return _one(Item(picture.pixels, lambda values, replaced: _as_pil(picture, values, replaced)))
     if isinstance(images, np.ndarray):
-        return _unpack_array(images, channel_axis, beyond)
-    if type(images).__module__.split(".")[0] == "torch":
+        return _unpack_array(plain(images), channel_axis, beyond)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(images, torch.Tensor):
         return _unpack_tensor(images, channel_axis, beyond)
     raise UsageError(f"{type(images).__name__} is no image; give a path, PIL image, array, tensor, or a list of them")
 
 
-def unpack_masks(masks: Any, shapes: list[tuple[int, int]]) -> list[np.ndarray]:
+def unpack_masks(masks: Any, shapes: list[tuple[int, int]], max_pixels: int = DEFAULT_MAX_PIXELS) -> list[np.ndarray]:
     """Boolean masks, True = to fill, one per image; a single mask serves all images.
 
     Numbers count as True above half of their white, as in mask files.
@@ -105,7 +112,7 @@ def unpack_masks(masks: Any, shapes: list[tuple[int, int]]) -> list[np.ndarray]:
     Raises:
         InputError: if a mask has another size than its image or would fill all of it, or their number differs.
     """
-    found = [item.pixels > 0.5 for item in unpack(masks).items]
+    found = [item.pixels > 0.5 for item in unpack(masks, max_pixels=max_pixels).items]
     if len(found) == 1:
         found *= len(shapes)
     if len(found) != len(shapes):
@@ -129,6 +136,30 @@ def _regroup(parts: list[Collection], counts: list[int], found: list[Any]) -> li
     ]
 
 
+def _picture_of(image: Image.Image, max_pixels: int) -> Picture:
+    """A PIL image as the file of it would be read."""
+    if 0 in image.size:
+        raise InputError(f"the image has no pixels ({image.width}x{image.height}); give an image")
+    if image.width * image.height > max_pixels:
+        raise InputError(f"the image has more than {max_pixels} pixels; raise --max-pixels if this is meant")
+    stream = io.BytesIO()
+    try:
+        known = image.convert(_SAVED_AS[image.mode]) if image.mode in _SAVED_AS else image
+        if known.mode in _PNG_MODES:
+            known.save(stream, "PNG")
+        else:
+            known.save(stream, "TIFF", compression="raw")
+    except RestoreError:
+        raise
+    except Exception as fault:  # One from a file is decoded here, and decoders raise nearly anything.
+        reason = shown(str(fault)) or type(fault).__name__
+        raise InputError(
+            f"the image, of mode {image.mode}, cannot be decoded ({reason}); give an intact one"
+        ) from fault
+    stream.seek(0)
+    return read_picture(stream, name="the image", max_pixels=max_pixels)
+
+
 def _as_pil(picture: Picture, values: np.ndarray, replaced: np.ndarray | None) -> Image.Image:
     if picture.alpha is None:
         return Image.fromarray(to_levels(picture, values, replaced))
@@ -140,9 +171,21 @@ def _as_pil(picture: Picture, values: np.ndarray, replaced: np.ndarray | None) -
 def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float) -> Collection:
     import torch
 
+    if images.requires_grad:
+        raise UsageError("the tensor carries gradients, which restoring does not pass on; give image.detach()")
+    if images.layout is not torch.strided or images.is_nested:
+        raise UsageError("the tensor is sparse, or nested; give a dense one, as of image.to_dense()")
+    if images.is_quantized:
+        raise UsageError("the tensor is quantised; give image.dequantize()")
+    if images.is_meta:
+        raise UsageError("the tensor is on the device meta, and holds no pixels; give one that does")
     # Numpy has no bfloat16; float32 holds all its values.
     known = images.float() if images.dtype == torch.bfloat16 else images
-    inner = _unpack_array(known.detach().cpu().numpy(), channel_axis, beyond)
+    try:
+        values = known.cpu().resolve_neg().numpy()
+    except (TypeError, RuntimeError, NotImplementedError) as fault:
+        raise UsageError(f"tensors of {images.dtype} have no defined white; {_NUMBERS}") from fault
+    inner = _unpack_array(values, channel_axis, beyond)
 
     def together(found: list[Any]) -> Any:
         return torch.from_numpy(np.ascontiguousarray(inner.together(found))).to(images)
@@ -169,7 +212,7 @@ def _unpack_array(images: np.ndarray, channel_axis: int | None, beyond: float) -
     batch = images if images.ndim == 3 else images[None]
     if images.dtype.kind == "f":
         check_unit_range(images, name="the array", beyond=beyond)
-    items = [Item(image / np.float64(white), _array_back(image, white)) for image in batch]
+    items = [Item(image.astype(np.float64) / white, _array_back(image, white)) for image in batch]
     return Collection(items, lambda found: np.stack(found) if images.ndim == 3 else found[0])
 
 
@@ -184,8 +227,9 @@ def _array_back(original: np.ndarray, white: int) -> Callable[[np.ndarray, np.nd
 
 def _white(images: np.ndarray) -> int:
     """The value of white by type, as in scikit-image: the largest of an unsigned integer, 1 for bool and float."""
-    if images.dtype in (np.uint8, np.uint16):
-        return int(np.iinfo(images.dtype).max)
-    if images.dtype == bool or images.dtype.kind == "f":
+    kind = images.dtype.newbyteorder("=")
+    if kind in (np.uint8, np.uint16):
+        return int(np.iinfo(kind).max)
+    if kind.kind in "bf":
         return 1
-    raise UsageError(f"arrays of {images.dtype} have no defined white; give uint8, uint16, bool, or floats in [0, 1]")
+    raise UsageError(f"arrays of {shown(str(images.dtype))} have no defined white; {_NUMBERS}")

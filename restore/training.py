@@ -19,6 +19,7 @@ from restore.data import Dataset, as_pixels, load, varied
 from restore.data.gathering import Fit, Gathered, gather
 from restore.errors import TrainingError, shown
 from restore.files import write_atomically
+from restore.images import DEFAULT_MAX_PIXELS
 from restore.learning import pipeline
 from restore.learning.checkpoint import newest
 from restore.learning.outcome import Trained
@@ -139,6 +140,7 @@ def read_lesson(
     source: str | None = None,
     root: Path | None = None,
     max_bad: int = 0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Lesson:
     """The lesson of a recipe that somebody wrote.
 
@@ -150,6 +152,7 @@ def read_lesson(
         source: other data than the recipe's.
         root: where named data sets are looked for first.
         max_bad: images of a folder that may be unreadable.
+        max_pixels: what an image may have at most, and all of them together twenty times as many.
 
     Raises:
         RestoreError: as `restore.data.load` and `restore.data.gathering.gather`.
@@ -167,11 +170,12 @@ def read_lesson(
             seed=recipe.seed,
             root=root,
             max_bad=max_bad,
+            max_pixels=max_pixels,
         )
         training, held_out, notes = found.training, found.held_out, found.notes
     else:
-        training, held_out = load(name, split="train", root=root, max_bad=max_bad).first(recipe.data.count), None
-        notes = training.notes
+        loaded = load(name, split="train", root=root, max_bad=max_bad, max_pixels=max_pixels)
+        training, held_out, notes = loaded.first(recipe.data.count), None, loaded.notes
     table = replace(recipe.data, source=name)
     prior = prior or recipe.prior
     if prior.hidden == "auto" and not table.holds_out:
@@ -194,6 +198,7 @@ def planned_lesson(
     seed: int = 0,
     root: Path | None = None,
     max_bad: int = 0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Lesson:
     """The lesson that a plan makes of images; see `restore.data.gathering.gather` and `restore.learning.plan.plan`.
 
@@ -214,6 +219,7 @@ def planned_lesson(
         seed=seed,
         root=root,
         max_bad=max_bad,
+        max_pixels=max_pixels,
     )
     images = found.training.images
     facts = Facts(

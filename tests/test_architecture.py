@@ -50,7 +50,7 @@ ROOMS: dict[str, str] = {
     "choice": "marginals restoration",
     "engines": "errors zoo restoration engine export",
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
-    "training": "errors files progress description learning data",
+    "training": "errors files progress description learning images data",
     "keeping": "errors files description zoo learning export training",
     "report": ("errors files progress description priors solvers tasks learning engine evaluation training"),
     "api": (

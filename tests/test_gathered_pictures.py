@@ -171,7 +171,7 @@ def test_images_that_memory_does_not_hold_are_read_once_more(tmp_path: Path, mon
 def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path, numbered(GREY[:5]))
     monkeypatch.setattr(stock, "_KEPT", 0)
-    opened = stock.of_files(stock_files(tmp_path), 0)
+    opened = stock.of_files(stock_files(tmp_path), 0, max_pixels=10_000)
     Image.fromarray(GREY[0].T).save(tmp_path / "0003.png")
     with pytest.raises(InputError, match=r"0003\.png: changed while it was read"):
         list(opened.batches())

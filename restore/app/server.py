@@ -15,7 +15,7 @@ from socketserver import ThreadingTCPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from restore.app.assembly import Site, content
+from restore.app.assembly import Site
 from restore.errors import UsageError
 
 ADDRESS = "127.0.0.1"
@@ -102,9 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60  # seconds a connection may stay silent
 
     def do_GET(self) -> None:
-        found = self._answer()
-        if found is not None:
-            self.wfile.write(found)
+        content = self._answer()
+        if content is not None:
+            self.wfile.write(content)
 
     def do_HEAD(self) -> None:
         self._answer()
@@ -117,15 +117,16 @@ class _Handler(BaseHTTPRequestHandler):
         address = unquote(urlsplit(self.path).path) if self.path.startswith("/") else ""
         name = address.removeprefix("/") or ("index.html" if address else "")
         try:
-            found = content(self.server.site[name])
+            source = self.server.site[name]
+            content = source if isinstance(source, bytes) else source.read_bytes()
         except (KeyError, OSError):
             self.send_error(HTTPStatus.NOT_FOUND)
             return None
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", _TYPES.get(Path(name).suffix, _BINARY))
-        self.send_header("Content-Length", str(len(found)))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        return found
+        return content
 
     def end_headers(self) -> None:
         for name, value in _HEADERS.items():

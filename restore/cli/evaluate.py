@@ -13,6 +13,7 @@ from restore.cli.evaluate_likelihood import Choices, Kind, evaluate_likelihood
 from restore.cli.evaluate_task import evaluate_task
 from restore.cli.source import Source
 from restore.console import tell
+from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
     from restore.evaluation.classification import Classification
@@ -75,6 +76,7 @@ def evaluate(
     quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
     max_memory: options.MaxMemory = None,
+    max_pixels: options.MaxPixelsOfSets = DEFAULT_MAX_PIXELS,
     solver: options.SolverOption = None,
 ) -> None:
     """Judge a prior: give one of --task, --likelihood and --classify."""
@@ -90,7 +92,7 @@ def evaluate(
         raise UsageError("--classify trains on the training images and counts errors on the others; leave --split away")
     choices = Choices(schedule, runs, starts, pixels)
     choices.check(likelihood)
-    source = Source(data, split, n, threshold, data_root, quiet)
+    source = Source(data, split, n, threshold, data_root, quiet, max_pixels)
     report: Report | Likelihood | Classification
     if task is not None:
         report = evaluate_task(model, source, task, mask, neighbours, soft, seed, device, max_memory, solver)

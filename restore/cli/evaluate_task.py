@@ -51,7 +51,7 @@ def evaluate_task(
     shape = (dataset.images.shape[1], dataset.images.shape[2])
     generator = torch.Generator().manual_seed(seed)
     if engine is None:
-        known = load(source.data, split="train", root=source.root)
+        known = load(source.data, split="train", root=source.root, max_pixels=source.max_pixels)
         shared = overlap(known, dataset)
         if shared:
             source.note(f"{model} was fitted to {shared} of the images it restores")

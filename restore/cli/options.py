@@ -50,6 +50,9 @@ Sigma = Annotated[
 ]
 Frame = Annotated[int | None, typer.Option(help="Frame or page of files that hold several, from 0.")]
 MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
+MaxPixelsOfSets = Annotated[
+    int, typer.Option("--max-pixels", help="Refuse larger images, and twenty times as many pixels in all of them.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per image on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
 Engine = Annotated[Choice, typer.Option(help="onnx starts at once, torch knows every device; auto picks.")]

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from restore.cli import options
 from restore.cli.source import Source
 from restore.console import say, tell
+from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,6 +36,7 @@ def probe(
     json: Annotated[bool, typer.Option("--json", help="Print what probe.json holds.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
+    max_pixels: options.MaxPixelsOfSets = DEFAULT_MAX_PIXELS,
 ) -> None:
     """Look at what a prior has learnt: its distinct TAP solutions, their free energies, and its receptive fields."""
     from restore.errors import UsageError, shown
@@ -58,7 +61,7 @@ def probe(
     for _, folder in priors:
         zoo.describe(folder).check_unconditional("TAP solutions")
     engine = Engine.load(str(folder), device)
-    source = Source(data, split, n, None, data_root, quiet)
+    source = Source(data, split, n, None, data_root, quiet, max_pixels)
     images = _drawn(source, engine.description, seed).to(engine.device)
     found: list[Findings] = []
     with progress(f"{model}: starts", len(priors) * len(images), quiet=quiet) as meter:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from restore.console import say
+from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,6 +24,7 @@ class Source:
         threshold: grey level above which a pixel is ink; None for the prior's own.
         root: where named data sets lie; None for RESTORE_DATA.
         quiet: keep notes about the data back.
+        max_pixels: what an image may have at most, and all of them together twenty times as many.
     """
 
     data: str
@@ -31,12 +33,13 @@ class Source:
     threshold: int | None
     root: Path | None
     quiet: bool
+    max_pixels: int = DEFAULT_MAX_PIXELS
 
     def load(self, split: Split | None = None) -> Dataset:
         """The data set, by default of the split that is evaluated; what is odd about it is said."""
         from restore.data import load
 
-        dataset = load(self.data, split=split or self.split, root=self.root)
+        dataset = load(self.data, split=split or self.split, root=self.root, max_pixels=self.max_pixels)
         self.note(*dataset.notes)
         return dataset
 

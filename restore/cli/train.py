@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from restore.cli import options
 from restore.cli.processes import launched_by, with_others
 from restore.console import say
 from restore.errors import shown
+from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
     from restore.keeping import Place
@@ -82,6 +84,7 @@ def train(
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
+    max_pixels: options.MaxPixelsOfSets = DEFAULT_MAX_PIXELS,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Train a prior on images, or as a recipe says; stop it at any time and go on with --resume.
@@ -110,7 +113,7 @@ def train(
     }
     of_images = {key: value for key, value in of_images.items() if value is not None}
     made = _by_recipe if Path(source).suffix == ".toml" else _by_plan
-    called, lesson_of = made(source, given, of_images, data, max_bad)
+    called, lesson_of = made(source, given, of_images, data, {"max_bad": max_bad, "max_pixels": max_pixels})
 
     from restore.keeping import KEEPING, reserve
 
@@ -203,9 +206,16 @@ def _judged(lesson: Lesson) -> str:
 
 
 def _by_recipe(
-    source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, max_bad: int
+    source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
-    """The name of the prior of a recipe, and what makes its lesson; `given` goes before what the recipe says."""
+    """The name of the prior of a recipe, and what makes its lesson; `given` goes before what the recipe says.
+
+    Args:
+        source, data: as of `train`.
+        given: what is said of any prior; None where it is not.
+        of_images: what is said of images alone.
+        limits: what is refused of the data, as `read_lesson` and `planned_lesson` are told.
+    """
     from dataclasses import replace
 
     from restore.errors import UsageError
@@ -229,13 +239,13 @@ def _by_recipe(
 
         root = Path(data) if data is not None and folders(Path(data), recipe.data.source) else None
         other = data if root is None else None
-        return read_lesson(recipe, Path(source).read_text(), prior=prior, source=other, root=root, max_bad=max_bad)
+        return read_lesson(recipe, Path(source).read_text(), prior=prior, source=other, root=root, **limits)
 
     return recipe.name, lesson
 
 
 def _by_plan(
-    source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, max_bad: int
+    source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
     """The same for images, of which a plan makes a recipe."""
     from restore.errors import UsageError
@@ -254,7 +264,7 @@ def _by_plan(
         from restore.training import planned_lesson
 
         root = None if data is None else Path(data)
-        return planned_lesson(source, name, wishes, shown_as=source, root=root, max_bad=max_bad, **gathering)
+        return planned_lesson(source, name, wishes, shown_as=source, root=root, **limits, **gathering)
 
     return name, lesson
 

@@ -18,6 +18,8 @@ Images: TypeAlias = NDArray[np.uint8]
 
 # Images whose random numbers are drawn together: it bounds the memory and changes nothing else.
 _DRAWN_AT_ONCE = 1000
+# Numbers that are turned into grey levels together, which takes several times their memory.
+_TURNED_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +170,12 @@ def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:
             )
         return np.array(values), ()
     if np.issubdtype(values.dtype, np.floating):
-        check_unit_range(values, name=name)
-        return np.rint(values * 255).astype(np.uint8), ()
+        levels = np.empty(values.shape, dtype=np.uint8)
+        for first in range(0, len(values), step := max(1, _TURNED_AT_ONCE // max(1, values[:1].size))):
+            part = values[first : first + step]
+            check_unit_range(part, name=name)
+            levels[first : first + step] = np.rint(part * 255)
+        return levels, ()
     raise InputError(f"{shown(name)}: pixels are {values.dtype}; store them as uint8, bool, or floats in [0, 1]")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +32,33 @@ def resized(images: Images, shape: tuple[int, int]) -> Images:
     return images if images.shape[1:] == shape else np.rint(averaged(images, shape)).astype(np.uint8)
 
 
-def averaged(images: Images, shape: tuple[int, int]) -> NDArray[np.float32]:
+def averaged(images: Images, shape: tuple[int, int]) -> NDArray[np.float64]:
     """As `resized`, without rounding: what `restore.images.shrink` does to a picture, for many pictures at once."""
-    down, across = (_weights(old, new) for old, new in zip(images.shape[1:], shape, strict=True))
-    return down @ images.astype(np.float32) @ across.T
+    (height, width), (rows, columns) = images.shape[1:], shape
+    # The direction that shrinks more goes first, so that little is left for the other.
+    if height * columns < width * rows:
+        return _means(_means(images, columns, 2), rows, 1)
+    return _means(_means(images, rows, 1), columns, 2)
 
 
-def _weights(old: int, new: int) -> NDArray[np.float32]:
-    """Which share of each of `new` cells in a row each of the `old` pixels in it fills, (new, old)."""
-    edges = np.linspace(0, old, new + 1)[:, None]
-    pixels = np.arange(old)
-    shared = np.minimum(edges[1:], pixels + 1) - np.maximum(edges[:-1], pixels)
-    return (shared.clip(0) * (new / old)).astype(np.float32)
+def _means(values: NDArray[Any], count: int, axis: int) -> NDArray[np.float64]:
+    """The means over so many equal parts of an axis; those of grey levels are exact up to a last division."""
+    along = np.moveaxis(values, axis, 0)
+    edges = np.linspace(0, len(along), count + 1)
+    means = np.empty((count, *along.shape[1:]))
+    for mean, start, end in zip(means, edges, edges[1:], strict=False):
+        # Whole entries from one to the other, and shares of those before and after them.
+        first, last = math.ceil(start), math.floor(end)
+        if first > last:  # both edges are within one entry
+            mean[...] = along[last]
+            continue
+        along[first:last].sum(axis=0, dtype=np.float64, out=mean)
+        if start < first:
+            mean += (first - start) * along[first - 1]
+        if last < end:
+            mean += (end - last) * along[last]
+        mean /= end - start
+    return np.moveaxis(means, 0, axis)
 
 
 @dataclass(frozen=True, eq=False)

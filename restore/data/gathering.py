@@ -20,6 +20,7 @@ from restore.data.near_duplicates import SIDE, nearly_same, thumbnails
 from restore.data.pictures import some
 from restore.data.stock import Batch, Stock, of_arrays, of_rows
 from restore.errors import InputError, TrainingError, UsageError, shown
+from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
 
 Fit: TypeAlias = Literal["error", "crop", "resize"]
 
@@ -61,6 +62,7 @@ def gather(
     seed: int = 0,
     root: Path | None = None,
     max_bad: int = 0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Gathered:
     """Gather the images of a source, at one size, split by file.
 
@@ -80,21 +82,23 @@ def gather(
         levels: "auto" takes images for black and white if nine pixels of ten are near black or near white.
         held_out: share of the images to hold out; at least one is, and at least two are not.
         seed: of the split and the patches.
-        root, max_bad: as in `restore.data.load`.
+        root, max_bad, max_pixels: as in `restore.data.load`; the images to learn from count too.
 
     Raises:
         UsageError: if a setting is out of its range, or patches are asked for without their shape.
-        InputError: if the source does not exist, is no such file, or is an archive that is damaged or dangerous.
+        InputError: if the source does not exist, is no such file, has too many pixels, or is an archive that is damaged
+            or dangerous.
         TrainingError: if the data are empty, fewer than three, unreadable beyond `max_bad`, of sizes that `fit` does
             not make equal, too large to learn, or of a single grey level.
     """
     _check(shape, fit, patches, levels, held_out, seed)
-    stock = _stock_of(source, root, max_bad)
+    stock = _stock_of(source, root, max_bad, max_pixels)
     if len(stock.names) < 3 or not stock.sizes.all():
         raise _too_few(stock)
     held = held_out_of(stock.names, held_out, seed)
     size, size_notes = _size_for(stock, shape, fit, patches)
     owner, shaped = _as_patches(stock, size, patches, held, held_out, seed) if patches else _as_wholes(stock, size, fit)
+    check_together(len(owner) * size[0] * size[1], stock.label, max_pixels)
     pieces = np.empty((len(owner), *size), dtype=np.uint8)
     looks = np.empty((len(held), SIDE**2), dtype=np.float32)
     counts = np.zeros(256, dtype=np.int64)
@@ -134,14 +138,16 @@ def _check(shape: tuple[int, int] | None, fit: str, patches: int, levels: str, h
         raise UsageError(f"the seed must not be negative, not {seed}")
 
 
-def _stock_of(source: str | Path | NDArray[Any] | Sequence[NDArray[Any]], root: Path | None, max_bad: int) -> Stock:
+def _stock_of(
+    source: str | Path | NDArray[Any] | Sequence[NDArray[Any]], root: Path | None, max_bad: int, max_pixels: int
+) -> Stock:
     if isinstance(source, str | os.PathLike):
-        return open_stock(source, root=root, max_bad=max_bad)
+        return open_stock(source, root=root, max_bad=max_bad, max_pixels=max_pixels)
     if not isinstance(source, np.ndarray):
-        return of_arrays([np.asarray(array) for array in source], "the images")
+        return of_arrays([plain(array) for array in source], "the images")
     if source.ndim != 3:
         raise InputError(f"the images have shape {source.shape}; give (N, H, W)")
-    levels, notes = as_grey(source, "the images")
+    levels, notes = as_grey(plain(source), "the images")
     return of_rows(levels, "the images", notes)
 
 

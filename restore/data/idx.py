@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from restore.data.dataset import Images
 from restore.errors import InputError, shown
+from restore.images import DEFAULT_MAX_PIXELS, check_together
 
 GZIP = b"\x1f\x8b"
 UINT8 = b"\0\0\x08"
@@ -20,19 +21,25 @@ UINT8 = b"\0\0\x08"
 # Deflate cannot expand data by more than this, so a header that promises more than that is known to lie before anything
 # is allocated for it.
 _EXPANSION = 1032
-_MAX_BYTES = 4 << 30
+# Bytes that are unpacked at once: what a short file only promises takes no memory.
+_AT_ONCE = 1 << 20
 
 
-def read_idx(path: Path) -> Images:
+def read_idx(path: Path, max_pixels: int = DEFAULT_MAX_PIXELS) -> Images:
     """The images of an idx file, gzipped or not.
+
+    Args:
+        path: of the file.
+        max_pixels: of one image, as in `restore.images.check_together`.
 
     Returns:
         Shape (N, H, W), uint8; N may be 0.
 
     Raises:
-        InputError: if the file cannot be read, is damaged, truncated or padded, or holds anything but grey images.
+        InputError: if the file cannot be read, is damaged, truncated or padded, holds anything but grey images, or too
+            many pixels of them.
     """
-    return _read(path, 3)
+    return _read(path, 3, max_pixels)
 
 
 def read_idx_labels(path: Path) -> NDArray[np.uint8]:
@@ -44,30 +51,30 @@ def read_idx_labels(path: Path) -> NDArray[np.uint8]:
     Raises:
         InputError: if the file cannot be read, is damaged, truncated or padded, or holds anything but labels.
     """
-    return _read(path, 1)
+    return _read(path, 1, DEFAULT_MAX_PIXELS)
 
 
 # What an idx file of so many dimensions holds.
 _CONTENT = {1: "labels (N)", 3: "images (N, H, W)"}
 
 
-def _read(path: Path, rank: int) -> NDArray[np.uint8]:
+def _read(path: Path, rank: int, max_pixels: int) -> NDArray[np.uint8]:
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == GZIP
             raw.seek(0)
-            limit = min(path.stat().st_size * (_EXPANSION if packed else 1), _MAX_BYTES)
+            limit = path.stat().st_size * (_EXPANSION if packed else 1)
             if not packed:
-                return _parse(raw, path, limit, rank)
+                return _parse(raw, path, limit, rank, max_pixels)
             with gzip.GzipFile(fileobj=raw) as unpacked:
-                return _parse(unpacked, path, limit, rank)
+                return _parse(unpacked, path, limit, rank, max_pixels)
     except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
         raise InputError(f"{shown(path)}: the gzip data is damaged ({fault}); get the file again") from fault
     except OSError as fault:
         raise InputError(f"{shown(path)}: cannot be read ({fault.strerror or fault})") from fault
 
 
-def _parse(stream: io.BufferedIOBase, path: Path, limit: int, rank: int) -> NDArray[np.uint8]:
+def _parse(stream: io.BufferedIOBase, path: Path, limit: int, rank: int, max_pixels: int) -> NDArray[np.uint8]:
     header = stream.read(4)
     if len(header) < 4 or header[:3] != UINT8:
         raise InputError(f"{shown(path)}: not an idx file of bytes (it must begin with 00 00 08)")
@@ -84,9 +91,15 @@ def _parse(stream: io.BufferedIOBase, path: Path, limit: int, rank: int) -> NDAr
         raise InputError(
             f"{shown(path)}: its header promises {wanted} bytes, more than the file can hold; get the file again"
         )
+    check_together(wanted, str(path), max_pixels)
+    values = np.empty(wanted, dtype=np.uint8)
+    view = values.data
+    found = 0
+    while found < wanted and (count := stream.readinto(view[found : found + _AT_ONCE])):
+        found += count
     # One byte more than wanted tells a padded file, and reading to the end is what checks gzip's own checksum.
-    values = stream.read(wanted + 1)
-    if len(values) != wanted:
-        fault = "more" if len(values) > wanted else "fewer"
+    found += len(stream.read(1))
+    if found != wanted:
+        fault = "more" if found > wanted else "fewer"
         raise InputError(f"{shown(path)}: holds {fault} bytes than its header promises ({wanted}); get the file again")
-    return np.frombuffer(values, dtype=np.uint8).reshape(shape).copy()
+    return values.reshape(shape)

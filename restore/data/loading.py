@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from pathlib import Path
 from typing import get_args
 
@@ -22,6 +23,7 @@ from restore.data.pictures import in_archive, in_folder
 from restore.data.shapes import SHAPES
 from restore.data.stock import Stock, of_files, of_rows, whole
 from restore.errors import InputError, TrainingError, UsageError, shown
+from restore.images import DEFAULT_MAX_PIXELS, check_together
 
 # A new data set is one file like mnist.py and one entry here.
 NAMED: dict[str, NamedSet] = {
@@ -32,7 +34,14 @@ NAMED: dict[str, NamedSet] = {
 _NPY = b"\x93NUMPY"
 
 
-def load(source: str, *, split: Split = "train", root: Path | None = None, max_bad: int = 0) -> Dataset:
+def load(
+    source: str,
+    *,
+    split: Split = "train",
+    root: Path | None = None,
+    max_bad: int = 0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
+) -> Dataset:
     """Load a data set by its name or from a path.
 
     Args:
@@ -42,20 +51,29 @@ def load(source: str, *, split: Split = "train", root: Path | None = None, max_b
             After it come the cache and the download.
         max_bad: how many images of a folder or an archive that are unreadable or coloured are skipped, and listed in
             the notes, before it is an error.
+        max_pixels: what an image may have at most, and all of them together twenty times as many.
 
     Returns:
         Images (N, H, W) in uint8, at least two of them for training.
 
     Raises:
-        UsageError: if the split or max_bad is not a possible value.
-        InputError: if the source does not exist or is no such file, or a named set can neither be found nor downloaded.
+        UsageError: if the split, max_bad or max_pixels is not a possible value.
+        InputError: if the source does not exist or is no such file, has too many pixels, or is a named set that can
+            neither be found nor downloaded.
         TrainingError: if the data are empty, unreadable beyond `max_bad`, or of different sizes.
     """
-    stock = open_stock(source, split=split, root=root, max_bad=max_bad)
+    stock = open_stock(source, split=split, root=root, max_bad=max_bad, max_pixels=max_pixels)
     return checked(whole(stock, _only_size(stock)), source, split, stock.notes)
 
 
-def open_stock(source: str | Path, *, split: Split = "train", root: Path | None = None, max_bad: int = 0) -> Stock:
+def open_stock(
+    source: str | Path,
+    *,
+    split: Split = "train",
+    root: Path | None = None,
+    max_bad: int = 0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
+) -> Stock:
     """What a data set of a name or a path holds, whatever the sizes of its images.
 
     Args:
@@ -64,7 +82,7 @@ def open_stock(source: str | Path, *, split: Split = "train", root: Path | None 
             for a folder of that name. A folder is searched with its sub-folders; if it has folders named train and
             test, the one of the split is used, and so it is in an archive. Other paths have no splits: all their images
             are used for either.
-        split, root, max_bad: as in `load`.
+        split, root, max_bad, max_pixels: as in `load`.
 
     Raises:
         UsageError, InputError, TrainingError: as in `load`; of sizes nothing is asked here.
@@ -73,20 +91,22 @@ def open_stock(source: str | Path, *, split: Split = "train", root: Path | None 
         raise UsageError(f"the split must be one of {', '.join(get_args(Split))}, not {split!r}")
     if max_bad < 0:
         raise UsageError(f"max_bad must not be negative, not {max_bad}")
+    if max_pixels < 1:
+        raise UsageError(f"--max-pixels must be at least 1, not {max_pixels}")
     if isinstance(source, str) and source in NAMED:
         return of_rows(read_named(NAMED[source], split, root), source)
     path = Path(source)
     if not source or not _exists(path):
         raise InputError(_unknown(str(source)))
     if path.is_dir():
-        return of_files(in_folder(path, split), max_bad)
+        return of_files(in_folder(path, split), max_bad, max_pixels)
     head = _head(path)
     if head.startswith(_NPY):
-        return of_rows(*_read_npy(path))
+        return of_rows(*_read_npy(path, max_pixels))
     if head.startswith(UINT8) or (head.startswith(GZIP) and not holds_tar(path)):
-        return of_rows(read_idx(path), shown(path))
+        return of_rows(read_idx(path, max_pixels), shown(path))
     if is_archive(head):
-        return of_files(in_archive(path, split), max_bad)
+        return of_files(in_archive(path, split), max_bad, max_pixels)
     raise InputError(
         f"{shown(path)}: not a data set; give a folder or an archive of images, an idx file, or a .npy array"
     )
@@ -113,15 +133,20 @@ def _unknown(source: str) -> str:
     return f"{shown(source)}: neither a path nor a known data set ({', '.join(NAMED)}){hint}"
 
 
-def _read_npy(path: Path) -> tuple[Images, str, tuple[str, ...]]:
+def _read_npy(path: Path, max_pixels: int) -> tuple[Images, str, tuple[str, ...]]:
     try:
-        # Mapping the file instead of reading it makes a header that promises too much an error, not an allocation.
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
+        with warnings.catch_warnings():
+            # Of headers as Python 2 wrote them, which are as good.
+            warnings.simplefilter("ignore")
+            # Mapping the file instead of reading it makes a header that promises too much an error, not an allocation.
+            values = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as fault:  # numpy parses the header as Python source and lets through whatever that raises
-        reason = " ".join(str(fault).split())
+        reason = shown(" ".join(str(fault).split()))
         raise InputError(f"{shown(path)}: not a usable .npy array ({reason}); write it again") from fault
     if values.ndim != 3:
         raise InputError(f"{shown(path)}: has shape {values.shape}; a data set has shape (N, H, W)")
+    # A file may be long, and mostly a hole on the disk.
+    check_together(values.size, str(path), max_pixels)
     images, notes = as_grey(values, str(path))
     return images, shown(path), notes
 

@@ -23,7 +23,7 @@ _TOGETHER = 1 << 22
 
 def thumbnails(images: Images) -> NDArray[np.float32]:
     """Images (N, H, W) as they are compared, (N, 144), from 0 to 1."""
-    return averaged(images, (SIDE, SIDE)).reshape(-1, SIDE**2) / np.float32(255)
+    return (averaged(images, (SIDE, SIDE)).reshape(-1, SIDE**2) / 255).astype(np.float32)
 
 
 def nearly_same(held: NDArray[np.float32], known: NDArray[np.float32]) -> NDArray[np.intp]:

@@ -70,6 +70,8 @@ def members(path: Path) -> Iterator[Member]:
     total = 0
     for number, entry in enumerate(_entries(path)):
         where = f"{shown(path)}: {shown(entry.name)}"
+        if not entry.name:
+            raise InputError(f"{shown(path)}: holds a member without a name; pack it anew")
         name = PureWindowsPath(entry.name)  # which knows both kinds of slashes
         if name.root or ".." in name.parts:
             raise InputError(f"{where} is a name that leads out of the archive; do not trust this file")
@@ -137,6 +139,8 @@ def _open_tar(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
 
 
 def _zip_kind(entry: zipfile.ZipInfo) -> Literal["file", "folder", "other"]:
+    if not entry.filename:
+        return "other"  # its own question whether it is a folder looks at the end of the name
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         return "other"

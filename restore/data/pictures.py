@@ -101,17 +101,18 @@ def in_archive(path: Path, split: Split) -> PictureFiles:
     return PictureFiles(shown(path), each, notes)
 
 
-def levels_of(source: Path | BinaryIO, label: str) -> tuple[Images, tuple[str, ...]]:
+def levels_of(source: Path | BinaryIO, label: str, max_pixels: int) -> tuple[Images, tuple[str, ...]]:
     """Grey levels (H, W) of a picture, and the notes made while reading it.
 
     Args:
         source: what `PictureFile.open` gave.
         label: what to call it in messages.
+        max_pixels: how many it may have.
 
     Raises:
         RestoreError: if it cannot be read or is in colour, as in `restore.images.read_picture`.
     """
-    picture = read_picture(source, name=label)
+    picture = read_picture(source, name=label, max_pixels=max_pixels)
     notes = picture.notes if picture.alpha is None else (*picture.notes, "transparency is ignored")
     levels = picture.levels if picture.white == 255 else np.rint(picture.pixels * 255).astype(np.uint8)
     return levels, notes

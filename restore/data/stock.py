@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from restore.data.dataset import Images, as_grey
 from restore.data.pictures import PictureFiles, counted, levels_of, skipped
 from restore.errors import InputError, RestoreError, shown
+from restore.images import check_together
 
 # Pixels, that is bytes, of images of files that are kept, and of images that are handed on together.
 _KEPT = 1 << 28
@@ -67,29 +68,32 @@ def of_arrays(arrays: Sequence[NDArray[Any]], label: str) -> Stock:
     return Stock(label, _numbers(len(images)), _sizes(images), lambda: _batched(enumerate(images)), notes)
 
 
-def of_files(files: PictureFiles, max_bad: int) -> Stock:
+def of_files(files: PictureFiles, max_bad: int, max_pixels: int) -> Stock:
     """The stock of picture files, each of which is read now.
 
     Args:
         files: of a folder or an archive.
         max_bad: how many of them may be unusable, and are skipped.
+        max_pixels: what one of them may have, and all of them twenty times as many.
 
     Raises:
         TrainingError: if more are, or all.
-        InputError: if the archive they are in is damaged.
+        InputError: if the archive they are in is damaged, or they have too many pixels together.
     """
     found: list[tuple[str, int, tuple[int, ...]]] = []
     kept: dict[int, Images] = {}
     faults: dict[str, RestoreError] = {}
     said: Counter[str] = Counter()
-    room, position = _KEPT, -1
+    room, position, pixels = _KEPT, -1, 0
     for position, file in enumerate(files.each()):
         source = file.open()
         try:
-            levels, notes = levels_of(source, file.label)
+            levels, notes = levels_of(source, file.label, max_pixels)
         except RestoreError as fault:
             faults[file.name] = fault
             continue
+        pixels += levels.size
+        check_together(pixels, files.label, max_pixels)
         found.append((file.name, position, levels.shape))
         said.update(notes)
         if levels.size <= room:
@@ -106,7 +110,7 @@ def of_files(files: PictureFiles, max_bad: int) -> Stock:
             for position, file in enumerate(files.each()):
                 if position in numbers and position not in kept:
                     number = numbers[position]
-                    levels, _ = levels_of(file.open(), file.label)
+                    levels, _ = levels_of(file.open(), file.label, max_pixels)
                     if levels.shape != tuple(sizes[number]):
                         raise InputError(f"{shown(file.label)}: changed while it was read; begin again")
                     yield number, levels

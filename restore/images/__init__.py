@@ -1,7 +1,7 @@
 """Reading and writing images and masks, and fitting them to the size of a prior."""
 
-from restore.images.picture import Mask, Picture, check_unit_range, to_binary
-from restore.images.reading import DEFAULT_MAX_PIXELS, read_mask, read_picture
+from restore.images.picture import Mask, Picture, check_unit_range, plain, to_binary
+from restore.images.reading import DEFAULT_MAX_PIXELS, check_together, read_mask, read_picture
 from restore.images.resizing import enlarge, shrink
 from restore.images.writing import check_format, encode, format_of, to_levels
 
@@ -10,10 +10,12 @@ __all__ = [
     "Mask",
     "Picture",
     "check_format",
+    "check_together",
     "check_unit_range",
     "encode",
     "enlarge",
     "format_of",
+    "plain",
     "read_mask",
     "read_picture",
     "shrink",

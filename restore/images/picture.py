@@ -58,6 +58,20 @@ def to_binary(pixels: np.ndarray, threshold: float) -> np.ndarray:
     return pixels > threshold
 
 
+def plain(values: np.ndarray) -> np.ndarray:
+    """An array without what a subclass adds to it.
+
+    Raises:
+        UsageError: if that is a mask, which would be lost.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise UsageError(
+            "a masked array is no image, for its mask would be lost; give array.filled(0), and its mask as the mask of "
+            "restore.complete if it says what to fill"
+        )
+    return np.asarray(values)
+
+
 def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> None:
     """Accept floating-point grey values only if all are finite, and at most `beyond` outside [0, 1].
 

@@ -22,6 +22,9 @@ from restore.images.picture import Mask, Picture
 from restore.images.raster import Raster, byte_pairs, expand
 
 DEFAULT_MAX_PIXELS = 50_000_000
+# How many times as many the images of a set may have together: by default a thousand million, and so more than there
+# are in the largest of the sets that small images are learnt from (EMNIST, 638 million).
+_SET = 20
 
 # Rasters only: a whitelist keeps page descriptions such as EPS, which Pillow would hand to another program, out.
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
@@ -30,6 +33,24 @@ _PHOTOMETRIC = 262
 
 # Pillow's limits and Python's warning filters belong to the whole process: one reader at a time may borrow them.
 _BORROWED = threading.Lock()
+
+
+def check_together(pixels: int, name: str, max_pixels: int) -> None:
+    """Refuse sets of images with too many pixels.
+
+    Args:
+        pixels: of all of them, as far as that is known.
+        name: what to call the set in messages.
+        max_pixels: what one image may have.
+
+    Raises:
+        InputError: if they have more than twenty times as many.
+    """
+    if pixels > _SET * max_pixels:
+        raise InputError(
+            f"{shown(name)}: its images have more than {_SET * max_pixels} pixels together, {_SET} times what "
+            f"--max-pixels grants to one; raise --max-pixels above {-(-pixels // _SET) - 1} if this is meant"
+        )
 
 
 def read_picture(
