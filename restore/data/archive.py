@@ -73,7 +73,7 @@ def sound(path: Path, kind: str) -> Iterator[None]:
     except InputError:
         raise
     except _DAMAGED as fault:
-        reason = " ".join(str(fault).split())
+        reason = shown(" ".join(str(fault).split()))
         raise InputError(f"{shown(path)}: not a sound {kind} ({reason}); get the file again") from fault
     except OSError as fault:
         raise InputError(f"{shown(path)}: cannot be read ({fault.strerror or fault})") from fault
@@ -111,4 +111,4 @@ def grey_levels(content: bytes, side: int, where: str, kind: str) -> Images:
     except InputError:
         raise
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, zlib.error) as fault:
-        raise InputError(f"{where}: not a readable {kind} ({fault}); get the file again") from fault
+        raise InputError(f"{where}: not a readable {kind} ({shown(str(fault))}); get the file again") from fault
