@@ -27,6 +27,9 @@ from restore.restoration import Auto, Fit, PictureEngine, check_levels, whole
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
 
+# By more no float may lie outside, whatever the noise: squares have to fit into single precision.
+FARTHEST_OF_ALL = 1e15
+
 
 @dataclass(frozen=True)
 class Restorer:
@@ -406,7 +409,7 @@ def _beyond(p: float | np.ndarray | Auto | None, sigma: float | Auto | None) -> 
     check_levels(p, sigma)
     if sigma is None:
         return 0.0
-    return FARTHEST * (float(NOISE.levels[-1]) if isinstance(sigma, str) else sigma)
+    return min(FARTHEST * (float(NOISE.levels[-1]) if isinstance(sigma, str) else float(sigma)), FARTHEST_OF_ALL)
 
 
 def _masks(masks: Any, collection: Collection, max_pixels: int) -> list[np.ndarray]:

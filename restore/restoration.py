@@ -5,6 +5,7 @@ Shared by the Python interface and the command line, which differ only in how im
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
@@ -21,6 +22,9 @@ Fit = Literal["error", "resize"]
 
 # A level of noise that is to be chosen by its evidence: the only text that `check_levels` lets pass.
 Auto = Literal["auto"]
+
+# Engines are told of noise in single precision: what that cannot hold is the nearest that it can.
+SMALLEST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 # An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
 INVERTED = 0.05
@@ -173,6 +177,7 @@ def restore_pictures(
     shape = about.image_shape
     check_levels(p, sigma)
     p = p if p is None or isinstance(p, str) else _checked(p, shape)
+    sigma = sigma if sigma is None or isinstance(sigma, str) else min(max(float(sigma), SMALLEST), LARGEST)
     small = []
     for index, values in enumerate(pixels):
         if values.shape != shape and fit == "error":
@@ -321,7 +326,7 @@ def check_levels(p: float | np.ndarray | Auto | None, sigma: float | Auto | None
     if (
         isinstance(sigma, bool)
         or not isinstance(sigma, int | float | np.floating | np.integer)
-        or not 0 < sigma < np.inf
+        or not 0 < sigma <= sys.float_info.max
     ):
         raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {shown(str(sigma))}")
 
@@ -338,4 +343,6 @@ def _checked(p: float | np.ndarray, shape: tuple[int, int]) -> float | np.ndarra
     wrong = values[~((values >= 0) & (values <= 1))]
     if wrong.size:
         raise UsageError(f"p is a flip probability and must lie in [0, 1], not {wrong[0]}")
+    single = values.astype(np.float32)
+    values = np.where(single < SMALLEST, 0.0, np.where(single == 1, 1.0, values))
     return values if values.ndim else values.item()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -36,10 +37,13 @@ def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
     usable = dict(_usable(priors))
     if not usable:
         raise ModelError(f"no prior has a {zoo.GRAPH}; get the folder models/ again")
-    site: dict[str, Path | bytes] = {path.name: path for path in sorted(_PAGE.iterdir()) if path.is_file()}
+    # What came with the package may be links into a store of packages.
+    site: dict[str, Path | bytes] = {path.name: path.resolve() for path in sorted(_PAGE.iterdir()) if path.is_file()}
     site |= {f"ort/{name}": path for name, path in runtime.items()}
     for folder in usable:
-        site |= {f"models/{folder.name}/{name}": folder / name for name in (zoo.GRAPH, zoo.WEIGHTS)}
+        ours = folder.parent == zoo.published_folder()
+        files = {name: folder / name for name in (zoo.GRAPH, zoo.WEIGHTS)}
+        site |= {f"models/{folder.name}/{name}": path.resolve() if ours else path for name, path in files.items()}
     listing = {"preferred": zoo.PREFERRED_BINARY, "priors": list(usable.values())}
     return site | {"models.json": json.dumps(listing, indent=1).encode()}
 
@@ -49,10 +53,26 @@ def _usable(priors: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
     for folder in priors:
         if (folder / zoo.GRAPH).is_file():
             try:
+                if folder.parent != zoo.published_folder():
+                    _refuse_links(folder)
                 if not zoo.describe(folder).grey:
                     yield folder, facts(folder)
             except ModelError as fault:
                 warnings.warn(str(fault), stacklevel=2)
+
+
+def _refuse_links(folder: Path) -> None:
+    for name in (zoo.GRAPH, zoo.WEIGHTS):
+        if (folder / name).is_symlink():
+            raise ModelError(f"{shown(folder / name)}: is a link, which is not followed; put the file itself there")
+
+
+def content(source: Path | bytes) -> bytes:
+    """What an address of the site has to give; raises OSError for a link, which is not followed."""
+    if isinstance(source, bytes):
+        return source
+    with os.fdopen(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
+        return stream.read()
 
 
 def facts(folder: Path) -> dict[str, Any]:
@@ -104,15 +124,19 @@ def write(site: Site, folder: Path, *, overwrite: bool = False) -> None:
     """Write the site into a folder, for any web server that serves static files.
 
     Raises:
-        OutputError: if the folder holds something and `overwrite` is not given, or cannot be written.
+        OutputError: if the folder holds something and `overwrite` is not given, if a link in it would lead out of it,
+            or if it cannot be written.
     """
     try:
         if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(f"{shown(folder)}: exists already; give --overwrite or another folder")
+        for inside in {folder / parent for address in site for parent in Path(address).parents if parent.name}:
+            if inside.is_symlink():
+                raise OutputError(f"{shown(inside)}: is a link, which is not followed; remove it or choose another")
         for address, source in site.items():
             target = folder / address
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(target, source if isinstance(source, bytes) else source.read_bytes())
+            write_atomically(target, content(source))
     except OutputError:
         raise
     except OSError as fault:

@@ -15,7 +15,7 @@ from socketserver import ThreadingTCPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from restore.app.assembly import Site
+from restore.app.assembly import Site, content
 from restore.errors import UsageError
 
 ADDRESS = "127.0.0.1"
@@ -102,9 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60  # seconds a connection may stay silent
 
     def do_GET(self) -> None:
-        content = self._answer()
-        if content is not None:
-            self.wfile.write(content)
+        found = self._answer()
+        if found is not None:
+            self.wfile.write(found)
 
     def do_HEAD(self) -> None:
         self._answer()
@@ -117,16 +117,15 @@ class _Handler(BaseHTTPRequestHandler):
         address = unquote(urlsplit(self.path).path) if self.path.startswith("/") else ""
         name = address.removeprefix("/") or ("index.html" if address else "")
         try:
-            source = self.server.site[name]
-            content = source if isinstance(source, bytes) else source.read_bytes()
+            found = content(self.server.site[name])
         except (KeyError, OSError):
             self.send_error(HTTPStatus.NOT_FOUND)
             return None
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", _TYPES.get(Path(name).suffix, _BINARY))
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", str(len(found)))
         self.end_headers()
-        return content
+        return found
 
     def end_headers(self) -> None:
         for name, value in _HEADERS.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from restore.cli.options import Level, Settings, memory_size
 from restore.cli.pool import workers
 from restore.cli.stages import CHUNK, Failed, Made, Stages, portions
 from restore.cli.telling import Failures, Notes, print_json
+from restore.console import say
 from restore.engines import open_engine
 from restore.errors import UsageError, shown
 from restore.progress import progress
@@ -35,7 +35,7 @@ def run(inputs: Sequence[str], settings: Settings, p: Level, sigma: Level, masks
             about = describe(place)
             about.check_told(p is not None, sigma is not None, masks is not None)
             if about.unfinished and not settings.quiet:
-                print(f"{shown(settings.model)}: is unfinished: {about.unfinished}", file=sys.stderr)
+                say(f"{shown(settings.model)}: is unfinished: {about.unfinished}")
     elif p is None and sigma is None and masks is None:
         raise UsageError(
             "--p is missing; give the probability that a pixel is inverted, such as --p 0.1, or of grey images the "
