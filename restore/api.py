@@ -15,7 +15,7 @@ import numpy as np
 from restore import zoo
 from restore.choice import restore_with_each
 from restore.description import Solver
-from restore.engines import Choice, open_engine, require_torch
+from restore.engines import Choice, open_each, open_engine, require_torch
 from restore.errors import ModelError, shown, speaking_python
 from restore.evidence import NOISE
 from restore.images import DEFAULT_MAX_PIXELS
@@ -367,7 +367,8 @@ def _engines(
         return (model._solved_by(solver).engine,)
     names = zoo.candidates(collection.items[0].pixels.shape, grey) if model == "auto" else (str(model),)
     count = len(collection.items)
-    return tuple(open_engine(name, engine, device, images=count, solver=solver) for name in names)
+    opened = open_each(names, lambda name: open_engine(name, engine, device, images=count, solver=solver))
+    return tuple(opened.values())
 
 
 def _restored(

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restore.errors import ModelError
 from restore.marginals import Marginals
 from restore.restoration import Auto, Fit, PictureEngine, Restored, restore_pictures
+from restore.zoo import leave_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +50,31 @@ def restore_with_each(
     Args:
         engines: at least one; if several, all of binary or all of grey images, and none conditional.
         pixels, p, hidden, fit, invert, sigma: as in `restore_pictures`, which has the errors too.
+
+    Returns:
+        What came of each, in their order; of a prior that cannot be run where others can there is but a warning.
     """
-    found = []
+    found: list[Tried] = []
+    faults: list[ModelError] = []
     for engine in engines:
         solver = engine.for_evidence() if len(engines) > 1 else engine
-        restored, marginals = restore_pictures(solver, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma)
+        try:
+            restored, marginals = restore_pictures(
+                solver, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma
+            )
+        except ModelError as fault:
+            faults.append(fault)
+            continue
         evidence = np.zeros(len(pixels))
         if len(engines) > 1:
             assert marginals.evidence is not None
             known = marginals.evidence - log_partition(engine)
             evidence = np.where(np.isfinite(known), known, -np.inf)
         found.append(Tried(engine, restored, marginals, evidence))
+    if not found:
+        raise faults[0]
+    for each in faults:
+        leave_out(str(each))
     return found
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from restore.errors import ModelError, UsageError, shown
+from restore import limits
+from restore.errors import ModelError, UsageError, reason, shown
 from restore.tasks import parse_task
 
 if TYPE_CHECKING:
@@ -45,9 +47,6 @@ Solver = Literal["tap", "mean_field", "relaxed_bp", "adaptive_tap", "sum_product
 # What solves a machine without hidden units: belief propagation here is for layers.
 FULLY_VISIBLE_SOLVERS: tuple[Solver, ...] = ("tap", "mean_field", "adaptive_tap")
 
-
-# An iteration limit must fit into 32 bits.
-LONGEST = 2**31 - 1
 
 # Where log Z is compared between levels of noise or priors it must be good to a tenth of a nat: a start settles to this
 # tolerance there, and has so many times the iterations. At 1e-2, which pixels are content with, log Z is off by 2 nats
@@ -86,22 +85,24 @@ class Inference:
     trust: float = 1.5
 
     def __post_init__(self) -> None:
-        if not 1 <= self.max_iter <= LONGEST:
-            raise UsageError(f"max_iter must be at least 1, and fit into 32 bits, not {self.max_iter}")
-        if self.starts < 0 or (self.starts == 0 and self.modes):
-            raise UsageError(f"starts must not be negative, and 0 only without modes, not {self.starts}")
+        if not 1 <= self.max_iter <= limits.ITERATIONS:
+            raise UsageError(f"max_iter must lie in 1 ... {limits.ITERATIONS}, not {self.max_iter}")
+        if not 0 <= self.starts <= limits.STARTS or (self.starts == 0 and self.modes):
+            raise UsageError(
+                f"starts must lie in 0 ... {limits.STARTS}, and be 0 only without modes, not {self.starts}"
+            )
         if self.solver.endswith("_product") and self.starts:
             raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
-        if not self.trust > 0:
-            raise UsageError(f"trust must be positive, not {self.trust}")
-        if self.modes < 0:
-            raise UsageError(f"modes must not be negative, not {self.modes}")
-        if not self.tol >= 0 or not 0 <= self.damping < 1:
-            raise UsageError(f"tol must be >= 0 and damping in [0, 1), not {self.tol} and {self.damping}")
+        if not 0 < self.trust < math.inf:
+            raise UsageError(f"trust must be positive and finite, not {self.trust}")
+        if not 0 <= self.modes <= limits.MODES:
+            raise UsageError(f"modes must lie in 0 ... {limits.MODES}, not {self.modes}")
+        if not 0 <= self.tol < math.inf or not 0 <= self.damping < 1:
+            raise UsageError(f"tol must be finite and >= 0, and damping in [0, 1), not {self.tol} and {self.damping}")
 
     def for_evidence(self) -> Inference:
         """Settings under which log Z is good enough to be compared."""
-        limit = min(EVIDENCE_PATIENCE * self.max_iter, LONGEST)
+        limit = min(EVIDENCE_PATIENCE * self.max_iter, limits.ITERATIONS)
         return replace(self, tol=min(self.tol, EVIDENCE_TOL), max_iter=limit)
 
 
@@ -311,22 +312,31 @@ class Description:
                 raise ModelError(
                     f"{where}: written in format {version}, this version reads {FORMAT}; update the package"
                 )
+            if version < 1 or max(map(len, header.values())) > limits.TEXT:
+                raise ValueError(f"format {version}, or a text of more than {limits.TEXT} characters")
             texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
-            facts: dict[str, Any] = {key: value if key in texts else json.loads(value) for key, value in header.items()}
+            facts: dict[str, Any] = {
+                key: value if key in texts else limits.strict(value) for key, value in header.items()
+            }
             del facts["format_version"]
             shape = facts.pop("image_shape")
             inference, deeper = facts.pop("inference"), facts.pop("deeper", [])
             about = cls(
                 image_shape=(int(shape[0]), int(shape[1])),
-                inference=Inference(**_of_declared_types(Inference, inference)),
+                inference=Inference(**limits.of_declared_types(Inference, inference)),
                 deeper=tuple(int(size) for size in deeper),
-                **_of_declared_types(cls, facts),
+                **limits.of_declared_types(cls, facts),
             )
             units = about.hidden == 0 if about.fully_visible else about.hidden >= 1
             if list(about.image_shape) != shape or min(shape) < 1 or not units or not 0 <= about.threshold < 255:
                 raise ValueError(f"{about.hidden} hidden units, images of shape {shape}, threshold {about.threshold}")
             if list(about.deeper) != deeper or bool(deeper) != (about.family == "deep") or min(about.sizes) < 1:
                 raise ValueError(f"a {about.family} with layers of {about.sizes} units")
+            if about.layers > limits.LAYERS or max(about.sizes) > limits.UNITS:
+                raise ValueError(f"at most {limits.LAYERS} layers of {limits.UNITS} units are known here")
+            starts = min(about.inference.starts, about.inference.modes + 1)
+            if 4 * starts**2 * about.pixels > limits.DISTANCES:
+                raise ValueError(f"{starts} starts of {about.pixels} pixels take too much memory")
             known = about.visible in VISIBLE_KINDS and about.hidden_type in UNIT_PARAMETERS
             if about.family not in FAMILIES or not known or (about.family not in ("rbm", "deep") and not about.plain):
                 raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
@@ -344,16 +354,4 @@ class Description:
                 raise ValueError(f"a {about.family} with {about.inference.starts} starts")
             return about
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:
-            raise ModelError(f"{where}: its description is damaged ({fault}); get the file again") from fault
-
-
-def _of_declared_types(kind: type, facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The facts as they are, if each has the type that its field declares; raises TypeError otherwise."""
-    hints = typing.get_type_hints(kind)
-    for name, value in facts.items():
-        hint = hints.get(name)
-        choices = typing.get_args(hint)
-        fits = value in choices if choices else type(value) in ((float, int) if hint is float else (hint,))
-        if not fits:
-            raise TypeError(f"{name} is {value!r}")
-    return facts
+            raise ModelError(f"{where}: its description is damaged ({reason(fault)}); get the file again") from fault

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from restore.errors import ModelError, UsageError, shown
-from restore.zoo import GRAPH, describe, find
+from restore.zoo import GRAPH, describe, find, leave_out
 
 if TYPE_CHECKING:
     from restore.restoration import PictureEngine
@@ -74,6 +75,26 @@ def open_engine(
 
         loaded = Engine.load(model, device, max_memory)
     return loaded if solver is None else loaded.with_solver(solver)
+
+
+def open_each(names: Sequence[str], open_one: Callable[[str], PictureEngine]) -> dict[str, PictureEngine]:
+    """The engines of those of several priors that can be opened, by name; of each other one there is but a warning.
+
+    Raises:
+        ModelError: if none can be.
+    """
+    opened: dict[str, PictureEngine] = {}
+    faults: list[ModelError] = []
+    for name in names:
+        try:
+            opened[name] = open_one(name)
+        except ModelError as fault:
+            faults.append(fault)
+    if not opened:
+        raise faults[0]
+    for each in faults:
+        leave_out(str(each))
+    return opened
 
 
 def require_torch(asker: str) -> None:

@@ -96,3 +96,12 @@ def speaking_python(function: Callable[Arguments, Result]) -> Callable[Arguments
             raise
 
     return called
+
+
+# Characters of a reason that are shown.
+REASON = 240
+
+
+def reason(fault: BaseException) -> str:
+    """What a fault says, on one printable line and no longer than is read."""
+    return shown(" ".join(str(fault).split())[:REASON])

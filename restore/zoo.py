@@ -9,15 +9,18 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from restore.description import UNIT_PARAMETERS, Description
-from restore.errors import ModelError, OutputError, RestoreError, shown
+from restore.errors import REASON, ModelError, OutputError, RestoreError, reason, shown
 from restore.files import remove_abandoned, write_atomically
+from restore.stored import BYTES, FLOATS, Header, read_header
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,18 +112,29 @@ def describe(folder: Path) -> Description:
     """What a prior says about itself; reads the header only.
 
     Raises:
-        ModelError: if the file is damaged or no prior of ours, or if all there is of the prior is a graph.
+        ModelError: if the file is damaged or no prior of ours, or holds other tensors than its header promises; or if
+            all there is of the prior is a graph.
     """
-    from safetensors import SafetensorError, safe_open
-
     if folder.is_file():
         raise ModelError(f"{shown(folder)}: is a graph for onnxruntime alone; name the prior it was made from")
     path = folder / WEIGHTS
-    try:
-        with safe_open(path, framework="numpy") as stored:
-            return Description.from_header(stored.metadata(), shown(path))
-    except (OSError, SafetensorError) as fault:
-        raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
+    return _described(read_header(path), path)
+
+
+def _described(header: Header, path: Path) -> Description:
+    """What a header says, if the tensors are as it promises."""
+    description = Description.from_header(header.metadata, shown(path))
+    shapes = _shapes(description)
+    if header.shapes != shapes:
+        every = sorted(header.shapes.keys() | shapes.keys())
+        wrong = ", ".join(shown(name) for name in every if header.shapes.get(name) != shapes.get(name))
+        raise ModelError(
+            f"{shown(path)}: tensors missing, extra or of wrong shape: {wrong[:REASON]}; get the file again"
+        )
+    odd = [name for name, kind in header.types.items() if kind not in ([BYTES] if name == "modes" else FLOATS)]
+    if odd:
+        raise ModelError(f"{shown(path)}: numbers of a wrong type in {', '.join(odd)}; get the file again")
+    return description
 
 
 def load(folder: Path) -> TrainedPrior:
@@ -144,33 +158,24 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
 
     from restore.priors.fully_visible import symmetric
 
-    if folder.is_file():
-        describe(folder)
+    describe(folder)
     path = folder / WEIGHTS
     try:
         # Opened once, for a run that goes on may replace the file by a prior of another size.
         with safe_open(path, framework="pt") as opened:
-            description = Description.from_header(opened.metadata(), shown(path))
+            description = _described(Header.of(opened), path)
             stored = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as fault:
-        raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
-    shapes = _shapes(description)
-    found = {name: tuple(value.shape) for name, value in stored.items()}
-    if found != shapes:
-        wrong = sorted(name for name in found.keys() | shapes.keys() if found.get(name) != shapes.get(name))
-        raise ModelError(
-            f"{shown(path)}: tensors missing, extra or of wrong shape: {', '.join(wrong)}; get the file again"
-        )
+        raise ModelError(f"{shown(path)}: cannot be read ({reason(fault)}); get the file again") from fault
     for name, value in stored.items():
-        if not bool(torch.isfinite(value).all()):
+        # What is finite in double precision may not be in single precision.
+        if not bool(torch.isfinite(value.float()).all()):
             raise ModelError(f"{shown(path)}: {name} holds NaN or infinite values; get the file again or train again")
-    if not bool(((stored["pixel_means"] > 0) & (stored["pixel_means"] < 1)).all()):
+    means = stored["pixel_means"].float()
+    if not bool(((means > 0) & (means < 1)).all()):
         raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
     if description.fully_visible and not symmetric(stored["weights.0"]):
         raise ModelError(f"{shown(path)}: weights.0 is not symmetric, or its diagonal not zero; get the file again")
-    odd = [name for name, value in stored.items() if value.is_floating_point() == (name == "modes")]
-    if odd or stored["modes"].dtype != torch.uint8:
-        raise ModelError(f"{shown(path)}: numbers of a wrong type in {', '.join(odd) or 'modes'}; get the file again")
     _check_stable(path, description, stored)
     return description, stored
 
@@ -313,10 +318,17 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False) -> tuple[str, .
     return (*([name for name in PREFERRED if name in published] or published), *own)
 
 
+@cache
+def leave_out(fault: str) -> None:
+    """Warn of a prior that cannot be used where others can: once, however many images there are."""
+    warnings.warn(f"{fault} (left out)", stacklevel=3)
+
+
 def _knows(folder: Path, image_shape: tuple[int, ...]) -> bool | None:
     """Whether a prior for images of a size and any damage is one of grey ones; None if it, or its file, is no such."""
     try:
         about = describe(folder)
-    except ModelError:
+    except ModelError as fault:
+        leave_out(str(fault))
         return None
     return about.grey if about.image_shape == image_shape and not about.conditional else None

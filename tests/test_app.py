@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -41,17 +42,20 @@ SITE = Path(assembly.__file__).parent / "site"
 
 @pytest.fixture(scope="module")
 def priors(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Folders of a prior, a conditional one for dark on light images, one without a graph, and a damaged one."""
+    """Folders of a prior, a conditional one for dark on light images, one without a graph, and two damaged ones."""
     parent = tmp_path_factory.mktemp("models")
     conditional = random_conditional()
     dark = replace(conditional, pixel_means=torch.full_like(conditional.pixel_means, 0.9))
     folders = []
-    for name, prior in (("told", random_prior()), ("seer", dark), ("bare", random_prior()), ("bad", random_prior())):
+    plain = {name: random_prior() for name in ("told", "bare", "bad", "worse")}
+    for name, prior in (plain | {"seer": dark}).items():
         zoo.save(parent / name, prior, f"# {name}\n")
         folders.append(parent / name)
         if name != "bare":
-            (parent / name / zoo.GRAPH).write_bytes(b"graph of " + name.encode())
+            # Nobody runs it here.
+            shutil.copy(ROOT / "models" / "tap-mnist" / zoo.GRAPH, parent / name)
     (parent / "bad" / zoo.WEIGHTS).write_bytes(b"no safetensors")
+    (parent / "worse" / zoo.GRAPH).write_bytes(b"no graph")
     return folders
 
 
@@ -67,8 +71,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def site(files: dict[str, Path], priors: list[Path]) -> assembly.Site:
-    with pytest.warns(UserWarning, match="damaged or not a safetensors file"):
-        return assembly.collect(files, priors)
+    with pytest.warns(UserWarning) as told:
+        made = assembly.collect(files, priors)
+    bad, worse = (str(warning.message) for warning in told)
+    assert "bad/weights.safetensors: damaged or not a safetensors file" in bad
+    assert "worse/solver.onnx: is no graph that can be run" in worse
+    return made
 
 
 def test_the_site_is_the_page_the_runtime_and_the_priors_with_a_graph(site: assembly.Site) -> None:

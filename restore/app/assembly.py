@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from restore import zoo
-from restore.errors import ModelError, OutputError, shown
+from restore.errors import ModelError, OutputError, reason, shown
 from restore.export.contract import POLARITIES
+from restore.export.inspection import read_checked
 from restore.files import write_atomically
 from restore.marginals import Status
 from restore.restoration import INVERTED, outcome
@@ -56,6 +57,7 @@ def _usable(priors: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
                 if folder.parent != zoo.published_folder():
                     _refuse_links(folder)
                 if not zoo.describe(folder).grey:
+                    read_checked(folder / zoo.GRAPH)
                     yield folder, facts(folder)
             except ModelError as fault:
                 warnings.warn(str(fault), stacklevel=2)
@@ -114,7 +116,7 @@ def polarity(folder: Path) -> str:
         with safe_open(path, framework="numpy") as stored:
             means = stored.get_tensor("pixel_means").astype(float)
     except (OSError, SafetensorError) as fault:
-        raise ModelError(f"{shown(path)}: damaged or not a safetensors file ({fault}); get the file again") from fault
+        raise ModelError(f"{shown(path)}: cannot be read ({reason(fault)}); get the file again") from fault
     if not ((means > 0) & (means < 1)).all():
         raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
     return POLARITIES[zoo.light_ground(means)]

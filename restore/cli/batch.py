@@ -13,7 +13,7 @@ from restore.cli.stages import CHUNK, Failed, Made, Stages, portions
 from restore.cli.telling import Failures, Notes, print_json
 from restore.console import say
 from restore.engines import open_engine
-from restore.errors import UsageError, shown
+from restore.errors import ModelError, UsageError, shown
 from restore.progress import progress
 from restore.restoration import PictureEngine
 from restore.zoo import describe, find
@@ -93,18 +93,25 @@ class Engines:
         settings: what they compute with.
         memory: bytes they may take; None for their own limits.
         images: how many there are to restore, those of an earlier run included: what computes is then the same.
+        opened: those that were asked for, and why others cannot be had.
     """
 
     settings: Settings
     memory: int | None
     images: int
-    opened: dict[str, PictureEngine] = field(default_factory=dict)
+    opened: dict[str, PictureEngine | ModelError] = field(default_factory=dict)
 
     def of(self, model: str) -> PictureEngine:
         """The engine of a prior; see `open_engine` for the errors."""
         if model not in self.opened:
             chosen = self.settings
-            self.opened[model] = open_engine(
-                model, chosen.engine, chosen.device, self.memory, self.images, chosen.solver
-            )
-        return self.opened[model]
+            try:
+                self.opened[model] = open_engine(
+                    model, chosen.engine, chosen.device, self.memory, self.images, chosen.solver
+                )
+            except ModelError as fault:
+                self.opened[model] = fault
+        found = self.opened[model]
+        if isinstance(found, ModelError):
+            raise found
+        return found

@@ -19,6 +19,7 @@ from restore.choice import restore_with_each
 from restore.cli.jobs import STDIO, Job
 from restore.cli.manifest import Entry, Stamp, stamp
 from restore.cli.options import Level, Settings
+from restore.engines import open_each
 from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
 from restore.files import holds, write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
@@ -180,15 +181,17 @@ class Stages:
         chosen = self.settings.model
         models = candidates(shape, self.sigma is not None) if chosen == "auto" else (chosen,)
         # All are opened here, where a fault is the image's own.
-        about, *_ = [self.engine_of(model).description for model in models]
+        engines = open_each(models, self.engine_of)
+        about = next(iter(engines.values())).description
         if self.settings.fit == "error" and shape != about.image_shape:
             raise ModelError(f"{shown(item.job.source)}: {size_mismatch(shape, about.image_shape, about.name)}")
-        return models
+        return tuple(engines)
 
     def _restore(self, items: Sequence[Loaded], models: Sequence[str]) -> list[Solved]:
         started = time.perf_counter()
+        engines = [self.engine_of(model) for model in models]
         tried = restore_with_each(
-            [self.engine_of(model) for model in models],
+            engines,
             [item.picture.pixels for item in items],
             p=self.p,
             hidden=None if items[0].mask is None else [item.mask.hidden for item in items if item.mask is not None],
@@ -204,7 +207,8 @@ class Stages:
             others = ", ".join(one.marginals.model for one in tried if one is not found)
             notes = (f"more probable under {found.marginals.model} than under {others}",) if others else ()
             levels = self._levels(item, found.marginals, index)
-            solved.append(Solved(item, found.restored[index], found.engine, models[best], levels, notes, seconds))
+            (model,) = (name for name, engine in zip(models, engines, strict=True) if engine is found.engine)
+            solved.append(Solved(item, found.restored[index], found.engine, model, levels, notes, seconds))
         return solved
 
     @_step

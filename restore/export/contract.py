@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from restore.description import Description
-from restore.errors import ModelError
+from restore.errors import ModelError, reason
 from restore.export import seal
+from restore.limits import AT_ONCE
 
 # Raised when inputs, outputs or their meaning change.
 VERSION = 1
@@ -85,13 +86,13 @@ class Facts:
                 raise ModelError(f"{where}: a newer kind of graph than this version runs; update the package")
             about = Description.from_header({key: metadata[key] for key in metadata if key not in _OWN}, where)
             channel, polarity = metadata["channel"], metadata["polarity"]
-            if channel not in OBSERVED or polarity not in POLARITIES or int(metadata["images_at_once"]) < 1:
-                raise ValueError(f"{channel}, {polarity}, {metadata['images_at_once']}")
-            light = polarity == POLARITIES[True]
             at_once = int(metadata["images_at_once"])
+            if channel not in OBSERVED or polarity not in POLARITIES or not 1 <= at_once <= AT_ONCE:
+                raise ValueError(f"{channel}, {polarity}, {at_once}")
+            light = polarity == POLARITIES[True]
             return cls(about, cast(Channel, channel), light, metadata["weights_sha256"], at_once)
         except (KeyError, ValueError) as fault:
-            raise ModelError(f"{where}: its metadata are damaged ({fault}); export it again") from fault
+            raise ModelError(f"{where}: its metadata are damaged ({reason(fault)}); export it again") from fault
 
 
 _OWN = ("graph_version", "channel", "polarity", "weights_sha256", "images_at_once", seal.KEY)

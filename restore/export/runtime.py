@@ -13,11 +13,11 @@ import numpy as np
 import onnxruntime
 
 from restore.description import Description, Inference, calmer
-from restore.errors import ModelError, UsageError, shown
+from restore.errors import ModelError, UsageError, reason, shown
 from restore.export.contract import OBSERVED, Facts
-from restore.export.seal import check_seal
+from restore.export.inspection import read_checked
 from restore.marginals import Marginals, Status
-from restore.zoo import GRAPH, WEIGHTS
+from restore.zoo import GRAPH, WEIGHTS, describe
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, NodeArg
@@ -25,8 +25,17 @@ if TYPE_CHECKING:
 # onnxruntime's own messages are for its developers; what they say comes in its exceptions too.
 FATAL_ONLY = 4
 
-# Characters of its reasons that are shown.
-LONGEST = 240
+# Bytes that all graphs together may take: half of the machine's memory. What takes more is damaged, or fails anyway.
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+onnxruntime.create_and_register_allocator(
+    onnxruntime.OrtMemoryInfo(
+        "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+    ),
+    onnxruntime.OrtArenaCfg({"max_mem": MEMORY}),
+)
+
+# To compute what is constant in advance saves no time here, and takes seconds and gigabytes where a shape is damaged.
+NOT_BEFORE = ["ConstantFolding"]
 
 
 @dataclass(frozen=True)
@@ -52,23 +61,29 @@ class OnnxEngine:
                 tensors are said to lie outside its folder.
         """
         path = place / GRAPH if place.is_dir() else place
+        content = read_checked(path)
+        # A file that refers to weights, or that lies beside them as the graph of a folder, must be made from them.
+        refers = place.is_dir() or WEIGHTS.encode() in content
+        weights = path.parent / WEIGHTS if refers else None
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
         options.intra_op_num_threads = _threads()
+        options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
         try:
-            content = path.read_bytes()
-            check_seal(content, shown(path))
-            session = onnxruntime.InferenceSession(_named(path), options, providers=["CPUExecutionProvider"])
-            # A file that refers to weights, or that lies beside them as the graph of a folder, must be made from them.
-            refers = place.is_dir() or WEIGHTS.encode() in content
-            weights = path.parent / WEIGHTS if refers else None
+            if weights:
+                describe(path.parent)
             digest = hashlib.sha256(weights.read_bytes()).hexdigest() if weights else None
+            session = onnxruntime.InferenceSession(
+                _named(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=NOT_BEFORE
+            )
+            metadata = session.get_modelmeta().custom_metadata_map
         except ModelError:
             raise
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
-            reason = _one_line(fault)
-            raise ModelError(f"{shown(path)}: is no graph that can be run ({reason}); get the file again") from fault
-        facts = Facts.from_metadata(session.get_modelmeta().custom_metadata_map, shown(path))
+            raise ModelError(
+                f"{shown(path)}: is no graph that can be run ({_one_line(fault)}); get the file again"
+            ) from fault
+        facts = Facts.from_metadata(metadata, shown(path))
         _check_interface(session, facts, shown(path))
         if digest is not None and digest != facts.weights:
             raise ModelError(
@@ -179,10 +194,12 @@ class OnnxEngine:
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
         outputs = list(self.facts.outputs)
         try:
-            return dict(zip(outputs, self.session.run(outputs, feed), strict=True))
+            found = dict(zip(outputs, self.session.run(outputs, feed), strict=True))
+            _check_answer(found, self.session, max(map(len, observed.values())))
         except Exception as fault:  # see `load`
             name = shown(self.description.name)
             raise ModelError(f"{name}: its graph cannot be run ({_one_line(fault)}); get the file again") from fault
+        return found
 
 
 def _threads() -> int:
@@ -206,7 +223,7 @@ def _named(path: Path) -> str | bytes:
 
 def _one_line(fault: Exception) -> str:
     """What onnxruntime says, up to where it tells of its own source code."""
-    return shown(" ".join(str(fault).split("/onnxruntime_src")[0].split())[:LONGEST])
+    return reason(Exception(str(fault).split("/onnxruntime_src")[0]))
 
 
 def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
@@ -261,6 +278,14 @@ def _check_interface(session: InferenceSession, facts: Facts, where: str) -> Non
     if wrong:
         listed = ", ".join(shown(name) for name in sorted(wrong))
         raise ModelError(f"{where}: inputs or outputs missing, extra or of wrong type or shape: {listed}")
+
+
+def _check_answer(found: Mapping[str, np.ndarray], session: InferenceSession, images: int) -> None:
+    """Refuse outputs of other sizes than promised, which onnxruntime does not mind, and those that are no numbers."""
+    for node in session.get_outputs():
+        value = found[node.name]
+        if value.shape != (images, *node.shape[1:]) or np.isnan(value).any():
+            raise ValueError(f"{node.name} is not what the graph promises")
 
 
 def _kinds(nodes: Sequence[NodeArg]) -> dict[str, Kind]:
