@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
+import lzma
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -14,7 +17,7 @@ from bad_images import GREY, chunk, encoded, pages
 from measured import attacked, linux
 from short_files import huge_tile, many_pages, tiff
 
-from restore.data import gather
+from restore.data import gather, load
 from restore.data.fitting import averaged
 from restore.errors import InputError
 from restore.images import read_picture
@@ -134,6 +137,60 @@ def test_row66_an_archive_of_images_of_7000_squared(tmp_path: Path) -> None:
     said, grown = attacked("load(path)", harmless, bomb, "from restore.data import load")
     assert said.startswith(f"InputError {bomb}: its images have more than 1000000000 pixels together")
     assert grown < 700 * MEGABYTES  # 268 million bytes are kept, of 2,940; the others are read again
+
+
+def packed_by_xz(archive: bytes, window: int) -> bytes:
+    """An archive as xz packs it, said to need a window of 2 GiB (38), 64 MiB (28) or others to be unpacked."""
+    content = bytearray(lzma.compress(archive, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 16}]))
+    header = slice(12, 12 + 4 * (content[12] + 1))
+    at = content.index(b"\x21\x01", header.start)  # the filter, and the length of what is said of it
+    content[at + 2] = window
+    content[header.stop - 4 : header.stop] = zlib.crc32(content[header.start : header.stop - 4]).to_bytes(4, "little")
+    return bytes(content)
+
+
+def tarred(blanks: int) -> bytes:
+    """A tar archive of three pictures after so many files of 20 million zeros."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for number in range(blanks):
+            entry = tarfile.TarInfo(f"{number}.txt")
+            entry.size = 20_000_000
+            archive.addfile(entry, io.BytesIO(bytes(entry.size)))
+        for number in range(3):
+            content = encoded(GREY // (number + 1))
+            entry = tarfile.TarInfo(f"{number}.png")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return stream.getvalue()
+
+
+@linux
+def test_row66_the_window_of_an_xz_file(tmp_path: Path) -> None:
+    harmless, bomb = tmp_path / "a.tar.xz", tmp_path / "b.tar.xz"
+    harmless.write_bytes(lzma.compress(tarred(0), preset=9))
+    bomb.write_bytes(packed_by_xz(tarred(20), 38))
+    said, grown = attacked("load(path)", harmless, bomb, "from restore.data import load")
+    assert (
+        said == f"InputError {bomb}: needs more than 128 MiB of memory to be unpacked; pack it anew, with xz -9 at most"
+    )
+    assert grown < 50 * MEGABYTES
+    # The same archive, said to need what xz -9 gives, 64 MiB: the images are behind 400 million zeros.
+    bomb.write_bytes(packed_by_xz(tarred(20), 28))
+    said, grown = attacked("load(path)", harmless, bomb, "from restore.data import load")
+    assert said == "accepted"
+    assert grown < 150 * MEGABYTES
+
+
+def test_streams_of_xz_that_follow_each_other(tmp_path: Path) -> None:
+    path, archive = tmp_path / "x", tarred(0)
+    parts = [lzma.compress(part) for part in (archive[:700], archive[700:1300], archive[1300:])]
+    path.write_bytes(bytes(8).join(parts) + bytes(4))
+    assert len(load(str(path)).images) == 3
+    for length in (len(parts[0]) - 1, len(parts[0]) + 8 + len(parts[1]) // 2):
+        path.write_bytes((bytes(8).join(parts) + bytes(4))[:length])
+        with pytest.raises(InputError, match="not a sound archive"):
+            load(str(path))
 
 
 def idx_of(shape: tuple[int, int, int]) -> bytes:

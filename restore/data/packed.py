@@ -29,8 +29,14 @@ MAX_MEMBER_BYTES = 1 << 26
 MAX_BYTES = 1 << 33
 
 _ZIP = (b"PK\3\4", b"PK\5\6")
-_COMPRESSED: dict[bytes, Any] = {GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+# What xz -9 needs to unpack, twice over.
+MAX_XZ_BYTES = 1 << 27
 _TAR, _TAR_OFFSET = b"ustar", 257
+_COMPRESSED: dict[bytes, Any] = {
+    GZIP: gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\0": lambda *of: io.BufferedReader(_Xz(*of)),
+}
 # Enough of the start of a file to tell.
 HEAD = _TAR_OFFSET + len(_TAR)
 
@@ -169,3 +175,68 @@ class _Bounded(io.RawIOBase):
 
     def tell(self) -> int:
         return self._stream.tell()
+
+
+class _Xz(io.RawIOBase):
+    """The content of an .xz file as `lzma.open` gives it, but in bounded memory.
+
+    Such a file says itself how much of what has been unpacked is to be kept, up to four gigabytes.
+    """
+
+    def __init__(self, path: Path, mode: Literal["rb"]) -> None:
+        self._path = path
+        self._packed = path.open(mode)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._packed.seek(0)
+        self._unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_XZ_BYTES)
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = b""
+        while not content and len(buffer):
+            if self._unpacker.eof:
+                # Streams may follow each other, with zeros between them.
+                following = self._unpacker.unused_data.lstrip(b"\0") or self._packed.read(1 << 16).lstrip(b"\0")
+                if not following:
+                    break
+                self._unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_XZ_BYTES)
+            else:
+                following = self._packed.read(1 << 16) if self._unpacker.needs_input else b""
+                if self._unpacker.needs_input and not following:
+                    raise EOFError("it ends before the end of its data")
+            content = self._unpack(following, len(buffer))
+        buffer[: len(content)] = content
+        self._position += len(content)
+        return len(content)
+
+    def _unpack(self, packed: bytes, most: int) -> bytes:
+        try:
+            return self._unpacker.decompress(packed, most)
+        except lzma.LZMAError as fault:
+            if "limit" not in str(fault):
+                raise
+            more = f"needs more than {MAX_XZ_BYTES >> 20} MiB of memory to be unpacked"
+            raise InputError(f"{shown(self._path)}: {more}; pack it anew, with xz -9 at most") from fault
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        assert whence == io.SEEK_SET
+        if offset < self._position:
+            self._begin()
+        while self._position < offset and self.read(min(1 << 16, offset - self._position)):
+            pass
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()
