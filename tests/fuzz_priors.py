@@ -24,9 +24,11 @@ from typing import Any
 
 import numpy as np
 
-# More than a case may take: of memory beyond what the libraries take themselves, in bytes, and of time, in seconds.
+# More than a case may take: of memory beyond what the libraries take themselves, in bytes; of a processor, in seconds;
+# and of time, which a busy machine stretches, where a case waits for something that never comes.
 MEMORY = 1 << 30
 SECONDS = 20
+PATIENCE = 600
 
 # Numbers at which programs fail.
 EDGES = (0, 1, 2, 3, 7, 8, 127, 128, 255, 256, 2**15, 2**16, 2**24, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1)
@@ -286,7 +288,8 @@ def forked(case: int, folder: Path, target: str, content: bytes, room: Path) -> 
         os.dup2(null, 2)
         limit = _memory("VmSize") + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        signal.alarm(SECONDS)
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        signal.alarm(PATIENCE)
         os.write(writing, json.dumps(attempt(place, target, content)).encode())
         os._exit(0)
     os.close(writing)
