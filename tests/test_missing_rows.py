@@ -6,10 +6,12 @@ import io
 import itertools
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from bad_images import GREY, chunk, encoded, pages, png
+from measured import attacked, linux
 from PIL import Image
 from short_files import fax, tiff
 
@@ -231,3 +233,15 @@ def test_row69_lines_of_libtiff_are_not_shown() -> None:
     refused(tiff(12, 10, [zlib.compress(ROWS)[:-20]], compression=8))
     refused(tiff(12, 10, [b"\x0b"], compression=32773))
     refused(tiff(12, 10, [b"\x80\x01"], compression=5))
+
+
+@linux
+def test_row69_what_pillow_logs_is_not_shown(tmp_path: Path) -> None:
+    content = tiff(12, 10, [ROWS])
+    samples = struct.Struct("<HHII")
+    harmless, harmful = tmp_path / "a.tif", tmp_path / "b.tif"
+    harmless.write_bytes(content)
+    harmful.write_bytes(content.replace(samples.pack(277, 4, 1, 1), samples.pack(277, 4, 1, 2049)))
+    # Outside of pytest, which would take in what is logged; that nothing is on stderr is asserted there.
+    said, _ = attacked("read_picture(path, name='x')", harmless, harmful, "from restore.images import read_picture")
+    assert said.startswith("InputError x: ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import re
 import threading
@@ -30,6 +31,9 @@ _SET = 20
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 # The TIFF tag PhotometricInterpretation.
 _PHOTOMETRIC = 262
+
+# What Pillow logs as an error goes to stderr where nobody has said where to; it raises what is of use.
+logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 # Pillow's limits and Python's warning filters belong to the whole process: one reader at a time may borrow them.
 _BORROWED = threading.Lock()
