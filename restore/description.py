@@ -230,7 +230,7 @@ class Description:
         told = p or sigma or mask
         if sigma and not self.grey:
             raise UsageError(
-                f"{shown(self.name)} knows black and white images; --sigma (or sigma=) is for priors of grey ones, "
+                f"{shown(self.name)} knows black and white images; --sigma is for priors of grey ones, "
                 "which `restore models` marks: choose one of them, or give p"
             )
         if self.conditional and told:
@@ -241,10 +241,10 @@ class Description:
         if self.grey and not told:
             raise UsageError(
                 "sigma is missing; give the standard deviation of the noise, black being 0 and white 1, such as "
-                "--sigma 0.1 (or sigma=0.1)"
+                "--sigma 0.1"
             )
         if not self.conditional and not told:
-            raise UsageError("p is missing; give the probability that a pixel is inverted, such as --p 0.1 (or p=0.1)")
+            raise UsageError("p is missing; give the probability that a pixel is inverted, such as --p 0.1")
 
     def check_unconditional(self, what: str) -> None:
         """Refuse what only a prior over images has, such as a likelihood.

@@ -180,7 +180,7 @@ def test_other_priors_must_be_told(tmp_path: Path) -> None:
         lambda: restore.denoise(PICTURE, trained),
         lambda: trained.denoise(PICTURE),
     ):
-        with pytest.raises(UsageError, match=r"p is missing; .* \(or p=0\.1\)"):
+        with pytest.raises(UsageError, match=r"p is missing; .* p=0\.1"):
             call()
     assert trained.denoise(PICTURE, 0.1).shape == (4, 4)
 

@@ -222,7 +222,7 @@ def test_a_binary_prior_knows_no_sigma() -> None:
 
 
 def test_a_grey_prior_is_told_of_the_noise() -> None:
-    with pytest.raises(UsageError, match=r"sigma is missing; give the standard deviation .* --sigma 0\.1"):
+    with pytest.raises(UsageError, match=r"sigma is missing; give the standard deviation .* sigma=0\.1"):
         restorer(grey_prior()).denoise(pictures())
 
 
@@ -268,7 +268,7 @@ def test_27_auto_with_sigma_takes_a_prior_of_grey_images(places: Path) -> None:
     assert (restore.denoise(image, sigma=0.2) == wanted).all()
     assert set(np.unique(restore.denoise(image, p=0.1))) <= {0, 1}
     # One of binary images would only refuse to be told of sigma.
-    with pytest.raises(RestoreError, match="no prior knows images of 4x4 pixels; give --model tap-mnist-real"):
+    with pytest.raises(RestoreError, match="no prior knows images of 4x4 pixels"):
         restore.denoise(np.zeros((4, 4)), sigma=0.1)
 
 
