@@ -7,7 +7,7 @@ pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes fro
     digit-noisy.png, digit-very-noisy.png   with 10 % and 30 % of its pixels inverted
     digit-torn.png, digit-hole.png          with a patch of 10x10 painted black, and that patch in white
     digit-patched.png                       with a patch of 12x12 painted black, for a prior that sees no mask
-    digit-large.png                         the digit at 112x112, in grey levels
+    digit-large.png                         the digit at 56x56, in grey levels
     digit-large-torn.png, digit-large-hole.png
     silhouette.png                          a fish, black on white as the silhouettes of Caltech-101 are
 """
@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw
 
 HERE = Path(__file__).parent
 SIDE = 28
-ENLARGED = 4
+ENLARGED = 2
 
 # Points drawn per pixel of the finest picture, in each direction; averaging over them gives smooth edges.
 FINE = 16

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +14,18 @@ from typing import Any, Literal
 import numpy as np
 
 from restore import zoo
-from restore.choice import restore_with_each
+from restore.choice import Tried, restore_with_each
 from restore.description import Solver
 from restore.engines import Choice, open_each, open_engine, require_torch
 from restore.errors import ModelError, shown, speaking_python
 from restore.evidence import NOISE
+from restore.explained import objection, unexplained
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.kinds import Collection, in_kind, unpack, unpack_masks
 from restore.marginals import Marginals, Status
 from restore.outputs import IMAGE_SUFFIXES
-from restore.restoration import Auto, Fit, PictureEngine, check_levels, whole
+from restore.restoration import Auto, PictureEngine, check_levels, whole
+from restore.sizes import Fit, check_size, lost_detail, near
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
@@ -50,6 +53,7 @@ class Restorer:
         *,
         sigma: float | Auto | None = None,
         fit: Fit = "error",
+        force: bool = False,
         invert: bool = False,
         soft: bool = False,
         channel_axis: int | None = None,
@@ -60,7 +64,7 @@ class Restorer:
         """As `restore.denoise`, with this prior."""
         collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
         engines = (self._solved_by(solver).engine,)
-        return _restored(engines, collection, p, sigma, None, fit, invert, soft, return_solution)
+        return _restored(engines, collection, p, sigma, None, _Manner(fit, force, invert, soft, return_solution))
 
     @speaking_python
     def complete(
@@ -71,6 +75,7 @@ class Restorer:
         *,
         sigma: float | Auto | None = None,
         fit: Fit = "error",
+        force: bool = False,
         invert: bool = False,
         soft: bool = False,
         channel_axis: int | None = None,
@@ -82,7 +87,7 @@ class Restorer:
         collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
         engines = (self._solved_by(solver).engine,)
         hidden = _masks(mask, collection, max_pixels)
-        return _restored(engines, collection, p, sigma, hidden, fit, invert, soft, return_solution)
+        return _restored(engines, collection, p, sigma, hidden, _Manner(fit, force, invert, soft, return_solution))
 
     @speaking_python
     def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
@@ -138,6 +143,7 @@ def denoise(
     *,
     sigma: float | Auto | None = None,
     fit: Fit = "error",
+    force: bool = False,
     invert: bool = False,
     soft: bool = False,
     channel_axis: int | None = None,
@@ -161,14 +167,17 @@ def denoise(
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1.
             Floats may then lie up to 6 sigma outside [0, 1]; noise that was cut off there is undone less well. "auto"
             chooses it likewise, from .01 to .5; of p and sigma one at most.
-        fit: "resize" brings images of another size to the prior's and back; "error" refuses them.
+        fit: "resize" brings images of another size to the prior's and back, by a factor of 2 at most; "error" refuses
+            them.
+        force: resize by more than that too, and restore images that the prior explains less well than independent
+            pixels do (`restore.explained`), with a warning; both are errors without. Conditional priors explain none.
         invert: dark strokes on a light ground.
         soft: return posterior probabilities as grey values instead of black and white.
         channel_axis: axis of colour channels, which must be equal.
         return_solution: return (image, `Marginals`): marginals, iterations and more, at the prior's size; its `status`
             tells of each image whether the solver converged, its `noise` has the levels chosen for p or sigma "auto",
-            with their evidence, its `model` the name of the prior. An image for which the solver diverged then comes
-            back as it was, its marginals NaN; without this it is an error.
+            with their evidence, its `model` the name of the prior. An image for which the solver diverged, with
+            marginals that are NaN, or that has a `shortfall`, then comes back as it was; without this it is an error.
         device, engine: as in `load`; for a model given by name.
         solver: what to solve the prior with in place of its own: "tap", "mean_field", "relaxed_bp", "adaptive_tap",
             "sum_product", "max_product" or "mixed_product". Another than its own takes torch; conditional priors keep
@@ -179,14 +188,14 @@ def denoise(
         What came in: the same kind, type and shape. A path gives a PIL image.
 
     Raises:
-        ModelError: among others, if the solver diverged for an image, which is named.
+        ModelError: among others, if the solver diverged for an image, or the prior does not explain it; it is named.
         RestoreError: see `restore.errors`; all messages name the fault and the remedy.
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
     collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
     engines = _engines(model, collection, device, engine, sigma is not None, solver)
-    return _restored(engines, collection, p, sigma, None, fit, invert, soft, return_solution)
+    return _restored(engines, collection, p, sigma, None, _Manner(fit, force, invert, soft, return_solution))
 
 
 @speaking_python
@@ -198,6 +207,7 @@ def complete(
     *,
     sigma: float | Auto | None = None,
     fit: Fit = "error",
+    force: bool = False,
     invert: bool = False,
     soft: bool = False,
     channel_axis: int | None = None,
@@ -214,7 +224,7 @@ def complete(
         mask: True or white = to fill; of the image's size, one for each image or one for all, of any kind of image.
         model: as in `denoise`, but no conditional prior: those see a damaged image and nothing else.
         p, sigma: damage of the *visible* pixels, as in `denoise`. Without them these are returned bit for bit.
-        fit, invert, soft, channel_axis, return_solution, device, engine, solver, max_pixels: as in `denoise`.
+        fit, force, invert, soft, channel_axis, return_solution, device, engine, solver, max_pixels: as in `denoise`.
 
     Returns:
         What came in: the same kind, type and shape. A path gives a PIL image.
@@ -225,7 +235,7 @@ def complete(
     collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
     engines = _engines(model, collection, device, engine, sigma is not None, solver)
     hidden = _masks(mask, collection, max_pixels)
-    return _restored(engines, collection, p, sigma, hidden, fit, invert, soft, return_solution)
+    return _restored(engines, collection, p, sigma, hidden, _Manner(fit, force, invert, soft, return_solution))
 
 
 @speaking_python
@@ -371,38 +381,82 @@ def _engines(
     return tuple(opened.values())
 
 
+@dataclass(frozen=True)
+class _Manner:
+    """What `denoise` and `complete` have in common, as there."""
+
+    fit: Fit
+    force: bool
+    invert: bool
+    soft: bool
+    return_solution: bool
+
+
 def _restored(
     engines: Sequence[PictureEngine],
     collection: Collection,
     p: float | np.ndarray | Auto | None,
     sigma: float | Auto | None,
     hidden: list[np.ndarray] | None,
-    fit: Fit,
-    invert: bool,
-    soft: bool,
-    return_solution: bool,
+    manner: _Manner,
 ) -> Any:
-    pixels = [item.pixels for item in collection.items]
-    tried = restore_with_each(engines, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma)
+    pixels, paths = [item.pixels for item in collection.items], [item.path for item in collection.items]
+    _check_sizes(engines[0].description, pixels, paths, manner)
+    tried = restore_with_each(engines, pixels, p=p, hidden=hidden, invert=manner.invert, sigma=sigma)
     best = max(tried, key=lambda one: one.evidence.sum())
     lost = [index for index, part in enumerate(best.restored) if part.status is Status.DIVERGED]
-    if lost and not return_solution:
-        raise ModelError(_loss([item.path for item in collection.items], lost))
+    strange = [index for index, part in enumerate(best.restored) if part.shortfall]
+    if lost and not manner.return_solution:
+        raise ModelError(_loss(paths, lost, Status.DIVERGED.sentence))
+    if strange and manner.force:
+        told = unexplained(best.engine.description.name, best.restored[strange[0]].shortfall)
+        warnings.warn(_loss(paths, strange, told, advice=""), stacklevel=3)
+    elif strange and not manner.return_solution:
+        raise ModelError(
+            _loss(paths, strange, _objection(best, strange[0], manner, isinstance(p, str) or isinstance(sigma, str)))
+        )
+    kept = lost if manner.force else [*lost, *strange]
     found = [
-        item.unchanged() if index in lost else item.back(part.means if soft else part.estimate, part.replaced)
+        item.unchanged() if index in kept else item.back(part.means if manner.soft else part.estimate, part.replaced)
         for index, (item, part) in enumerate(zip(collection.items, best.restored, strict=True))
     ]
     together = collection.together(found)
-    return (together, best.marginals) if return_solution else together
+    return (together, best.marginals) if manner.return_solution else together
 
 
-def _loss(paths: Sequence[str], lost: Sequence[int]) -> str:
+def _check_sizes(about: zoo.Description, pixels: Sequence[np.ndarray], paths: Sequence[str], manner: _Manner) -> None:
+    """Refuse images of which one has a size that is neither the prior's nor to be brought to it."""
+    for index, values in enumerate(pixels):
+        if manner.force and not near(values.shape, about.image_shape):
+            warnings.warn(f"{_named(paths, index)}: {lost_detail(about.image_shape)}", stacklevel=4)
+        try:
+            check_size(values.shape, about.image_shape, about.name, fit=manner.fit, force=manner.force)
+        except ModelError as fault:
+            raise ModelError(f"{_named(paths, index)}: {fault}" if paths[index] or len(paths) > 1 else fault) from None
+
+
+def _objection(best: Tried, index: int, manner: _Manner, chosen: bool) -> str:
+    part = best.restored[index]
+    return objection(
+        best.engine.description,
+        part.shortfall,
+        inverted=part.inverted,
+        invert=manner.invert,
+        chosen=chosen,
+    )
+
+
+REST = "; return_solution=True restores the others, and tells of each"
+
+
+def _loss(paths: Sequence[str], lost: Sequence[int], reason: str, advice: str = REST) -> str:
     """The sentence for images, by their paths (empty for none), of which some came to nothing, by their numbers."""
-    first = lost[0]
-    name = shown(paths[first]) or ("the image" if len(paths) == 1 else f"image {first} of {len(paths)}, from 0")
     more = f"; so it did for {len(lost) - 1} more of them" if len(lost) > 1 else ""
-    rest = "; return_solution=True restores the others, and has the status of each" if len(lost) < len(paths) else ""
-    return f"{name}: {Status.DIVERGED.sentence}{more}{rest}"
+    return f"{_named(paths, lost[0])}: {reason}{more}{advice if len(lost) < len(paths) else ''}"
+
+
+def _named(paths: Sequence[str], index: int) -> str:
+    return shown(paths[index]) or ("the image" if len(paths) == 1 else f"image {index} of {len(paths)}, from 0")
 
 
 def _beyond(p: float | np.ndarray | Auto | None, sigma: float | Auto | None) -> float:

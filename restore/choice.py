@@ -15,7 +15,7 @@ import numpy as np
 
 from restore.errors import ModelError
 from restore.marginals import Marginals
-from restore.restoration import Auto, Fit, PictureEngine, Restored, restore_pictures
+from restore.restoration import Auto, PictureEngine, Restored, restore_pictures
 from restore.zoo import leave_out
 
 
@@ -41,7 +41,6 @@ def restore_with_each(
     *,
     p: float | np.ndarray | Auto | None = None,
     hidden: Sequence[np.ndarray] | None = None,
-    fit: Fit = "error",
     invert: bool = False,
     sigma: float | Auto | None = None,
 ) -> list[Tried]:
@@ -49,7 +48,7 @@ def restore_with_each(
 
     Args:
         engines: at least one; if several, all of binary or all of grey images, and none conditional.
-        pixels, p, hidden, fit, invert, sigma: as in `restore_pictures`, which has the errors too.
+        pixels, p, hidden, invert, sigma: as in `restore_pictures`, which has the errors too.
 
     Returns:
         What came of each, in their order; of a prior that cannot be run where others can there is but a warning.
@@ -59,16 +58,14 @@ def restore_with_each(
     for engine in engines:
         solver = engine.for_evidence() if len(engines) > 1 else engine
         try:
-            restored, marginals = restore_pictures(
-                solver, pixels, p=p, hidden=hidden, fit=fit, invert=invert, sigma=sigma
-            )
+            restored, marginals = restore_pictures(solver, pixels, p=p, hidden=hidden, invert=invert, sigma=sigma)
         except ModelError as fault:
             faults.append(fault)
             continue
         evidence = np.zeros(len(pixels))
         if len(engines) > 1:
             assert marginals.evidence is not None
-            known = marginals.evidence - log_partition(engine)
+            known = marginals.evidence - solver.log_partition
             evidence = np.where(np.isfinite(known), known, -np.inf)
         found.append(Tried(engine, restored, marginals, evidence))
     if not found:
@@ -76,10 +73,3 @@ def restore_with_each(
     for each in faults:
         leave_out(str(each))
     return found
-
-
-def log_partition(engine: PictureEngine) -> float:
-    """log Z of a prior that is not conditional, as its solver finds it; NaN if that diverges."""
-    nothing = np.zeros((1, *engine.description.image_shape))
-    found, _ = engine.for_evidence().marginals(nothing, None, nothing == 0)
-    return float(found.log_partition[0])

@@ -17,6 +17,7 @@ from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAnd
 from restore.description import Description
 from restore.devices import pick_device
 from restore.errors import InputError, UsageError
+from restore.evidence import log_partition
 from restore.fields import Fields
 from restore.marginals import Marginals
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
@@ -140,6 +141,11 @@ class Engine:
         solution = self.restore(observed, None if self.description.conditional else channel_of(p, mask))
         gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
         return _in_numpy(solution), gain.numpy()
+
+    @cached_property
+    def log_partition(self) -> float:
+        """As in `restore.restoration.PictureEngine`."""
+        return log_partition(self.description, lambda nothing: self.marginals(nothing, None, nothing == 0)[0])
 
     def pixels(self, grey: np.ndarray) -> Tensor:
         """Grey values (N, H, W) as the prior knows them: as they are, or black and white; (N, D)."""

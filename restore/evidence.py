@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restore.description import Description
-from restore.marginals import NoiseLevel
+from restore.marginals import Marginals, NoiseLevel, Status
 
 # Beyond these evidence grows no more: CERTAIN of `restore.channels.bit_flip`, and the sigma that has the CERTAIN of
 # `restore.channels.gaussian_noise`.
@@ -92,6 +92,19 @@ def _peaks(curves: np.ndarray, places: np.ndarray) -> np.ndarray:
         shift = (left - right) / (2 * (left - 2 * top + right))
     inside = (best == middle) & np.isfinite(shift)
     return places[best] + np.where(inside, shift, 0) * (places[1] - places[0])
+
+
+def log_partition(about: Description, solve: Callable[[np.ndarray], Marginals]) -> float:
+    """log Z of a prior alone, as its solver finds it, in nats; NaN of a conditional one, or if it does not converge.
+
+    Args:
+        about: the prior's description.
+        solve: the marginals of images (1, H, W) of which nothing was seen.
+    """
+    if about.conditional:
+        return float("nan")
+    found = solve(np.zeros((1, *about.image_shape)))
+    return float(found.log_partition[0]) if found.status[0] == Status.CONVERGED else float("nan")
 
 
 def log_likelihood_of_black(

@@ -60,6 +60,8 @@ class Marginals:
         evidence: log p(image | noise level) + log Z of the prior, in nats, (N,), float64; None of conditional priors.
         noise: the noise levels that were chosen; None where they were given.
         model: name of the prior.
+        shortfall: by how many nats independent pixels explain an image better than the prior does, (N,); 0 where that
+            is in doubt or not known. See `restore.explained`.
     """
 
     means: tuple[np.ndarray, ...]
@@ -71,6 +73,7 @@ class Marginals:
     evidence: np.ndarray | None = None
     noise: NoiseLevel | None = None
     model: str = ""
+    shortfall: np.ndarray | None = None
 
 
 def voided(found: Marginals) -> Marginals:

@@ -16,8 +16,9 @@ import numpy as np
 from restore.api import Restorer, load
 from restore.engines import Choice
 from restore.errors import ModelError, UsageError, shown
+from restore.explained import unexplained
 from restore.marginals import Status
-from restore.restoration import Fit
+from restore.sizes import Fit
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -37,6 +38,7 @@ def restored(
     output: str | None = None,
     status: str | None = None,
     fit: Fit = "error",
+    force: bool = False,
     invert: bool = False,
     soft: bool = False,
     engine: Choice = "auto",
@@ -50,11 +52,11 @@ def restored(
         dataset: what holds the images; nothing is computed until it is consumed.
         column: its column of images, each (H, W): uint8, uint16, bool, or float in [0, 1].
         model: name of a prior, or its path on every machine; each actor loads it once.
-        p, sigma, fit, invert, soft: as in `restore.denoise`.
+        p, sigma, fit, force, invert, soft: as in `restore.denoise`.
         mask: the column of masks, (H, W), True or white = to fill; None if there are none.
         output: the column to put the restored images into; by default they replace the damaged ones.
-        status: a column for how the solver ended: "converged", "max_iter" or "diverged". Images for which it diverged
-            then stay as they are; without it they are an error.
+        status: a column for how the solver ended: "converged", "max_iter" or "diverged", or "unexplained" for an image
+            that the prior does not explain. The last two then stay as they are; without it they are an error.
         engine, device: as in `restore.load`, on every machine.
         actors: how many restore at a time, or the least and the most of them.
         resources: what Ray reserves for each actor, such as `num_cpus=4` or `num_gpus=1`; see `Dataset.map_batches`.
@@ -64,14 +66,14 @@ def restored(
 
     Raises:
         UsageError: if Ray is not installed. What `restore.denoise` raises is raised when the data set is consumed; an
-            image for which the solver diverged is named by its `path`, if the data set has such a column.
+            image that cannot be restored is named by its `path`, if the data set has such a column.
     """
     if find_spec("ray") is None:
         raise UsageError("restore.ray_data: needs ray; pip install 'restore-prior[ray]'")
     from ray.data import ActorPoolStrategy
 
     least, most = (actors, actors) if isinstance(actors, int) else actors
-    told = {"p": p, "sigma": sigma, "fit": fit, "invert": invert, "soft": soft}
+    told = {"p": p, "sigma": sigma, "fit": fit, "force": force, "invert": invert, "soft": soft}
     return dataset.map_batches(
         Worker,
         fn_constructor_args=(model, device, engine, column, mask, (output or column, status), told),
@@ -106,11 +108,15 @@ class Worker:
         else:
             found, solution = self.restorer.complete(images, list(batch[self.mask]), **self.told, return_solution=True)
         told = {self.output: _column(found)}
+        ends = [Status(value).name.lower() for value in solution.status]
+        strange = solution.shortfall if not self.told.get("force") else np.zeros(len(ends))
         if self.status is not None:
-            told[self.status] = np.array([Status(value).name.lower() for value in solution.status])
-        elif (lost := np.flatnonzero(solution.status == Status.DIVERGED)).size:
+            told[self.status] = np.where(strange > 0, "unexplained", ends)
+        elif (lost := np.flatnonzero((solution.status == Status.DIVERGED) | (strange > 0))).size:
             name = shown(str(batch["path"][lost[0]])) if "path" in batch else f"image {lost[0]} of a batch, from 0"
-            raise ModelError(f"{name}: {Status.DIVERGED.sentence}, or give a column for the status of each")
+            nats = strange[lost[0]]
+            why = unexplained(solution.model, nats) if nats else Status.DIVERGED.sentence
+            raise ModelError(f"{name}: {why}, or give a column for the status of each")
         return batch | told
 
 

@@ -8,23 +8,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol
 
 import numpy as np
 
 from restore.description import Description
 from restore.errors import ModelError, UsageError, shown
 from restore.evidence import FLIPS, IMPULSES, NOISE, choose_level, log_likelihood_of_black
+from restore.explained import Observed, shortfall, unexplained
 from restore.images import enlarge, shrink
 from restore.marginals import Marginals, NoiseLevel, Status, voided
-
-Fit = Literal["error", "resize"]
-
-# A level of noise that is to be chosen by its evidence: the only text that `check_levels` lets pass.
-Auto = Literal["auto"]
+from restore.sizes import lost_detail, near, said, without_resizing
 
 # Engines are told of noise in single precision: what that cannot hold is the nearest that it can.
 SMALLEST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+
+# A level of noise that is to be chosen by its evidence: the only text that `check_levels` lets pass.
+Auto = Literal["auto"]
 
 # An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
 INVERTED = 0.05
@@ -44,6 +44,10 @@ class PictureEngine(Protocol):
     @property
     def light_ground(self) -> bool:
         """Whether the prior expects dark strokes on light."""
+
+    @property
+    def log_partition(self) -> float:
+        """log Z of the prior alone, in nats; NaN of a conditional one, and where the solver does not converge."""
 
     def with_solver(self, solver: str) -> PictureEngine:
         """The same prior restoring with another solver; see `Description.with_solver`.
@@ -125,6 +129,8 @@ class Restored:
         replaced: boolean (H, W): the pixels the estimate is for; None where it is for all of them.
         iterations, residual, status: see `restore.marginals.Marginals`.
         notes: what the user should know, one sentence each.
+        inverted: whether it looks inverted.
+        shortfall: as in `Marginals`.
         level: the level of noise that was chosen for it; None where it was told.
     """
 
@@ -136,6 +142,8 @@ class Restored:
     residual: float
     status: Status
     notes: tuple[str, ...]
+    inverted: bool
+    shortfall: float
     level: ChosenLevel | None
 
 
@@ -145,11 +153,12 @@ def restore_pictures(
     *,
     p: float | np.ndarray | Auto | None = None,
     hidden: Sequence[np.ndarray] | None = None,
-    fit: Fit = "error",
     invert: bool = False,
     sigma: float | Auto | None = None,
 ) -> tuple[list[Restored], Marginals]:
     """Restore pictures with known noise, a known mask, or both; or with a prior that has learnt which.
+
+    Those of another size than the prior's are resized, and their results back; see `restore.sizes` for which may be.
 
     Args:
         engine: the prior.
@@ -157,7 +166,6 @@ def restore_pictures(
         p: flip probability in [0, 1], for all pixels or per pixel (H, W), or that of salt or pepper in grey images;
             "auto" for the level of each picture that has the highest evidence; None if there is no such damage.
         hidden: per picture the pixels to fill, boolean (H, W); None if there are none.
-        fit: what to do with pictures of another size than the prior's: refuse, or resize them and the result.
         invert: black on white pictures for a prior of white on black ones, or the other way round.
         sigma: standard deviation of Gaussian noise, for priors of grey images; "auto" likewise; None if there is none.
 
@@ -167,11 +175,8 @@ def restore_pictures(
     Raises:
         UsageError: if p is no probability, or is given per pixel for another size than the prior's; if sigma is no
             finite positive number; if both are to be chosen; if a conditional prior is told of damage, or another prior
-            is not, or a binary one of Gaussian noise; if `fit` is neither of its values.
-        ModelError: if a picture does not have the prior's size and `fit` is "error".
+            is not, or a binary one of Gaussian noise.
     """
-    if fit not in get_args(Fit):
-        raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {fit!r}")
     about = engine.description
     about.check_told(p is not None, sigma is not None, hidden is not None)
     shape = about.image_shape
@@ -180,8 +185,6 @@ def restore_pictures(
     sigma = sigma if sigma is None or isinstance(sigma, str) else min(max(float(sigma), SMALLEST), LARGEST)
     small = []
     for index, values in enumerate(pixels):
-        if values.shape != shape and fit == "error":
-            raise ModelError(size_mismatch(values.shape, shape, about.name))
         mask = None if hidden is None else hidden[index]
         small.append(shrink(1 - values if invert else values, mask, shape))
     grey = np.stack([shrunk for shrunk, _ in small])
@@ -191,8 +194,11 @@ def restore_pictures(
         if isinstance(p, str) or isinstance(sigma, str)
         else None
     )
-    found, gain = _solved(engine, grey, covered, *_told(p, sigma, None if noise is None else noise.chosen))
-    found = replace(found, noise=noise, model=about.name)
+    seen = Observed(grey, covered, *_told(p, sigma, None if noise is None else noise.chosen))
+    found, gain = _solved(engine, seen)
+    closely = engine.for_evidence()
+    lack = shortfall(about, lambda: engine.log_partition, lambda some: _solved(closely, some)[0], seen, found, noise)
+    found = replace(found, noise=noise, model=about.name, shortfall=lack)
     restored = []
     for index, values in enumerate(pixels):
         means, variances = (part[0][index].reshape(shape).astype(np.float64) for part in (found.means, found.variances))
@@ -206,7 +212,12 @@ def restore_pictures(
         notes: tuple[str, ...] = () if status is Status.CONVERGED else (outcome(status, about),)
         if hidden is None and not about.grey and not np.isin(values, (0, 1)).all():
             notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
-        if gain[index] > INVERTED:
+        inverted = bool(gain[index] > INVERTED)
+        if not near(values.shape, shape):
+            notes += (lost_detail(shape),)
+        if lack[index]:
+            notes += (unexplained(about.name, lack[index]),)
+        if inverted:
             expected = "dark on light" if engine.light_ground else "light strokes on dark"
             remedy = "leave the inversion away" if invert else "try --invert"
             notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
@@ -227,25 +238,21 @@ def restore_pictures(
                 float(found.residual[index]),
                 status,
                 notes,
+                inverted,
+                float(lack[index]),
                 level,
             )
         )
     return restored, found
 
 
-def _solved(
-    engine: PictureEngine,
-    grey: np.ndarray,
-    hidden: np.ndarray | None,
-    p: float | np.ndarray | None,
-    sigma: float | np.ndarray | None,
-) -> tuple[Marginals, np.ndarray]:
+def _solved(engine: PictureEngine, seen: Observed) -> tuple[Marginals, np.ndarray]:
     """As `PictureEngine.marginals`, with the evidence of priors that have not learnt the damage."""
-    found, gain = engine.marginals(grey, p, hidden, sigma)
+    found, gain = engine.marginals(seen.grey, seen.p, seen.hidden, seen.sigma)
     found = voided(found)
     if engine.description.conditional:
         return found, gain
-    black = log_likelihood_of_black(engine.description, grey, hidden, p, sigma)
+    black = log_likelihood_of_black(engine.description, seen.grey, seen.hidden, seen.p, seen.sigma)
     return replace(found, evidence=found.log_partition + black), gain
 
 
@@ -260,7 +267,7 @@ def _chosen(
 
     def evidence(rows: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         covered = None if hidden is None else hidden[rows]
-        found, _ = _solved(engine, grey[rows], covered, *_told(p, sigma, levels))
+        found, _ = _solved(engine, Observed(grey[rows], covered, *_told(p, sigma, levels)))
         assert found.evidence is not None  # conditional priors take no levels
         return found.evidence, found.status == Status.CONVERGED
 
@@ -284,8 +291,10 @@ def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
     """
     for values in pixels:
         if values.shape != about.image_shape:
+            resized = "resize it first" if near(values.shape, about.image_shape) else None
+            remedy = resized or without_resizing(values.shape, about.image_shape)
             raise ModelError(
-                f"the image has shape {values.shape} and {about.name} knows {about.image_shape}; resize it first"
+                f"the image has {said(values.shape)} pixels and {about.name} knows {said(about.image_shape)}; {remedy}"
             )
     return np.stack(pixels)
 
@@ -300,14 +309,6 @@ def outcome(status: Status, about: Description) -> str:
     if stopped_as_trained(status, about):
         return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
     return status.sentence
-
-
-def size_mismatch(shape: tuple[int, ...], wanted: tuple[int, int], model: str) -> str:
-    """The sentence for an image of another size than the prior's."""
-    given = "x".join(str(length) for length in reversed(shape))
-    return (
-        f"the image has {given} pixels and {model} restores {wanted[1]}x{wanted[0]}; give --fit resize or another model"
-    )
 
 
 def check_levels(p: float | np.ndarray | Auto | None, sigma: float | Auto | None) -> None:

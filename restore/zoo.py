@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from restore.description import UNIT_PARAMETERS, Description
 from restore.errors import REASON, ModelError, OutputError, RestoreError, reason, shown
 from restore.files import remove_abandoned, write_atomically
+from restore.sizes import near, said, without_resizing
 from restore.stored import BYTES, FLOATS, Header, read_header
 
 if TYPE_CHECKING:
@@ -310,9 +311,8 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False) -> tuple[str, .
     kinds = [(folder, kind) for folder in folders() if (kind := _knows(folder, image_shape)) is not None]
     fitting = [folder for folder, kind in kinds if kind == grey] or [folder for folder, _ in kinds if not grey]
     if not fitting:
-        size = "x".join(str(length) for length in reversed(image_shape))
-        preferred = PREFERRED_GREY if grey else PREFERRED_BINARY
-        raise ModelError(f"no prior knows images of {size} pixels; give --model {preferred} --fit resize")
+        remedy = _elsewhere(PREFERRED_GREY if grey else PREFERRED_BINARY, image_shape)
+        raise ModelError(f"no prior knows images of {said(image_shape)} pixels; {remedy}")
     published = [folder.name for folder in fitting if folder.parent == published_folder()]
     own = [folder.name for folder in fitting if folder.parent != published_folder()]
     return (*([name for name in PREFERRED if name in published] or published), *own)
@@ -322,6 +322,17 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False) -> tuple[str, .
 def leave_out(fault: str) -> None:
     """Warn of a prior that cannot be used where others can: once, however many images there are."""
     warnings.warn(f"{fault} (left out)", stacklevel=3)
+
+
+def _elsewhere(preferred: str, image_shape: tuple[int, ...]) -> str:
+    """What to do with an image of a size that no prior knows: resize it for the preferred one, if that is near."""
+    folder = published_folder() / preferred
+    if not (folder / WEIGHTS).is_file():
+        return "train a prior on images of its size"
+    wanted = describe(folder).image_shape
+    if near(image_shape, wanted):
+        return f"give --model {preferred} --fit resize"
+    return without_resizing(image_shape, wanted)
 
 
 def _knows(folder: Path, image_shape: tuple[int, ...]) -> bool | None:

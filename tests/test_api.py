@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -104,10 +105,12 @@ def test_p_per_pixel(model: restore.Restorer) -> None:
 
 
 def test_resizing_fits_any_size(model: restore.Restorer) -> None:
-    big = np.kron(GREY, np.ones((5, 5), np.uint8))
-    mask = np.kron(HIDDEN, np.ones((5, 5), bool))
-    whole = model.complete(big, mask, fit="resize")
-    assert whole.shape == big.shape and (whole[~mask] == big[~mask]).all()
+    for times, force in ((2, False), (5, True)):
+        big = np.kron(GREY, np.ones((times, times), np.uint8))
+        mask = np.kron(HIDDEN, np.ones((times, times), bool))
+        with pytest.warns(UserWarning, match="little of it is left") if force else nullcontext():
+            whole = model.complete(big, mask, fit="resize", force=force)
+        assert whole.shape == big.shape and (whole[~mask] == big[~mask]).all()
 
 
 FAULTS = {

@@ -550,7 +550,7 @@ def test_sizes_are_read_from_headers(reader: Visit, kind: str, options: dict[str
     assert (stated["width"], stated["height"]) == size
 
 
-@pytest.mark.parametrize("shape", [(28, 28), (112, 112), (40, 33), (9, 7), (1, 1)])
+@pytest.mark.parametrize("shape", [(28, 28), (56, 56), (40, 33), (9, 7), (1, 1)])
 def test_pictures_are_averaged_as_on_the_command_line(reader: Visit, shape: tuple[int, int]) -> None:
     pixels = np.random.default_rng(0).random(shape)
     found = reader.page.evaluate(
@@ -564,10 +564,18 @@ def test_pictures_are_averaged_as_on_the_command_line(reader: Visit, shape: tupl
 @pytest.mark.parametrize("way", ["drop", "paste"])
 def test_a_picture_is_dropped_or_pasted(guest: Visit, way: str) -> None:
     give(guest, way, (ASSETS / "digit-large.png").read_bytes())
-    guest.wait_for("given.png: 112×112 pixels, averaged to 28×28.")
+    guest.wait_for("given.png: 56×56 pixels, averaged to 28×28.")
     with Image.open(ASSETS / "digit-large.png") as image:
         expected = shrink(np.asarray(image.convert("L")) / 255, None, (28, 28))[0]
     np.testing.assert_allclose(guest.image(), 255 * expected, atol=0.51)
+
+
+def test_row73_a_picture_far_larger_than_the_prior_is_warned_of(guest: Visit) -> None:
+    for side, warned in ((57, True), (56, False), (13, True), (14, False)):
+        upload(guest, "page.png", png(Image.new("L", (side, side))))
+        guest.wait_for(f"page.png: {side}×{side} pixels, averaged to 28×28.")
+        # Both are said at once.
+        assert ("Little is left of page.png" in guest.at("message").inner_text()) == warned
 
 
 def test_a_drop_that_is_no_file_is_refused(guest: Visit) -> None:

@@ -38,16 +38,18 @@ ROOMS: dict[str, str] = {
     "description": "errors limits tasks",
     "priors": "errors fields tracing units",
     "solvers": "errors description marginals fields tracing units priors",
-    "zoo": "errors files stored description priors units",
+    "sizes": "errors",
+    "zoo": "errors files stored description priors units sizes",
     "learning": "errors files progress description marginals fields units priors solvers channels tasks zoo",
     "images": "errors",
     "kinds": "errors images",
     "outputs": "errors files images",
-    "data": "errors files images outputs",
+    "data": "errors files images outputs sizes",
     "evidence": "description marginals",
-    "restoration": "errors description marginals images evidence",
-    "engine": "errors description devices marginals fields units priors solvers channels zoo",
-    "export": "errors limits description marginals fields solvers channels tasks zoo restoration engine",
+    "explained": "description marginals evidence",
+    "restoration": "errors description marginals images evidence explained sizes",
+    "engine": "errors description devices marginals fields units priors solvers channels zoo evidence",
+    "export": "errors limits description marginals fields solvers channels tasks zoo evidence restoration engine",
     "app": "errors files marginals zoo data restoration export",
     "choice": "errors marginals zoo restoration",
     "engines": "errors zoo restoration engine export",
@@ -57,13 +59,13 @@ ROOMS: dict[str, str] = {
     "report": ("errors files progress description priors solvers tasks learning engine evaluation training"),
     "api": (
         "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine "
-        "choice engines training keeping report"
+        "explained sizes choice engines training keeping report"
     ),
-    "ray_data": "errors marginals restoration engines api",
+    "ray_data": "sizes explained errors marginals restoration engines api",
     "__init__": "errors api",
     "cli": (
         "errors files console progress devices description marginals tasks zoo learning images outputs data "
-        "restoration engine export app choice engines evaluation training keeping report"
+        "restoration explained sizes engine export app choice engines evaluation training keeping report"
     ),
     "__main__": "cli",
 }

@@ -16,7 +16,7 @@ from priors import random_prior
 
 import restore
 from restore import zoo
-from restore.choice import log_partition, restore_with_each
+from restore.choice import restore_with_each
 from restore.description import Description, Inference
 from restore.engine import Engine
 from restore.export.runtime import OnnxEngine
@@ -75,7 +75,7 @@ def test_a_prior_without_an_answer_is_never_the_best(monkeypatch: pytest.MonkeyP
 
 def test_log_z_is_the_same_in_both_engines() -> None:
     graph = OnnxEngine.load(zoo.published_folder() / "pcd-mnist")
-    assert log_partition(graph) == pytest.approx(log_partition(Engine.load("pcd-mnist", "cpu")), abs=0.01)
+    assert graph.log_partition == pytest.approx(Engine.load("pcd-mnist", "cpu").log_partition, abs=0.01)
 
 
 def noisy(name: str, p: float) -> np.ndarray:

@@ -40,7 +40,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def images(folder: Path, count: int, shape: tuple[int, int] = bad_images.SHAPE) -> Path:
-    """A folder of random black and white images, 0000.png and so on."""
+    """A folder of random black and white images, 0000.png and so on, which no prior explains."""
     folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
     for index in range(count):
@@ -51,7 +51,8 @@ def images(folder: Path, count: int, shape: tuple[int, int] = bad_images.SHAPE) 
 @pytest.fixture
 def words(model: str, tmp_path: Path) -> tuple[object, ...]:
     """A command that restores five images into a folder."""
-    return ("denoise", images(tmp_path / "in", 5), "--model", model, "--p", 0.3, "-o", f"{tmp_path}/out/")
+    source = images(tmp_path / "in", 5)
+    return ("denoise", source, "--model", model, "--p", 0.3, "--force", "-o", f"{tmp_path}/out/")
 
 
 def stamps(folder: Path) -> dict[str, tuple[int, int]]:
@@ -145,7 +146,7 @@ main()
 def test_a_batch_stopped_by_a_signal_leaves_whole_files_and_goes_on(number: int, code: int, tmp_path: Path) -> None:
     count, go = 16, tmp_path / "go"
     source, target = images(tmp_path / "in", count, (28, 28)), tmp_path / "out"
-    words = ("denoise", source, "--model", QUICK, "--p", 0.3, "-o", f"{target}/", "--quiet", "--device", "cpu")
+    words = ("denoise", source, "--model", QUICK, "--p", 0.3, "--force", "-o", f"{target}/", "--quiet")
     process = subprocess.Popen([sys.executable, "-c", HELD, str(go), *map(str, words)], stderr=subprocess.PIPE)
     wait_for(lambda: any(target.glob("*.restored.png")), process)
     process.send_signal(number)
@@ -354,7 +355,7 @@ def test_row52_a_manifest_that_cannot_be_read_is_an_output_fault(
 
 def test_row54_a_reader_who_leaves_ends_a_batch_quietly_and_it_goes_on(run: Run, tmp_path: Path) -> None:
     source = images(tmp_path / "in", 5, (28, 28))
-    words = ("denoise", source, "--model", QUICK, "--p", 0.3, "-o", f"{tmp_path}/out/")
+    words = ("denoise", source, "--model", QUICK, "--p", 0.3, "--force", "-o", f"{tmp_path}/out/")
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(command(*words, "--json", "--quiet"), stdout=writer, stderr=subprocess.PIPE, check=False)

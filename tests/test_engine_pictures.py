@@ -14,7 +14,7 @@ from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, 
 from restore.channels import BitFlip
 from restore.description import Description, Inference
 from restore.engine import Engine, polarity_gain
-from restore.errors import ModelError, UsageError
+from restore.errors import UsageError
 from restore.marginals import Marginals, Status
 from restore.priors import ConditionalRBM
 from restore.priors.bits import pack
@@ -112,14 +112,9 @@ def test_impossible_probabilities(p: float | np.ndarray) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_another_size_is_refused_with_the_remedy() -> None:
-    with pytest.raises(ModelError, match=r"the image has 7x5 pixels and tiny restores 4x3; give --fit resize"):
-        restore_pictures(engine_of(), [picture(), picture(shape=(5, 7))], p=0.1)
-
-
 def test_another_size_is_resized_and_back() -> None:
     large = np.kron(black_and_white(picture()), np.ones((4, 5)))
-    restored = only(restore_pictures(engine_of(), [large], p=0.0, fit="resize"))
+    restored = only(restore_pictures(engine_of(), [large], p=0.0))
     assert restored.estimate.shape == restored.means.shape == restored.deviations.shape == (12, 20)
     centres = restored.estimate[2::4, 2::5]
     np.testing.assert_array_equal(centres > 0.5, black_and_white(picture()) > 0.5)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import restore
 from restore.errors import UsageError
 from restore.ray_data import BATCH, Worker, restored
 
 MODEL = "tap-mnist-25"
+ASSETS = Path(__file__).parent.parent / "assets"
 
 
 def digits(count: int) -> np.ndarray:
-    """Random black and white images, (count, 28, 28) uint8."""
-    return 255 * np.random.default_rng(0).integers(0, 2, (count, 28, 28), dtype=np.uint8)
+    """A digit with random flips, (count, 28, 28) uint8."""
+    clean = np.asarray(Image.open(ASSETS / "digit.png").convert("L"))
+    return np.where(np.random.default_rng(0).random((count, 28, 28)) < 0.1, 255 - clean, clean)
 
 
 def worker(mask: str | None = None, **told: Any) -> Worker:

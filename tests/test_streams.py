@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[str, str, bool]] = {
     "denoise": ("denoise n.png --model random-12x10 --p 0.1 -o out.png", "out.png", False),
     "denoise-json": ("denoise n.png --model random-12x10 --p 0.1 -o out.png --json", "out.png", True),
     "denoise-to-stdout": ("denoise n.png --model random-12x10 --p 0.1 -o -", "", True),
-    "complete": ("complete n.png --mask n.png --model random-12x10 -o out.png", "out.png", False),
+    "complete": ("complete n.png --mask n.png --model random-12x10 --force -o out.png", "out.png", False),
     "corrupt": ("corrupt n.png --task flip:0.1 -o out.png", "out.png", False),
     "corrupt-json": ("corrupt n.png --task flip:0.1 -o out.png --json", "out.png", True),
     "models": ("models", "", True),

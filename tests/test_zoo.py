@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -337,9 +338,15 @@ def test_unknown_models(name: str, says: str, places: tuple[Path, Path], monkeyp
 
 def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> None:
     published, own = places
+    with pytest.raises(ModelError, match=r"no prior knows images of 5x3 pixels; train a prior on images of its size"):
+        candidates((3, 5))
     for grey, name in ((False, PREFERRED_BINARY), (True, PREFERRED_GREY)):
-        with pytest.raises(ModelError, match=rf"no prior knows images of 5x3 pixels; give --model {name} --fit resize"):
+        save(published / name, prior_of(name, (5, 7)), "")
+        with pytest.raises(ModelError, match=rf"of 5x3 pixels; give --model {name} --fit resize"):
             candidates((3, 5), grey)
+        with pytest.raises(ModelError, match=r"of 15x10 pixels; it is too large to resize, so cut windows of 7x5"):
+            candidates((10, 15), grey)
+        shutil.rmtree(published / name)
     save(own / "mine", prior_of("mine"), "")
     save(published / "square", prior_of("square", (4, 4)), "")
     assert candidates((3, 5)) == ("mine",)

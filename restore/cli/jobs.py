@@ -20,7 +20,7 @@ STDIO = "-"
 
 # Options that say where results go or how they are computed, but not what they are; the prior is known by its weights.
 NOT_THE_RESULT = {
-    *("model", "output", "overwrite", "skip_existing", "json", "quiet"),
+    *("model", "output", "overwrite", "skip_existing", "force", "json", "quiet"),
     *("max_pixels", "engine", "device", "max_memory", "workers"),
 }
 

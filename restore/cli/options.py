@@ -15,7 +15,8 @@ from restore.description import Solver
 from restore.engines import Choice
 from restore.errors import UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
-from restore.restoration import Auto, Fit, check_levels
+from restore.restoration import Auto, check_levels
+from restore.sizes import Fit
 
 # A level of noise: as it is known, to be chosen by its evidence, or that there is none.
 Level = float | Auto | None
@@ -28,7 +29,13 @@ Output = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.")]
 SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave out inputs whose output exists.")]
-FitOption = Annotated[Fit, typer.Option(help="Images of another size than the prior's.")]
+FitOption = Annotated[
+    Fit, typer.Option(help="Images of another size than the prior's: refuse, or resize by a factor of 2 at most.")
+]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Resize by more than that, and restore what a prior cannot explain."),
+]
 Invert = Annotated[bool, typer.Option("--invert", help="Dark strokes on light: invert for the prior, and back.")]
 Soft = Annotated[
     bool,
@@ -78,6 +85,7 @@ class Settings:
     overwrite: Overwrite = False
     skip_existing: SkipExisting = False
     fit: FitOption = "error"
+    force: Force = False
     invert: Invert = False
     soft: Soft = False
     uncertainty: Uncertainty = None

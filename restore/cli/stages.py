@@ -21,10 +21,12 @@ from restore.cli.manifest import Entry, Stamp, stamp
 from restore.cli.options import Level, Settings
 from restore.engines import open_each
 from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
+from restore.explained import objection
 from restore.files import holds, write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.marginals import Marginals, Status
-from restore.restoration import ChosenLevel, PictureEngine, Restored, outcome, size_mismatch, stopped_as_trained
+from restore.restoration import ChosenLevel, PictureEngine, Restored, outcome, stopped_as_trained
+from restore.sizes import check_size
 from restore.zoo import candidates
 
 # Images solved, recorded and written together, fewer where they are large: what a stopped batch may have to do again.
@@ -178,13 +180,15 @@ class Stages:
 
     def _models_for(self, item: Loaded) -> tuple[str, ...]:
         shape = item.picture.levels.shape
-        chosen = self.settings.model
-        models = candidates(shape, self.sigma is not None) if chosen == "auto" else (chosen,)
-        # All are opened here, where a fault is the image's own.
-        engines = open_each(models, self.engine_of)
-        about = next(iter(engines.values())).description
-        if self.settings.fit == "error" and shape != about.image_shape:
-            raise ModelError(f"{shown(item.job.source)}: {size_mismatch(shape, about.image_shape, about.name)}")
+        chosen, fit, force = self.settings.model, self.settings.fit, self.settings.force
+        try:
+            models = candidates(shape, self.sigma is not None) if chosen == "auto" else (chosen,)
+            # All are opened here, where a fault is the image's own.
+            engines = open_each(models, self.engine_of)
+            about = next(iter(engines.values())).description
+            check_size(shape, about.image_shape, about.name, fit=fit, force=force)
+        except ModelError as fault:
+            raise ModelError(f"{shown(item.job.source)}: {fault}") from None
         return tuple(engines)
 
     def _restore(self, items: Sequence[Loaded], models: Sequence[str]) -> list[Solved]:
@@ -195,7 +199,6 @@ class Stages:
             [item.picture.pixels for item in items],
             p=self.p,
             hidden=None if items[0].mask is None else [item.mask.hidden for item in items if item.mask is not None],
-            fit=self.settings.fit,
             invert=self.settings.invert,
             sigma=self.sigma,
         )
@@ -217,6 +220,16 @@ class Stages:
         job, picture, mask, result = item.job, item.loaded.picture, item.loaded.mask, item.result
         if result.status is Status.DIVERGED:
             raise OutputError(f"{shown(job.target)}: is not written, for {result.status.sentence}")
+        if result.shortfall and not self.settings.force:
+            told = "auto" in (self.p, self.sigma)
+            why = objection(
+                item.engine.description,
+                result.shortfall,
+                inverted=result.inverted,
+                invert=self.settings.invert,
+                chosen=told,
+            )
+            raise ModelError(f"{shown(job.source)}: {why}")
         contents = {}
         if job.uncertainty is not None:
             name = str(job.uncertainty)

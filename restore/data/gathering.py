@@ -21,6 +21,7 @@ from restore.data.pictures import some
 from restore.data.stock import Batch, Stock, of_arrays, of_rows
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
+from restore.sizes import near
 
 Fit: TypeAlias = Literal["error", "crop", "resize"]
 
@@ -173,7 +174,8 @@ def _size_for(
     if patches or fit == "crop":
         small = np.flatnonzero((stock.sizes < size).any(axis=1))
         if len(small):
-            remedy = "remove them or give a smaller --shape" + ("" if patches else ", or use --fit resize")
+            close = not patches and all(near(tuple(stock.sizes[number]), size) for number in small)
+            remedy = "remove them or give a smaller --shape" + (", or use --fit resize" if close else "")
             raise TrainingError(
                 f"{stock.label}: {len(small)} images are smaller than {_said(size)} "
                 f"({some(stock.names[number] for number in small)}); {remedy}"
@@ -183,9 +185,11 @@ def _size_for(
         return size, ()
     sizes = {_said((height, width)) for height, width in stock.sizes.tolist()}
     if fit == "error":
+        close = all(near(tuple(one), size) for one in stock.sizes.tolist())
+        remedy = " or --fit resize" if close else ", or --patches to learn from parts of them"
         raise TrainingError(
             f"{stock.label}: {other} of {len(stock.sizes)} images are not of {_said(size)} pixels (height x width) "
-            f"but of others ({some(sorted(sizes - {_said(size)}))}); use --fit crop or --fit resize"
+            f"but of others ({some(sorted(sizes - {_said(size)}))}); use --fit crop{remedy}"
         )
     done = "cut down to its middle" if fit == "crop" else "resized to it"
     chosen = "" if shape else ", the most common size"

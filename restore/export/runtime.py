@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import onnxruntime
 
 from restore.description import Description, Inference, calmer
 from restore.errors import ModelError, UsageError, reason, shown
+from restore.evidence import log_partition
 from restore.export.contract import OBSERVED, Facts
 from restore.export.inspection import read_checked
 from restore.marginals import Marginals, Status
@@ -149,6 +151,11 @@ class OnnxEngine:
             parts.append(self.run({name: value if len(value) == 1 else value[rows] for name, value in told.items()}))
         found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
+
+    @cached_property
+    def log_partition(self) -> float:
+        """As in `restore.restoration.PictureEngine`."""
+        return log_partition(self.description, lambda nothing: self.marginals(nothing, None, nothing == 0)[0])
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         """As in `restore.restoration.PictureEngine`; of the weights alone, as no damage is left to solve for.

@@ -6,7 +6,7 @@ import { Editor } from "./editor.js";
 import { Noise } from "./noise.js";
 import { polarityHint, report, usable } from "./outcome.js";
 import { heat, paint } from "./panels.js";
-import { read, Refused, resize } from "./picture.js";
+import { read, Refused, resize, sizeHint } from "./picture.js";
 import { facts, inversion, listed, offer } from "./priors.js";
 import { changes, ResultView } from "./result.js";
 import { Solver } from "./solver.js";
@@ -115,6 +115,7 @@ async function open(file) {
     untouched = false;
     const same = picture.width === width && picture.height === height;
     say(same ? `${file.name} is open.` : `${file.name}: ${picture.width}×${picture.height} pixels, averaged to ${width}×${height}.`);
+    warn(sizeHint(file.name, picture, width, height));
   } catch (fault) {
     if (!(fault instanceof Refused)) throw fault;
     warn(fault.message);

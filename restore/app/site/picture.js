@@ -8,6 +8,9 @@ export const MAX_PIXELS = 50_000_000;
 /** How much longer and narrower than the prior's a picture may be. */
 export const MAX_STRETCH = 2;
 
+/** How many times as long as the prior's a side may be, or as short, before too little is left: as on the command line. */
+const FURTHEST = 2;
+
 // Rows of a picture that are in memory as numbers at a time.
 const STRIP = 256;
 
@@ -52,7 +55,7 @@ export function checkSize(name, size, width, height) {
   if (size.width * size.height > MAX_PIXELS) {
     const million = (count) => Math.round(count / 1e6);
     throw new Refused(
-      `${name} has ${million(size.width * size.height)} megapixels; the limit is ${million(MAX_PIXELS)}. Make it smaller first.`,
+      `${name} has ${million(size.width * size.height)} megapixels; the limit is ${million(MAX_PIXELS)}. Cut the part to restore out of it first.`,
     );
   }
   const stretch = (size.width * height) / (size.height * width);
@@ -61,6 +64,17 @@ export function checkSize(name, size, width, height) {
       `${name} has ${size.width}×${size.height} pixels, and the prior restores ${width}×${height}. Cut a part of that shape out of it first.`,
     );
   }
+}
+
+/**
+ * Advice on a picture that was brought to a size; empty if that is near.
+ * @param {string} name
+ * @param {import("./sizes.js").Size} size
+ */
+export function sizeHint(name, size, width, height) {
+  const ratios = [size.width / width, size.height / height];
+  if (ratios.every((ratio) => Math.max(ratio, 1 / ratio) <= FURTHEST)) return "";
+  return `Little is left of ${name} at ${width}×${height} pixels. Cut a part of about that size out of it instead.`;
 }
 
 /** The grey values of a bitmap, averaged over area, strip by strip so that a photograph fits into memory. */

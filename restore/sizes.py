@@ -1,0 +1,59 @@
+"""Images of another size than a prior's: which may be resized, and what to do with the others."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from restore.errors import ModelError, UsageError
+
+Fit = Literal["error", "resize"]
+
+# How many times as long as the prior's a side of an image may be, or as short, to be resized unless that is forced.
+FURTHEST = 2.0
+
+
+def check_size(shape: tuple[int, ...], wanted: tuple[int, int], model: str, *, fit: Fit, force: bool) -> None:
+    """Refuse an image of another size than the prior's, unless it may be resized.
+
+    Args:
+        shape, wanted: height and width of the image, and of the prior's images.
+        model: name of the prior.
+        fit: "resize" for what is near to that size.
+        force: resize what is not near too.
+
+    Raises:
+        UsageError: if `fit` is neither of its values.
+        ModelError: if the image is refused.
+    """
+    if fit not in get_args(Fit):
+        raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {fit!r}")
+    if shape == wanted or (fit == "resize" and (force or near(shape, wanted))):
+        return
+    told = f"the image has {said(shape)} pixels and {model} restores {said(wanted)}; "
+    if near(shape, wanted):
+        raise ModelError(f"{told}give --fit resize or another model")
+    forced = "; --force resizes it all the same" if fit == "resize" else ""
+    raise ModelError(f"{told}{without_resizing(shape, wanted)}{forced}")
+
+
+def near(shape: tuple[int, ...], wanted: tuple[int, int]) -> bool:
+    """Whether resizing changes no side by more than `FURTHEST`, either way."""
+    return all(max(old, new) <= FURTHEST * min(old, new) for old, new in zip(shape, wanted, strict=True))
+
+
+def without_resizing(shape: tuple[int, ...], wanted: tuple[int, int]) -> str:
+    """What to do with an image of quite another size than a prior's."""
+    if all(old >= new for old, new in zip(shape, wanted, strict=True)):
+        way = f"restore train FOLDER --patches 20000 --shape {wanted[0]}x{wanted[1]}"
+        return f"it is too large to resize, so cut windows of {said(wanted)} out of it for a prior of such ({way})"
+    return "it is too far from that to resize, so train a prior on images of its size"
+
+
+def lost_detail(wanted: tuple[int, int]) -> str:
+    """The sentence for an image that was resized all the same."""
+    return f"was resized to {said(wanted)} pixels and back, so that little of it is left"
+
+
+def said(shape: tuple[int, ...]) -> str:
+    """Width and height, as users say it."""
+    return "x".join(str(length) for length in reversed(shape))

@@ -1,0 +1,146 @@
+"""Rows 27 and 73: images of another size than the prior's are resized within a factor of 2, or refused safely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from priors import saved_prior
+
+import restore
+from restore.data.gathering import gather
+from restore.errors import ModelError, TrainingError, UsageError
+from restore.sizes import check_size, near
+from restore.zoo import PREFERRED_BINARY, PREFERRED_GREY, candidates
+
+Run = Callable[..., int]
+WANTED = (10, 12)
+SIZES = st.tuples(st.integers(1, 60), st.integers(1, 60))
+
+
+@given(SIZES)
+def test_row73_nothing_recommends_to_resize_by_more_than_two(shape: tuple[int, int]) -> None:
+    ratios = np.divide(shape, WANTED)
+    close = bool((ratios <= 2).all() and (ratios >= 0.5).all())
+    assert near(shape, WANTED) == close
+    if shape == WANTED:
+        check_size(shape, WANTED, "some", fit="error", force=False)
+        return
+    with pytest.raises(ModelError) as refused:
+        check_size(shape, WANTED, "some", fit="error", force=False)
+    assert ("--fit resize" in str(refused.value)) == close and "--force" not in str(refused.value)
+    check_size(shape, WANTED, "some", fit="resize", force=True)
+    if close:
+        check_size(shape, WANTED, "some", fit="resize", force=False)
+        return
+    with pytest.raises(ModelError, match="train") as refused:
+        check_size(shape, WANTED, "some", fit="resize", force=False)
+    assert "--force" in str(refused.value) and "--fit resize" not in str(refused.value)
+
+
+@settings(max_examples=20)
+@given(SIZES, st.booleans())
+def test_row27_no_size_unknown_to_all_priors_is_resized_by_more_than_two(shape: tuple[int, int], grey: bool) -> None:
+    if shape in ((28, 28), (19, 19)):
+        return
+    with pytest.raises(ModelError, match="no prior knows images of") as refused:
+        candidates(shape, grey)
+    kind = PREFERRED_GREY if grey else PREFERRED_BINARY
+    assert (f"--model {kind} --fit resize" in str(refused.value)) == near(shape, (28, 28))
+
+
+def test_row27_the_value_of_fit_is_checked() -> None:
+    with pytest.raises(UsageError, match="fit must be one of error, resize, not 'tile'"):
+        check_size(WANTED, WANTED, "some", fit="tile", force=False)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A scanned page, dark on light, with 5 % of its pixels inverted."""
+    draw, pixels = np.random.default_rng(0), np.full((1754, 1240), 255, np.uint8)
+    for top in range(100, 1650, 40):
+        left = 100
+        while left < 1080:
+            width = int(draw.integers(20, 120))
+            pixels[top : top + 18, left : left + width] = np.where(draw.random((18, width)) < 0.5, 0, 255)
+            left += width + 15
+    path = tmp_path_factory.mktemp("scan") / "page.png"
+    Image.fromarray(np.where(draw.random(pixels.shape) < 0.05, 255 - pixels, pixels).astype(np.uint8)).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--model", "tap-mnist"],
+        ["--fit", "resize"],
+        ["--model", "tap-mnist", "--fit", "resize"],
+        ["--model", "tap-mnist", "--fit", "resize", "--invert"],
+    ],
+    ids=lambda words: "row73-" + ("".join(words) or "page"),
+)
+def test_a_page_is_never_ruined(
+    words: list[str], run: Run, page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out.png"
+    assert run("denoise", page, "--p", 0.05, *words, "-o", output) == 4
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(page) in line and "1240x1754" in line
+    assert "cut windows of 28x28 out of it" in line and "restore train FOLDER --patches 20000 --shape 28x28" in line
+    assert "--fit resize" not in line and not output.exists()
+    mask = tmp_path / "mask.png"
+    Image.fromarray(np.eye(1754, 1240, dtype=np.uint8) * 255).save(mask)
+    assert run("complete", page, "--mask", mask, *words, "-o", output) == 4 and not output.exists()
+    assert "--fit resize" not in capsys.readouterr().err
+
+
+def test_row73_forced_it_is_resized_with_a_warning(
+    run: Run, page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out.png"
+    words = ("--p", 0.05, "--model", "tap-mnist", "--fit", "resize", "--invert", "--force")
+    assert run("denoise", page, *words, "-o", output) == 0
+    assert "was resized to 28x28 pixels and back, so that little of it is left" in capsys.readouterr().err
+    assert Image.open(output).size == (1240, 1754)
+
+
+def test_row73_windows_of_a_page_make_a_prior_as_the_message_says(page: Path) -> None:
+    whole = np.asarray(Image.open(page))
+    parts = [whole[top : top + 200, :300] for top in (100, 300, 500)]
+    prior = restore.train(parts, patches=60, shape=(28, 28), hidden=3, epochs=1)
+    assert prior.denoise(whole[120:148, 100:128], 0.05, force=True).shape == (28, 28)
+
+
+def test_row73_python_refuses_too(tmp_path: Path) -> None:
+    prior = restore.load(str(saved_prior(tmp_path)))
+    # As light as the prior's images are.
+    far, close = (np.random.default_rng(0).random(shape) < 0.35 for shape in ((40, 12), (20, 7)))
+    with pytest.raises(ModelError, match=r"prior of such \(restore train FOLDER patches=20000 shape=\(10, 12\)\)$"):
+        prior.denoise(far, 0.1)
+    with pytest.raises(ModelError, match=r"^image 1 of 2, from 0: the image has 12x40 .*; force resizes it"):
+        prior.denoise([close, far], 0.1, fit="resize")
+    with pytest.raises(ModelError, match=r'give fit="resize" or another model$'):
+        prior.denoise(close, 0.1)
+    with pytest.raises(ModelError, match=r"12x40 pixels and .* knows 12x10; it is too large"):
+        prior.transform(far)
+    assert prior.denoise(close, 0.1, fit="resize").shape == close.shape
+    with pytest.warns(UserWarning, match=r"^the image: was resized to 12x10 pixels and back"):
+        assert prior.denoise(far, 0.1, fit="resize", force=True).shape == far.shape
+
+
+def test_row73_training_recommends_no_such_resizing_either() -> None:
+    draw = np.random.default_rng(0)
+    for side, close in ((20, True), (30, False)):
+        images = [draw.random((10, 10)) for _ in range(8)] + [draw.random((side, 10)) for _ in range(2)]
+        with pytest.raises(TrainingError, match="use --fit crop") as refused:
+            gather(images, fit="error")
+        assert ("--fit resize" in str(refused.value)) == close
+        with pytest.raises(TrainingError, match="smaller --shape") as refused:
+            gather(images, fit="crop", shape=(side, 10))
+        assert ("--fit resize" in str(refused.value)) == close
