@@ -14,9 +14,12 @@ from typing import ParamSpec, TypeVar
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-# An option of the command line in a message, with its value if it has one: a number, a size, or one of a few words.
-_OPTION = re.compile(r"(?<!\S)--([a-z]+(?:-[a-z]+)*)(?: (\d+x\d+|\d[\d.]*\d|\d|resize|crop|error|auto|binary|grey)\b)?")
+# An option of the command line in a message, with its value if it has one: a number, a size, or one of some words.
+_WORDS = "resize|crop|error|auto|binary|grey|torch|onnx|tap|mean_field|(?:relaxed|adaptive|sum|max|mixed)_[a-z]+"
+_OPTION = re.compile(rf"(?<![^\s(])--([a-z]+(?:-[a-z]+)*)(?: (\d+x\d+|\d[\d.]*\d|\d|[a-z]+-[a-z0-9-]+|{_WORDS})\b)?")
 _FRAME = re.compile(r"choose one with --frame (\d+) to (\d+)")
+# Where both are named, the argument stays.
+_BOTH = re.compile(r"--[a-z-]+(?: \S+)? (?:\(or ([a-z_]+=[\w.]*)\)|or ([a-z_]+=[\w.]*))")
 
 
 class RestoreError(Exception):
@@ -81,7 +84,8 @@ def in_python(message: str) -> str:
             return f"{name}=({value.replace('x', ', ')})"
         return f"{name}={value}" if value[0].isdigit() else f'{name}="{value}"'
 
-    return _OPTION.sub(argument, _FRAME.sub(r"open it with PIL, seek one of \1 to \2, and give that", message))
+    framed = _FRAME.sub(r"open it with PIL, seek one of \1 to \2, and give that", message)
+    return _OPTION.sub(argument, _BOTH.sub(r"\1\2", framed))
 
 
 def speaking_python(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

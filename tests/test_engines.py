@@ -98,8 +98,8 @@ def test_who_has_loaded_torch_and_has_cuda_gets_it(exported: str, monkeypatch: p
 @pytest.mark.parametrize(
     ("engine", "device", "max_memory", "says"),
     [
-        ("onnx", "cuda", None, "^device cuda: .* give engine torch"),
-        ("onnx", "auto", 10**9, "^max_memory: .* give engine torch"),
+        ("onnx", "cuda", None, '^device cuda: .* give engine="torch"'),
+        ("onnx", "auto", 10**9, '^max_memory: .* give engine="torch"'),
         ("tensorflow", "auto", None, "auto, onnx, torch"),
         ("auto", "auto", "2G", "number of bytes"),
         ("auto", "auto", 0.5, "number of bytes"),

@@ -222,7 +222,7 @@ def test_a_binary_prior_knows_no_sigma() -> None:
 
 
 def test_a_grey_prior_is_told_of_the_noise() -> None:
-    with pytest.raises(UsageError, match=r"sigma is missing; give the standard deviation .* sigma=0\.1"):
+    with pytest.raises(UsageError, match=r"sigma is missing; give the standard deviation .* sigma=0\.1$"):
         restorer(grey_prior()).denoise(pictures())
 
 

@@ -233,6 +233,12 @@ def test_messages_speak_of_arguments() -> None:
         "skip them with --max-bad 3": "skip them with max_bad=3",
         "give --p 0.1.": "give p=0.1.",
         "choose one with --frame 0 to 2": "open it with PIL, seek one of 0 to 2, and give that",
+        "give --engine torch, or --solver mean_field": 'give engine="torch", or solver="mean_field"',
+        "give --model tap-mnist --fit resize": 'give model="tap-mnist" fit="resize"',
+        "--sigma (or sigma=) is for": "sigma= is for",
+        "leave --solver away": "leave solver away",
+        "such as --sigma 0.1 (or sigma=0.1)": "such as sigma=0.1",
+        "raise the limit (--max-memory or max_memory=)": "raise the limit (max_memory=)",
         "--levels grey learns grey levels": 'levels="grey" learns grey levels',
     }
     for told, expected in spoken.items():

@@ -149,7 +149,7 @@ def test_another_solver_takes_torch_and_the_prior_s_own_does_not(exported: str) 
             UsageError, match=f"not with {solver}|--solver {solver}: the graph of random holds tap alone"
         ):
             open_engine(model, "onnx", solver=solver)
-    with pytest.raises(UsageError, match=r"holds tap alone; .*engine torch"):
+    with pytest.raises(UsageError, match=r'holds tap alone; .*engine="torch"'):
         restore.load(model, engine="onnx").denoise(images(), 0.1, solver="mean_field")
     alone = Path(model) / zoo.GRAPH
     assert open_engine(str(alone), solver="tap").name == "onnx"
