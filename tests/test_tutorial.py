@@ -16,7 +16,12 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 
 # What takes long on the page, and does not here. What follows the last of it are other ways to train.
-BRIEF = {"--name shapes\n": "--name shapes --hidden 20 --epochs 1\n", "-o probe\n": "-o probe --n 20\n"}
+# So short a training explains little.
+BRIEF = {
+    "--model shapes -o whole/\n": "--model shapes --force -o whole/\n",
+    "--name shapes\n": "--name shapes --hidden 20 --epochs 1\n",
+    "-o probe\n": "-o probe --n 20\n",
+}
 LAST = "## Longer runs"
 
 
