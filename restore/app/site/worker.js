@@ -36,7 +36,8 @@ async function open(prior) {
   const solver = await ort.InferenceSession.create(graph, options);
   // Browsers optimise WebAssembly once it has run: the first image of a user is then as fast as the others.
   const pixels = prior.width * prior.height;
-  await solver.run(feeds(prior, { pixels: new Float32Array(pixels), p: 0.1, mask: new Uint8Array(pixels) }));
+  const empty = { pixels: new Float32Array(pixels), p: 0.1, mask: new Uint8Array(pixels) };
+  await solver.run(feeds(prior, empty, prior.inference));
   return solver;
 }
 
