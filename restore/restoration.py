@@ -323,12 +323,9 @@ def check_levels(p: float | np.ndarray | Auto | None, sigma: float | Auto | None
         raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it away")
     if sigma is None or (isinstance(sigma, str) and sigma == "auto"):
         return
-    # Numpy's numbers are as good as Python's own.
-    if (
-        isinstance(sigma, bool)
-        or not isinstance(sigma, int | float | np.floating | np.integer)
-        or not 0 < sigma <= sys.float_info.max
-    ):
+    # Numpy's numbers are as good as Python's own, but compare with the largest of their own kind.
+    number = sigma.item() if isinstance(sigma, np.floating | np.integer) else sigma
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= sys.float_info.max:
         raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {shown(str(sigma))}")
 
 
