@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import tomllib
@@ -14,8 +15,9 @@ from restore.description import Inference
 from restore.errors import UsageError
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.frank_wolfe import FrankWolfe
 from restore.learning.max_margin import MarginalMaxMargin
-from restore.learning.recipe import LEARNERS, _departures, parse, read_recipe
+from restore.learning.recipe import LEARNERS, parse, read_recipe
 from restore.learning.tables import Data, Optimizer
 from restore.learning.tap_likelihood import TAPLikelihood
 
@@ -188,7 +190,7 @@ def test_digest_and_facts_depend_on_content_not_on_layout(tmp_path: Path) -> Non
     renamed = read_recipe(write(tmp_path, GOOD.replace("digits", "numbers")))
     assert first.digest == same.digest == explicit.digest
     assert len({first.digest, other.digest, renamed.digest}) == 3
-    # Keys that older recipes do not know leave their digests as they are.
+    # Defaults count as if they were written out.
     for table, line in (("optimizer", "average = 0.0"), ("training", "patience = 0"), ("prior", 'family = "rbm"')):
         assert read_recipe(write(tmp_path, with_line(table, line))).digest == first.digest
     assert read_recipe(write(tmp_path, with_line("optimizer", "average = 0.5"))).digest != first.digest
@@ -313,12 +315,10 @@ def test_36_adaptive_tap_is_for_binary_units_in_two_layers(shape: str, tmp_path:
         assert_refused(path, says)
 
 
-def test_the_fixed_point_that_all_recipes_had_is_not_told(tmp_path: Path) -> None:
+def test_the_fixed_point_counts_written_out_or_not(tmp_path: Path) -> None:
     plain, told = (read_recipe(write(tmp_path, text)) for text in (GOOD, with_line("learner", 'fixed_point = "tap"')))
     other = read_recipe(write(tmp_path, with_line("learner", 'fixed_point = "adaptive_tap"')))
     assert plain.digest == told.digest != other.digest
-    # As it was before there was a choice.
-    assert plain.digest == "70367c40fe98a9311244ea1c8fb8db9da0fb31777fec164cf3aaddbe0358238e"
 
 
 CONDITIONAL = {
@@ -459,7 +459,23 @@ def test_optimizers_and_options_that_torch_does_not_have(lines: str, says: str) 
     assert str(caught.value).startswith("[optimizer] ") and says in str(caught.value)
 
 
-def test_options_reach_the_optimizer_and_the_digest() -> None:
-    plain, other = (Optimizer("rmsprop", options=options) for options in ({}, {"alpha": 0.5}))
-    assert _departures(plain) == {"name": "rmsprop"}
-    assert _departures(other) == {"name": "rmsprop", "options": {"alpha": 0.5}}
+def test_options_reach_the_optimizer_and_the_digest(tmp_path: Path) -> None:
+    lines = ('name = "rmsprop"', 'name = "rmsprop"\noptions = { alpha = 0.5 }')
+    plain, other = (read_recipe(write(tmp_path, with_line("optimizer", line))) for line in lines)
+    assert (plain.optimizer.options, other.optimizer.options) == ({}, {"alpha": 0.5})
+    assert plain.digest != other.digest
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [(Optimizer, "momentum"), (Inference, "damping"), (TAPLikelihood, "tol"), (FrankWolfe, "overlap")],
+)
+def test_another_default_is_another_digest(
+    settings: type, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, GOOD)
+    before, first = read_recipe(path), inspect.signature(settings)
+    values = [0.125 if key == name else entry.default for key, entry in first.parameters.items()]
+    monkeypatch.setattr(settings.__init__, "__defaults__", tuple(values))
+    # Tables of their own are made when a recipe is.
+    assert read_recipe(path).digest != before.digest

@@ -15,7 +15,7 @@ from PIL import Image
 import restore
 from restore import zoo
 from restore.errors import OutputError, TrainingError
-from restore.learning.recipe import read_recipe
+from restore.learning.recipe import Recipe, read_recipe
 from restore.learning.run_folder import Stopped
 from restore.training import Wishes, learn, planned_lesson
 
@@ -149,6 +149,22 @@ def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
     assert run(*words, "--resume") == 5
     assert "parts: holds a prior already; give --overwrite" in capsys.readouterr().err
     assert zoo.describe(zoo.find("parts")).hidden == 4
+
+
+def test_a_run_goes_on_though_its_recipe_had_another_digest_then(
+    home: Path, run: Run, without_graph: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    words = ("train", "images", "--name", "parts", "--hidden", 5, *SHORT)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Recipe, "digest", property(lambda self: "0" * 64))
+        earlier.setattr("restore.report.contents.report", stop)
+        assert run(*words) == 130
+    assert zoo.describe(zoo.find("parts")).recipe == "0" * 64
+    assert run(*words, "--resume") == 0
+    assert zoo.describe(zoo.find("parts")).recipe == read_recipe(Path("runs/parts/recipe.toml")).digest
 
 
 CHANGED = {

@@ -99,7 +99,7 @@ def test_a_recipe_says_how_images_vary(tmp_path: Path) -> None:
     assert recipe.data.variations == Variations(3, 1, True, (0.5, 1.0))
 
 
-def test_recipes_without_variations_keep_their_digest(tmp_path: Path) -> None:
+def test_no_variations_are_the_same_written_out_or_not(tmp_path: Path) -> None:
     plain = read_recipe(write(tmp_path, GOOD))
     assert read_recipe(write(tmp_path, GOOD + "\n[data.variations]\ncopies = 0\n")).digest == plain.digest
     assert read_recipe(write(tmp_path, VARIED)).digest != plain.digest

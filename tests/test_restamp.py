@@ -1,0 +1,40 @@
+"""Published priors get another digest of their recipe, and keep their tensors."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from restamp import outdated, payload, resealed, restamp
+
+from restore import zoo
+from restore.errors import ModelError
+from restore.export.runtime import OnnxEngine
+
+PUBLISHED = zoo.published_folder() / "tap-mnist-25"
+
+
+def test_a_prior_with_another_digest_is_the_same_prior(tmp_path: Path) -> None:
+    folder, digest = Path(shutil.copytree(PUBLISHED, tmp_path / "prior")), "1234567890abcdef" * 4
+    found = restamp(folder, digest)
+    assert found[zoo.describe(PUBLISHED).recipe] == digest == zoo.describe(folder).recipe
+    for name in (zoo.WEIGHTS, zoo.GRAPH, zoo.CARD):
+        before, after = ((place / name).read_bytes() for place in (PUBLISHED, folder))
+        # Checksums of the whole files follow.
+        assert len(before) == len(after) and before != after
+    assert payload((PUBLISHED / zoo.WEIGHTS).read_bytes()) == payload((folder / zoo.WEIGHTS).read_bytes())
+    # It is refused unless graph and weights belong together, and the graph is sound.
+    assert OnnxEngine.load(folder).facts.about == zoo.describe(folder)
+    assert restamp(folder, digest) == {key: key for key in found.values()}
+
+
+def test_a_damaged_graph_is_left_alone() -> None:
+    content = (PUBLISHED / zoo.GRAPH).read_bytes().replace(b"tap-mnist-25", b"tap-mnist-26")
+    with pytest.raises(ModelError, match=r"graph\.onnx: was damaged"):
+        resealed(content, {}, "graph.onnx")
+
+
+def test_a_record_names_its_recipes() -> None:
+    record = {"points": [{"name": "a", "recipe": "1"}, {"run": "b", "recipe": "2"}, {"name": "c", "recipe": "3"}]}
+    assert dict(outdated(record, {"a": "7", "b": "8"})) == {"1": "7", "2": "8"}
