@@ -15,7 +15,7 @@ import numpy as np
 
 from restore import zoo
 from restore.choice import Tried, restore_with_each
-from restore.description import Solver
+from restore.description import Description, Solver
 from restore.engines import Choice, open_each, open_engine, require_torch
 from restore.errors import ModelError, shown, speaking_python
 from restore.evidence import NOISE
@@ -41,7 +41,7 @@ class Restorer:
     engine: PictureEngine
 
     @property
-    def description(self) -> zoo.Description:
+    def description(self) -> Description:
         """Name, image shape, number of hidden units, how it restores, and what damage it has learnt to undo."""
         return self.engine.description
 
@@ -424,7 +424,7 @@ def _restored(
     return (together, best.marginals) if manner.return_solution else together
 
 
-def _check_sizes(about: zoo.Description, pixels: Sequence[np.ndarray], paths: Sequence[str], manner: _Manner) -> None:
+def _check_sizes(about: Description, pixels: Sequence[np.ndarray], paths: Sequence[str], manner: _Manner) -> None:
     """Refuse images of which one has a size that is neither the prior's nor to be brought to it."""
     for index, values in enumerate(pixels):
         if manner.force and not near(values.shape, about.image_shape):

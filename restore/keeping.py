@@ -109,12 +109,12 @@ def reserve(name: str, output: Path | None, *, overwrite: bool, run: Path | None
     Raises:
         OutputError: if a prior is there already, the name is that of a published one, or the folder cannot be made.
     """
-    target = output or zoo.user_folder() / name
+    target = output or zoo.search.user_folder() / name
     place = Place(run, target, overwrite)
     held = _held(target)
     if held is not None and not overwrite and not (resume and place.holds_own()):
         raise _taken(target, held)
-    if output is None and (zoo.published_folder() / name).exists():
+    if output is None and (zoo.search.published_folder() / name).exists():
         raise OutputError(f"{name}: is the name of a published prior; choose another name, or give -o")
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def _held(folder: Path | None) -> Description | None:
 
 
 def _taken(target: Path, held: Description) -> OutputError:
-    other = "name" if target.parent == zoo.user_folder() else "-o"
+    other = "name" if target.parent == zoo.search.user_folder() else "-o"
     if held.unfinished:
         return OutputError(
             f"{shown(target)}: holds the unfinished prior of a run in {held.run}; give --resume to go on with it, "

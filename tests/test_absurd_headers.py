@@ -380,7 +380,7 @@ def test_67_one_bad_prior_never_stops_auto_for_the_others(
 ) -> None:
     own = tmp_path / "home" / "restore" / "models"
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(zoo, "published_folder", lambda: tmp_path / "none")
+    monkeypatch.setattr(zoo.search, "published_folder", lambda: tmp_path / "none")
     for name in ("bad", "good"):
         shutil.copytree(PUBLISHED / "tap-mnist-25", own / name)
     ruin(own / "bad")

@@ -348,7 +348,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, priors: list[Path]) ->
     home = tmp_path / "home"
     archive = tarball(FILES)
     monkeypatch.setattr(platformdirs, "user_data_dir", lambda *_: str(home))
-    monkeypatch.setattr(zoo, "published_folder", lambda: priors[0].parent)
+    monkeypatch.setattr(zoo.search, "published_folder", lambda: priors[0].parent)
     release = released(archive)
     monkeypatch.setattr(runtime.install, "__defaults__", (None, release))
     monkeypatch.setattr(runtime.installed, "__defaults__", (release,))
@@ -395,7 +395,7 @@ from pathlib import Path
 from restore import zoo
 from restore.app import runtime
 from restore.cli import main
-zoo.published_folder = lambda: Path(r"{models}")
+zoo.search.published_folder = lambda: Path(r"{models}")
 runtime.installed = lambda folder: {{}}
 main()
 """

@@ -105,7 +105,7 @@ def test_digits_and_silhouettes_are_told_apart_under_noise(p: float, published: 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[TrainedPrior]:
     """Two priors of the user's own and of one size, one of which expects black images, the other white ones."""
-    monkeypatch.setattr(zoo, "user_folder", lambda: tmp_path / "models")
+    monkeypatch.setattr(zoo.search, "user_folder", lambda: tmp_path / "models")
     made = []
     for name, bias in (("dark", -2.0), ("light", 2.0)):
         prior = random_prior(SHAPE, modes=0, name=name)

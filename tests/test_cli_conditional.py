@@ -135,7 +135,7 @@ def test_evaluation_damages_by_the_task_and_tells_nothing(
 def test_auto_never_picks_a_conditional_prior(
     model: Path, image: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(zoo, "user_folder", lambda: model.parent)
+    monkeypatch.setattr(zoo.search, "user_folder", lambda: model.parent)
     assert "seer" in [folder.name for folder in zoo.folders()]
     with pytest.raises(ModelError, match="no prior knows"):
         zoo.candidates(SHAPE)

@@ -126,7 +126,7 @@ PICTURE = (bars_and_stripes(4)[3].reshape(4, 4).numpy() * 255).astype(np.uint8)
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a conditional prior among those of the user."""
-    monkeypatch.setattr(zoo, "user_folder", lambda: tmp_path / "models")
+    monkeypatch.setattr(zoo.search, "user_folder", lambda: tmp_path / "models")
     trained = trained_on(recipe_of(), 4, tmp_path / "run")
     zoo.save(tmp_path / "models" / "crbm-tiny", replace_name(trained.prior, "crbm-tiny"), "# card\n")
     return "crbm-tiny"

@@ -51,7 +51,7 @@ def model(tmp_path: Path) -> Path:
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of published priors, which is empty."""
-    monkeypatch.setattr(zoo, "published_folder", lambda: tmp_path / "published")
+    monkeypatch.setattr(zoo.search, "published_folder", lambda: tmp_path / "published")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     return tmp_path / "published"
 

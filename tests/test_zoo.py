@@ -78,7 +78,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Empty folders for published and for user-trained priors."""
-    monkeypatch.setattr(zoo, "published_folder", lambda: tmp_path / "published")
+    monkeypatch.setattr(zoo.search, "published_folder", lambda: tmp_path / "published")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     return tmp_path / "published", tmp_path / "home" / "restore" / "models"
 
@@ -122,7 +122,7 @@ def test_a_graph_of_other_weights_does_not_stay(tmp_path: Path, monkeypatch: pyt
         raise error("no space left")
 
     with monkeypatch.context() as patch, pytest.raises(OutputError):
-        patch.setattr(zoo, "write_atomically", full)
+        patch.setattr(zoo.store, "write_atomically", full)
         save(folder, prior_of(), "card")
     assert (folder / zoo.GRAPH).read_bytes() == b"a graph"
     save(folder, prior_of(), "card")

@@ -42,7 +42,7 @@ def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
     site: dict[str, Path | bytes] = {path.name: path.resolve() for path in sorted(_PAGE.iterdir()) if path.is_file()}
     site |= {f"ort/{name}": path for name, path in runtime.items()}
     for folder in usable:
-        ours = folder.parent == zoo.published_folder()
+        ours = folder.parent == zoo.search.published_folder()
         files = {name: folder / name for name in (zoo.GRAPH, zoo.WEIGHTS)}
         site |= {f"models/{folder.name}/{name}": path.resolve() if ours else path for name, path in files.items()}
     listing = {"preferred": zoo.PREFERRED_BINARY, "priors": list(usable.values())}
@@ -54,7 +54,7 @@ def _usable(priors: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
     for folder in priors:
         if (folder / zoo.GRAPH).is_file():
             try:
-                if folder.parent != zoo.published_folder():
+                if folder.parent != zoo.search.published_folder():
                     _refuse_links(folder)
                 if not zoo.describe(folder).grey:
                     read_checked(folder / zoo.GRAPH)

@@ -23,7 +23,7 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
     from restore import zoo
     from restore.errors import ModelError, shown
 
-    published = zoo.published_folder()
+    published = zoo.search.published_folder()
     for folder in zoo.folders():
         try:
             about = zoo.describe(folder)

@@ -1,18 +1,14 @@
-"""Priors on disk: find, describe, load and save them.
+"""Priors on disk: what is stored of a prior, and how it is described, read, put together and saved.
 
-Published priors lie in the repository's models/ folder, which a wheel carries inside the package; priors trained by the
-user lie in the user data folder. Each is a folder of its name with `weights.safetensors` and `card.md`.
+A prior is a folder of its name with `weights.safetensors`, `solver.onnx` and `card.md`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +16,6 @@ from typing import TYPE_CHECKING
 from restore.description import UNIT_PARAMETERS, Description
 from restore.errors import REASON, ModelError, OutputError, RestoreError, reason, shown
 from restore.files import remove_abandoned, write_atomically
-from restore.sizes import near, said, without_resizing
 from restore.stored import BYTES, FLOATS, Header, read_header
 
 if TYPE_CHECKING:
@@ -62,51 +57,6 @@ class TrainedPrior:
         from restore.units import Bernoulli
 
         return Bernoulli(torch.logit(self.pixel_means)) if self.grey_pixels is None else self.grey_pixels
-
-
-def published_folder() -> Path:
-    """Where the published priors are: inside an installed package, or beside it in a checkout."""
-    package = Path(__file__).parent
-    inside = package / "models"
-    return inside if inside.is_dir() else package.parent / "models"
-
-
-def user_folder() -> Path:
-    """Where priors trained by this user are kept."""
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("restore")) / "models"
-
-
-def folders() -> Iterator[Path]:
-    """The folders of all priors that can be named, published ones first; a name is listed once."""
-    seen: set[str] = set()
-    for parent in (published_folder(), user_folder()):
-        for weights in sorted(parent.glob(f"*/{WEIGHTS}")):
-            if weights.parent.name not in seen:
-                seen.add(weights.parent.name)
-                yield weights.parent
-
-
-def find(name_or_path: str) -> Path:
-    """The folder of a prior given its name, its folder, or its weights file; a file of `restore export` is itself.
-
-    Raises:
-        ModelError: if there is none; the message has the names that come near.
-    """
-    known = {folder.name: folder for folder in folders()}
-    if name_or_path in known:
-        return known[name_or_path]
-    path = Path(name_or_path)
-    # A name too long for the file system, or a folder without permission, is no model either.
-    with contextlib.suppress(OSError, ValueError):
-        if path.name == WEIGHTS and path.is_file():
-            return path.parent
-        if (path / WEIGHTS).is_file() or (path.suffix == Path(GRAPH).suffix and path.is_file()):
-            return path
-    near = difflib.get_close_matches(name_or_path, known, 3, 0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`restore models` lists them"
-    raise ModelError(f"{shown(name_or_path)}: there is no such model; {hint}")
 
 
 def describe(folder: Path) -> Description:
@@ -284,62 +234,3 @@ def _compact(values: Tensor) -> Tensor:
     half = values.half()
     fits = values.dim() == 2 and bool((half.float() == values).all())
     return (half if fits else values).contiguous()
-
-
-# The published priors that `auto` chooses among, where they know the image's size: one for each kind of image.
-PREFERRED_BINARY = "tap-mnist"
-PREFERRED_SILHOUETTES = "fw-caltech"
-PREFERRED_GREY = "tap-mnist-real"
-PREFERRED_FACES = "ppca-cbcl"
-PREFERRED = (PREFERRED_BINARY, PREFERRED_SILHOUETTES, PREFERRED_GREY, PREFERRED_FACES)
-
-
-def candidates(image_shape: tuple[int, ...], grey: bool = False) -> tuple[str, ...]:
-    """The names of the priors to choose among for images of a size: the preferred published ones, and the user's own.
-
-    Other published ones only where none is preferred: they are variants, for studies, of those that are. Conditional
-    priors are not considered: each undoes one kind of damage, which nobody but the user knows.
-
-    Args:
-        image_shape: height and width.
-        grey: whether they have to be priors of grey images; if not, those of binary images go first. The two are never
-            mixed, as probabilities and densities cannot be compared.
-
-    Raises:
-        ModelError: if no prior knows images of this size.
-    """
-    kinds = [(folder, kind) for folder in folders() if (kind := _knows(folder, image_shape)) is not None]
-    fitting = [folder for folder, kind in kinds if kind == grey] or [folder for folder, _ in kinds if not grey]
-    if not fitting:
-        remedy = _elsewhere(PREFERRED_GREY if grey else PREFERRED_BINARY, image_shape)
-        raise ModelError(f"no prior knows images of {said(image_shape)} pixels; {remedy}")
-    published = [folder.name for folder in fitting if folder.parent == published_folder()]
-    own = [folder.name for folder in fitting if folder.parent != published_folder()]
-    return (*([name for name in PREFERRED if name in published] or published), *own)
-
-
-@cache
-def leave_out(fault: str) -> None:
-    """Warn of a prior that cannot be used where others can: once, however many images there are."""
-    warnings.warn(f"{fault} (left out)", stacklevel=3)
-
-
-def _elsewhere(preferred: str, image_shape: tuple[int, ...]) -> str:
-    """What to do with an image of a size that no prior knows: resize it for the preferred one, if that is near."""
-    folder = published_folder() / preferred
-    if not (folder / WEIGHTS).is_file():
-        return "train a prior on images of its size"
-    wanted = describe(folder).image_shape
-    if near(image_shape, wanted):
-        return f"give --model {preferred} --fit resize"
-    return without_resizing(image_shape, wanted)
-
-
-def _knows(folder: Path, image_shape: tuple[int, ...]) -> bool | None:
-    """Whether a prior for images of a size and any damage is one of grey ones; None if it, or its file, is no such."""
-    try:
-        about = describe(folder)
-    except ModelError as fault:
-        leave_out(str(fault))
-        return None
-    return about.grey if about.image_shape == image_shape and not about.conditional else None

@@ -1,0 +1,60 @@
+"""Where priors are: the published ones, and the user's own.
+
+Published priors lie in the repository's models/ folder, which a wheel carries inside the package; a user's own lie in
+the user data folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+
+from restore.errors import ModelError, shown
+from restore.zoo.store import GRAPH, WEIGHTS
+
+
+def published_folder() -> Path:
+    """Where the published priors are: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).parent.parent
+    inside = package / "models"
+    return inside if inside.is_dir() else package.parent / "models"
+
+
+def user_folder() -> Path:
+    """Where priors trained by this user are kept."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("restore")) / "models"
+
+
+def folders() -> Iterator[Path]:
+    """The folders of all priors that can be named, published ones first; a name is listed once."""
+    seen: set[str] = set()
+    for parent in (published_folder(), user_folder()):
+        for weights in sorted(parent.glob(f"*/{WEIGHTS}")):
+            if weights.parent.name not in seen:
+                seen.add(weights.parent.name)
+                yield weights.parent
+
+
+def find(name_or_path: str) -> Path:
+    """The folder of a prior given its name, its folder, or its weights file; a file of `restore export` is itself.
+
+    Raises:
+        ModelError: if there is none; the message has the names that come near.
+    """
+    known = {folder.name: folder for folder in folders()}
+    if name_or_path in known:
+        return known[name_or_path]
+    path = Path(name_or_path)
+    # A name too long for the file system, or a folder without permission, is no model either.
+    with contextlib.suppress(OSError, ValueError):
+        if path.name == WEIGHTS and path.is_file():
+            return path.parent
+        if (path / WEIGHTS).is_file() or (path.suffix == Path(GRAPH).suffix and path.is_file()):
+            return path
+    near = difflib.get_close_matches(name_or_path, known, 3, 0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`restore models` lists them"
+    raise ModelError(f"{shown(name_or_path)}: there is no such model; {hint}")
