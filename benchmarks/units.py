@@ -16,7 +16,7 @@ from torch import Tensor
 from restore.priors import RBM
 from restore.solvers import TAP
 from restore.units import Bernoulli
-from restore.units.kinds import blank
+from restore.units.layers import blank
 
 SIZES = ((784, 500), (361, 256))
 KINDS = ("bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli")

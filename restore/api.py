@@ -15,7 +15,7 @@ import numpy as np
 
 from restore import zoo
 from restore.choice import Tried, restore_with_each
-from restore.description import Description, Solver
+from restore.description import Description
 from restore.engines import Choice, open_each, open_engine, require_torch
 from restore.errors import ModelError, shown, speaking_python
 from restore.evidence import NOISE
@@ -58,7 +58,7 @@ class Restorer:
         soft: bool = False,
         channel_axis: int | None = None,
         return_solution: bool = False,
-        solver: Solver | None = None,
+        solver: str | None = None,
         max_pixels: int = DEFAULT_MAX_PIXELS,
     ) -> Any:
         """As `restore.denoise`, with this prior."""
@@ -80,7 +80,7 @@ class Restorer:
         soft: bool = False,
         channel_axis: int | None = None,
         return_solution: bool = False,
-        solver: Solver | None = None,
+        solver: str | None = None,
         max_pixels: int = DEFAULT_MAX_PIXELS,
     ) -> Any:
         """As `restore.complete`, with this prior."""
@@ -107,7 +107,7 @@ class Restorer:
         grey = whole([item.pixels for item in unpack(images, channel_axis).items], self.description)
         return in_kind(self.engine.features(1 - grey if invert else grey), images)
 
-    def _solved_by(self, solver: Solver | None) -> Restorer:
+    def _solved_by(self, solver: str | None) -> Restorer:
         return self if solver is None else Restorer(self.engine.with_solver(solver))
 
 
@@ -150,7 +150,7 @@ def denoise(
     return_solution: bool = False,
     device: str = "auto",
     engine: Choice = "auto",
-    solver: Solver | None = None,
+    solver: str | None = None,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Any:
     """Remove flipped pixels from a binary image, noise from a grey one, or damage that a prior has learnt to undo.
@@ -214,7 +214,7 @@ def complete(
     return_solution: bool = False,
     device: str = "auto",
     engine: Choice = "auto",
-    solver: Solver | None = None,
+    solver: str | None = None,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Any:
     """Fill the pixels under a mask.
@@ -370,7 +370,7 @@ def train(
 
 
 def _engines(
-    model: str | Restorer, collection: Collection, device: str, engine: Choice, grey: bool, solver: Solver | None
+    model: str | Restorer, collection: Collection, device: str, engine: Choice, grey: bool, solver: str | None
 ) -> tuple[PictureEngine, ...]:
     """The prior to restore with, or those to choose among."""
     if isinstance(model, Restorer):

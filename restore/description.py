@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from restore import limits
 from restore.errors import ModelError, UsageError, reason, shown
+from restore.registry import PIXELS, SOLVERS, UNITS, solvers_for
 from restore.tasks import parse_task
 
 if TYPE_CHECKING:
@@ -25,27 +24,6 @@ FORMAT = 2
 # Kinds of machine: an RBM; one whose fields follow from an observed image; a fully visible machine; and a machine with
 # several layers of hidden units.
 FAMILIES = ("rbm", "crbm", "fvbm", "deep")
-
-# Unit types, and their natural parameters (`restore.units.kinds` makes layers of them).
-UNIT_PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "bernoulli": ("bias",),
-        "spin": ("bias",),
-        "gaussian": ("bias", "quadratic"),
-        "gauss-bernoulli": ("presence", "bias", "quadratic"),
-        "truncated-gaussian": ("bias", "quadratic"),
-        "truncated-gauss-bernoulli": ("presence", "bias", "quadratic"),
-    }
-)
-
-# What pixels can be: black or white, or grey levels from 0 to 1, of which the last may be exactly 0.
-VISIBLE_KINDS = ("bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli")
-
-# The fixed points that a prior can restore with.
-Solver = Literal["tap", "mean_field", "relaxed_bp", "adaptive_tap", "sum_product", "max_product", "mixed_product"]
-
-# What solves a machine without hidden units: belief propagation here is for layers.
-FULLY_VISIBLE_SOLVERS: tuple[Solver, ...] = ("tap", "mean_field", "adaptive_tap")
 
 
 # Where log Z is compared between levels of noise or priors it must be good to a tenth of a nat: a start settles to this
@@ -64,7 +42,7 @@ class Inference:
     """How a prior restores: its solver, and how many starts it gives the solver.
 
     Attributes:
-        solver: the fixed point.
+        solver: the fixed point, a key of `SOLVERS`.
         max_iter: iteration limit per start.
         tol: a start has converged when no mean moves by more than this in one iteration.
         damping: share of the old value kept at each update, in [0, 1).
@@ -76,7 +54,7 @@ class Inference:
             apart then is mostly the prior's own log Z, whose error is of the order of the differences.
     """
 
-    solver: Solver = "tap"
+    solver: str = "tap"
     max_iter: int = 1000
     tol: float = 1e-2
     damping: float = 0.3
@@ -85,13 +63,15 @@ class Inference:
     trust: float = 1.5
 
     def __post_init__(self) -> None:
+        if self.solver not in SOLVERS:
+            raise UsageError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
         if not 1 <= self.max_iter <= limits.ITERATIONS:
             raise UsageError(f"max_iter must lie in 1 ... {limits.ITERATIONS}, not {self.max_iter}")
         if not 0 <= self.starts <= limits.STARTS or (self.starts == 0 and self.modes):
             raise UsageError(
                 f"starts must lie in 0 ... {limits.STARTS}, and be 0 only without modes, not {self.starts}"
             )
-        if self.solver.endswith("_product") and self.starts:
+        if self.starts and not SOLVERS[self.solver].starts:
             raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
         if not 0 < self.trust < math.inf:
             raise UsageError(f"trust must be positive and finite, not {self.trust}")
@@ -120,7 +100,7 @@ class Description:
         method: the learner that trained it.
         recipe: SHA-256 of the recipe.
         inference: its solver.
-        family, visible, hidden_type: kind of machine, and of its units, as in `UNIT_PARAMETERS`.
+        family, visible, hidden_type: kind of machine, and of its units, as in `FAMILIES` and `UNITS`.
         task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others, which are told how
             an image was damaged.
         licence: under which its weights are given.
@@ -167,12 +147,12 @@ class Description:
     @property
     def grey(self) -> bool:
         """Whether pixels are grey levels from 0 to 1, and not black or white."""
-        return self.visible != "bernoulli"
+        return UNITS[self.visible].grey
 
     @property
     def plain(self) -> bool:
         """Whether all units are binary and in two layers at most, as in the first format of weights files."""
-        return set(self.unit_kinds) == {"bernoulli"} and not self.deeper
+        return all(UNITS[kind].bits for kind in self.unit_kinds) and not self.deeper
 
     @property
     def fully_visible(self) -> bool:
@@ -185,14 +165,11 @@ class Description:
         return self.family == "crbm"
 
     @property
-    def solvers(self) -> tuple[Solver, ...]:
+    def solvers(self) -> tuple[str, ...]:
         """What can solve this prior: a conditional one keeps the solver that it was trained with."""
         if self.conditional:
             return (self.inference.solver,)
-        if self.fully_visible:
-            return FULLY_VISIBLE_SOLVERS
-        every: tuple[Solver, ...] = typing.get_args(Solver)
-        return tuple(name for name in every if self.plain or not name.endswith("_product"))
+        return solvers_for(fully_visible=self.fully_visible, plain=self.plain)
 
     def as_known(self, grey: np.ndarray) -> np.ndarray:
         """Grey values in the prior's own terms: as they are, or 0 and 1; the same shape, float32."""
@@ -213,7 +190,7 @@ class Description:
             raise UsageError(
                 f"{shown(self.name)} restores with {', '.join(self.solvers)}, not with {shown(name)}; {remedy}"
             )
-        alone: dict[str, Any] = {"modes": 0, "starts": 0, "damping": 0.0} if name.endswith("_product") else {}
+        alone: dict[str, Any] = {} if SOLVERS[name].starts else {"modes": 0, "starts": 0, "damping": 0.0}
         return replace(self, inference=replace(self.inference, solver=name, **alone))
 
     def for_evidence(self) -> Description:
@@ -337,10 +314,11 @@ class Description:
             starts = min(about.inference.starts, about.inference.modes + 1)
             if 4 * starts**2 * about.pixels > limits.DISTANCES:
                 raise ValueError(f"{starts} starts of {about.pixels} pixels take too much memory")
-            known = about.visible in VISIBLE_KINDS and about.hidden_type in UNIT_PARAMETERS
+            known = about.visible in PIXELS and about.hidden_type in UNITS
             if about.family not in FAMILIES or not known or (about.family not in ("rbm", "deep") and not about.plain):
                 raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
-            if about.inference.solver.endswith("_product") and not about.plain:
+            solver = SOLVERS[about.inference.solver]
+            if not (about.plain or solver.any_units):
                 raise ValueError(f"{about.inference.solver} for units that are not binary, or more than two layers")
             if about.grey and about.inference.modes:
                 raise ValueError("modes of a prior of grey images")
@@ -348,7 +326,7 @@ class Description:
                 parse_task(about.task)
             if bool(about.task) != about.conditional:
                 raise ValueError(f"a {about.family} with the task {about.task!r}")
-            if about.fully_visible and about.inference.solver not in FULLY_VISIBLE_SOLVERS:
+            if about.fully_visible and not solver.fully_visible:
                 raise ValueError(f"a {about.family} with the solver {about.inference.solver}")
             if about.conditional and about.inference.starts:
                 raise ValueError(f"a {about.family} with {about.inference.starts} starts")

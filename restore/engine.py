@@ -21,7 +21,8 @@ from restore.evidence import log_partition
 from restore.fields import Fields
 from restore.marginals import Marginals
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
-from restore.solvers import BeliefPropagation, FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
+from restore.registry import SOLVERS
+from restore.solvers import FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import nearest_modes
 from restore.units import Units
@@ -119,9 +120,10 @@ class Engine:
 
     @property
     def several_starts(self) -> SeveralStarts:
-        """The solver, from starts of one's own; belief propagation has none."""
-        if isinstance(self.solver, BeliefPropagation):
-            raise UsageError(f"{self.trained.description.name}: belief propagation has one start only; give no other")
+        """The solver, from starts of one's own; raises UsageError for a solver that starts by itself."""
+        about = self.trained.description
+        if not SOLVERS[about.inference.solver].starts:
+            raise UsageError(f"{about.name}: {about.inference.solver} has one start only; give no other")
         return SeveralStarts(self.solver)
 
     def marginals(
@@ -202,9 +204,6 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
     """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts."""
     settings = trained.description.inference
     machine = machine_under(trained, evidence)
-    if isinstance(solver, BeliefPropagation):
-        assert isinstance(machine, RBM)
-        return solver.solve(machine)
     if not settings.starts:
         return solver.solve(machine)
     evidence = _like(trained.pixel_means, evidence)

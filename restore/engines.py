@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from restore.errors import ModelError, UsageError, shown
+from restore.registry import SOLVERS
 from restore.zoo import GRAPH, describe, find, leave_out
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 Choice = Literal["auto", "onnx", "torch"]
 
 
-# From so many images on torch, which takes a second longer to start, has caught up in belief propagation, which has a
-# fused kernel there; in the other solvers it never does: see benchmarks/README.md.
+# From so many images on torch, which takes a second longer to start, has caught up in solvers that have a kernel of
+# their own there; in others it never does: see benchmarks/README.md.
 MANY = 48
 
 
@@ -119,7 +120,7 @@ def _graph_is_best(folder: Path, device: str, images: int) -> bool:
         return False
     if not _installed("torch"):
         return True
-    many = images >= MANY and describe(folder).inference.solver.endswith("_product")
+    many = images >= MANY and SOLVERS[describe(folder).inference.solver].kernel
     return not many and not _cuda_at_hand(device)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from restore.description import Description
 from restore.evidence import SHARPEST
 from restore.marginals import Marginals, NoiseLevel, Status
+from restore.registry import SOLVERS, UNITS
 
 ODDS = 1e4
 
@@ -33,9 +34,6 @@ FORGIVEN = 0.1
 # Noise that was cut off at black and white has another mean than noise: off by sigma / sqrt(2 pi) where half of it was,
 # which costs 1 / (4 pi) nats a pixel of a prior that knows the ground, and two pixels for each that shows the end.
 CUT_OFF = 1 / (2 * np.pi)
-
-# Solvers whose log Z is that of the best state, or of best hidden units, and no sum over images.
-NO_EVIDENCE = ("max_product", "mixed_product")
 
 # Halvings of the interval that the share of white lies in.
 HALVINGS = 40
@@ -105,7 +103,7 @@ def shortfall(
         prior is conditional, or a solver did not converge; and where pixels are certain, so that none is a guess.
     """
     nothing = np.zeros(len(seen.grey))
-    if about.inference.solver in NO_EVIDENCE or about.conditional or seen.certain.all():
+    if not SOLVERS[about.inference.solver].evidence or about.conditional or seen.certain.all():
         return nothing
     alone = log_z()
 
@@ -200,7 +198,7 @@ def _grey(about: Description, seen: Observed) -> np.ndarray:
 
 def _spiked(about: Description) -> bool:
     """Whether pixels may be exactly black, with a probability and not a density."""
-    return about.visible == "truncated-gauss-bernoulli"
+    return UNITS[about.visible].atom
 
 
 def _log_normal(off: np.ndarray, width: np.ndarray) -> np.ndarray:

@@ -12,7 +12,9 @@ from restore.description import Description, Inference
 from restore.learning.independent import independent_units
 from restore.priors import RBM, LayeredPrior
 from restore.priors.bits import pack
-from restore.units.kinds import KINDS, blank
+from restore.registry import UNITS
+from restore.units import Units
+from restore.units.layers import blank, layer_of
 from restore.zoo import TrainedPrior, save
 
 SPIKED, TRUNCATED = "truncated-gauss-bernoulli", "truncated-gaussian"
@@ -39,16 +41,16 @@ def grey_prior(
         images = images.round()
     layer = independent_units(blank(visible, pixels, images), images)
     sizes = (pixels, hidden, *deeper)
-    above = tuple(
-        KINDS[hidden_type](
-            {
-                "bias": 0.3 * torch.randn(size, generator=draw),
-                "quadratic": torch.full((size,), curvature),
-                "presence": torch.randn(size, generator=draw),
-            }
-        )
-        for size in sizes[1:]
-    )
+
+    def drawn(size: int) -> Units:
+        named = {
+            "bias": 0.3 * torch.randn(size, generator=draw),
+            "quadratic": torch.full((size,), curvature),
+            "presence": torch.randn(size, generator=draw),
+        }
+        return layer_of(hidden_type, {name: named[name] for name in UNITS[hidden_type].parameters})
+
+    above = tuple(drawn(size) for size in sizes[1:])
     # Half precision holds these exactly.
     couplings = tuple((scale * torch.randn(low, high, generator=draw)).half().float() for low, high in pairwise(sizes))
     machine = LayeredPrior((layer, *above), couplings) if deeper else RBM((layer, *above), couplings)

@@ -27,36 +27,39 @@ ROOMS: dict[str, str] = {
     "console": "errors",
     "progress": "console",
     "limits": "",
+    "registry": "",
     "stored": "errors limits",
     "devices": "errors",
     "marginals": "",
     "fields": "",
     "tracing": "",
-    "units": "errors fields tracing",
+    "units": "errors registry fields tracing",
     "channels": "errors fields tracing",
     "tasks": "errors channels",
-    "description": "errors limits tasks",
+    "description": "errors limits registry tasks",
     "priors": "errors fields tracing units",
-    "solvers": "errors description marginals fields tracing units priors",
+    "solvers": "errors registry description marginals fields tracing units priors",
     "sizes": "errors",
-    "zoo": "errors files stored description priors units sizes",
-    "learning": "errors files progress description marginals fields units priors solvers channels tasks zoo",
+    "zoo": "errors files registry stored description priors units sizes",
+    "learning": "errors files registry progress description marginals fields units priors solvers channels tasks zoo",
     "images": "errors",
     "kinds": "errors images",
     "outputs": "errors files images",
     "data": "errors files images outputs sizes",
     "evidence": "description marginals",
-    "explained": "description marginals evidence",
+    "explained": "registry description marginals evidence",
     "restoration": "errors description marginals images evidence explained sizes",
-    "engine": "errors description devices marginals fields units priors solvers channels zoo evidence",
-    "export": "errors limits description marginals fields solvers channels tasks zoo evidence restoration engine",
+    "engine": "errors registry description devices marginals fields units priors solvers channels zoo evidence",
+    "export": (
+        "errors limits registry description marginals fields solvers channels tasks zoo evidence restoration engine"
+    ),
     "app": "errors files marginals zoo data restoration export",
     "choice": "errors marginals zoo restoration",
-    "engines": "errors zoo restoration engine export",
+    "engines": "errors registry zoo restoration engine export",
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
     "training": "errors files progress description learning images data",
     "keeping": "errors files description zoo learning export training",
-    "report": ("errors files progress description priors solvers tasks learning engine evaluation training"),
+    "report": ("errors files registry progress description priors solvers tasks learning engine evaluation training"),
     "api": (
         "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine "
         "explained sizes choice engines training keeping report"
@@ -64,7 +67,7 @@ ROOMS: dict[str, str] = {
     "ray_data": "sizes explained errors marginals restoration engines api",
     "__init__": "errors api",
     "cli": (
-        "errors files console progress devices description marginals tasks zoo learning images outputs data "
+        "errors files registry console progress devices description marginals tasks zoo learning images outputs data "
         "restoration explained sizes engine export app choice engines evaluation training keeping report"
     ),
     "__main__": "cli",

@@ -25,7 +25,8 @@ from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
-from restore.units.kinds import KINDS, blank
+from restore.registry import UNITS
+from restore.units.layers import blank
 from restore.zoo import describe
 
 SHAPE = (4, 4)
@@ -88,7 +89,7 @@ def test_training_raises_the_exact_likelihood(visible: str, tmp_path: Path) -> N
         assert torch.equal(value, first.visible.parameters[name])
 
 
-@pytest.mark.parametrize("hidden", sorted(KINDS))
+@pytest.mark.parametrize("hidden", sorted(UNITS))
 @pytest.mark.parametrize("deeper", [[], [2]], ids=["rbm", "deep"])
 def test_every_kind_of_hidden_unit_can_be_trained_and_kept(hidden: str, deeper: list[int], tmp_path: Path) -> None:
     family = {"family": "deep", "deeper": deeper} if deeper else {}
@@ -103,7 +104,7 @@ def test_every_kind_of_hidden_unit_can_be_trained_and_kept(hidden: str, deeper: 
     assert not any(torch.equal(named[f"units.1.{name}"], value) for name, value in start.items())
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", sorted(UNITS))
 def test_blank_units_prefer_nothing_and_share_nothing(kind: str) -> None:
     layer = blank(kind, 3, torch.zeros(1, dtype=torch.float64))
     named = layer.parameters

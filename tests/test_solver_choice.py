@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -19,12 +18,13 @@ from waiting import HANG
 import restore
 from restore import engines, zoo
 from restore.channels import BitFlip
-from restore.description import Inference, Solver
+from restore.description import Inference
 from restore.engine import Engine
 from restore.engines import open_engine
 from restore.errors import UsageError
 from restore.priors import FullyVisible
-from restore.solvers import FIXED_POINTS, AdaptiveTAP, RelaxedBeliefPropagation
+from restore.registry import SOLVERS
+from restore.solvers import AdaptiveTAP, RelaxedBeliefPropagation
 from restore.zoo import TrainedPrior
 
 Run = Callable[..., int]
@@ -59,7 +59,7 @@ def images(count: int = 3) -> np.ndarray:
 
 
 def test_the_solvers_of_each_family() -> None:
-    assert random_prior().description.solvers == get_args(Solver)
+    assert random_prior().description.solvers == tuple(SOLVERS)
     assert fully_visible().description.solvers == ("tap", "mean_field", "adaptive_tap")
     assert random_conditional().description.solvers == ("sum_product",)
 
@@ -90,7 +90,7 @@ def test_every_choice_restores_and_the_prior_s_own_is_no_change(prior: TrainedPr
     for solver in prior.description.solvers:
         other = engine.with_solver(solver)
         about = other.description.inference
-        assert type(other.solver) is type(FIXED_POINTS[solver](max_iter=1, tol=0, damping=0))
+        assert type(other.solver) is SOLVERS[solver].load()
         assert (other.solver.max_iter, other.solver.tol) == (about.max_iter, about.tol)
         found = other.restore(observed, channel)
         if solver == prior.description.inference.solver:
@@ -178,7 +178,7 @@ def test_a_solver_that_no_graph_can_hold_is_not_exported(tmp_path: Path) -> None
 def test_python_calls_take_a_solver_each(model: str) -> None:
     prior = restore.load(model, engine="torch")
     _, own = prior.denoise(images(), 0.1, return_solution=True)
-    for solver in get_args(Solver):
+    for solver in SOLVERS:
         _, wanted = restore.load(model, engine="torch")._solved_by(solver).denoise(images(), 0.1, return_solution=True)
         _, method = prior.denoise(images(), 0.1, solver=solver, return_solution=True)
         _, function = restore.denoise(images(), model, 0.1, solver=solver, engine="torch", return_solution=True)
@@ -203,7 +203,7 @@ def picture(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["denoise", "complete"])
-@pytest.mark.parametrize("solver", [None, *get_args(Solver)])
+@pytest.mark.parametrize("solver", [None, *SOLVERS])
 def test_the_command_line_names_the_solver(
     run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, solver: str | None
 ) -> None:

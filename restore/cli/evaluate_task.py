@@ -9,7 +9,6 @@ from restore.console import say
 
 if TYPE_CHECKING:
     from restore.cli.source import Source
-    from restore.description import Solver
     from restore.evaluation.evaluate import Report
 
 
@@ -23,7 +22,7 @@ def evaluate_task(
     seed: int,
     device: str,
     max_memory: str | None,
-    solver: Solver | None,
+    solver: str | None,
 ) -> Report:
     """The scores of a prior, or of a pseudo-model."""
     from restore.errors import UsageError

@@ -11,12 +11,19 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from restore.description import Solver
 from restore.engines import Choice
 from restore.errors import UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
+from restore.registry import SOLVERS
 from restore.restoration import Auto, check_levels
 from restore.sizes import Fit
+
+
+def _solver(name: str) -> str:
+    if name not in SOLVERS:
+        raise typer.BadParameter(f"{shown(name)} is not one of {', '.join(SOLVERS)}")
+    return name
+
 
 # A level of noise: as it is known, to be chosen by its evidence, or that there is none.
 Level = float | Auto | None
@@ -72,7 +79,13 @@ Workers = Annotated[
     int, typer.Option(min=1, max=256, help="Threads that read and write images while others are being restored.")
 ]
 SolverOption = Annotated[
-    Solver | None, typer.Option("--solver", help="Solve the prior with this in place of its own, in torch.")
+    str | None,
+    typer.Option(
+        "--solver",
+        metavar="|".join(SOLVERS),
+        parser=_solver,
+        help="Solve the prior with this in place of its own, in torch.",
+    ),
 ]
 
 

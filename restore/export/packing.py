@@ -14,11 +14,11 @@ from pathlib import Path
 import onnx
 from onnx import external_data_helper, helper
 
-from restore.description import Description
 from restore.errors import UsageError, shown
 from restore.export.contract import Channel, Facts
 from restore.export.graph import DOT, IR_VERSION, trace
 from restore.export.seal import sealed
+from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
 
 
@@ -58,9 +58,10 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     about, stored = read(folder)
     if field and about.conditional:
         raise UsageError(f"{shown(about.name)} has learnt its channel, which cannot be left out; export it with it")
-    if about.inference.solver == "adaptive_tap":
+    solver = SOLVERS[about.inference.solver]
+    if not solver.graph_batch:
         raise UsageError(
-            f"{shown(about.name)}: no graph can hold adaptive_tap, which factorises matrices; keep to torch"
+            f"{shown(about.name)}: no graph can hold {about.inference.solver}, which factorises matrices; keep to torch"
         )
     if float16:
         stored = {
@@ -72,7 +73,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     told: Channel = "noise and mask" if about.grey else "flips and mask"
     channel: Channel = "field" if field else "learnt" if about.conditional else told
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-    facts = Facts(about, channel, light_ground(stored["pixel_means"].numpy()), digest, _at_once(about))
+    facts = Facts(about, channel, light_ground(stored["pixel_means"].numpy()), digest, solver.graph_batch)
     model = trace(facts, stored)
     model.ir_version = IR_VERSION
     model.producer_name, model.producer_version = "restore", ""
@@ -83,14 +84,6 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     del model.metadata_props[:]
     helper.set_model_props(model, facts.to_metadata())
     return model
-
-
-def _at_once(about: Description) -> int:
-    """How many images to give the graph at a time, from timing it with the published priors.
-
-    Messages of one image fill the caches of a processor; of means it takes some images to keep it busy.
-    """
-    return 16 if about.inference.solver in ("tap", "mean_field") else 2
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

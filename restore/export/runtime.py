@@ -19,6 +19,7 @@ from restore.evidence import log_partition
 from restore.export.contract import OBSERVED, Facts
 from restore.export.inspection import read_checked
 from restore.marginals import Marginals, Status
+from restore.registry import UNITS
 from restore.zoo import GRAPH, WEIGHTS, describe
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class OnnxEngine:
         from safetensors.numpy import load_file
 
         self.description.check_features()
-        if self.description.hidden_type != "bernoulli":
+        if not UNITS[self.description.hidden_type].bits:
             name = shown(self.description.name)
             raise ModelError(f"{name}: features of hidden units that are not binary take torch; give engine='torch'")
         if self.weights is None:

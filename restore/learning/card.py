@@ -12,6 +12,7 @@ from restore.description import Description
 from restore.errors import ModelError
 from restore.learning.outcome import Trained
 from restore.learning.recipe import Recipe
+from restore.registry import UNITS
 
 SCORES = "## Scores"
 
@@ -116,7 +117,7 @@ def _seen(about: Description) -> str:
 
 def _units(about: Description) -> str:
     """Kinds of units, visible ones first where they are not all binary."""
-    if set(about.unit_kinds) == {"bernoulli"}:
+    if all(UNITS[kind].bits for kind in about.unit_kinds):
         return "binary"
     return f"{about.visible}/{about.hidden_type}"
 

@@ -6,7 +6,7 @@ Chains cannot persist here: every observed image makes a machine of its own (CRB
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -31,7 +31,7 @@ class ConditionalDivergence(Matched):
         iterations, growth, tol: of the mean field with which the prior will restore.
     """
 
-    solver: ClassVar[Literal["mean_field"]] = "mean_field"
+    solver: ClassVar[str] = "mean_field"
 
     steps: int = 1
     regression: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -39,7 +39,7 @@ class ConditionalLikelihood(Matched, ABC):
 class BeliefPropagationLikelihood(ConditionalLikelihood):
     """MLE-BP: expectations and pairwise beliefs of sum-product belief propagation."""
 
-    solver: ClassVar[Literal["sum_product"]] = "sum_product"
+    solver: ClassVar[str] = "sum_product"
 
     def expectations(self, machine: RBM, epoch: int) -> Solution:
         settings = self.inference(epoch)
@@ -50,7 +50,7 @@ class BeliefPropagationLikelihood(ConditionalLikelihood):
 class MeanFieldLikelihood(ConditionalLikelihood):
     """MLE-MF: expectations of naive mean field, started from the fields of the observed image alone."""
 
-    solver: ClassVar[Literal["mean_field"]] = "mean_field"
+    solver: ClassVar[str] = "mean_field"
 
     def expectations(self, machine: RBM, epoch: int) -> Solution:
         return self.fixed_point(epoch).solve(machine)

@@ -20,10 +20,11 @@ from restore.learning.contract import Pairs
 from restore.learning.independent import independent_units
 from restore.learning.judging import Judged, Trial, verdict
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
+from restore.registry import UNITS
 from restore.solvers import solver_of
 from restore.tasks import Task
 from restore.units import Bernoulli, Units
-from restore.units.kinds import blank
+from restore.units.layers import blank
 
 # Pseudo-counts for a pixel's mean, so that a pixel that never changes still has finite log-odds.
 PSEUDO_COUNT = 1.0
@@ -80,7 +81,7 @@ def grey_pixels(kind: str, images: Tensor) -> Units:
 
 def independent_pixels(kind: str, images: Tensor) -> Units:
     """Pixels without neighbours that have the images' statistics, binary ones or grey levels."""
-    return Bernoulli(torch.logit(pixel_means(images))) if kind == "bernoulli" else grey_pixels(kind, images)
+    return Bernoulli(torch.logit(pixel_means(images))) if UNITS[kind].bits else grey_pixels(kind, images)
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class CleanImages:
     Attributes:
         images: training images (N, D), binary or grey levels in [0, 1], as `pixels` says.
         start: the prior before the first step, where it is known.
-        pixels, hidden_type: unit types, as in `restore.units.kinds`.
+        pixels, hidden_type: unit types, as in `restore.registry.UNITS`.
         deeper: numbers of units in hidden layers above the first.
         trial: what priors are judged by; None for nothing.
     """
@@ -105,7 +106,7 @@ class CleanImages:
     def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
         if self.start is not None:
             return self.start
-        if (self.pixels, self.hidden_type, self.deeper) == ("bernoulli", "bernoulli", ()):
+        if UNITS[self.pixels].bits and UNITS[self.hidden_type].bits and not self.deeper:
             return initial_prior(self.images, hidden, weight_scale, generator)
         sizes = (self.images.shape[1], hidden, *self.deeper)
         layers = (

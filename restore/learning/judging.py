@@ -12,8 +12,9 @@ from torch import Tensor
 from restore.channels import Channel
 from restore.description import Inference
 from restore.marginals import Status
-from restore.priors import RBM, LayeredPrior
-from restore.solvers import BeliefPropagation, Solution, solver_of
+from restore.priors import LayeredPrior
+from restore.registry import SOLVERS
+from restore.solvers import Solution, solver_of
 from restore.tasks import parse_task
 from restore.units import Units
 
@@ -61,13 +62,11 @@ class Trial:
         return cls(clean, observed, channel, start, grey)
 
     def judged(self, prior: LayeredPrior, inference: Inference) -> Judged:
-        """How a prior restores them, from one start each."""
+        """How a prior restores them, from one start each, where the solver takes one."""
         solver = solver_of(replace(inference, max_iter=min(inference.max_iter, ITERATIONS)))
         machine = prior.tilt(self.channel.evidence(self.observed))
-        if isinstance(solver, BeliefPropagation):
-            assert isinstance(machine, RBM)
-            return verdict([solver.solve(machine)], self.clean)
-        return verdict([solver.solve(machine, self.start)], self.clean, grey=self.grey)
+        start = self.start if SOLVERS[inference.solver].starts else None
+        return verdict([solver.solve(machine, start)], self.clean, grey=self.grey)
 
 
 def verdict(parts: Sequence[Solution], clean: Tensor, *, grey: bool = False) -> Judged:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from restore.priors import ConditionalRBM
 class LogisticRegression(Matched):
     """LR: only Wvx and b are learnt (CRBM-BP, sec. 6); with W = 0 one iteration of mean field is its exact answer."""
 
-    solver: ClassVar[Literal["mean_field"]] = "mean_field"
+    solver: ClassVar[str] = "mean_field"
 
     iterations: int = 1
     growth: int = 0

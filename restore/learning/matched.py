@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -39,7 +39,7 @@ class Matched(ABC):
         tol: an image has converged when no mean moves by more than this in one iteration.
     """
 
-    solver: ClassVar[Literal["mean_field", "sum_product", "max_product", "mixed_product"]]
+    solver: ClassVar[str]
 
     iterations: int = 7
     growth: int = 1

@@ -8,7 +8,7 @@ inference in a tilted machine.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -43,7 +43,7 @@ def loss(found: Solution, clean: Tensor, truth: Tensor) -> dict[str, Tensor]:
 class MarginalMaxMargin(Matched):
     """MSSVM: hidden units are summed out on both sides (eq. 7); the state comes from mixed-product."""
 
-    solver: ClassVar[Literal["mixed_product"]] = "mixed_product"
+    solver: ClassVar[str] = "mixed_product"
 
     def means(
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
@@ -61,7 +61,7 @@ class MarginalMaxMargin(Matched):
 class LatentMaxMargin(Matched):
     """LSSVM: hidden units are maximised on both sides; the state comes from max-product."""
 
-    solver: ClassVar[Literal["max_product"]] = "max_product"
+    solver: ClassVar[str] = "max_product"
 
     def means(
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int

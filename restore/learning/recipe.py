@@ -18,7 +18,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from restore.description import FULLY_VISIBLE_SOLVERS, Inference
+from restore.description import Inference
 from restore.errors import UsageError, shown
 from restore.learning.bslm import BSLM, GradientAscent, QuasiNewton
 from restore.learning.conditional_divergence import ConditionalDivergence
@@ -32,6 +32,7 @@ from restore.learning.principal import Principal
 from restore.learning.spectral import SpectralDescent
 from restore.learning.tables import Data, Optimizer, Pretraining, PriorShape, Training, require
 from restore.learning.tap_likelihood import TAPLikelihood
+from restore.registry import SOLVERS, solvers_for
 from restore.tasks import parse_task
 
 # By the kind of prior they train.
@@ -136,10 +137,10 @@ class Recipe:
             f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it away",
         )
         if self.prior.family == "fvbm":
-            solver = self.inference.solver
+            solver, fitting = self.inference.solver, solvers_for(fully_visible=True, plain=True)
             require(
-                solver in FULLY_VISIBLE_SOLVERS,
-                f"[inference] solver of a fully visible machine is {', '.join(FULLY_VISIBLE_SOLVERS)}, not {solver}",
+                solver in fitting,
+                f"[inference] solver of a fully visible machine is {', '.join(fitting)}, not {solver}",
             )
         if isinstance(self.learner, Principal):
             require(
@@ -153,9 +154,7 @@ class Recipe:
                 f"[learner] {self.method} trains binary units only; take tap",
             )
             solver = self.inference.solver
-            require(
-                not solver.endswith("_product"), f"[inference] {solver} is for binary units in two layers; take tap"
-            )
+            require(SOLVERS[solver].any_units, f"[inference] {solver} is for binary units in two layers; take tap")
             require(
                 self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0"
             )

@@ -11,6 +11,7 @@ import torch
 
 from restore.errors import UsageError
 from restore.learning.optimizers import optimizer_of
+from restore.registry import PIXELS, UNITS
 from restore.tasks import parse_task
 
 
@@ -133,20 +134,21 @@ class PriorShape:
     machine with several hidden layers ("deep") has `hidden` units in the one next to the image, and `deeper` says how
     many in those above.
 
-    `visible` and `hidden_type` are unit types. Pixels that are no "bernoulli" ones learn from grey levels as they are.
+    `visible` and `hidden_type` are unit types, as in `PIXELS` and `UNITS`. Grey pixels learn from levels as they are.
     """
 
     hidden: int | Literal["auto"] = 0
     family: Literal["rbm", "crbm", "fvbm", "deep"] = "rbm"
     weight_scale: float = 0.01
-    visible: Literal["bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli"] = "bernoulli"
-    hidden_type: Literal[
-        "bernoulli", "spin", "gaussian", "gauss-bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli"
-    ] = "bernoulli"
+    visible: str = "bernoulli"
+    hidden_type: str = "bernoulli"
     deeper: tuple[int, ...] = ()
     filled: int = 0
 
     def __post_init__(self) -> None:
+        for name, known in (("visible", PIXELS), ("hidden_type", tuple(UNITS))):
+            value = getattr(self, name)
+            require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
         if self.family == "fvbm":
             require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden away")
             require(self.plain, "a fully visible machine has binary units in one layer; leave the rest away")
@@ -169,7 +171,7 @@ class PriorShape:
     @property
     def binary(self) -> bool:
         """Whether all units are binary."""
-        return (self.visible, self.hidden_type) == ("bernoulli", "bernoulli")
+        return UNITS[self.visible].bits and UNITS[self.hidden_type].bits
 
     @property
     def plain(self) -> bool:
@@ -179,7 +181,7 @@ class PriorShape:
     @property
     def grey(self) -> bool:
         """Whether pixels are grey levels."""
-        return self.visible != "bernoulli"
+        return UNITS[self.visible].grey
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from restore.files import write_atomically
 from restore.learning.outcome import Machine
 from restore.priors import ConditionalRBM, FullyVisible
 from restore.progress import Passed
+from restore.registry import SOLVERS, UNITS
 from restore.report.images import Colours, strongest
 from restore.report.pictures import grey, magnification, png, signed, tiled
-from restore.solvers import TAP, BeliefPropagation, solver_of
+from restore.solvers import TAP, solver_of
 from restore.tasks import parse_task
 from restore.training import Lesson
 
@@ -51,15 +52,15 @@ def drawer(
     recipe, shape = lesson.recipe, lesson.image_shape
     start = _start(lesson, device)
     # Without binary units there is one solution at most, and TAP need not find it.
-    settling = "bernoulli" in (recipe.prior.visible, recipe.prior.hidden_type)
+    settling = any(UNITS[kind].bits for kind in (recipe.prior.visible, recipe.prior.hidden_type))
     due = clock()
 
     def settled(machine: Machine, epoch: int) -> Tensor:
         if not isinstance(machine, ConditionalRBM):
             return SETTLING.solve(machine, start).means[0]
-        solver, under = solver_of(recipe.learner.inference(epoch)), machine.given(start)
-        found = solver.solve(under) if isinstance(solver, BeliefPropagation) else solver.solve(under, start)
-        return found.means[0]
+        settings = recipe.learner.inference(epoch)
+        given = start if SOLVERS[settings.solver].starts else None
+        return solver_of(settings).solve(machine.given(start), given).means[0]
 
     def draw(passed: Passed) -> None:
         nonlocal due

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.marginals import Status
-from restore.priors import RBM
+from restore.priors import RBM, BoltzmannMachine
 from restore.solvers import bp_kernel
 from restore.solvers.loop import State, check_settings, damped, iterate
 from restore.solvers.parts import check_memory, images_at_once, in_parts
@@ -139,11 +139,12 @@ class BeliefPropagation:
         )
         return torch.sigmoid(visible), torch.sigmoid(hidden), hidden, sent.flatten(1)
 
-    def solve(self, machine: RBM, *, pairs: bool = False) -> Solution:
+    def solve(self, machine: BoltzmannMachine, start: Tensor | None = None, *, pairs: bool = False) -> Solution:
         """Iterate until every image has converged.
 
         Args:
-            machine: a binary machine under evidence; its fields may have a batch dimension.
+            machine: a binary machine in two layers, under evidence; its fields may have a batch dimension.
+            start: None: all messages start at 0.
             pairs: whether to average P(v_i = 1, h_j = 1) over the batch as well; sum-product only.
 
         Returns:
@@ -152,9 +153,14 @@ class BeliefPropagation:
             fields are not finite has diverged, and all about it is NaN.
 
         Raises:
-            UsageError: if `pairs` is asked of another kind, or the batch is empty.
+            UsageError: for another machine; if a start is given, `pairs` is asked of another kind, or the batch is
+                empty.
             InputError: if a single image exceeds `max_memory`.
         """
+        if not isinstance(machine, RBM):
+            raise UsageError(f"belief propagation is for machines in two layers, not for {type(machine).__name__}")
+        if start is not None:
+            raise UsageError("belief propagation starts by itself; give no start")
         if pairs and self.kind != "sum":
             raise UsageError(f"pairwise beliefs come from sum-product, not from {self.kind}-product")
         sizes = [own.shape[0] for own in map(_own, machine.layers) if own.dim() == 2]

@@ -13,15 +13,11 @@ from torch import Tensor
 from restore import description
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
-from restore.solvers.adaptive_tap import AdaptiveTAP
-from restore.solvers.layered_map import LayeredMap
-from restore.solvers.relaxed_bp import RelaxedBeliefPropagation
+from restore.solvers.contract import FixedPoint
 from restore.solvers.solution import Solution
 
 # How often a start that has not settled is tried again, with half the step each time.
 AGAIN = 2
-
-Damped = LayeredMap | RelaxedBeliefPropagation | AdaptiveTAP
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class Settling:
         again: number of further tries.
     """
 
-    solver: Damped
+    solver: FixedPoint
     again: int = AGAIN
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
@@ -49,7 +45,7 @@ class Settling:
         return found
 
 
-def calmer(solver: Damped) -> Damped:
+def calmer(solver: FixedPoint) -> FixedPoint:
     """The solver for another try; see `restore.description.calmer`."""
     damping, tol = description.calmer(solver.damping, solver.tol)
     return replace(solver, damping=damping, tol=tol)

@@ -21,7 +21,8 @@ from torch import Tensor
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.priors.bits import inner_products, unpack
-from restore.solvers.settling import Damped, calmer, replaced
+from restore.solvers.contract import FixedPoint
+from restore.solvers.settling import calmer, replaced
 from restore.solvers.solution import Solution
 from restore.tracing import tracing
 
@@ -37,7 +38,7 @@ COUNTS = 0.01
 class SeveralStarts:
     """Solves from every start and averages the distinct solutions by their weights."""
 
-    solver: Damped
+    solver: FixedPoint
 
     def solve(self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None = None) -> Solution:
         """Marginals of a batch of machines from several starts each.

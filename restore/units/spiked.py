@@ -100,3 +100,13 @@ class Spiked:
             "bias": present * mean,
             "quadratic": -present * (variance + mean * mean) / 2,
         }
+
+
+def spiked_gaussian(presence: Tensor, bias: Tensor, quadratic: Tensor) -> Spiked:
+    """Gauss-Bernoulli units."""
+    return Spiked(presence, Gaussian(bias, quadratic))
+
+
+def spiked_truncated_gaussian(presence: Tensor, bias: Tensor, quadratic: Tensor) -> Spiked:
+    """Truncated Gauss-Bernoulli units, on grey levels from 0 to 1."""
+    return Spiked(presence, TruncatedGaussian(bias, quadratic))

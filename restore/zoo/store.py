@@ -13,9 +13,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restore.description import UNIT_PARAMETERS, Description
+from restore.description import Description
 from restore.errors import REASON, ModelError, OutputError, RestoreError, reason, shown
 from restore.files import remove_abandoned, write_atomically
+from restore.registry import UNITS
 from restore.stored import BYTES, FLOATS, Header, read_header
 
 if TYPE_CHECKING:
@@ -153,25 +154,25 @@ def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
     joined = [(pixels, pixels)] if description.fully_visible else pairwise(sizes)
     shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": pair for index, pair in enumerate(joined)}
     for index, (size, kind) in enumerate(zip(sizes, description.unit_kinds, strict=True)):
-        shapes |= {f"units.{index}.{name}": (size,) for name in UNIT_PARAMETERS[kind]}
+        shapes |= {f"units.{index}.{name}": (size,) for name in UNITS[kind].parameters}
     shapes |= {"pixel_means": (pixels,), "modes": (description.inference.modes, (pixels + 7) // 8)}
     if description.conditional:
         shapes |= {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
     if description.grey:
         # Of binary pixels they follow from the means.
-        shapes |= {f"pointwise.{name}": (pixels,) for name in UNIT_PARAMETERS[description.visible]}
+        shapes |= {f"pointwise.{name}": (pixels,) for name in UNITS[description.visible].parameters}
     return shapes
 
 
 def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
     """The prior made of the tensors of a weights file, in single precision."""
     from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
-    from restore.units.kinds import KINDS
+    from restore.units.layers import layer_of
 
     values = {name: value.float() for name, value in stored.items() if name != "modes"}
 
     def layer(prefix: str, kind: str) -> Units:
-        return KINDS[kind]({name: values[f"{prefix}.{name}"] for name in UNIT_PARAMETERS[kind]})
+        return layer_of(kind, {name: values[f"{prefix}.{name}"] for name in UNITS[kind].parameters})
 
     machine: RBM | ConditionalRBM | FullyVisible | LayeredPrior
     if description.fully_visible:

@@ -1,0 +1,76 @@
+"""Solvers that a prior can restore with, by the names that recipes, weights files and `--solver` have for them.
+
+A new solver is a file in `restore/solvers/` that fulfils `solvers/contract.py`, and an entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from restore.registry.entry import Entry
+
+
+@dataclass(frozen=True)
+class SolverKind(Entry):
+    """A solver; `place` is made with max_iter, tol and damping.
+
+    Attributes:
+        settings: what else it is made with.
+        fully_visible: whether it solves machines without hidden units.
+        any_units: whether it solves machines of any units in any number of layers; if not, of bits in two layers.
+        starts: whether it is given starts; if not, it starts by itself, and needs no damping.
+        evidence: whether its log Z is a sum over images; if not, it is that of a best state.
+        graph_batch: images that an exported graph is best given at a time; 0 where no graph can hold the solver.
+        kernel: whether torch has a kernel of its own for it, which overtakes the graph where images are many.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    fully_visible: bool = False
+    any_units: bool = True
+    starts: bool = True
+    evidence: bool = True
+    # Timed with the published priors. Messages of one image fill the caches of a processor; of means it takes some
+    # images to keep it busy.
+    graph_batch: int = 2
+    kernel: bool = False
+
+
+def _belief_propagation(kind: str, *, evidence: bool) -> SolverKind:
+    return SolverKind(
+        "restore.solvers.belief_propagation:BeliefPropagation",
+        {"kind": kind},
+        any_units=False,
+        starts=False,
+        evidence=evidence,
+        kernel=True,
+    )
+
+
+SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
+    {
+        "tap": SolverKind("restore.solvers.tap:TAP", fully_visible=True, graph_batch=16),
+        "mean_field": SolverKind("restore.solvers.mean_field:MeanField", fully_visible=True, graph_batch=16),
+        "relaxed_bp": SolverKind("restore.solvers.relaxed_bp:RelaxedBeliefPropagation"),
+        "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", fully_visible=True, graph_batch=0),
+        "sum_product": _belief_propagation("sum", evidence=True),
+        "max_product": _belief_propagation("max", evidence=False),
+        "mixed_product": _belief_propagation("mixed", evidence=False),
+    }
+)
+
+
+def solvers_for(*, fully_visible: bool, plain: bool) -> tuple[str, ...]:
+    """What solves a machine.
+
+    Args:
+        fully_visible: whether it has no hidden units.
+        plain: whether its units are bits, in two layers at most.
+    """
+    return tuple(
+        name
+        for name, kind in SOLVERS.items()
+        if (plain or kind.any_units) and (kind.fully_visible or not fully_visible)
+    )

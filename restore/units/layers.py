@@ -1,0 +1,28 @@
+"""Layers of units by the names that the registry has for their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from restore.registry import UNITS
+from restore.units.contract import Units
+
+
+def layer_of(kind: str, parameters: Mapping[str, Tensor]) -> Units:
+    """A layer of a kind (a key of `UNITS`) from its natural parameters."""
+    layer: Units = UNITS[kind].load()(**parameters)
+    return layer
+
+
+def blank(kind: str, size: int, like: Tensor) -> Units:
+    """A layer of a kind that prefers no value.
+
+    Args:
+        kind: a key of `UNITS`.
+        size: number of units.
+        like: has the type and device of the parameters.
+    """
+    # A tensor each: learners change parameters in place.
+    return layer_of(kind, {name: like.new_full((size,), value) for name, value in UNITS[kind].parameters.items()})

@@ -1,0 +1,80 @@
+"""The registries say the truth about what they name."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from restore.description import Inference
+from restore.errors import UsageError
+from restore.fields import Fields
+from restore.priors import RBM, FullyVisible
+from restore.registry import PIXELS, SOLVERS, UNITS
+from restore.solvers import solver_of
+from restore.units import Bernoulli
+from restore.units.layers import blank
+
+every_unit = pytest.mark.parametrize("name", UNITS)
+every_solver = pytest.mark.parametrize("name", SOLVERS)
+
+
+@every_unit
+def test_of_a_unit_type_are_known_parameters_values_and_bounds(name: str) -> None:
+    kind, layer = UNITS[name], blank(name, 2, torch.zeros(1, dtype=torch.float64))
+    assert tuple(layer.parameters) == tuple(kind.parameters)
+    assert kind.bits == isinstance(layer, Bernoulli)
+    assert (kind.bits or kind.grey) == (layer.support == (0, 1))
+    # 0 has a weight of its own where it is one of two values, or an atom.
+    nothing = Fields(torch.zeros(2, dtype=torch.float64))
+    drawn = torch.cat([layer.sample(nothing, torch.Generator().manual_seed(seed)) for seed in range(50)])
+    assert (kind.bits or kind.atom) == bool((drawn == 0).any())
+    assert math.isfinite(float(layer.log_partition(nothing).sum()))
+
+
+def test_pixels_are_bits_or_grey_levels() -> None:
+    assert PIXELS == ("bernoulli", "truncated-gaussian", "truncated-gauss-bernoulli")
+
+
+def settings(name: str) -> Inference:
+    return Inference(name, max_iter=50, tol=1e-4, modes=0, starts=int(SOLVERS[name].starts))
+
+
+@every_solver
+def test_a_solver_solves_the_machines_that_it_says(name: str) -> None:
+    kind, solver = SOLVERS[name], solver_of(settings(name))
+    bits, zeros = torch.zeros(2, 3), torch.zeros(2)
+    plain = RBM.binary(zeros[:, None] + 0.1, zeros, torch.zeros(1)).tilt(Fields(bits[:, :2]))
+    solver.solve(plain)
+    grey = RBM((blank("truncated-gaussian", 2, zeros), Bernoulli(torch.zeros(1))), (zeros[:, None] + 0.1,))
+    dense = FullyVisible.binary(0.1 - 0.1 * torch.eye(2), zeros)
+    for machine, fits in ((grey, kind.any_units), (dense, kind.fully_visible)):
+        tilted = machine.tilt(Fields(bits[:, :2]))
+        if fits:
+            solver.solve(tilted)
+        else:
+            with pytest.raises(UsageError):
+                solver.solve(tilted)
+
+
+@every_solver
+def test_a_solver_takes_a_start_or_has_its_own(name: str) -> None:
+    machine = RBM.binary(torch.full((2, 1), 0.1), torch.zeros(2), torch.zeros(1)).tilt(Fields(torch.zeros(3, 2)))
+    solver = solver_of(settings(name))
+    if SOLVERS[name].starts:
+        solver.solve(machine, torch.full((3, 2), 0.5))
+        return
+    with pytest.raises(UsageError, match="starts by itself"):
+        solver.solve(machine, torch.full((3, 2), 0.5))
+    with pytest.raises(UsageError, match="set modes and starts to 0"):
+        Inference(name)
+
+
+@every_solver
+def test_evidence_is_a_sum_over_images(name: str) -> None:
+    weights = torch.zeros(2, 1)
+    found = solver_of(settings(name)).solve(RBM.binary(weights, torch.zeros(2), torch.zeros(1)))
+    # Without couplings log Z is known: three bits. A best state has a log-weight of 0, and perhaps a hidden bit.
+    exact = torch.tensor(3 * math.log(2), dtype=torch.float64)
+    assert SOLVERS[name].evidence == torch.allclose(found.log_partition, exact, atol=1e-5)
