@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from restore import limits
 from restore.errors import ModelError, UsageError, reason, shown
-from restore.registry import PIXELS, SOLVERS, UNITS, solvers_for
+from restore.registry import FAMILIES, PIXELS, SOLVERS, UNITS, misfit
 from restore.tasks import parse_task
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 # The newest format of weights files; 1 knows neither grey pixels, nor several hidden layers, nor hidden units that are
 # not binary.
 FORMAT = 2
-
-# Kinds of machine: an RBM; one whose fields follow from an observed image; a fully visible machine; and a machine with
-# several layers of hidden units.
-FAMILIES = ("rbm", "crbm", "fvbm", "deep")
 
 
 # Where log Z is compared between levels of noise or priors it must be good to a tenth of a nat: a start settles to this
@@ -169,7 +165,8 @@ class Description:
         """What can solve this prior: a conditional one keeps the solver that it was trained with."""
         if self.conditional:
             return (self.inference.solver,)
-        return solvers_for(fully_visible=self.fully_visible, plain=self.plain)
+        fits = {"fully_visible": self.fully_visible, "plain": self.plain}
+        return tuple(name for name in SOLVERS if not misfit(name, **fits))
 
     def as_known(self, grey: np.ndarray) -> np.ndarray:
         """Grey values in the prior's own terms: as they are, or 0 and 1; the same shape, float32."""
@@ -317,17 +314,15 @@ class Description:
             known = about.visible in PIXELS and about.hidden_type in UNITS
             if about.family not in FAMILIES or not known or (about.family not in ("rbm", "deep") and not about.plain):
                 raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
-            solver = SOLVERS[about.inference.solver]
-            if not (about.plain or solver.any_units):
-                raise ValueError(f"{about.inference.solver} for units that are not binary, or more than two layers")
+            wrong = misfit(about.inference.solver, fully_visible=about.fully_visible, plain=about.plain)
+            if wrong:
+                raise ValueError(wrong)
             if about.grey and about.inference.modes:
                 raise ValueError("modes of a prior of grey images")
             if about.task:
                 parse_task(about.task)
             if bool(about.task) != about.conditional:
                 raise ValueError(f"a {about.family} with the task {about.task!r}")
-            if about.fully_visible and not solver.fully_visible:
-                raise ValueError(f"a {about.family} with the solver {about.inference.solver}")
             if about.conditional and about.inference.starts:
                 raise ValueError(f"a {about.family} with {about.inference.starts} starts")
             return about

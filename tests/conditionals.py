@@ -11,9 +11,10 @@ from machines import seeded
 from torch import Tensor
 
 from restore.learning.contract import ConditionalLearner, Gradient, Pairs, Step
-from restore.learning.recipe import LEARNERS, Recipe
+from restore.learning.recipe import Recipe
 from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.priors import RBM, ConditionalRBM
+from restore.registry import LEARNERS
 
 # D visible units, H hidden units, and pixels of the observed image.
 SIZES = [(4, 3, 4), (5, 3, 2), (6, 3, 7)]
@@ -147,7 +148,7 @@ def statistics(visible: np.ndarray, hidden: np.ndarray, x: np.ndarray) -> Gradie
     return {name: torch.from_numpy(value / len(x)) for name, value in found.items()}
 
 
-ALL: dict[str, Any] = {name: kind() for name, kind in LEARNERS["crbm"].items()}
+ALL: dict[str, Any] = {name: kind.load()() for name, kind in LEARNERS["crbm"].items()}
 
 
 def recipe_of(method: str = "belief_propagation", **changed: Any) -> Recipe:

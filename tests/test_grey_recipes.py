@@ -11,8 +11,9 @@ from test_grey_learning import recipe
 import restore
 from restore.errors import UsageError
 from restore.learning.fit import scheduled_rate
-from restore.learning.recipe import LEARNERS, parse, read_recipe
+from restore.learning.recipe import parse, read_recipe
 from restore.learning.tables import Optimizer
+from restore.registry import LEARNERS
 from restore.zoo import describe, published_folder
 
 

@@ -17,9 +17,10 @@ from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.frank_wolfe import FrankWolfe
 from restore.learning.max_margin import MarginalMaxMargin
-from restore.learning.recipe import LEARNERS, parse, read_recipe
+from restore.learning.recipe import parse, read_recipe
 from restore.learning.tables import Data, Optimizer
 from restore.learning.tap_likelihood import TAPLikelihood
+from restore.registry import LEARNERS
 
 RBM_METHODS = "tap, contrastive, spectral, frank_wolfe, principal"
 
@@ -165,7 +166,7 @@ def test_every_conditional_learner_has_a_recipe(method: str, tmp_path: Path) -> 
     # Logistic regression has no hidden units, and the only sign of that is that their weights stay at 0.
     scale = "weight_scale = 0" if method == "logistic" else ""
     recipe = read_recipe(write(tmp_path, conditional(f'[learner]\nmethod = "{method}"', f"[prior]\n{scale}")))
-    assert (recipe.method, recipe.learner) == (method, LEARNERS["crbm"][method]())
+    assert (recipe.method, recipe.learner) == (method, LEARNERS["crbm"][method].load()())
     assert (recipe.data.validation, recipe.training.patience, recipe.optimizer.average) == (0, 0, 0)
 
 
@@ -211,7 +212,7 @@ UNKNOWN = {
 
 WRONG = {
     "text-for-number": ("", 'seed = "0"', "seed must be a whole number, not '0'"),
-    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be one of rbm, crbm, fvbm, deep, not 3"),
+    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be a text, not 3"),
     "true-for-number": ("data", "threshold = true", "[data] threshold must be a whole number, not True"),
     "float-for-whole": ("training", "batch = 10.0", "[training] batch must be a whole number, not 10.0"),
     "number-for-flag": ("learner", "centring = 1", "[learner] centring must be true or false, not 1"),

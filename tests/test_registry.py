@@ -10,8 +10,9 @@ import torch
 from restore.description import Inference
 from restore.errors import UsageError
 from restore.fields import Fields
+from restore.learning.rule import InRounds, LearningRule
 from restore.priors import RBM, FullyVisible
-from restore.registry import PIXELS, SOLVERS, UNITS
+from restore.registry import FAMILIES, LEARNERS, PIXELS, SOLVERS, UNITS
 from restore.solvers import solver_of
 from restore.units import Bernoulli
 from restore.units.layers import blank
@@ -78,3 +79,11 @@ def test_evidence_is_a_sum_over_images(name: str) -> None:
     # Without couplings log Z is known: three bits. A best state has a log-weight of 0, and perhaps a hidden bit.
     exact = torch.tensor(3 * math.log(2), dtype=torch.float64)
     assert SOLVERS[name].evidence == torch.allclose(found.log_partition, exact, atol=1e-5)
+
+
+def test_every_learner_is_a_rule_that_a_recipe_can_ask() -> None:
+    assert set(LEARNERS) == set(FAMILIES)
+    for methods in LEARNERS.values():
+        for learner in (entry.load()() for entry in methods.values()):
+            assert isinstance(learner, LearningRule)
+            assert learner.in_rounds == isinstance(learner, InRounds)

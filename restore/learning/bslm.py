@@ -13,8 +13,8 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor
@@ -23,7 +23,10 @@ from restore.errors import TrainingError, UsageError
 from restore.learning.contract import LearnerState
 from restore.learning.pseudo_likelihood import Objective, Sample, Spins
 from restore.learning.rounds import Round
+from restore.learning.rule import InRounds
 from restore.learning.separation import refuse_unbounded, separated_units, told_units
+from restore.learning.tables import PriorShape
+from restore.priors import FullyVisible
 
 # Pairs of steps and changes of the gradient that quasi-Newton steps remember.
 MEMORY = 10
@@ -157,7 +160,7 @@ def _quasi_newton(gradient: Spins, known: deque[tuple[Spins, Spins]], first: flo
 
 
 @dataclass(frozen=True)
-class PseudoLikelihoodAscent(ABC):
+class PseudoLikelihoodAscent(InRounds, ABC):
     """What learners by pseudo-likelihood share; a round takes all images.
 
     Attributes:
@@ -167,6 +170,10 @@ class PseudoLikelihoodAscent(ABC):
         precision: of all but sums over images, which are in float64. In float32 the last digits of the objective
             are noise from about 1e-7 of its size on.
     """
+
+    # TAP with the common damping oscillates on couplings learnt from images, mean field does not; and Gibbs chains that
+    # lead to modes take a step per pixel.
+    restores_with: ClassVar[Mapping[str, Any]] = {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
 
     tol: float = 1e-9
     rounds: int = 100
@@ -178,6 +185,18 @@ class PseudoLikelihoodAscent(ABC):
             raise UsageError(f"rounds must be at least 1, not {self.rounds}")
         if not 0 <= self.tol < math.inf or not 0 <= self.l2 < math.inf:
             raise UsageError(f"tol and l2 must be 0 or positive, not {self.tol} and {self.l2}")
+
+    def most(self, prior: PriorShape, epochs: int) -> int:
+        return self.rounds
+
+    def settled(self, prior: PriorShape, passes: int) -> tuple[Self, PriorShape]:
+        return replace(self, rounds=passes), prior
+
+    def at_work(self, prior: PriorShape, validation: Tensor) -> Self:
+        return self
+
+    def machine(self, state: Mapping[str, Tensor]) -> FullyVisible:
+        return FullyVisible.from_spins(*spins_of(state)).to(torch.float32)
 
     @abstractmethod
     def improve(self, objective: Objective, at: Spins) -> Spins:

@@ -12,7 +12,7 @@ from restore.description import Description
 from restore.errors import ModelError
 from restore.learning.outcome import Trained
 from restore.learning.recipe import Recipe
-from restore.registry import UNITS
+from restore.registry import FAMILIES, UNITS
 
 SCORES = "## Scores"
 
@@ -56,7 +56,7 @@ def write_card(
     what = "variations of images" if recipe.data.variations.copies else "images"
     lines = [
         *_unfinished(about),
-        f"A {_units(about)} {KINDS[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
+        f"A {_units(about)} {FAMILIES[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
         f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} {what} of `{about.data}`",
         f"({_seen(about)}).",
         *_use(about, trained),
@@ -99,15 +99,6 @@ def _unfinished(about: Description) -> list[str]:
         f"`{about.run}`; what it ends with takes this place.",
         "",
     ]
-
-
-# Families in words.
-KINDS = {
-    "rbm": "restricted Boltzmann machine",
-    "crbm": "conditional restricted Boltzmann machine",
-    "fvbm": "fully visible Boltzmann machine",
-    "deep": "deep Boltzmann machine",
-}
 
 
 def _seen(about: Description) -> str:

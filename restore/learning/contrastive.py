@@ -10,7 +10,7 @@ one chain that starts at the data and goes on through these steps. One step per 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from restore.errors import UsageError
 from restore.learning.centring import centred, follow
 from restore.learning.contract import Gradient, LearnerState, Step
 from restore.learning.parallel import summed
+from restore.learning.rule import LearningRule
 from restore.learning.share import Share
 from restore.learning.statistics import clamped, difference
 from restore.priors import RBM
@@ -49,7 +50,7 @@ class _Batch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ContrastiveDivergence:
+class ContrastiveDivergence(LearningRule):
     """CD-k, PCD-k, the centred gradient (CG), S-DCP and CS-DCP.
 
     | | starts | centring | inner_steps |
@@ -71,6 +72,8 @@ class ContrastiveDivergence:
             mini-batch, of the visible units too, and the data's half of the gradient stays in the gauge of the first
             (Alg. 4).
     """
+
+    any_units: ClassVar[bool] = True
 
     starts: Literal["data", "persistent"] = "data"
     chains: int = 100

@@ -8,7 +8,9 @@ power 1 and the model is an RBM; with an α of its own it is a fractional one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -18,6 +20,8 @@ from restore.learning.contract import LearnerState
 from restore.learning.course import pixel_means
 from restore.learning.hidden_unit import SCALES, Found, Unit, change, factor, find_unit, most_gaining
 from restore.learning.rounds import Round
+from restore.learning.rule import InRounds
+from restore.learning.tables import PriorShape
 from restore.priors import RBM, FractionalRBM
 from restore.solvers.gibbs import gibbs_steps
 from restore.solvers.metropolis import metropolis_steps
@@ -37,7 +41,7 @@ SURE = 2.0
 
 
 @dataclass(frozen=True)
-class FrankWolfe:
+class FrankWolfe(InRounds):
     """Settings of the growth.
 
     Attributes:
@@ -84,6 +88,21 @@ class FrankWolfe:
                 f"away_every must not be negative and power_rate lie in [0, 1), not {self.away_every} and "
                 f"{self.power_rate}"
             )
+
+    def most(self, prior: PriorShape, epochs: int) -> int:
+        return self.units if prior.hidden == "auto" else prior.hidden
+
+    def settled(self, prior: PriorShape, passes: int) -> tuple[Self, PriorShape]:
+        return (replace(self, units=passes), prior) if prior.grows else (self, replace(prior, hidden=passes))
+
+    def at_work(self, prior: PriorShape, validation: Tensor) -> Growth:
+        """Images held out end growth only where the number of units is not told."""
+        if prior.hidden == "auto":
+            return Growth(self, validation)
+        return Growth(replace(self, units=prior.hidden), validation[:0])
+
+    def machine(self, state: Mapping[str, Tensor]) -> RBM:
+        return rbm_of(state)
 
 
 @dataclass(frozen=True)
@@ -222,13 +241,13 @@ def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> 
     )
 
 
-def prior_of(state: LearnerState) -> RBM | FractionalRBM:
+def prior_of(state: Mapping[str, Tensor]) -> RBM | FractionalRBM:
     """The machine of a state: an RBM where every unit has power 1."""
     machine, power = _machine(state), state["power"]
     return machine if float(power) == 1 else FractionalRBM(machine, power.expand(machine.hidden.size))
 
 
-def rbm_of(state: LearnerState) -> RBM:
+def rbm_of(state: Mapping[str, Tensor]) -> RBM:
     """The RBM of a state; one that comes near where the powers are not 1 (eq. 12)."""
     prior = prior_of(state)
     return prior if isinstance(prior, RBM) else prior.approximation()
@@ -327,7 +346,7 @@ def unit_means(prior: RBM | FractionalRBM, visible: Tensor) -> Tensor:
     return total / len(visible)
 
 
-def _machine(state: LearnerState) -> RBM:
+def _machine(state: Mapping[str, Tensor]) -> RBM:
     """The machine of a state, all powers left aside."""
     return RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
 

@@ -83,8 +83,19 @@ def _moved(means: Tensor, before: Tensor) -> Tensor:
     return (means - before).abs().mean()
 
 
-# By the name recipes have for them: the solver, made with max_iter, tol and damping, and what its solutions come to.
-FREE: dict[str, tuple[Callable[..., TAP | AdaptiveTAP], Callable[[Any, Any, State], Free]]] = {
-    "tap": (TAP, by_tap),
-    "adaptive_tap": (AdaptiveTAP, by_adaptive_tap),
-}
+class Kind(NamedTuple):
+    """A fixed point that the free half can come from.
+
+    Attributes:
+        solver: made with max_iter, tol and damping.
+        solutions: what its solutions come to.
+        any_units: whether it takes units of any kind in any number of layers; if not, bits in two layers.
+    """
+
+    solver: Callable[..., TAP | AdaptiveTAP]
+    solutions: Callable[[Any, Any, State], Free]
+    any_units: bool = True
+
+
+# By the name recipes have for them.
+FREE = {"tap": Kind(TAP, by_tap), "adaptive_tap": Kind(AdaptiveTAP, by_adaptive_tap, any_units=False)}

@@ -11,6 +11,7 @@ from torch import Tensor
 from restore.fields import Fields
 from restore.learning.contract import Gradient, Pairs
 from restore.learning.matched import Matched
+from restore.learning.tables import PriorShape, require
 from restore.priors import ConditionalRBM
 
 
@@ -22,6 +23,15 @@ class LogisticRegression(Matched):
 
     iterations: int = 1
     growth: int = 0
+
+    def check(self, prior: PriorShape) -> None:
+        """It has a hidden unit only because every RBM has one."""
+        scale = prior.weight_scale
+        require(scale == 0, f"[prior] weight_scale must be 0 for logistic regression, not {scale}")
+        require(
+            not prior.grows,
+            '[prior] hidden = "auto" has no meaning for logistic regression, which uses no hidden unit; give 1',
+        )
 
     def means(
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int

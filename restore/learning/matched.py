@@ -17,6 +17,7 @@ from restore.description import Inference
 from restore.errors import UsageError
 from restore.learning.contract import Gradient, LearnerState, Pairs, Step
 from restore.learning.parallel import summed
+from restore.learning.rule import LearningRule
 from restore.learning.share import Share
 from restore.marginals import Status
 from restore.priors import ConditionalRBM
@@ -27,7 +28,7 @@ CONVERGED = "converged"
 
 
 @dataclass(frozen=True)
-class Matched(ABC):
+class Matched(LearningRule, ABC):
     """Settings of the inference that a conditional prior is learnt, and later used, with.
 
     As learning goes on couplings grow and the inference needs more iterations, so the limit grows with the epochs

@@ -11,9 +11,7 @@ from torch import Tensor
 
 from restore.description import Description, Inference
 from restore.errors import shown
-from restore.learning.bslm import PseudoLikelihoodAscent
 from restore.learning.course import grey_pixels, pixel_means
-from restore.learning.frank_wolfe import FrankWolfe
 from restore.learning.recipe import Recipe
 from restore.learning.tables import Pretraining
 from restore.priors import ConditionalRBM, FullyVisible, LayeredPrior
@@ -57,16 +55,10 @@ def settled_recipe(recipe: Recipe, limited: bool, epochs: int, last: int, grown:
         layered: of epochs by which each layer was trained before.
     """
     settled = recipe
-    if not limited:
-        pass
-    elif isinstance(recipe.learner, PseudoLikelihoodAscent):
-        settled = replace(recipe, learner=replace(recipe.learner, rounds=epochs))
-    elif not isinstance(recipe.learner, FrankWolfe):
-        settled = replace(recipe, growth=replace(recipe.growth, units=grown)) if grown else recipe
-    elif recipe.auto:
-        settled = replace(recipe, learner=replace(recipe.learner, units=epochs))
-    else:
-        settled = replace(recipe, prior=replace(recipe.prior, hidden=epochs))
+    if limited:
+        learner, prior = recipe.learner.settled(recipe.prior, epochs)
+        growth = replace(recipe.growth, units=grown) if grown else recipe.growth
+        settled = replace(recipe, learner=learner, prior=prior, growth=growth)
     training = replace(recipe.training, minutes=0.0, epochs=0 if recipe.in_rounds else epochs, last=last)
     return replace(settled, training=training, pretraining=Pretraining(layered))
 

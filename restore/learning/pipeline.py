@@ -14,7 +14,6 @@ from torch import Tensor
 
 from restore.description import Inference
 from restore.errors import TrainingError, UsageError
-from restore.learning.bslm import spins_of
 from restore.learning.course import (
     CleanImages,
     Course,
@@ -24,7 +23,7 @@ from restore.learning.course import (
     wider,
 )
 from restore.learning.fit import Fitted, fit
-from restore.learning.frank_wolfe import FrankWolfe, Growth, rbm_of
+from restore.learning.frank_wolfe import FrankWolfe, rbm_of
 from restore.learning.judging import Trial
 from restore.learning.modes import own_modes, seconds_for_modes
 from restore.learning.outcome import (
@@ -38,7 +37,6 @@ from restore.learning.outcome import (
 )
 from restore.learning.parallel import from_first
 from restore.learning.pretraining import pretrained
-from restore.learning.principal import Principal, PrincipalComponents, components_machine
 from restore.learning.recipe import Recipe
 from restore.learning.rounds import RoundLearner, run_rounds
 from restore.learning.run_folder import GROWTH, LAYER, check_earlier, seconds_before, was_limited
@@ -201,10 +199,8 @@ def grow(
     """
     settings: FrankWolfe = recipe.learner if recipe.in_rounds else recipe.growth
     training, validation = split(recipe, images, held_out)
-    if recipe.prior.hidden != "auto":
-        settings, validation = replace(settings, units=recipe.prior.hidden), validation[:0]
     outcome = run_rounds(
-        Growth(settings, validation),
+        settings.at_work(recipe.prior, validation),
         training,
         folder,
         seed=recipe.seed,
@@ -248,10 +244,8 @@ def ascend(
     It is a fully visible one by maximum pseudo-likelihood, or one of principal components, which takes one round.
     """
     training, validation = split(recipe, images, held_out)
-    learner: RoundLearner = recipe.learner
-    made: Callable[[Mapping[str, Tensor]], FullyVisible | RBM] = machine_of
-    if isinstance(recipe.learner, Principal):
-        learner, made = PrincipalComponents(recipe.prior.hidden, validation), components_machine
+    learner: RoundLearner = recipe.learner.at_work(recipe.prior, validation)
+    made: Callable[[Mapping[str, Tensor]], FullyVisible | RBM] = recipe.learner.machine
     outcome = run_rounds(
         learner,
         training,
@@ -268,11 +262,6 @@ def ascend(
     )
     limit = f"the limit of {outcome.rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
     return made(outcome.state), outcome.rounds, "; ".join((*outcome.changes, outcome.verdict or limit))
-
-
-def machine_of(state: Mapping[str, Tensor]) -> FullyVisible:
-    """The machine that a learner by pseudo-likelihood has come to, in single precision."""
-    return FullyVisible.from_spins(*spins_of(state)).to(torch.float32)
 
 
 def course_of(

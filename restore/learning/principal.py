@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -22,6 +22,8 @@ from torch import Tensor
 from restore.errors import TrainingError
 from restore.learning.contract import LearnerState
 from restore.learning.rounds import Round
+from restore.learning.rule import InRounds
+from restore.learning.tables import PriorShape, require
 from restore.priors import RBM
 from restore.units import Gaussian, TruncatedGaussian
 
@@ -30,10 +32,35 @@ NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
-class Principal:
+class Principal(InRounds):
     """There is nothing to choose: as many components as there are hidden units."""
 
+    any_units: ClassVar[bool] = True
+    # Its couplings are too strong for TAP. Mean field has the means of Gaussian units right, at any strength.
+    restores_with: ClassVar[Mapping[str, Any]] = {
+        "solver": "mean_field",
+        "max_iter": 5000,
+        "tol": 1e-3,
+        "damping": 0.0,
+    }
+
     rounds: ClassVar[int] = 1
+
+    def check(self, prior: PriorShape) -> None:
+        """Its machine has grey pixels and Gaussian hidden units, as many as told or as images held out favour."""
+        require(
+            (prior.visible, prior.hidden_type) == ("truncated-gaussian", "gaussian"),
+            '[learner] principal is for [prior] visible = "truncated-gaussian" and hidden_type = "gaussian"; give them',
+        )
+
+    def most(self, prior: PriorShape, epochs: int) -> int:
+        return self.rounds
+
+    def at_work(self, prior: PriorShape, validation: Tensor) -> PrincipalComponents:
+        return PrincipalComponents(prior.hidden, validation)
+
+    def machine(self, state: Mapping[str, Tensor]) -> RBM:
+        return components_machine(state)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import math
 import re
 import tomllib
 import types
@@ -20,57 +19,13 @@ from typing import Any, Literal, TypeVar
 
 from restore.description import Inference
 from restore.errors import UsageError, shown
-from restore.learning.bslm import BSLM, GradientAscent, QuasiNewton
-from restore.learning.conditional_divergence import ConditionalDivergence
-from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
-from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.frank_wolfe import FrankWolfe
-from restore.learning.logistic import LogisticRegression
-from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.perceptron import PerceptronLoss
-from restore.learning.principal import Principal
-from restore.learning.spectral import SpectralDescent
 from restore.learning.tables import Data, Optimizer, Pretraining, PriorShape, Training, require
-from restore.learning.tap_likelihood import TAPLikelihood
-from restore.registry import SOLVERS, solvers_for
-from restore.tasks import parse_task
-
-# By the kind of prior they train.
-LEARNERS: dict[str, dict[str, type]] = {
-    "rbm": {
-        "tap": TAPLikelihood,
-        "contrastive": ContrastiveDivergence,
-        "spectral": SpectralDescent,
-        "frank_wolfe": FrankWolfe,
-        "principal": Principal,
-    },
-    "deep": {"tap": TAPLikelihood},
-    "crbm": {
-        "belief_propagation": BeliefPropagationLikelihood,
-        "mean_field": MeanFieldLikelihood,
-        "contrastive": ConditionalDivergence,
-        "perceptron": PerceptronLoss,
-        "marginal_max_margin": MarginalMaxMargin,
-        "latent_max_margin": LatentMaxMargin,
-        "logistic": LogisticRegression,
-    },
-    "fvbm": {"bslm": BSLM, "gradient_ascent": GradientAscent, "quasi_newton": QuasiNewton},
-}
-
-# How fully visible machines restore unless a recipe says otherwise. TAP with the common damping oscillates on couplings
-# learnt from images, mean field does not; and Gibbs chains that lead to modes take a step per pixel.
-FULLY_VISIBLE_INFERENCE = {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
-
-# The same for principal components, whose couplings are too strong for TAP. Mean field has the means of Gaussian units
-# right, at any strength.
-PRINCIPAL_INFERENCE = {"solver": "mean_field", "max_iter": 5000, "tol": 1e-3, "damping": 0.0}
+from restore.registry import LEARNERS, misfit
 
 # What [prior] says of units that are binary and in two layers. Machines of others restore from one start unless a
 # recipe asks for modes.
 PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": []}
-
-# Those that change the prior themselves, in rounds over all images.
-IN_ROUNDS = ("frank_wolfe", "principal", *LEARNERS["fvbm"])
 
 Made = TypeVar("Made")
 
@@ -109,105 +64,46 @@ class Recipe:
     def __post_init__(self) -> None:
         check_name(self.name)
         require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
-        scale = self.prior.weight_scale
-        if isinstance(self.learner, LogisticRegression):
-            require(scale == 0, f"[prior] weight_scale must be 0 for logistic regression, not {scale}")
-        else:
-            require(0 < scale < math.inf, f"[prior] weight_scale must be positive, not {scale}")
-        if self.conditional:
-            require(bool(self.data.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
-        else:
-            require(not self.data.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
+        self.data.check(self.prior)
+        self.learner.check(self.prior)
         require(
-            not self.prior.grey or self.data.binarisation == "threshold",
-            "[data] binarisation is for black and white pixels, and these are grey; leave it away",
+            self.prior.plain or self.learner.any_units,
+            f"[learner] {self.method} trains binary units only; take tap",
         )
-        if self.auto:
-            require(
-                not isinstance(self.learner, LogisticRegression),
-                '[prior] hidden = "auto" has no meaning for logistic regression, which uses no hidden unit; give 1',
-            )
-            require(self.data.holds_out, '[data] validation is missing; hidden = "auto" needs images held out')
-            require(
-                self.prior.binary or isinstance(self.learner, Principal),
-                '[prior] hidden = "auto" grows binary units, or counts components of principal; give a number',
-            )
         require(
             not (self.prior.filled and self.in_rounds),
             f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it away",
         )
-        if self.prior.family == "fvbm":
-            solver, fitting = self.inference.solver, solvers_for(fully_visible=True, plain=True)
-            require(
-                solver in fitting,
-                f"[inference] solver of a fully visible machine is {', '.join(fitting)}, not {solver}",
-            )
-        if isinstance(self.learner, Principal):
-            require(
-                (self.prior.visible, self.prior.hidden_type) == ("truncated-gaussian", "gaussian"),
-                '[learner] principal is for [prior] visible = "truncated-gaussian" and hidden_type = "gaussian"; '
-                "give them",
-            )
-        if not self.prior.plain:
-            require(
-                isinstance(self.learner, TAPLikelihood | ContrastiveDivergence | Principal),
-                f"[learner] {self.method} trains binary units only; take tap",
-            )
-            solver = self.inference.solver
-            require(SOLVERS[solver].any_units, f"[inference] {solver} is for binary units in two layers; take tap")
-            require(
-                self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0"
-            )
-        if self.pretraining.epochs:
-            require(self.prior.family == "deep", '[pretraining] is for [prior] family = "deep"; leave it away')
-            require(self.prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it away")
-        if isinstance(self.learner, TAPLikelihood):
-            grey, unit = self.prior.grey, self.learner.grey_unit
-            require(grey or unit == 1, "[learner] grey_unit is for grey pixels; leave it away")
-            require(
-                self.prior.plain or self.learner.fixed_point == "tap",
-                '[learner] fixed_point = "adaptive_tap" is for binary units in two layers; leave it away',
-            )
-            require(not grey or self.learner.starts != "noisy", '[learner] starts = "noisy" flips pixels; take redrawn')
+        wrong = misfit(self.inference.solver, fully_visible=self.prior.family == "fvbm", plain=self.prior.plain)
+        require(not wrong, f"[inference] {wrong}")
+        require(self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")
+        self.pretraining.check(self.prior)
         if self.in_rounds:
             require(
                 self.growth == FrankWolfe(),
                 f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it away",
             )
-            require(not self.training.epochs, f"[training] epochs has no meaning for {self.method}; leave it away")
-            require(not self.training.watch, f"[training] watch has no meaning for {self.method}; leave it away")
             require(
                 self.optimizer == Optimizer(),
                 f"[optimizer] has no meaning for {self.method}, which takes its own steps; leave it away",
             )
-        else:
-            require(self.training.epochs > 0 or self.training.minutes > 0, "[training] epochs is missing; add it")
-        if self.training.watch:
-            require(not self.conditional, "[training] watch is what a crbm has in [data] task; leave it away")
-            require(self.data.holds_out, "[data] validation is missing; [training] watch needs images held out")
-            parse_task(self.training.watch, grey=self.prior.grey)
-        require(
-            ((self.conditional or bool(self.training.watch)) and self.data.holds_out) or not self.training.patience,
-            '[training] patience needs [data] validation, and an error to watch: [prior] family = "crbm", or '
-            "[training] watch",
-        )
+        self.training.check(self.prior, self.data, by=self.method, in_rounds=self.in_rounds)
 
     @property
     def auto(self) -> bool:
         """Whether the number of hidden units is found by growing them."""
-        return self.prior.hidden == "auto"
+        return self.prior.grows
 
     @property
     def in_rounds(self) -> bool:
         """Whether the learner changes the prior itself, in rounds over all images."""
-        return self.method in IN_ROUNDS
+        return bool(self.learner.in_rounds)
 
     @property
     def limit(self) -> int:
         """Epochs, or rounds at most."""
-        if isinstance(self.learner, FrankWolfe):
-            return self.learner.units if self.prior.hidden == "auto" else self.prior.hidden
-        return self.learner.rounds if self.in_rounds else self.training.epochs
+        most: int = self.learner.most(self.prior, self.training.epochs)
+        return most
 
     @property
     def conditional(self) -> bool:
@@ -291,13 +187,12 @@ def parse(table: dict[str, Any]) -> Recipe:
         raise UsageError("[prior] hidden is missing; add it")
     if family == "crbm" and "inference" in table:
         raise UsageError("[inference] follows from the learner of a crbm; leave it away")
-    if family == "fvbm":
-        table["inference"] = FULLY_VISIBLE_INFERENCE | dict(_expect(table.get("inference", {}), dict, "[inference]"))
-    if method == "principal":
-        table["inference"] = PRINCIPAL_INFERENCE | dict(_expect(table.get("inference", {}), dict, "[inference]"))
+    kind = known[method].load() if known else None
+    if kind is not None and kind.restores_with:
+        table["inference"] = kind.restores_with | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     if any(isinstance(prior, dict) and prior.get(key, plain) != plain for key, plain in PLAIN.items()):
         table["inference"] = {"modes": 0, "starts": 1} | dict(_expect(table.get("inference", {}), dict, "[inference]"))
-    learner = _make(known[method], learner_table, "[learner] ") if known else None
+    learner = _make(kind, learner_table, "[learner] ") if kind is not None else None
     return _make(Recipe, table | {"method": method, "learner": learner}, "")
 
 

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from restore.learning.contract import Gradient, LearnerState, Step
 from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.rule import LearningRule
 from restore.priors import RBM
 
 
@@ -53,7 +54,7 @@ def spectral(gradient: Gradient) -> Gradient:
 
 
 @dataclass(frozen=True)
-class SpectralDescent:
+class SpectralDescent(LearningRule):
     """SSD: the gradient of contrastive divergence, ascended under other norms. Meant for mini-batches of about 1,000.
 
     Attributes:

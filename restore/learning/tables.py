@@ -11,7 +11,7 @@ import torch
 
 from restore.errors import UsageError
 from restore.learning.optimizers import optimizer_of
-from restore.registry import PIXELS, UNITS
+from restore.registry import FAMILIES, PIXELS, UNITS
 from restore.tasks import parse_task
 
 
@@ -113,6 +113,21 @@ class Data:
         if self.task:
             parse_task(self.task)
 
+    def check(self, prior: PriorShape) -> None:
+        """Refuse what is for other priors."""
+        if prior.family == "crbm":
+            require(bool(self.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
+        else:
+            require(not self.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
+        require(
+            not prior.grey or self.binarisation == "threshold",
+            "[data] binarisation is for black and white pixels, and these are grey; leave it away",
+        )
+        require(
+            not prior.grows or self.holds_out,
+            '[data] validation is missing; hidden = "auto" needs images held out',
+        )
+
     @property
     def gathered(self) -> bool:
         """Whether images are brought to one size, and held out by file."""
@@ -138,7 +153,7 @@ class PriorShape:
     """
 
     hidden: int | Literal["auto"] = 0
-    family: Literal["rbm", "crbm", "fvbm", "deep"] = "rbm"
+    family: str = "rbm"
     weight_scale: float = 0.01
     visible: str = "bernoulli"
     hidden_type: str = "bernoulli"
@@ -146,7 +161,7 @@ class PriorShape:
     filled: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in (("visible", PIXELS), ("hidden_type", tuple(UNITS))):
+        for name, known in (("family", FAMILIES), ("visible", PIXELS), ("hidden_type", UNITS)):
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
         if self.family == "fvbm":
@@ -167,6 +182,11 @@ class PriorShape:
         require(
             self.binary or components or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number'
         )
+
+    @property
+    def grows(self) -> bool:
+        """Whether the number of hidden units is found by growing them, or by images held out."""
+        return self.hidden == "auto"
 
     @property
     def binary(self) -> bool:
@@ -259,6 +279,29 @@ class Training:
         require(0 <= self.minutes < math.inf, f"minutes must be 0, for no limit, or positive, not {self.minutes}")
         require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it away")
 
+    def check(self, prior: PriorShape, data: Data, *, by: str, in_rounds: bool) -> None:
+        """Refuse what has no meaning for a learner, or nothing to be judged by.
+
+        Args:
+            by: the learner's name.
+            in_rounds: whether it works in rounds, and so has no epochs.
+        """
+        if in_rounds:
+            require(not self.epochs, f"[training] epochs has no meaning for {by}; leave it away")
+            require(not self.watch, f"[training] watch has no meaning for {by}; leave it away")
+        else:
+            require(self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
+        conditional = prior.family == "crbm"
+        if self.watch:
+            require(not conditional, "[training] watch is what a crbm has in [data] task; leave it away")
+            require(data.holds_out, "[data] validation is missing; [training] watch needs images held out")
+            parse_task(self.watch, grey=prior.grey)
+        require(
+            ((conditional or bool(self.watch)) and data.holds_out) or not self.patience,
+            '[training] patience needs [data] validation, and an error to watch: [prior] family = "crbm", or '
+            "[training] watch",
+        )
+
 
 @dataclass(frozen=True)
 class Pretraining:
@@ -271,3 +314,9 @@ class Pretraining:
 
     def __post_init__(self) -> None:
         require(self.epochs >= 0, f"epochs must be 0, for none, or positive, not {self.epochs}")
+
+    def check(self, prior: PriorShape) -> None:
+        """Refuse priors that have no layers to train one by one."""
+        if self.epochs:
+            require(prior.family == "deep", '[pretraining] is for [prior] family = "deep"; leave it away')
+            require(prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it away")

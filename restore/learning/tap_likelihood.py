@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -15,8 +15,10 @@ from restore.learning.centring import GreyScale, centred, follow
 from restore.learning.contract import Gradient, LearnerState, Step
 from restore.learning.free import FREE
 from restore.learning.parallel import summed
+from restore.learning.rule import LearningRule
 from restore.learning.share import Share
 from restore.learning.statistics import clamped, clamped_above, difference
+from restore.learning.tables import PriorShape, require
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP
 from restore.solvers.loop import iterate
@@ -27,7 +29,7 @@ Starts = Literal["data", "noisy", "persistent", "redrawn"]
 
 
 @dataclass(frozen=True)
-class TAPLikelihood:
+class TAPLikelihood(LearningRule):
     """Gradient of the TAP log-likelihood: clamped statistics minus those of TAP solutions of the free machine.
 
     Attributes:
@@ -46,8 +48,10 @@ class TAPLikelihood:
         centring: take the gradient in the centred gauge.
         grey_unit: what the gradient counts as one grey level step, in (0, 1]: of grey pixels alone. The plain gradient
             (1) hardly moves a curvature, whose scale is the inverse variance of what neighbours leave open of a pixel.
-        fixed_point: what solutions of the free machine solve; "adaptive_tap" is for binary units in two layers.
+        fixed_point: what solutions of the free machine solve, a key of `FREE`.
     """
+
+    any_units: ClassVar[bool] = True
 
     starts: Starts = "data"
     solutions: int = 100
@@ -57,7 +61,7 @@ class TAPLikelihood:
     noise: float = 0.0
     centring: bool = True
     grey_unit: float = 1.0
-    fixed_point: Literal["tap", "adaptive_tap"] = "tap"
+    fixed_point: str = "tap"
 
     def __post_init__(self) -> None:
         if not 0 < self.grey_unit <= 1:
@@ -70,12 +74,24 @@ class TAPLikelihood:
             raise UsageError(f"noise must lie in [0, 0.5], not {self.noise}")
         if (self.noise > 0) != (self.starts == "noisy"):
             raise UsageError('noise is the flip rate of starts = "noisy": give both or neither')
+        if self.fixed_point not in FREE:
+            raise UsageError(f"fixed_point must be one of {', '.join(FREE)}, not {self.fixed_point!r}")
         self.solver  # noqa: B018 - checks tol and damping
+
+    def check(self, prior: PriorShape) -> None:
+        """Some settings are for some units only."""
+        super().check(prior)
+        grey = prior.grey
+        require(grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it away")
+        require(
+            prior.plain or FREE[self.fixed_point].any_units,
+            f'[learner] fixed_point = "{self.fixed_point}" is for binary units in two layers; leave it away',
+        )
+        require(not grey or self.starts != "noisy", '[learner] starts = "noisy" flips pixels; take redrawn')
 
     @property
     def solver(self) -> TAP | AdaptiveTAP:
-        kind, _ = FREE[self.fixed_point]
-        return kind(max_iter=self.iterations, tol=self.tol, damping=self.damping)
+        return FREE[self.fixed_point].solver(max_iter=self.iterations, tol=self.tol, damping=self.damping)
 
     @property
     def remembers(self) -> bool:
@@ -100,8 +116,7 @@ class TAPLikelihood:
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0
     ) -> Step:
         images, solutions = Share.of(len(batch)), self._solutions(batch, state)
-        _, solutions_of = FREE[self.fixed_point]
-        free = solutions_of(self.solver, prior, self._start(prior, batch, state, generator))
+        free = FREE[self.fixed_point].solutions(self.solver, prior, self._start(prior, batch, state, generator))
         data = images.part(self._clamped(prior, images.own(batch)))
         gradient = summed(difference(data, solutions.part(free.statistics)))
         hidden = range(1, len(prior.layers))

@@ -62,15 +62,16 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
 )
 
 
-def solvers_for(*, fully_visible: bool, plain: bool) -> tuple[str, ...]:
-    """What solves a machine.
+def misfit(name: str, *, fully_visible: bool, plain: bool) -> str:
+    """Why a solver does not solve a machine, in words; empty where it does.
 
     Args:
-        fully_visible: whether it has no hidden units.
+        name: a key of `SOLVERS`.
+        fully_visible: whether the machine has no hidden units.
         plain: whether its units are bits, in two layers at most.
     """
-    return tuple(
-        name
-        for name, kind in SOLVERS.items()
-        if (plain or kind.any_units) and (kind.fully_visible or not fully_visible)
-    )
+    kind = SOLVERS[name]
+    if fully_visible and not kind.fully_visible:
+        others = ", ".join(other for other in SOLVERS if SOLVERS[other].fully_visible)
+        return f"solver of a fully visible machine is {others}, not {name}"
+    return "" if plain or kind.any_units else f"{name} is for binary units in two layers; take tap"

@@ -1,0 +1,52 @@
+"""Learners by the names that recipes have for them, and the families of priors that they train.
+
+A new learner is a file in `restore/learning/` that fulfils `learning/contract.py` (or `learning/rounds.py`), and an
+entry here. Its settings, a dataclass on top of `restore.learning.rule.LearningRule`, are keys of a recipe's [learner].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from restore.registry.entry import Entry
+
+# Families of priors, in words.
+FAMILIES: Mapping[str, str] = MappingProxyType(
+    {
+        "rbm": "restricted Boltzmann machine",
+        "crbm": "conditional restricted Boltzmann machine",
+        "fvbm": "fully visible Boltzmann machine",
+        "deep": "deep Boltzmann machine",
+    }
+)
+
+_TAP = Entry("restore.learning.tap_likelihood:TAPLikelihood")
+
+# By family.
+LEARNERS: Mapping[str, Mapping[str, Entry]] = MappingProxyType(
+    {
+        "rbm": {
+            "tap": _TAP,
+            "contrastive": Entry("restore.learning.contrastive:ContrastiveDivergence"),
+            "spectral": Entry("restore.learning.spectral:SpectralDescent"),
+            "frank_wolfe": Entry("restore.learning.frank_wolfe:FrankWolfe"),
+            "principal": Entry("restore.learning.principal:Principal"),
+        },
+        "deep": {"tap": _TAP},
+        "crbm": {
+            "belief_propagation": Entry("restore.learning.conditional_likelihood:BeliefPropagationLikelihood"),
+            "mean_field": Entry("restore.learning.conditional_likelihood:MeanFieldLikelihood"),
+            "contrastive": Entry("restore.learning.conditional_divergence:ConditionalDivergence"),
+            "perceptron": Entry("restore.learning.perceptron:PerceptronLoss"),
+            "marginal_max_margin": Entry("restore.learning.max_margin:MarginalMaxMargin"),
+            "latent_max_margin": Entry("restore.learning.max_margin:LatentMaxMargin"),
+            "logistic": Entry("restore.learning.logistic:LogisticRegression"),
+        },
+        "fvbm": {
+            "bslm": Entry("restore.learning.bslm:BSLM"),
+            "gradient_ascent": Entry("restore.learning.bslm:GradientAscent"),
+            "quasi_newton": Entry("restore.learning.bslm:QuasiNewton"),
+        },
+    }
+)
