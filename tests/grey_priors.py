@@ -31,6 +31,7 @@ def grey_prior(
     solver: str = "tap",
     curvature: float = 4.0,
     tol: float = 1e-5,
+    starts: int = 1,
     name: str = "grey",
 ) -> TrainedPrior:
     """A prior of grey images with normal couplings; `curvature` is that of Gaussian hidden units."""
@@ -61,7 +62,7 @@ def grey_prior(
         127,
         "noise",
         "none",
-        inference=Inference(solver=solver, max_iter=500, tol=tol, modes=0, starts=1),  # type: ignore[arg-type]
+        inference=Inference(solver=solver, max_iter=500, tol=tol, modes=0, starts=starts),  # type: ignore[arg-type]
         family="deep" if deeper else "rbm",
         visible=visible,
         hidden_type=hidden_type,

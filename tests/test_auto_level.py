@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from exports import Exported
 from grey_priors import grey_prior
 from PIL import Image
 from priors import random_conditional, random_prior
@@ -21,7 +23,6 @@ from restore.evidence import BLOCK, FLIPS, IMPULSES, NOISE, log_likelihood_of_bl
 from restore.export.runtime import OnnxEngine
 from restore.marginals import Marginals, Status
 from restore.restoration import PictureEngine, restore_pictures
-from restore.zoo import published_folder
 
 ROOT = Path(__file__).parent.parent
 CPU = torch.device("cpu")
@@ -30,24 +31,16 @@ DRAW = np.random.default_rng(0)
 INK = (DRAW.random((5, *SHAPE)) < 0.3).astype(np.float64)
 HIDDEN = DRAW.random((5, *SHAPE)) < 0.3
 GREY = np.where(DRAW.random((5, *SHAPE)) < 0.4, 0.0, DRAW.random((5, *SHAPE)))
+HOLES = np.random.default_rng(1).random(INK.shape) < 0.3
 PER_IMAGE = np.array([0.05, 0.1, 0.2, 0.3, 0.4])[:, None, None]
 
 
 @pytest.fixture(scope="module", params=["torch", "onnx"])
-def engine(request: pytest.FixtureRequest) -> PictureEngine:
-    """Any prior in torch, and a published one in onnxruntime."""
+def engine(request: pytest.FixtureRequest, exported: Callable[[str], Exported]) -> PictureEngine:
+    """A small prior in torch, and one in onnxruntime."""
     if request.param == "torch":
         return Engine.of(random_prior(SHAPE), CPU)
-    return OnnxEngine.load(published_folder() / "pcd-mnist")
-
-
-def ink(engine: PictureEngine) -> np.ndarray:
-    """Images of any kind; strokes for a prior of digit."""
-    return INK if engine.description.image_shape == SHAPE else np.kron(INK[:, :4, :7], np.ones((7, 4)))
-
-
-def holes(engine: PictureEngine) -> np.ndarray:
-    return np.random.default_rng(1).random(ink(engine).shape) < 0.3
+    return OnnxEngine.load(exported("tap").path)
 
 
 def grey_engine() -> Engine:
@@ -67,7 +60,7 @@ def same(found: Marginals, expected: list[Marginals]) -> None:
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_engines_take_a_level_per_image(engine: PictureEngine, masked: bool) -> None:
-    images, hidden = ink(engine), holes(engine) if masked else None
+    images, hidden = INK, HOLES if masked else None
     found, _ = engine.marginals(images, PER_IMAGE, hidden)
     levels = PER_IMAGE.ravel().tolist()
     alone = [
@@ -95,8 +88,8 @@ def test_a_spread_per_image(p: Any) -> None:
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_chosen_level_is_restored_with_and_reported(engine: PictureEngine, masked: bool) -> None:
-    images = ink(engine)[:2]
-    hidden = list(holes(engine)[:2]) if masked else None
+    images = INK[:2]
+    hidden = list(HOLES[:2]) if masked else None
     restored, found = restore_pictures(engine, list(images), p="auto", hidden=hidden)
     noise = found.noise
     assert noise is not None and found.evidence is not None
@@ -115,7 +108,7 @@ def test_the_chosen_level_is_restored_with_and_reported(engine: PictureEngine, m
 
 
 def test_hidden_pixels_have_no_say(engine: PictureEngine) -> None:
-    images, hidden = ink(engine)[:2], holes(engine)[:2]
+    images, hidden = INK[:2], HOLES[:2]
     (_, found), (_, same) = (
         restore_pictures(engine, list(seen), p="auto", hidden=list(hidden))
         for seen in (images, np.where(hidden, 1 - images, images))
@@ -124,9 +117,10 @@ def test_hidden_pixels_have_no_say(engine: PictureEngine) -> None:
     np.testing.assert_allclose(found.noise.chosen, same.noise.chosen, rtol=1e-6)
 
 
-def test_both_engines_find_the_same_evidence() -> None:
-    graph, peer = OnnxEngine.load(published_folder() / "pcd-mnist"), Engine.load("pcd-mnist", "cpu")
-    (_, found), (_, expected) = (restore_pictures(one, list(ink(graph)[:1]), p="auto") for one in (graph, peer))
+def test_both_engines_find_the_same_evidence(exported: Callable[[str], Exported]) -> None:
+    case = exported("tap")
+    graph, peer = OnnxEngine.load(case.path), Engine.of(case.trained, CPU)
+    (_, found), (_, expected) = (restore_pictures(one, list(INK), p="auto") for one in (graph, peer))
     assert found.noise is not None and expected.noise is not None
     np.testing.assert_allclose(found.noise.evidence, expected.noise.evidence, rtol=0, atol=5e-3)
 

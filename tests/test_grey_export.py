@@ -19,9 +19,9 @@ from restore.zoo import TrainedPrior
 SHAPE = (5, 7)
 
 # The first has every law of real values: pixels with an atom, and hidden units without bounds. The second has no other,
-# under the solver and of the kinds of a published prior.
+# under the solver, from the start and of the kinds of a published prior.
 MADE: dict[str, Callable[[], TrainedPrior]] = {
-    "spiked": lambda: grey_prior(SPIKED, "gaussian", scale=0.2),
+    "spiked": lambda: grey_prior(SPIKED, "gaussian", scale=0.2, starts=0),
     "truncated": lambda: grey_prior(TRUNCATED, "gaussian", scale=0.1, solver="mean_field"),
 }
 

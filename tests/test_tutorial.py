@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 # What takes long on the page, and does not here. What follows the last of it are other ways to train.
 # So short a training explains little.
 BRIEF = {
+    '("clean", "test", 100)': '("clean", "test", 20)',
     "--model shapes -o whole/\n": "--model shapes --force -o whole/\n",
     "--name shapes\n": "--name shapes --hidden 20 --epochs 1\n",
     "-o probe\n": "-o probe --n 20\n",
@@ -66,6 +68,16 @@ def shortened(page: str, words: dict[str, str]) -> str:
     return page
 
 
+@pytest.fixture
+def without_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation in which no graph is made, which would take longest and has tests of its own."""
+    place = tmp_path / "without"
+    place.mkdir()
+    (place / "onnx.py").write_text("raise ModuleNotFoundError('none here', name='onnx')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(place), os.environ.get("PYTHONPATH")])))
+
+
+@pytest.mark.usefixtures("without_onnx")
 def test_the_page_can_be_followed_up_to_longer_runs(tmp_path: Path) -> None:
     page = PAGE.partition(LAST)[0]
     assert page != PAGE and len(tutorial.shown(page)) == len(tutorial.shown(PAGE)) == 4
