@@ -20,8 +20,10 @@ from timing import medians, parser, report
 from torch import Tensor
 
 from restore.learning.contrastive import ContrastiveDivergence
+from restore.learning.course import CleanImages
 from restore.learning.fit import fit
 from restore.learning.recipe import Data, PriorShape, Recipe, Training
+from restore.learning.session import Session
 
 VISIBLE, HIDDEN, BATCH, RATE = 784, 500, 100, 0.05
 
@@ -39,7 +41,7 @@ def recipe() -> Recipe:
 
 def ours(images: Tensor) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        fit(recipe(), images, Path(folder), fingerprint="")
+        fit(recipe(), CleanImages(images), Session(Path(folder)))
 
 
 def plain_loop(images: Tensor) -> None:

@@ -314,6 +314,7 @@ def train(
     from restore.devices import pick_device
     from restore.engine import Engine
     from restore.learning.plan import Wishes
+    from restore.learning.session import Session
     from restore.report.contents import WRITING, write_report
     from restore.report.passing import drawer
 
@@ -346,15 +347,8 @@ def train(
         watcher = (lambda passed: None) if own is None else drawer(lesson, folder, where)
         elsewhere = time.monotonic() - began + keeping.KEEPING * keep + WRITING * (own is not None)
         try:
-            learnt = training.learn(
-                lesson,
-                folder,
-                device=where,
-                resume=resume,
-                watcher=watcher,
-                usable=place.keeper(lesson, command, where),
-                elsewhere=elsewhere,
-            )
+            session = Session(folder, resume=resume, watch=watcher, usable=place.keeper(lesson, command, where))
+            learnt = training.learn(lesson, session, device=where, elsewhere=elsewhere)
             if keep or own is not None:
                 place.keep(learnt, command)
             if own is not None:

@@ -14,6 +14,7 @@ from restore.errors import ModelError, OutputError, TrainingError, shown
 from restore.files import write_atomically
 from restore.learning.card import write_card
 from restore.learning.outcome import Trained
+from restore.progress import Passed
 from restore.training import Learnt, Lesson
 
 # About how long `Place.keep` takes, in seconds, nearly all of it for the graph; 11 to 13 of one core were measured.
@@ -44,14 +45,15 @@ class Place:
         ended = _held(self.run)
         return ended is not None and not ended.unfinished and ended.recipe == held.recipe
 
-    def keeper(self, lesson: Lesson, command: str, device: torch.device) -> Callable[[Trained, float], None]:
-        """What keeps the best prior so far, for `restore.training.learn`.
+    def keeper(self, lesson: Lesson, command: str, device: torch.device) -> Callable[[Passed], None]:
+        """What keeps the best prior so far, for the session of `restore.training.learn`.
 
         A finished prior under the name stays until this one is finished too, even where it may be overwritten.
         """
 
-        def keep(trained: Trained, seconds: float) -> None:
-            card = _card(lesson, trained, lesson.text, command, (seconds,), device)
+        def keep(passed: Passed) -> None:
+            trained = Trained(passed.machine, passed.done, passed.score, "", lesson.recipe)
+            card = _card(lesson, trained, lesson.text, command, (passed.seconds,), device)
             held = _held(self.target)
             free = held is None or (bool(held.unfinished) and (self.overwrite or self.holds_own()))
             for folder in (self.run, self.target if free else None):

@@ -6,7 +6,7 @@ The command and the Python interface are both thin layers over this.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,9 +27,9 @@ from restore.learning.parallel import from_first
 from restore.learning.plan import Facts, Wishes, plan
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import GROWTH, epoch_records, epoch_seconds
+from restore.learning.session import Session
 from restore.learning.tables import PriorShape
 from restore.learning.written import written
-from restore.progress import Meter, Passed
 
 # What a run folder calls the recipe that it came from.
 RECIPE = "recipe.toml"
@@ -253,38 +253,29 @@ def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
     )
 
 
-def learn(
-    lesson: Lesson,
-    folder: Path,
-    *,
-    device: torch.device,
-    resume: bool = False,
-    every: int = 0,
-    meter: Meter = lambda done, note="": None,
-    watcher: Callable[[Passed], None] = lambda passed: None,
-    usable: Callable[[Trained, float], None] = lambda trained, seconds: None,
-    elsewhere: float = 0.0,
-) -> Learnt:
-    """Train what a lesson says; see `restore.learning.pipeline.train`.
+def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int = 0, elsewhere: float = 0.0) -> Learnt:
+    """Train what a lesson says, on its images and in its time; see `restore.learning.pipeline.train`.
 
     The recipe of a plan is left in the run folder, where it can be taken from to change it or repeat it.
+
+    Args:
+        lesson: what.
+        session: where, and who hears of it; its data and budget are the lesson's.
+        device: to train on.
+        every: as in `restore.learning.pipeline.train`.
+        elsewhere: seconds of a limit of time that other work takes, before and after.
     """
-    if resume and lesson.tables is not None and lesson.recipe.prior.filled:
+    folder = session.folder
+    if session.resume and lesson.tables is not None and lesson.recipe.prior.filled:
         # A plan makes it of the limit of time, which may be another now; units that are trained already stay.
         lesson = lesson.filled_up_to(from_first(lambda: _filled_before(folder)) or lesson.recipe.prior.filled)
     trained = pipeline.train(
         lesson.recipe,
         lesson.pixels(device),
         lesson.image_shape,
-        folder,
-        fingerprint=lesson.fingerprint,
+        replace(session, data=lesson.fingerprint, budget=lesson.recipe.training.seconds - elsewhere),
         held_out=lesson.held_out_pixels(device),
-        resume=resume,
         every=every,
-        meter=meter,
-        watcher=watcher,
-        usable=usable,
-        elsewhere=elsewhere,
     )
     growth = folder / GROWTH
     grown = tuple(epoch_records(growth)) if growth.is_dir() else ()

@@ -26,6 +26,7 @@ from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.perceptron import PerceptronLoss
 from restore.learning.recipe import Recipe
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
 from restore.learning.spectral import SpectralDescent
 from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.learning.tap_likelihood import TAPLikelihood
@@ -78,10 +79,10 @@ def recipe_of(learner: Any = "pcd", optimizer: str | Optimizer = "sgd", **change
     )
 
 
-def run(recipe: Recipe, folder: Path, resume: bool = False, images: Tensor = IMAGES, **options: Any) -> RBM:
-    return fit(
-        recipe, CleanImages(images), folder, fingerprint=options.pop("fingerprint", "data"), resume=resume, **options
-    ).prior
+def run(
+    recipe: Recipe, folder: Path, resume: bool = False, images: Tensor = IMAGES, data: str = "data", **session: Any
+) -> RBM:
+    return fit(recipe, CleanImages(images), Session(folder, data, resume, **session)).prior
 
 
 def bits(prior: RBM) -> dict[str, bytes]:

@@ -58,7 +58,7 @@ ROOMS: dict[str, str] = {
     "engines": "errors registry zoo restoration engine export",
     "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
     "training": "errors files progress description learning images data",
-    "keeping": "errors files description zoo learning export training",
+    "keeping": "errors files description zoo progress learning export training",
     "report": ("errors files registry progress description priors solvers tasks learning engine evaluation training"),
     "api": (
         "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine "

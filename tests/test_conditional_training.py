@@ -25,6 +25,7 @@ from restore.learning.logistic import LogisticRegression
 from restore.learning.perceptron import PerceptronLoss
 from restore.learning.pipeline import Trained, course_of, train
 from restore.learning.recipe import Recipe
+from restore.learning.session import Session
 from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.priors import ConditionalRBM
 from restore.solvers import FIXED_POINTS
@@ -57,7 +58,7 @@ def test_a_gradient_has_the_shape_and_type_of_the_parameters(name: str, dtype: t
 
 def trained_on(recipe: Recipe, size: int, folder: Path, times: int = 1) -> Trained:
     images = bars_and_stripes(size).repeat(times, 1)
-    return train(recipe, images, (size, size), folder, fingerprint="data")
+    return train(recipe, images, (size, size), Session(folder, "data"))
 
 
 @pytest.mark.parametrize("storage", ["float16", "float32"])

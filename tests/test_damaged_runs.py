@@ -22,6 +22,7 @@ from restore.learning.course import CleanImages, pixel_means
 from restore.learning.fit import fit
 from restore.learning.pipeline import course_of, train
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
 from restore.priors import ConditionalRBM
 from restore.solvers import FIXED_POINTS, MeanField
 
@@ -99,7 +100,7 @@ def test_too_few_images_to_hold_some_out(validation: int) -> None:
 
 def test_modes_and_description_follow_from_the_learner(tmp_path: Path) -> None:
     recipe = conditional_recipe("marginal_max_margin", storage="float16")
-    trained = train(recipe, LARGER, (4, 4), tmp_path, fingerprint="data")
+    trained = train(recipe, LARGER, (4, 4), Session(tmp_path, "data"))
     prior, about = trained.prior, trained.prior.description
     assert isinstance(prior.machine, ConditionalRBM)
     assert (about.family, about.task, about.method) == ("crbm", "flip:0.2", "marginal_max_margin")
@@ -119,12 +120,12 @@ def test_conditional_runs_stopped_at_every_step_and_resumed(
 ) -> None:
     recipe = conditional_recipe(learner, task="patch:2:1" if learner == "contrastive" else "flip:0.2")
     course = lambda: course_of(recipe, LARGER, (4, 4))  # noqa: E731
-    whole = fit(recipe, course(), tmp_path / "whole", fingerprint="data")
+    whole = fit(recipe, course(), Session(tmp_path / "whole", "data"))
     after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), signal.SIGTERM))
     resumed, stops = None, 0
     while resumed is None:
         try:
-            resumed = fit(recipe, course(), tmp_path / "stopped", fingerprint="data", resume=True)
+            resumed = fit(recipe, course(), Session(tmp_path / "stopped", "data", resume=True))
         except Stopped:
             stops += 1
     records = log_of(tmp_path / "whole")
@@ -140,5 +141,5 @@ def test_divergence_of_conditional_runs_is_reported(learner: str, tmp_path: Path
     recipe = conditional_recipe(learner, rate=1e38)
     with pytest.raises(TrainingError, match=r"training diverged .* lower the rate"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit(recipe, course_of(recipe, LARGER, (4, 4)), tmp_path, fingerprint="data")
+        fit(recipe, course_of(recipe, LARGER, (4, 4)), Session(tmp_path, "data"))
     assert newest(tmp_path) is None

@@ -23,6 +23,7 @@ from restore.evaluation.dcp.learners import ALGORITHMS, learner_of
 from restore.evaluation.dcp.small import BEST, HIDDEN, RATES, REACHABLE
 from restore.learning.course import initial_prior, pixel_means
 from restore.learning.fit import Stopped
+from restore.learning.session import Session
 from restore.priors import RBM
 from restore.priors.exact import log_likelihood, log_likelihood_gradient
 
@@ -197,7 +198,7 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
     from restore.learning.course import CleanImages
     from restore.learning.fit import fit
 
-    machine = fit(PLAN.recipe(3), CleanImages(training), tmp_path / "again", fingerprint="x").prior
+    machine = fit(PLAN.recipe(3), CleanImages(training), Session(tmp_path / "again", "x")).prior
     exact = float(log_likelihood(machine, test).mean())
     assert curve.likelihood[-1] == pytest.approx(exact, abs=5 * curve.errors[-1] + 1e-3)
     assert 0 < curve.errors[-1] < 0.1

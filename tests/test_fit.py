@@ -39,6 +39,7 @@ from restore.learning.fit import scheduled_rate
 from restore.learning.pipeline import epoch_folder, train
 from restore.learning.recipe import Recipe
 from restore.learning.run_folder import Stopped, epoch_seconds
+from restore.learning.session import Session
 from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.priors import RBM
 
@@ -266,14 +267,14 @@ def test_a_trained_prior_does_not_depend_on_interruptions(
 ) -> None:
     recipe = recipe_of("tap-redrawn", storage=storage)
     recipe = replace(recipe, inference=replace(recipe.inference, modes=6, starts=3, damping=0.3))
-    trained = train(recipe, IMAGES, (3, 3), tmp_path / "whole", fingerprint="data")
+    trained = train(recipe, IMAGES, (3, 3), Session(tmp_path / "whole", "data"))
     assert (trained.epoch, trained.error) == (EPOCHS, None)
     whole = trained.prior
     with pytest.MonkeyPatch.context() as patch:
         after_step(patch, recipe.learner, lambda taken: taken == 7 and os.kill(os.getpid(), signal.SIGTERM))
         with pytest.raises(Stopped):
-            train(recipe, IMAGES, (3, 3), tmp_path / "stopped", fingerprint="data")
-    resumed = train(recipe, IMAGES, (3, 3), tmp_path / "stopped", fingerprint="data", resume=True).prior
+            train(recipe, IMAGES, (3, 3), Session(tmp_path / "stopped", "data"))
+    resumed = train(recipe, IMAGES, (3, 3), Session(tmp_path / "stopped", "data", resume=True)).prior
     assert bits(resumed.machine) == bits(whole.machine)
     assert torch.equal(resumed.modes, whole.modes)
     about = whole.description
@@ -315,11 +316,11 @@ def test_priors_are_kept_along_the_run(family: str, tmp_path: Path) -> None:
             prior=PriorShape(hidden=3, family="crbm", weight_scale=0.1),
         )
 
-    train(recipe(5), IMAGES, (3, 3), tmp_path / "run", fingerprint="data", every=2)
+    train(recipe(5), IMAGES, (3, 3), Session(tmp_path / "run", "data"), every=2)
     assert sorted(path.name for path in (tmp_path / "run" / "epochs").iterdir()) == ["0002", "0004"]
     for epochs in (2, 4):
         kept = zoo.load(epoch_folder(tmp_path / "run", epochs))
-        ended = train(recipe(epochs), IMAGES, (3, 3), tmp_path / str(epochs), fingerprint="data").prior
+        ended = train(recipe(epochs), IMAGES, (3, 3), Session(tmp_path / str(epochs), "data")).prior
         assert bits(kept.machine) == bits(ended.machine)
         assert kept.description.name == f"test-epoch-{epochs}"
         assert kept.description.inference.solver == ended.description.inference.solver
@@ -328,4 +329,4 @@ def test_priors_are_kept_along_the_run(family: str, tmp_path: Path) -> None:
 
 def test_keeping_priors_every_so_often_backwards_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="every"):
-        train(recipe_of(), IMAGES, (3, 3), tmp_path, fingerprint="data", every=-1)
+        train(recipe_of(), IMAGES, (3, 3), Session(tmp_path, "data"), every=-1)

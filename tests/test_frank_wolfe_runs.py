@@ -21,6 +21,7 @@ from restore.learning.frank_wolfe import (
 from restore.learning.pipeline import grow, train
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
 from restore.learning.tables import Data, PriorShape, Training
 from restore.priors import RBM
 from restore.progress import Passed
@@ -44,7 +45,7 @@ def recipe_of(hidden: int | str = "auto", learner: object = SMALL, **options: ob
 
 def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Path) -> None:
     recipe = recipe_of(6)
-    whole, *_ = grow(recipe, IMAGES, tmp_path / "whole", fingerprint="data")
+    whole, *_ = grow(recipe, IMAGES, Session(tmp_path / "whole", "data"))
 
     def stop(passed: Passed) -> None:
         assert isinstance(passed.machine, RBM) and passed.machine.hidden.size <= passed.done <= passed.total == 6
@@ -52,8 +53,8 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
             raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):
-        grow(recipe, IMAGES, tmp_path / "parts", fingerprint="data", after_round=stop)
-    parts, rounds, _ = grow(recipe, IMAGES, tmp_path / "parts", fingerprint="data", resume=True)
+        grow(recipe, IMAGES, Session(tmp_path / "parts", "data", watch=stop))
+    parts, rounds, _ = grow(recipe, IMAGES, Session(tmp_path / "parts", "data", resume=True))
     assert rounds == 6
     for name, value in whole.parameters.items():
         assert torch.equal(value, parts.parameters[name]), name
@@ -64,21 +65,21 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
     whole_gains, parts_gains = ([entry["gain"] for entry in log] for log in logs)
     assert whole_gains == parts_gains
     with pytest.raises(TrainingError, match="penalty was"):
-        grow(recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, tmp_path / "parts", fingerprint="data", resume=True)
+        grow(recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, Session(tmp_path / "parts", "data", resume=True))
 
 
 def test_a_signal_in_the_last_round_of_growth_stops_what_would_follow(tmp_path: Path) -> None:
     recipe = recipe_of(learner=ContrastiveDivergence(), growth=replace(SMALL, units=2))
-    whole = train(recipe, IMAGES, (3, 3), tmp_path / "whole", fingerprint="data")
+    whole = train(recipe, IMAGES, (3, 3), Session(tmp_path / "whole", "data"))
 
     def interrupt(done: int, note: str = "") -> None:
         if "units 2" in note:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Stopped):
-        train(recipe, IMAGES, (3, 3), tmp_path / "parts", fingerprint="data", meter=interrupt)
+        train(recipe, IMAGES, (3, 3), Session(tmp_path / "parts", "data", meter=interrupt))
     assert not (tmp_path / "parts" / "log.jsonl").exists()
-    parts = train(recipe, IMAGES, (3, 3), tmp_path / "parts", fingerprint="data", resume=True)
+    parts = train(recipe, IMAGES, (3, 3), Session(tmp_path / "parts", "data", resume=True))
     assert parts.verdict == whole.verdict
     for name, value in whole.prior.machine.parameters.items():
         assert torch.equal(value, parts.prior.machine.parameters[name]), name
@@ -89,12 +90,12 @@ def test_images_without_anything_for_a_first_unit_are_an_error(tmp_path: Path, l
     options = {} if learner is SMALL else {"growth": SMALL}
     recipe = recipe_of(learner=learner, **options)
     with pytest.raises(TrainingError, match="no hidden unit gains"):
-        train(recipe, torch.ones(20, 9), (3, 3), tmp_path / "run", fingerprint="data", every=1)
+        train(recipe, torch.ones(20, 9), (3, 3), Session(tmp_path / "run", "data"), every=1)
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_a_limit_that_comes_before_the_stopping_rule_is_said(tmp_path: Path) -> None:
-    machine, rounds, verdict = grow(recipe_of(learner=replace(SMALL, units=2)), IMAGES, tmp_path, fingerprint="data")
+    machine, rounds, verdict = grow(recipe_of(learner=replace(SMALL, units=2)), IMAGES, Session(tmp_path, "data"))
     assert (machine.hidden.size, rounds) == (2, 2)
     assert "the limit of 2 units ended growth" in verdict and "raise units" in verdict
 
@@ -102,8 +103,8 @@ def test_a_limit_that_comes_before_the_stopping_rule_is_said(tmp_path: Path) -> 
 def test_a_size_found_by_growth_is_where_another_learner_begins(tmp_path: Path) -> None:
     growth = replace(SMALL, units=5)
     recipe = recipe_of(learner=ContrastiveDivergence(), growth=growth)
-    trained = train(recipe, IMAGES, (3, 3), tmp_path / "run", fingerprint="data", every=1)
-    alone, *_ = grow(recipe, IMAGES, tmp_path / "alone", fingerprint="data")
+    trained = train(recipe, IMAGES, (3, 3), Session(tmp_path / "run", "data"), every=1)
+    alone, *_ = grow(recipe, IMAGES, Session(tmp_path / "alone", "data"))
     assert trained.prior.description.hidden == alone.hidden.size == 5
     assert trained.verdict
     # Three epochs of small steps lead away from there, but not far.
@@ -120,8 +121,8 @@ def filling(**growth: object) -> Recipe:
 
 def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(tmp_path: Path) -> None:
     recipe = filling(units=3)
-    filled, rounds, verdict = grow(recipe, IMAGES, tmp_path / "filled", fingerprint="data")
-    grown, *_ = grow(recipe_of(learner=replace(SMALL, units=3)), IMAGES, tmp_path / "grown", fingerprint="data")
+    filled, rounds, verdict = grow(recipe, IMAGES, Session(tmp_path / "filled", "data"))
+    grown, *_ = grow(recipe_of(learner=replace(SMALL, units=3)), IMAGES, Session(tmp_path / "grown", "data"))
     assert rounds == grown.hidden.size == 3 and filled.hidden.size == 9
     assert verdict.endswith("; 6 units start from random weights")
     assert torch.equal(filled.weights[:, :3], grown.weights)
@@ -130,9 +131,9 @@ def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(t
     drawn = filled.weights[:, 3:]
     # 54 draws: their spread is known to a tenth or so.
     assert 0.012 < float(drawn.std()) < 0.03 and abs(float(drawn.mean())) < 0.02
-    again, *_ = grow(recipe, IMAGES, tmp_path / "filled", fingerprint="data", resume=True)
+    again, *_ = grow(recipe, IMAGES, Session(tmp_path / "filled", "data", resume=True))
     assert torch.equal(again.weights, filled.weights)
-    trained = train(recipe, IMAGES, (3, 3), tmp_path / "run", fingerprint="data")
+    trained = train(recipe, IMAGES, (3, 3), Session(tmp_path / "run", "data"))
     assert trained.prior.description.hidden == 9
 
 
@@ -140,7 +141,7 @@ def test_a_growth_that_images_held_out_ended_is_large_enough(tmp_path: Path) -> 
     # All that later units bring is less than all units together.
     recipe = filling(window=2, least=0.99)
     for resume in (False, True):
-        machine, rounds, verdict = grow(recipe, IMAGES, tmp_path, fingerprint="data", resume=resume)
+        machine, rounds, verdict = grow(recipe, IMAGES, Session(tmp_path, "data", resume=resume))
         assert machine.hidden.size == rounds < 8 and "the last 2 units raised" in verdict and "random" not in verdict
 
 

@@ -23,6 +23,7 @@ from restore.learning.pipeline import Trained, train
 from restore.learning.pseudo_likelihood import log_pseudo_likelihood
 from restore.learning.recipe import Recipe, parse
 from restore.learning.rounds import run_rounds
+from restore.learning.session import Session
 from restore.priors import FullyVisible
 from restore.priors.exact import log_likelihood
 
@@ -46,7 +47,7 @@ def images() -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def trained(images: torch.Tensor, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    return train(recipe(), images, SHAPE, tmp_path_factory.mktemp("run"), fingerprint="x")
+    return train(recipe(), images, SHAPE, Session(tmp_path_factory.mktemp("run"), "x"))
 
 
 @pytest.fixture(scope="module")
@@ -111,25 +112,25 @@ def test_training_describes_what_it_made(trained: Trained, images: torch.Tensor)
 def test_a_stopped_run_goes_on_bit_by_bit(method: str, images: torch.Tensor, tmp_path: Path) -> None:
     whole = recipe(method=method, rounds=4, tol=0.0).learner
     some = replace(whole, rounds=2)
-    facts: dict[str, Any] = {"seed": 0, "identity": {"recipe": "same"}}
-    straight = run_rounds(whole, images, tmp_path / "a", **facts)
-    run_rounds(some, images, tmp_path / "b", **facts)
-    resumed = run_rounds(whole, images, tmp_path / "b", **facts, resume=True)
+    facts: dict[str, Any] = {"seed": 0, "facts": {"recipe": "same"}}
+    straight = run_rounds(whole, images, Session(tmp_path / "a"), **facts)
+    run_rounds(some, images, Session(tmp_path / "b"), **facts)
+    resumed = run_rounds(whole, images, Session(tmp_path / "b", resume=True), **facts)
     assert straight.rounds == resumed.rounds
     for name, value in straight.state.items():
         assert torch.equal(resumed.state[name], value)
 
 
 def test_the_same_recipe_is_resumed_to_the_same_prior(images: torch.Tensor, tmp_path: Path) -> None:
-    first = train(recipe(), images, SHAPE, tmp_path, fingerprint="x")
-    again = train(recipe(), images, SHAPE, tmp_path, fingerprint="x", resume=True)
+    first = train(recipe(), images, SHAPE, Session(tmp_path, "x"))
+    again = train(recipe(), images, SHAPE, Session(tmp_path, "x", resume=True))
     assert torch.equal(first.prior.machine.weights, again.prior.machine.weights)
     with pytest.raises(TrainingError, match="l2"):
-        train(recipe(l2=0.02), images, SHAPE, tmp_path, fingerprint="x", resume=True)
+        train(recipe(l2=0.02), images, SHAPE, Session(tmp_path, "x", resume=True))
 
 
 def test_the_limit_of_rounds_is_told(images: torch.Tensor, tmp_path: Path) -> None:
-    cut = train(recipe(rounds=1, spacers=0), images, SHAPE, tmp_path, fingerprint="x")
+    cut = train(recipe(rounds=1, spacers=0), images, SHAPE, Session(tmp_path, "x"))
     assert "raise rounds" in cut.verdict
 
 
@@ -137,14 +138,14 @@ def test_constant_pixels_need_a_penalty(images: torch.Tensor, tmp_path: Path) ->
     framed = images.clone()
     framed[:, 0] = 0
     with pytest.raises(TrainingError, match=r"pixel 0 never changes .*set \[learner\] l2"):
-        train(recipe(l2=0.0), framed, SHAPE, tmp_path / "a", fingerprint="x")
-    made = train(recipe(), framed, SHAPE, tmp_path / "b", fingerprint="x")
+        train(recipe(l2=0.0), framed, SHAPE, Session(tmp_path / "a", "x"))
+    made = train(recipe(), framed, SHAPE, Session(tmp_path / "b", "x"))
     assert all(bool(torch.isfinite(value).all()) for value in made.prior.machine.parameters.values())
 
 
 def test_modes_come_from_its_own_samples(images: torch.Tensor, tmp_path: Path) -> None:
     table = TABLE | {"inference": {"solver": "tap", "damping": 0.6, "modes": 6, "starts": 3}}
-    made = train(parse(table), images, SHAPE, tmp_path, fingerprint="x")
+    made = train(parse(table), images, SHAPE, Session(tmp_path, "x"))
     assert made.prior.modes.shape == (6, 2)
     found = Engine.of(made.prior, torch.device("cpu")).restore(images[:3], BitFlip(0.1))
     assert bool(torch.isfinite(found.log_partition).all())

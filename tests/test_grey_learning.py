@@ -23,6 +23,7 @@ from restore.learning.contract import Step
 from restore.learning.pipeline import course_of, train
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
 from restore.registry import UNITS
@@ -77,7 +78,7 @@ def test_training_raises_the_exact_likelihood(visible: str, tmp_path: Path) -> N
     images, fresh = stripes(200), stripes(200, seed=9)
     settings = recipe(30, prior={"visible": visible})
     first = course_of(settings, images, SHAPE).initial(3, 0.01, seeded(0))
-    trained = train(settings, images, SHAPE, tmp_path, fingerprint="x")
+    trained = train(settings, images, SHAPE, Session(tmp_path, "x"))
     machine = trained.prior.machine
     assert isinstance(machine, RBM) and isinstance(first, RBM)
     before, after = exact_log_likelihood(first, fresh), exact_log_likelihood(machine, fresh)
@@ -94,7 +95,7 @@ def test_training_raises_the_exact_likelihood(visible: str, tmp_path: Path) -> N
 def test_every_kind_of_hidden_unit_can_be_trained_and_kept(hidden: str, deeper: list[int], tmp_path: Path) -> None:
     family = {"family": "deep", "deeper": deeper} if deeper else {}
     settings = recipe(2, prior={"hidden_type": hidden, "weight_scale": 0.1} | family)
-    prior = train(settings, stripes(50), SHAPE, tmp_path, fingerprint="x").prior
+    prior = train(settings, stripes(50), SHAPE, Session(tmp_path, "x")).prior
     assert prior.description.unit_kinds == ("truncated-gauss-bernoulli", *[hidden] * (1 + len(deeper)))
     named = prior.machine.parameters
     assert all(bool(torch.isfinite(value).all()) for value in named.values())
@@ -118,7 +119,7 @@ def test_blank_units_prefer_nothing_and_share_nothing(kind: str) -> None:
 @pytest.mark.parametrize("after", [1, 5])
 def test_a_stopped_run_goes_on_with_the_same_bits(after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, images = recipe(2, optimizer={"average": 0.9, "shrinkage": 1e-3}), stripes(100)
-    whole = train(settings, images, SHAPE, tmp_path / "whole", fingerprint="x").prior
+    whole = train(settings, images, SHAPE, Session(tmp_path / "whole", "x")).prior
     original, taken = TAPLikelihood.step, []
 
     def step(*told: Any) -> Step:
@@ -129,9 +130,9 @@ def test_a_stopped_run_goes_on_with_the_same_bits(after: int, tmp_path: Path, mo
 
     with monkeypatch.context() as patch, pytest.raises(Stopped):
         patch.setattr(TAPLikelihood, "step", step)
-        train(settings, images, SHAPE, tmp_path / "run", fingerprint="x")
+        train(settings, images, SHAPE, Session(tmp_path / "run", "x"))
     assert len(taken) == after
-    again = train(settings, images, SHAPE, tmp_path / "run", fingerprint="x", resume=True).prior
+    again = train(settings, images, SHAPE, Session(tmp_path / "run", "x", resume=True)).prior
     for name, value in whole.machine.parameters.items():
         assert torch.equal(again.machine.parameters[name], value), name
 
@@ -139,7 +140,7 @@ def test_a_stopped_run_goes_on_with_the_same_bits(after: int, tmp_path: Path, mo
 def test_a_diverging_machine_ends_training_and_says_so(tmp_path: Path) -> None:
     settings = recipe(5, prior={"hidden_type": "gaussian"}, optimizer={"rate": 50.0})
     with pytest.raises(TrainingError, match=r"training diverged .* lower the rate"):
-        train(settings, stripes(100), SHAPE, tmp_path, fingerprint="x")
+        train(settings, stripes(100), SHAPE, Session(tmp_path, "x"))
 
 
 def test_images_become_priors_in_python(tmp_path: Path) -> None:
@@ -192,7 +193,7 @@ def test_shrinkage_pulls_weights_towards_zero_by_the_same_amount_and_nothing_els
     images = stripes(25)
     still = {"rate": 0.1, "momentum": 0.0, "schedule": "constant"}
     with_penalty, without = (
-        train(recipe(1, optimizer=still | extra), images, SHAPE, tmp_path / str(len(extra)), fingerprint="x").prior
+        train(recipe(1, optimizer=still | extra), images, SHAPE, Session(tmp_path / str(len(extra)), "x")).prior
         for extra in ({"shrinkage": 0.02}, {})
     )
     first = course_of(recipe(), images, SHAPE).initial(3, 0.01, seeded(1)).parameters

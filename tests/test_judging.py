@@ -27,6 +27,7 @@ from restore.learning.pipeline import Trained, course_of, split, train
 from restore.learning.principal import PrincipalComponents, components_machine, held_out_fit
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.marginals import Status
 from restore.solvers import Solution
@@ -72,7 +73,7 @@ def test_the_error_is_that_of_the_engine_from_one_start(grey: bool, tmp_path: Pa
     )
     settings = replace(settings, storage="float32")
     images = (bars() * 0.8 + 0.1) if grey else bars()
-    trained = train(settings, images, SHAPE, tmp_path, fingerprint="x")
+    trained = train(settings, images, SHAPE, Session(tmp_path, "x"))
     _, clean = split(settings, images)
     observed, channel = parse_task(task, grey=grey).damage(clean, SHAPE, seeded(settings.seed))
     found = Engine.of(trained.prior, torch.device("cpu")).restore(observed, channel).means[0]
@@ -104,7 +105,7 @@ def test_the_damage_is_the_same_in_every_epoch_and_of_no_more_images_than_count(
 
 
 def test_priors_are_judged_every_so_often_and_at_the_end(tmp_path: Path) -> None:
-    trained = train(recipe(training={"watch_every": 4}), bars(), SHAPE, tmp_path, fingerprint="x")
+    trained = train(recipe(training={"watch_every": 4}), bars(), SHAPE, Session(tmp_path, "x"))
     judged = [record["epoch"] for record in log_of(tmp_path) if "validation_error" in record]
     assert judged == [4, 6] and trained.epoch in judged
 
@@ -112,7 +113,7 @@ def test_priors_are_judged_every_so_often_and_at_the_end(tmp_path: Path) -> None
 def test_images_held_out_are_not_learnt_from(tmp_path: Path) -> None:
     settings = recipe(data={"validation": 0, "gathering": {"levels": "binary"}})
     passed = []
-    trained = train(settings, bars(), SHAPE, tmp_path, fingerprint="x", held_out=1 - bars(30), watcher=passed.append)
+    trained = train(settings, bars(), SHAPE, Session(tmp_path, "x", watch=passed.append), held_out=1 - bars(30))
     assert torch.allclose(trained.prior.pixel_means, pixel_means(bars()))
     assert [one.done for one in passed] == list(range(1, 7)) and passed[0].total == 6
     assert min(one.score for one in passed) == trained.error
@@ -180,8 +181,8 @@ def timed(minutes: float, pace: float = 1.0, **training: Any) -> tuple[Recipe, T
     return replace(base, learner=learner), learner
 
 
-def in_time(settings: Recipe, learner: Timed, folder: Path, **more: Any) -> Trained:
-    return train(settings, bars(), SHAPE, folder, fingerprint="x", clock=learner.clock, **more)
+def in_time(settings: Recipe, learner: Timed, folder: Path, **session: Any) -> Trained:
+    return train(settings, bars(), SHAPE, Session(folder, "x", clock=learner.clock, **session))
 
 
 @pytest.mark.usefixtures("same_learner")
@@ -200,7 +201,7 @@ def test_as_many_epochs_as_fit(tmp_path: Path) -> None:
 def test_the_settled_recipe_gives_the_same_bits(tmp_path: Path) -> None:
     settings, learner = timed(minutes=1)
     first = in_time(settings, learner, tmp_path / "first")
-    again = train(first.settled, bars(), SHAPE, tmp_path / "again", fingerprint="x")
+    again = train(first.settled, bars(), SHAPE, Session(tmp_path / "again", "x"))
     for name, value in first.prior.machine.parameters.items():
         assert torch.equal(value, again.prior.machine.parameters[name]), name
 
@@ -212,11 +213,11 @@ def test_the_settled_recipe_of_a_run_that_was_late_gives_the_same_bits(tmp_path:
     def slower(passed: Any) -> None:
         learner.pace[0] = 3.0
 
-    first = in_time(settings, learner, tmp_path / "first", watcher=slower)
+    first = in_time(settings, learner, tmp_path / "first", watch=slower)
     done = len(log_of(tmp_path / "first"))
     assert first.verdict == f"the time was over after {done} of 12 epochs"
     assert (first.settled.training.last, first.settled.training.epochs) == (done, 12)
-    again = train(first.settled, bars(), SHAPE, tmp_path / "again", fingerprint="x")
+    again = train(first.settled, bars(), SHAPE, Session(tmp_path / "again", "x"))
     assert again.verdict == "" and log_of(tmp_path / "again")[-1]["epoch"] == done
     for name, value in first.prior.machine.parameters.items():
         assert torch.equal(value, again.prior.machine.parameters[name]), name
@@ -236,7 +237,7 @@ def test_57_a_stopped_run_keeps_to_its_number_of_epochs_at_any_speed(
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Stopped):
-        in_time(settings, learner, tmp_path / "parts", watcher=stop)
+        in_time(settings, learner, tmp_path / "parts", watch=stop)
     learner.pace[0] = pace
     parts = in_time(settings, learner, tmp_path / "parts", resume=True)
     assert parts.settled == replace(whole.settled, learner=parts.settled.learner)
@@ -251,7 +252,7 @@ def test_a_machine_that_slows_down_ends_in_time_with_the_best_so_far(tmp_path: P
     def slower(passed: Any) -> None:
         learner.pace[0] = 3.0
 
-    trained = in_time(settings, learner, tmp_path, watcher=slower)
+    trained = in_time(settings, learner, tmp_path, watch=slower)
     log = log_of(tmp_path)
     assert learner.clock.now <= 120 and len(log) < 26
     assert trained.verdict == f"the time was over after {len(log)} of 26 epochs"
@@ -284,7 +285,7 @@ def test_growth_ends_in_time_and_the_settled_recipe_repeats_it(tmp_path: Path) -
         clock.now += 7.0
 
     def run(settings: Recipe, folder: Path) -> Trained:
-        return train(settings, bars(200), SHAPE, folder, fingerprint="x", clock=clock, watcher=tick)
+        return train(settings, bars(200), SHAPE, Session(folder, "x", clock=clock, watch=tick))
 
     first = run(settings, tmp_path / "first")
     # A round is not begun if it would not end in time.

@@ -27,6 +27,7 @@ from restore.learning.pipeline import train
 from restore.learning.pretraining import Stage, pretrained, stacked
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped, epoch_seconds, stage_folder
+from restore.learning.session import Session
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior
 from restore.units import Bernoulli
@@ -54,8 +55,8 @@ def recipe_of(**tables: dict[str, Any]) -> Recipe:
     return parse(RECIPE | {name: RECIPE.get(name, {}) | table for name, table in tables.items()})
 
 
-def run(recipe: Recipe, folder: Path, images: Tensor = IMAGES, **options: Any) -> LayeredPrior:
-    machine = train(recipe, images, (3, 3), folder, fingerprint="data", **options).prior.machine
+def run(recipe: Recipe, folder: Path, images: Tensor = IMAGES, **session: Any) -> LayeredPrior:
+    machine = train(recipe, images, (3, 3), Session(folder, "data", **session)).prior.machine
     assert isinstance(machine, LayeredPrior)
     return machine
 
@@ -108,7 +109,7 @@ def test_upper_layers_learn_from_states_drawn_anew() -> None:
 
 def test_every_layer_is_trained_on_what_the_one_below_makes_of_the_images(tmp_path: Path) -> None:
     recipe = recipe_of()
-    machine, _, _ = pretrained(recipe, IMAGES, tmp_path, fingerprint="data")
+    machine, _, _ = pretrained(recipe, IMAGES, Session(tmp_path, "data"))
     assert [layer.size for layer in machine.layers] == [9, 4, 3, 2]
     learner = recipe.learner
     seen: list[Tensor] = []
@@ -119,7 +120,7 @@ def test_every_layer_is_trained_on_what_the_one_below_makes_of_the_images(tmp_pa
             return super().init(prior, images, generator)
 
     spying = replace(recipe, learner=Spy(starts=learner.starts, solutions=learner.solutions))
-    pretrained(spying, IMAGES, tmp_path / "again", fingerprint="data")
+    pretrained(spying, IMAGES, Session(tmp_path / "again", "data"))
     # The image and the layer next to it are there twice, as they have something above what they are joined to.
     assert [images.shape[1] for images in seen] == [18, 8, 3]
     assert torch.equal(seen[0], IMAGES.repeat(1, 2))
@@ -186,7 +187,7 @@ def test_a_trained_machine_restores(tmp_path: Path) -> None:
         training={"epochs": 250, "batch": 14, "checkpoint_every": 100},
         pretraining={"epochs": 80},
     )
-    trained = train(recipe, IMAGES, (3, 3), tmp_path / "run", fingerprint="data").prior
+    trained = train(recipe, IMAGES, (3, 3), Session(tmp_path / "run", "data")).prior
     assert (trained.description.family, trained.description.sizes) == ("deep", (9, 16, 8))
     zoo.save(tmp_path / "bars", trained, "# bars\n")
     images = IMAGES.numpy().reshape(-1, 3, 3) > 0
@@ -201,7 +202,7 @@ def test_a_trained_machine_restores(tmp_path: Path) -> None:
 
 
 def test_pixel_means_are_those_of_the_images(tmp_path: Path) -> None:
-    trained = train(recipe_of(), IMAGES, (3, 3), tmp_path, fingerprint="data").prior
+    trained = train(recipe_of(), IMAGES, (3, 3), Session(tmp_path, "data")).prior
     torch.testing.assert_close(trained.pixel_means, pixel_means(IMAGES))
 
 

@@ -21,6 +21,7 @@ from restore.errors import TrainingError, UsageError
 from restore.learning.pipeline import train
 from restore.learning.principal import PrincipalComponents, components_machine
 from restore.learning.recipe import parse
+from restore.learning.session import Session
 from restore.priors import RBM
 from restore.priors.joint_normal import joint_normal
 from restore.solvers import MeanField, solver_of
@@ -169,7 +170,7 @@ def test_it_is_trained_kept_and_restores(tmp_path: Path) -> None:
     images = some_images(count=400).float()
     recipe = parse(TABLE)
     assert (recipe.limit, recipe.inference) == (1, Inference("mean_field", 5000, 1e-3, 0.0, modes=0, starts=1))
-    trained = train(recipe, images, (2, 3), tmp_path / "run", fingerprint="x")
+    trained = train(recipe, images, (2, 3), Session(tmp_path / "run", "x"))
     (record,) = (json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines())
     assert record["seconds"] >= 0
     assert 0 < record["explained"] < 1
@@ -191,7 +192,7 @@ def test_it_is_trained_kept_and_restores(tmp_path: Path) -> None:
 def test_a_finished_run_is_resumed_to_the_same_prior(tmp_path: Path) -> None:
     images = some_images().float()
     first, again = (
-        train(parse(TABLE), images, (2, 3), tmp_path, fingerprint="x", resume=resume).prior.machine.parameters
+        train(parse(TABLE), images, (2, 3), Session(tmp_path, "x", resume=resume)).prior.machine.parameters
         for resume in (False, True)
     )
     assert all(torch.equal(value, again[name]) for name, value in first.items())

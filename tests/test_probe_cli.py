@@ -20,6 +20,7 @@ from restore.cli.source import Source
 from restore.data import binarise, load
 from restore.learning.pipeline import epoch_folder, train
 from restore.learning.recipe import read_recipe
+from restore.learning.session import Session
 from restore.priors import FullyVisible
 
 pytest.importorskip("sklearn")
@@ -135,7 +136,7 @@ def test_a_run_of_train_every(run: Run, tmp_path: Path, capsys: pytest.CaptureFi
         "[inference]\nmodes = 0\nstarts = 1\n"
     )
     patterns = torch.from_numpy(binarise(load("bars-and-stripes").images))
-    train(read_recipe(recipe), patterns, (3, 3), tmp_path / "run", fingerprint="", every=1)
+    train(read_recipe(recipe), patterns, (3, 3), Session(tmp_path / "run", ""), every=1)
     assert run("probe", tmp_path / "run", "--data", "bars-and-stripes", "-o", tmp_path / "out", "--json") == 0
     assert [entry["epoch"] for entry in json.loads(capsys.readouterr().out)["epochs"]] == [1, 2]
 

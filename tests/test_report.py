@@ -22,6 +22,7 @@ from restore.channels import BitFlip
 from restore.cli.live import clock, in_lines, table_of
 from restore.errors import OutputError
 from restore.learning.run_folder import Stopped, epoch_records
+from restore.learning.session import Session
 from restore.priors import RBM
 from restore.progress import Passed, progress
 from restore.report.chart import Chart, svg, ticks
@@ -309,7 +310,7 @@ def test_the_picture_takes_no_more_than_its_share_of_the_time(home: Path) -> Non
 
 def test_a_machine_without_binary_units_is_not_shown_settling(home: Path) -> None:
     lesson = planned_lesson([*ramps()], "parts", Wishes(method="principal", hidden=2), shown_as="ramps")
-    learn(lesson, home / "run", device=CPU, watcher=drawer(lesson, home / "run", CPU))
+    learn(lesson, Session(home / "run", watch=drawer(lesson, home / "run", CPU)), device=CPU)
     assert lesson.held_out is not None
     with Image.open(home / "run" / "progress.png") as picture:
         drawn = np.asarray(picture)
@@ -331,7 +332,7 @@ def test_pictures_change_no_bit_of_the_prior(home: Path) -> None:
     def learnt(folder: str, **options: Any) -> dict[str, torch.Tensor]:
         lesson = planned_lesson([*bars()], "parts", Wishes(epochs=3, hidden=4, method="pcd"), shown_as="bars")
         watcher = drawer(lesson, home / folder, CPU) if options else lambda passed: None
-        return dict(learn(lesson, home / folder, device=CPU, watcher=watcher).trained.prior.machine.parameters)
+        return dict(learn(lesson, Session(home / folder, watch=watcher), device=CPU).trained.prior.machine.parameters)
 
     alone, drawn = learnt("one"), learnt("two", draw=True)
     assert (home / "two" / "progress.png").exists()

@@ -36,6 +36,7 @@ from restore.learning.checkpoint import differences, newest
 from restore.learning.course import CleanImages
 from restore.learning.fit import Fitted, fit
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
 from restore.learning.tables import Training
 from restore.priors import RBM
 
@@ -184,7 +185,7 @@ def test_another_recipe_is_refused(change: dict[str, Any], says: str, tmp_path: 
 def test_row59_other_data_or_processes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped_run(tmp_path, recipe_of())
     with pytest.raises(TrainingError, match="data was 'data' and is 'other'; what it has learnt so far rests on that"):
-        run(recipe_of(), tmp_path, resume=True, fingerprint="other")
+        run(recipe_of(), tmp_path, resume=True, data="other")
     monkeypatch.setattr(run_folder, "processes", lambda: 2)
     with pytest.raises(TrainingError, match="processes was 1 and is 2"):
         run(recipe_of(), tmp_path, resume=True)
@@ -205,7 +206,7 @@ def test_row59_the_number_of_threads_may_change_which_is_said(tmp_path: Path, mo
 
 
 def fitted(folder: Path) -> Fitted[Any]:
-    return fit(recipe_of(), CleanImages(IMAGES), folder, fingerprint="data", resume=True)
+    return fit(recipe_of(), CleanImages(IMAGES), Session(folder, "data", resume=True))
 
 
 def test_name_storage_and_inference_may_change(tmp_path: Path) -> None:

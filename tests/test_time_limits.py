@@ -20,6 +20,7 @@ from restore.learning.frank_wolfe import FrankWolfe, Growth
 from restore.learning.pipeline import train
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped, epoch_seconds, stage_folder
+from restore.learning.session import Session
 from restore.training import Wishes, learn, planned_lesson
 
 CPU = torch.device("cpu")
@@ -35,9 +36,9 @@ def deep(**tables: dict[str, Any]) -> Recipe:
     )
 
 
-def in_virtual_time(settings: Recipe, folder: Path, learner: Timed, **more: Any) -> pipeline.Trained:
+def in_virtual_time(settings: Recipe, folder: Path, learner: Timed, **session: Any) -> pipeline.Trained:
     """`in_time` for a deep machine, each of whose steps takes a second."""
-    return in_time(replace(settings, learner=learner), learner, folder, **more)
+    return in_time(replace(settings, learner=learner), learner, folder, **session)
 
 
 def seconds(folder: Path) -> list[float]:
@@ -55,7 +56,7 @@ def test_pretraining_leaves_half_of_the_time(tmp_path: Path) -> None:
     assert whole == learner.clock.now and 0.9 * 120 <= whole <= 120
     assert trained.verdict == ""
     assert trained.settled.pretraining.epochs == epochs and trained.settled.training.minutes == 0
-    again = train(trained.settled, bars(), SHAPE, tmp_path / "again", fingerprint="x")
+    again = train(trained.settled, bars(), SHAPE, Session(tmp_path / "again", "x"))
     assert_same(trained, again)
 
 
@@ -72,7 +73,7 @@ def test_a_layer_that_takes_longer_than_the_first_ends_in_time(tmp_path: Path) -
     def slower(passed: Any) -> None:
         learner.pace[0] = 3.0 if passed.stage == "layer 2" else 1.0
 
-    trained = in_virtual_time(deep(), tmp_path, learner, watcher=slower)
+    trained = in_virtual_time(deep(), tmp_path, learner, watch=slower)
     first, second, whole = seconds(tmp_path)
     assert first + second <= 60 and second > first and whole <= 120
     done = len(log_of(stage_folder(tmp_path, 2)))
@@ -92,10 +93,10 @@ def test_57_a_deep_machine_stopped_between_its_layers_goes_on_to_the_same_bits(t
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Stopped):
-        train(settings, bars(), SHAPE, tmp_path / "run", fingerprint="x", watcher=stop, clock=clock)
-    resumed = train(settings, bars(), SHAPE, tmp_path / "run", fingerprint="x", resume=True, clock=clock)
+        train(settings, bars(), SHAPE, Session(tmp_path / "run", "x", watch=stop, clock=clock))
+    resumed = train(settings, bars(), SHAPE, Session(tmp_path / "run", "x", resume=True, clock=clock))
     assert resumed.verdict == "" and resumed.settled.pretraining.epochs > 2
-    whole = train(resumed.settled, bars(), SHAPE, tmp_path / "whole", fingerprint="x")
+    whole = train(resumed.settled, bars(), SHAPE, Session(tmp_path / "whole", "x"))
     assert_same(resumed, whole)
 
 
@@ -113,7 +114,7 @@ def test_epochs_and_minutes_together_are_the_fewer_epochs(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("elsewhere", "left"), [(50.0, 70.0), (1000.0, 60.0)])
 def test_time_is_left_for_other_work_but_not_all_of_it(elsewhere: float, left: float, tmp_path: Path) -> None:
     settings, learner = timed(minutes=2)
-    trained = in_time(settings, learner, tmp_path, elsewhere=elsewhere)
+    trained = in_time(settings, learner, tmp_path, budget=120 - elsewhere)
     assert trained.settled.training.epochs == int(0.9 * (left - 4) / 4)
 
 
@@ -167,7 +168,9 @@ def test_a_time_too_short_for_anything_ends_with_a_prior(
 ) -> None:
     tables = asked.get("tables", {}) | ({} if "task" in asked else {"inference": {"modes": 0, "starts": 1}})
     wishes = Wishes(**asked | {"tables": tables}, minutes=1e-6)
-    learnt = learn(planned_lesson(images(), "x", wishes, shown_as="images"), tmp_path, device=CPU, elsewhere=9.0)
+    learnt = learn(
+        planned_lesson(images(), "x", wishes, shown_as="images"), Session(tmp_path), device=CPU, elsewhere=9.0
+    )
     assert all(bool(torch.isfinite(value).all()) for value in learnt.trained.prior.machine.parameters.values())
     assert len(learnt.curve) == 1 and learnt.trained.settled.training.minutes == 0
 
@@ -201,16 +204,16 @@ def test_a_growth_for_which_there_is_no_time_leaves_it_to_units_of_random_weight
         return advance(self, images, state, generator)
 
     monkeypatch.setattr(Growth, "advance", slow)
-    trained = in_time(settings, learner, tmp_path / "run", watcher=tick)
+    trained = in_time(settings, learner, tmp_path / "run", watch=tick)
     grown = trained.settled.growth.units
     assert trained.verdict.startswith(says) and f"; {9 - grown} units start from random" in trained.verdict
     assert trained.prior.description.hidden == 9 and trained.settled.prior.filled == 9
     assert 0.9 * 120 <= learner.clock.now <= 120
-    assert_same(trained, train(trained.settled, bars(), SHAPE, tmp_path / "again", fingerprint="x"))
+    assert_same(trained, train(trained.settled, bars(), SHAPE, Session(tmp_path / "again", "x")))
 
 
 def test_a_time_too_short_for_a_deep_machine_ends_with_a_prior(tmp_path: Path) -> None:
     settings = replace(deep(), training=replace(deep().training, minutes=1e-6))
-    trained = train(settings, bars(), SHAPE, tmp_path, fingerprint="x")
+    trained = train(settings, bars(), SHAPE, Session(tmp_path, "x"))
     assert (trained.settled.pretraining.epochs, trained.settled.training.epochs) == (1, 1)
     assert all(bool(torch.isfinite(value).all()) for value in trained.prior.machine.parameters.values())

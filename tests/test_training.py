@@ -17,6 +17,7 @@ from restore import zoo
 from restore.errors import OutputError, TrainingError
 from restore.learning.recipe import Recipe, read_recipe
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
 from restore.training import Wishes, learn, planned_lesson
 
 Run = Callable[..., int]
@@ -116,7 +117,7 @@ def stopped(folder: Path, seed: int = 0, after: int = 1, **asked: object) -> Non
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Stopped):
-        learn(lesson(seed, **asked), folder, device=CPU, watcher=stop)
+        learn(lesson(seed, **asked), Session(folder, watch=stop), device=CPU)
 
 
 def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
@@ -178,24 +179,24 @@ CHANGED = {
 def test_a_changed_run_is_not_resumed(asked: dict[str, object], seed: int, says: str, tmp_path: Path) -> None:
     stopped(tmp_path)
     with pytest.raises(TrainingError, match=f"cannot resume: .*{says}"):
-        learn(lesson(seed, **asked), tmp_path, device=CPU, resume=True)
+        learn(lesson(seed, **asked), Session(tmp_path, resume=True), device=CPU)
     with pytest.raises(TrainingError, match="holds a run already; give --resume"):
-        learn(lesson(), tmp_path, device=CPU)
+        learn(lesson(), Session(tmp_path), device=CPU)
 
 
 def test_58_a_stopped_plan_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    whole = learn(lesson(), tmp_path / "whole", device=CPU)
+    whole = learn(lesson(), Session(tmp_path / "whole"), device=CPU)
     stopped(tmp_path / "parts")
     # As after a machine that lost its power: only the folder is left.
     shutil.copytree(tmp_path / "parts", tmp_path / "moved")
-    parts = learn(lesson(), tmp_path / "moved", device=CPU, resume=True)
+    parts = learn(lesson(), Session(tmp_path / "moved", resume=True), device=CPU)
     assert [record["epoch"] for record in parts.curve] == [1, 2, 3] and parts.text == whole.text
     for name, value in whole.trained.prior.machine.parameters.items():
         assert torch.equal(value, parts.trained.prior.machine.parameters[name]), name
 
 
 def test_what_was_learnt_in_a_limited_time_is_repeated_without(tmp_path: Path) -> None:
-    learnt = learn(lesson(epochs=None, minutes=0.02, tables={"inference": {"modes": 0}}), tmp_path, device=CPU)
+    learnt = learn(lesson(epochs=None, minutes=0.02, tables={"inference": {"modes": 0}}), Session(tmp_path), device=CPU)
     found = read_recipe(tmp_path / "recipe.toml")
     assert found == learnt.trained.settled and found.training.minutes == 0 and found.training.epochs >= 1
     assert found.digest == learnt.trained.prior.description.recipe
@@ -203,7 +204,7 @@ def test_what_was_learnt_in_a_limited_time_is_repeated_without(tmp_path: Path) -
 
 def test_the_recipe_of_a_plan_has_what_pretraining_came_to(tmp_path: Path) -> None:
     tables = {"prior": {"family": "deep", "deeper": [3]}, "pretraining": {"epochs": 9000}, "inference": {"modes": 0}}
-    learnt = learn(lesson(epochs=None, minutes=0.02, tables=tables), tmp_path, device=CPU)
+    learnt = learn(lesson(epochs=None, minutes=0.02, tables=tables), Session(tmp_path), device=CPU)
     found = read_recipe(tmp_path / "recipe.toml")
     assert found == learnt.trained.settled and 1 <= found.pretraining.epochs < 9000
 
@@ -213,5 +214,5 @@ def test_61_a_folder_with_the_growth_of_another_run_is_refused(tmp_path: Path) -
     stopped(tmp_path, hidden="auto", after=2, **growth)
     for resume in (False, True):
         with pytest.raises(TrainingError, match="holds a run already, which began with growth; give another --run"):
-            learn(lesson(), tmp_path, device=CPU, resume=resume)
-    assert learn(lesson(hidden="auto", **growth), tmp_path, device=CPU, resume=True).grown
+            learn(lesson(), Session(tmp_path, resume=resume), device=CPU)
+    assert learn(lesson(hidden="auto", **growth), Session(tmp_path, resume=True), device=CPU).grown

@@ -23,10 +23,11 @@ from restore import zoo
 from restore.description import Description
 from restore.errors import OutputError
 from restore.keeping import Place, reserve
-from restore.learning.outcome import Trained
 from restore.learning.pipeline import train
 from restore.learning.recipe import parse, read_recipe
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
+from restore.progress import Passed
 from restore.training import learn
 
 __all__ = ["home"]
@@ -150,11 +151,11 @@ def test_the_unfinished_prior_of_another_run_stays_too(
 def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(home: Path) -> None:
     place = reserve("parts", None, overwrite=False, run=Path("runs/parts"), resume=False)
     assert place.target is not None
-    other = learn(lesson(epochs=1), Path("other"), device=CPU)
+    other = learn(lesson(epochs=1), Session(Path("other")), device=CPU)
     Place(Path("other"), place.target).keep(other, "typed")
     before = (place.target / zoo.WEIGHTS).read_bytes()
     made = lesson(hidden=4)
-    learnt = learn(made, Path("runs/parts"), device=CPU, usable=place.keeper(made, "typed", CPU))
+    learnt = learn(made, Session(Path("runs/parts"), usable=place.keeper(made, "typed", CPU)), device=CPU)
     with pytest.raises(OutputError, match="holds a prior already"):
         place.keep(learnt, "typed")
     assert (place.target / zoo.WEIGHTS).read_bytes() == before
@@ -197,7 +198,7 @@ def killed_at(write: int, folder: Path) -> None:
     Path.replace = dying  # type: ignore[method-assign,assignment]
     torch.set_num_threads(1)
     place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
-    learn(made, folder / "run", device=CPU, usable=place.keeper(made, "typed", CPU))
+    learn(made, Session(folder / "run", usable=place.keeper(made, "typed", CPU)), device=CPU)
 
 
 def killed_at_each(folder: Path) -> None:
@@ -229,9 +230,9 @@ def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Pa
         # The next sitting sweeps up what was not finished.
         assert len(list(folder.rglob(".restore-*"))) == 1
         place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
-        learnt = learn(made, folder / "run", device=CPU, resume=True, usable=place.keeper(made, "typed", CPU))
+        learnt = learn(made, Session(folder / "run", resume=True, usable=place.keeper(made, "typed", CPU)), device=CPU)
         assert not list(folder.rglob(".restore-*"))
-    whole = learn(lesson(tables=QUICK), tmp_path / "whole", device=CPU)
+    whole = learn(lesson(tables=QUICK), Session(tmp_path / "whole"), device=CPU)
     for name, value in whole.trained.prior.machine.parameters.items():
         assert torch.equal(value, learnt.trained.prior.machine.parameters[name]), name
 
@@ -337,13 +338,13 @@ def test_there_is_something_to_restore_with_from_the_first_checkpoint_of_the_who
     settings = parse(together | {"training": training} if not first[0].startswith("round") else together)
     seen: list[tuple[str, float]] = []
 
-    def use(trained: Trained, seconds: float) -> None:
-        zoo.save(tmp_path / "p", trained.prior, "")
+    def use(passed: Passed) -> None:
+        zoo.save(tmp_path / "p", passed.machine, "")
         loaded = zoo.load(tmp_path / "p")
         assert loaded.description.run == str(tmp_path / "run") and not len(loaded.modes)
-        seen.append((loaded.description.unfinished, seconds))
+        seen.append((loaded.description.unfinished, passed.seconds))
 
-    train(settings, columns(), SHAPE, tmp_path / "run", fingerprint="x", usable=use)
+    train(settings, columns(), SHAPE, Session(tmp_path / "run", "x", usable=use))
     assert [said[: len(start)] for (said, _), start in zip(seen, first, strict=False)] == first
     assert [seconds for _, seconds in seen] == sorted(seconds for _, seconds in seen)
 
@@ -377,7 +378,7 @@ def test_row59_another_limit_of_time_is_another_number_of_epochs(
 ) -> None:
     settings, learner = timed(minutes=2)
     with pytest.raises(Stopped):
-        in_time(settings, learner, tmp_path, watcher=interrupted(5))
+        in_time(settings, learner, tmp_path, watch=interrupted(5))
     assert learner.clock.now == 24
     changed = replace(settings, training=replace(settings.training, minutes=minutes))
     with warnings.catch_warnings(record=True) as told:
@@ -391,7 +392,7 @@ def test_row59_another_limit_of_time_is_another_number_of_epochs(
     if minutes > 1:
         assert learner.clock.now <= 60 * minutes
     if not says:
-        whole = train(trained.settled, columns(), SHAPE, tmp_path / "again", fingerprint="x")
+        whole = train(trained.settled, columns(), SHAPE, Session(tmp_path / "again", "x"))
         for name, value in whole.prior.machine.parameters.items():
             assert torch.equal(value, trained.prior.machine.parameters[name]), name
 
@@ -400,7 +401,7 @@ def test_row59_another_limit_of_time_is_another_number_of_epochs(
 def test_row59_a_limit_that_is_lifted_leaves_the_epochs_of_the_recipe(tmp_path: Path) -> None:
     settings, learner = timed(minutes=0.5, epochs=9)
     with pytest.raises(Stopped):
-        in_time(settings, learner, tmp_path, watcher=interrupted(2))
+        in_time(settings, learner, tmp_path, watch=interrupted(2))
     lifted = replace(settings, training=replace(settings.training, minutes=0.0))
     with pytest.warns(UserWarning, match="another limit of time made 5 epochs 9"):
         trained = in_time(lifted, learner, tmp_path, resume=True)
@@ -430,10 +431,10 @@ def test_row59_growth_goes_on_under_another_limit_and_units_that_were_filled_up_
         return replace(made, recipe=replace(made.recipe, prior=replace(made.recipe.prior, **filled)), tables=tables)
 
     with pytest.raises(Stopped):
-        learn(planned(0.5), tmp_path, device=CPU, watcher=interrupted(1))
+        learn(planned(0.5), Session(tmp_path, watch=interrupted(1)), device=CPU)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learnt = learn(planned(0.6), tmp_path, device=CPU, resume=True)
+        learnt = learn(planned(0.6), Session(tmp_path, resume=True), device=CPU)
     assert learnt.trained.prior.description.hidden == 8
     assert read_recipe(tmp_path / "recipe.toml").prior.filled == 8
 

@@ -23,6 +23,7 @@ from restore.learning.fit import Fitted, fit
 from restore.learning.judging import Judged
 from restore.learning.recipe import Recipe
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
 from restore.learning.tables import Data, PriorShape, Training
 from restore.priors import RBM
 
@@ -72,7 +73,7 @@ def patient(patience: int = 0, epochs: int = 8, average: float = 0.0, every: int
 
 
 def judge(recipe: Recipe, course: Graded, folder: Path, resume: bool = False) -> Fitted[RBM]:
-    return fit(recipe, course, folder, fingerprint="data", resume=resume)
+    return fit(recipe, course, Session(folder, "data", resume=resume))
 
 
 @pytest.mark.parametrize("average", [0.0, 0.9])
@@ -124,7 +125,7 @@ def test_a_signal_in_the_step_that_exhausts_patience_lets_the_run_finish(
 
 
 def test_without_validation_images_the_last_prior_is_returned(tmp_path: Path) -> None:
-    fitted = fit(recipe_of(), CleanImages(IMAGES), tmp_path, fingerprint="data")
+    fitted = fit(recipe_of(), CleanImages(IMAGES), Session(tmp_path, "data"))
     assert (fitted.epoch, fitted.error) == (EPOCHS - 1, None)
     assert not any("validation_error" in record or "best" in record for record in log_of(tmp_path))
     final = newest(tmp_path).tensors

@@ -24,6 +24,7 @@ from restore.learning.parallel import joined, rank
 from restore.learning.pipeline import train
 from restore.learning.recipe import parse
 from restore.learning.run_folder import Stopped
+from restore.learning.session import Session
 from restore.learning.tables import Training
 
 PIPELINES: dict[str, dict[str, Any]] = {
@@ -65,12 +66,12 @@ def outcomes(folder: Path) -> dict[str, Tensor]:
         alone = recipe_of(name, training=Training(epochs=1, batch=1))
         keep(f"{name}-alone", run(alone, folder / f"{name}-alone").parameters)
     for name in CONDITIONAL:
-        fitted = fit(conditional_recipe(name), damaged_images(), folder / name, fingerprint="data")
+        fitted = fit(conditional_recipe(name), damaged_images(), Session(folder / name, "data"))
         error = torch.tensor([fitted.error, fitted.epoch], dtype=torch.float64)
         keep(name, fitted.prior.parameters | {"error": error})
     for name, tables in PIPELINES.items():
         recipe = parse({"name": "test", "data": {"source": "bars"}, "inference": {"modes": 0, "starts": 1}} | tables)
-        prior = train(recipe, bars_and_stripes(3), (3, 3), folder / name, fingerprint="data", every=1).prior
+        prior = train(recipe, bars_and_stripes(3), (3, 3), Session(folder / name, "data"), every=1).prior
         keep(name, prior.machine.parameters | {"modes": prior.modes})
     return found
 
@@ -143,7 +144,7 @@ def differing(folder: Path) -> None:
 
     def together() -> None:
         with joined():
-            run(recipe_of("cd"), folder / "differing", fingerprint=f"data of {rank()}")
+            run(recipe_of("cd"), folder / "differing", data=f"data of {rank()}")
 
     number = os.environ["RANK"]
     said = raised(TrainingError, together)

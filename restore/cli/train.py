@@ -125,6 +125,7 @@ def train(
     from restore.cli.live import training_shown
     from restore.devices import pick_device
     from restore.learning.parallel import is_first
+    from restore.learning.session import Session
     from restore.report.contents import WRITING, write_report
     from restore.report.passing import drawer
     from restore.training import learn
@@ -149,17 +150,10 @@ def train(
             draw(passed)
 
         elsewhere = time.monotonic() - began + KEEPING + WRITING
-        learnt = learn(
-            lesson,
-            folder,
-            device=where,
-            resume=resume,
-            every=every,
-            meter=meter,
-            watcher=watcher,
-            usable=place.keeper(lesson, command, where),
-            elsewhere=elsewhere,
+        session = Session(
+            folder, resume=resume, meter=meter, watch=watcher, usable=place.keeper(lesson, command, where)
         )
+        learnt = learn(lesson, session, device=where, every=every, elsewhere=elsewhere)
     if not is_first():
         return
     if learnt.trained.verdict and not quiet:

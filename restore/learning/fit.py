@@ -8,9 +8,8 @@ alone.
 from __future__ import annotations
 
 import math
-import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,8 +28,9 @@ from restore.learning.parallel import from_first, highest
 from restore.learning.recipe import Recipe
 from restore.learning.run_folder import THREADS, Sitting, Stopped, circumstances, cut_log, log, sitting, tell_changes
 from restore.learning.running import Run, numbers, restore_run, snapshot
+from restore.learning.session import Session
 from restore.learning.tables import Optimizer
-from restore.progress import Meter, Passed
+from restore.progress import Passed
 
 # Share of images for which the solver of a conditional prior should converge.
 MOSTLY = 0.5
@@ -67,36 +67,15 @@ class Fitted(Generic[PriorT]):
     verdict: str = ""
 
 
-def fit(
-    recipe: Recipe,
-    course: Course[PriorT, Any],
-    folder: Path,
-    *,
-    fingerprint: str,
-    resume: bool = False,
-    meter: Meter = lambda done, note="": None,
-    after_epoch: Callable[[Passed], None] = lambda passed: None,
-    usable: Callable[[Passed], None] = lambda passed: None,
-    budget: float = math.inf,
-    clock: Callable[[], float] = time.monotonic,
-) -> Fitted[PriorT]:
+def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted[PriorT]:
     """Train a prior as a recipe says.
 
     Args:
         recipe: how.
         course: what to train, and on what.
-        folder: run folder for checkpoints and `log.jsonl`; made if it is missing.
-        fingerprint: names the data, so that a run is not resumed on other data.
-        resume: go on from the newest checkpoint in the folder, if there is one.
-        meter: told the epochs done.
-        after_epoch: told of each; of the one from which a stopped run goes on perhaps twice, with the same. Of several
-            processes the first calls it alone.
-        usable: likewise told of what there is to restore with, as soon as there is something, and as often as there is
-            something better: the best by images held out, and as long as none was judged, the newest checkpoint.
-        budget: seconds for all of it, to be kept at the ends of epochs. Where the recipe has a limit of time, there are
-            as many epochs as the first steps let expect to fit, but no more than it says, if it does; a resumed run
-            keeps to that number, unless the limit is another: then as many as those before let expect.
-        clock: seconds since whenever.
+        session: where, and who hears of it. Its budget is kept at the ends of epochs. Where the recipe has a limit of
+            time, there are as many epochs as the first steps let expect to fit, but no more than it says, if it does; a
+            resumed run keeps to that number, unless the limit is another: then as many as those before let expect.
 
     Returns:
         The prior after the last epoch, or where the course has validation images, the one with the lowest error.
@@ -106,23 +85,24 @@ def fit(
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
     batches = math.ceil(len(course.images) / recipe.training.batch)
-    identity = {"recipe": recipe.training_facts, "data": fingerprint, **circumstances()}
-    with sitting(folder, identity, resume) as held, torch.inference_mode():
+    folder = session.folder
+    identity = {"recipe": recipe.training_facts, "data": session.data, **circumstances()}
+    with sitting(folder, identity, session.resume) as held, torch.inference_mode():
         run: Run[PriorT] = _begin(recipe, course)
         if held.found is not None:
             changes = restore_run(run, held.found, recipe.seed)
-            _go_on(run, held, changes, recipe, budget, batches, folder)
+            _go_on(run, held, changes, recipe, session, batches)
             if not _finished(run, recipe, batches):
-                from_first(partial(usable, run.best_so_far(batches)))
+                session.offer(run.best_so_far(batches))
         from_first(partial(cut_log, folder, run.step // batches))
-        started = clock() - run.seconds
-        run.epochs = run.epochs or _length(recipe, course, folder, budget, clock)
+        elapsed = session.timer(run.seconds)
+        run.epochs = run.epochs or _length(recipe, course, session)
         total = run.epochs * batches
 
         def keep() -> None:
             from_first(partial(checkpoints.save, folder, snapshot(run, identity)))
             if not run.best:
-                from_first(partial(usable, run.best_so_far(batches)))
+                session.offer(run.best_so_far(batches))
 
         while not _finished(run, recipe, batches):
             epoch, position = divmod(run.step, batches)
@@ -132,26 +112,24 @@ def fit(
             rate = scheduled_rate(recipe.optimizer, run.step / total)
             index = run.order[position * recipe.training.batch : (position + 1) * recipe.training.batch]
             _advance(run, recipe, course.batch(index, run.generator), rate, epoch, folder)
-            run.seconds = clock() - started
+            run.seconds = elapsed()
             if position + 1 == batches:
                 averages = {name: value / batches for name, value in numbers(run.sums).items()}
                 _check_finite(run, folder)
-                # Clocks differ between processes, and what follows from them must not.
-                over = bool(highest(run.seconds * (epoch + 2) / (epoch + 1) > budget))
+                over = session.exceeded(run.seconds * (epoch + 2) / (epoch + 1))
                 run.late = epoch + 1 < run.epochs and (over or epoch + 1 == recipe.training.last)
                 if (epoch + 1) % recipe.training.watch_every == 0 or epoch + 1 == run.epochs or run.late:
                     averages |= _judge(run, recipe, course, epoch)
-                run.seconds = clock() - started
+                run.seconds = elapsed()
                 warning = _watch(run, averages, epoch)
                 for text in warning.values():
                     warnings.warn(f"{shown(folder)}: {text}", stacklevel=2)
                 record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
                 from_first(partial(log, folder, record | averages | warning))
-                meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
-                passed = Passed(epoch + 1, run.epochs, run.seconds, averages, run.current)
-                from_first(partial(after_epoch, passed))
+                session.meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
+                session.tell(Passed(epoch + 1, run.epochs, run.seconds, averages, run.current))
                 if run.best and run.best_epoch == epoch:
-                    from_first(partial(usable, run.best_so_far(batches)))
+                    session.offer(run.best_so_far(batches))
                 if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
                     keep()
             stop = held.stop()
@@ -170,10 +148,9 @@ def fit(
         return Fitted(run.current, done - 1, epochs=run.epochs, last=last, verdict=verdict)
 
 
-def _go_on(
-    run: Run[Any], held: Sitting, changes: list[str], recipe: Recipe, budget: float, batches: int, folder: Path
-) -> None:
+def _go_on(run: Run[Any], held: Sitting, changes: list[str], recipe: Recipe, session: Session, batches: int) -> None:
     """Take notice of what is another than in the sitting before: see `run_folder.LIMITS`."""
+    folder = session.folder
     if _finished(run, recipe, batches):
         if held.limited_otherwise:
             warnings.warn(
@@ -185,7 +162,7 @@ def _go_on(
     if THREADS in held.changed:
         changes = [*changes, held.changed[THREADS]]
     if held.limited_otherwise and run.epochs:
-        before, run.epochs = run.epochs, epochs_in_all(run, recipe, budget, batches)
+        before, run.epochs = run.epochs, epochs_in_all(run, recipe, session.budget, batches)
         if run.epochs != before:
             changes = [*changes, f"another limit of time made {before} epochs {run.epochs}"]
     changes = [f"{change}, after step {run.step}" for change in changes]
@@ -199,32 +176,32 @@ def _finished(run: Run[Any], recipe: Recipe, batches: int) -> bool:
     return run.late or epochs == run.epochs or (bool(run.best) and 0 < patience < epochs - run.best_epoch)
 
 
-def _length(recipe: Recipe, course: Course[Any, Any], folder: Path, budget: float, clock: Callable[[], float]) -> int:
+def _length(recipe: Recipe, course: Course[Any, Any], session: Session) -> int:
     """How many epochs there are to be."""
     wanted = recipe.training.epochs
     if not recipe.training.minutes:
         return wanted
-    found = _affordable(recipe, course, folder, budget, clock)
+    found = _affordable(recipe, course, session)
     return min(wanted, found) if wanted else found
 
 
-def _affordable(
-    recipe: Recipe, course: Course[Any, Any], folder: Path, budget: float, clock: Callable[[], float]
-) -> int:
+def _affordable(recipe: Recipe, course: Course[Any, Any], session: Session) -> int:
     """The number of epochs that fit into a time, by the speed of first steps, which are then forgotten."""
-    run, started, taken = _begin(recipe, course), clock(), list[float]()
+    run, elapsed, taken = _begin(recipe, course), session.timer(), list[float]()
     index = torch.arange(min(recipe.training.batch, len(course.images)), device=course.images.device)
-    while len(taken) < FIRST_STEPS or (len(taken) < MOST_STEPS and highest(taken[-1] - taken[0] < MEASURED * budget)):
-        _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0, folder)
+    while len(taken) < FIRST_STEPS or (
+        len(taken) < MOST_STEPS and highest(taken[-1] - taken[0] < MEASURED * session.budget)
+    ):
+        _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0, session.folder)
         # Fetching numbers waits for a device that works asynchronously.
         numbers(run.sums)
-        taken.append(clock() - started)
+        taken.append(elapsed())
     _judge(run, recipe, course, 0)
     # The first step is slower than any other.
     step = (taken[-1] - taken[0]) / (len(taken) - 1)
-    judging = LATER * (clock() - started - taken[-1]) / recipe.training.watch_every
+    judging = LATER * (elapsed() - taken[-1]) / recipe.training.watch_every
     batches = math.ceil(len(course.images) / recipe.training.batch)
-    left = SPARE * (budget - (clock() - started))
+    left = SPARE * (session.budget - elapsed())
     return highest(epochs_within(left, batches * step + judging, batches * step * slowing(recipe)))
 
 

@@ -90,11 +90,9 @@ class Midway:
         means, grey = self._of_pixels
         return TrainedPrior(about, as_stored(recipe, machine), means, pack(self.images[:0]), grey)
 
-    def usable(self, passed: Passed, folder: Path) -> Trained:
-        """The outcome of a run in a folder, if it were to end here."""
-        told = {"unfinished": self._said(passed), "run": shown(str(folder.resolve()))}
-        prior = self.prior(passed.machine, passed.done, **told)
-        return Trained(prior, passed.done, passed.score, "", self.recipe)
+    def usable(self, passed: Passed, folder: Path) -> TrainedPrior:
+        """The prior of a run in a folder, if it were to end here."""
+        return self.prior(passed.machine, passed.done, unfinished=self._said(passed), run=shown(str(folder.resolve())))
 
     def _said(self, passed: Passed) -> str:
         """How far training had come, and how well the prior did then."""

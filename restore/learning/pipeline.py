@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -40,9 +38,10 @@ from restore.learning.pretraining import pretrained
 from restore.learning.recipe import Recipe
 from restore.learning.rounds import RoundLearner, run_rounds
 from restore.learning.run_folder import GROWTH, LAYER, check_earlier, seconds_before, was_limited
+from restore.learning.session import Session
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
-from restore.progress import Meter, Passed, before
+from restore.progress import Passed
 from restore.solvers import TAP
 from restore.tasks import parse_task
 from restore.zoo import TrainedPrior, save
@@ -58,35 +57,25 @@ def train(
     recipe: Recipe,
     images: Tensor,
     image_shape: tuple[int, int],
-    folder: Path,
+    session: Session,
     *,
-    fingerprint: str,
     held_out: Tensor | None = None,
-    resume: bool = False,
     every: int = 0,
-    meter: Meter = lambda done, note="": None,
-    watcher: Callable[[Passed], None] = lambda passed: None,
-    usable: Callable[[Trained, float], None] = lambda trained, seconds: None,
-    elsewhere: float = 0.0,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Trained:
-    """Train a prior as a recipe says; see `restore.learning.fit.fit` for arguments and errors.
+    """Train a prior as a recipe says; see `restore.learning.fit.fit` for errors.
 
     Args:
         recipe: what to train and how.
         images: training images (N, H * W), on the device to train on; binary, or grey levels in [0, 1] for a prior of
             those.
         image_shape: (H, W).
-        folder: run folder.
+        session: where, and who hears of it. What is usable is told of as a whole prior, with the seconds of all stages;
+            the layers of a deep machine are of no use by themselves, nor are hidden units grown for a conditional
+            prior. Its budget is what other work, before and after, leaves of the recipe's limit of time.
         held_out: images (M, H * W) to be judged by; None for those that the recipe has held out of the others.
         every: keep the prior after every so many epochs too, as `epoch_folder` says; 0 keeps none.
-        watcher: told of every epoch or round.
-        usable: told of the best prior so far, and of the seconds of training, as often as there is a better one. The
-            layers of a deep machine are of no use by themselves, nor are hidden units grown for a conditional prior:
-            there it begins with the training that follows.
-        elsewhere: seconds of a limit of time that other work takes, before and after.
-        clock: seconds since whenever, for a recipe with a limit of time.
     """
+    folder = session.folder
     if every < 0:
         raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
     training, validation = split(recipe, images, held_out)
@@ -96,48 +85,35 @@ def train(
         if every and passed.done % every == 0:
             prior = midway.prior(passed.machine, passed.done, name=f"{recipe.name}-epoch-{passed.done}")
             save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)
-        watcher(passed)
+        session.watch(passed)
 
     def use(passed: Passed) -> None:
-        usable(midway.usable(passed, folder), passed.seconds + (0.0 if passed.stage else seconds_before(folder)))
-
-    def use_grown(passed: Passed) -> None:
-        if not recipe.conditional:
-            use(replace(passed, stage="growing"))
+        seconds = passed.seconds + (0.0 if passed.stage else seconds_before(folder))
+        session.usable(replace(passed, machine=midway.usable(passed, folder), seconds=seconds))
 
     goes_on = recipe.auto and not recipe.in_rounds
     from_first(lambda: check_earlier(folder, GROWTH if goes_on else LAYER if recipe.pretraining.epochs else ""))
-    common: dict[str, Any] = {"fingerprint": fingerprint, "resume": resume, "meter": meter, "clock": clock}
     grown = layered = 0
     start: LayeredPrior | None = None
     verdict = ""
-    limit = recipe.training.minutes * 60 or math.inf
-    left = max(LEAST * limit, limit - elsewhere - _seconds_to_finish(recipe, training, clock))
+    limit = recipe.training.seconds
+    left = max(LEAST * limit, min(limit, session.budget) - _seconds_to_finish(recipe, training, session.clock))
+    early = replace(session, usable=use)
+    main = replace(early, watch=keep, budget=left)
     if recipe.in_rounds:
         work = grow if isinstance(recipe.learner, FrankWolfe) else ascend
-        found, rounds, verdict = work(
-            recipe, training, folder, held_out=validation, after_round=keep, usable=use, budget=left, **common
-        )
+        found, rounds, verdict = work(recipe, training, main, validation)
         fitted: Fitted[Any] = Fitted(found, rounds - 1, epochs=rounds)
     else:
         if recipe.auto:
-            start, grown, verdict = grow(
-                recipe,
-                training,
-                folder / GROWTH,
-                held_out=validation,
-                after_round=lambda passed: watcher(replace(passed, stage="growing")),
-                usable=use_grown,
-                budget=GROWING * left,
-                **common | {"meter": before(meter, "growing, round")},
+            growing = early.stage(
+                "growing", folder / GROWTH, GROWING * left, piece="round", of_use=not recipe.conditional
             )
+            start, grown, verdict = grow(recipe, training, growing, validation)
         if recipe.pretraining.epochs:
-            start, layered, verdict = pretrained(
-                recipe, training, folder, watcher=watcher, budget=PRETRAINING * left, **common
-            )
+            start, layered, verdict = pretrained(recipe, training, replace(early, budget=PRETRAINING * left))
         course = course_of(recipe, training, image_shape, start, validation)
-        budget = left - seconds_before(folder)
-        fitted = fit(recipe, course, folder, after_epoch=keep, usable=use, budget=budget, **common)
+        fitted = fit(recipe, course, replace(main, budget=left - seconds_before(folder)))
         verdict = "; ".join(filter(None, (verdict, fitted.verdict)))
     # What a limit of time has ended stays ended when it is lifted.
     limited = bool(recipe.training.minutes) or from_first(lambda: any(map(was_limited, (folder, folder / GROWTH))))
@@ -178,20 +154,7 @@ def kept_epochs(folder: Path) -> dict[int, Path]:
     return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
 
 
-def grow(
-    recipe: Recipe,
-    images: Tensor,
-    folder: Path,
-    *,
-    fingerprint: str,
-    resume: bool = False,
-    held_out: Tensor | None = None,
-    meter: Meter = lambda done, note="": None,
-    after_round: Callable[[Passed], None] = lambda passed: None,
-    usable: Callable[[Passed], None] = lambda passed: None,
-    budget: float = math.inf,
-    clock: Callable[[], float] = time.monotonic,
-) -> tuple[RBM, int, str]:
+def grow(recipe: Recipe, images: Tensor, session: Session, held_out: Tensor | None = None) -> tuple[RBM, int, str]:
     """A machine that grows as large as it needs to be; see `train`, and `restore.learning.rounds.run_rounds`.
 
     Returns:
@@ -202,18 +165,12 @@ def grow(
     outcome = run_rounds(
         settings.at_work(recipe.prior, validation),
         training,
-        folder,
+        session.seeing(rbm_of),
         seed=recipe.seed,
-        identity={"recipe": recipe.growth_facts, "data": fingerprint},
+        facts=recipe.growth_facts,
         checkpoint_every=recipe.training.checkpoint_every,
-        resume=resume,
-        meter=meter,
-        after_round=lambda passed: after_round(replace(passed, machine=rbm_of(passed.machine))),
-        usable=lambda passed: usable(replace(passed, machine=rbm_of(passed.machine))),
-        budget=budget,
         # Before that images held out end no growth, and units of random weights may as well begin at once.
         needed=settings.window if recipe.prior.filled else 0,
-        clock=clock,
     )
     limit = f"the limit of {settings.units} units ended growth, not the images held out; raise units for more"
     verdict = "; ".join(filter(None, (*outcome.changes, outcome.verdict or (limit if recipe.auto else ""))))
@@ -226,18 +183,7 @@ def grow(
 
 
 def ascend(
-    recipe: Recipe,
-    images: Tensor,
-    folder: Path,
-    *,
-    fingerprint: str,
-    resume: bool = False,
-    held_out: Tensor | None = None,
-    meter: Meter = lambda done, note="": None,
-    after_round: Callable[[Passed], None] = lambda passed: None,
-    usable: Callable[[Passed], None] = lambda passed: None,
-    budget: float = math.inf,
-    clock: Callable[[], float] = time.monotonic,
+    recipe: Recipe, images: Tensor, session: Session, held_out: Tensor | None = None
 ) -> tuple[FullyVisible | RBM, int, str]:
     """A machine of as many units from the first round to the last; see `grow` for what is returned.
 
@@ -249,16 +195,10 @@ def ascend(
     outcome = run_rounds(
         learner,
         training,
-        folder,
+        session.seeing(made),
         seed=recipe.seed,
-        identity={"recipe": recipe.training_facts, "data": fingerprint},
+        facts=recipe.training_facts,
         checkpoint_every=recipe.training.checkpoint_every,
-        resume=resume,
-        meter=meter,
-        after_round=lambda passed: after_round(replace(passed, machine=made(passed.machine))),
-        usable=lambda passed: usable(replace(passed, machine=made(passed.machine))),
-        budget=budget,
-        clock=clock,
     )
     limit = f"the limit of {outcome.rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
     return made(outcome.state), outcome.rounds, "; ".join((*outcome.changes, outcome.verdict or limit))

@@ -11,12 +11,9 @@ therefore there twice, with the same weights (Salakhutdinov & Hinton, "Deep Bolt
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -27,8 +24,8 @@ from restore.learning.course import independent_pixels, pixel_means
 from restore.learning.fit import fit
 from restore.learning.recipe import Recipe
 from restore.learning.run_folder import epoch_seconds, stage_folder
+from restore.learning.session import Session
 from restore.priors import RBM, LayeredPrior
-from restore.progress import Meter, Passed, before
 from restore.units import Bernoulli, Units
 
 
@@ -80,33 +77,21 @@ class Stage:
         return RBM((_averaged(lower, self.lower_copies), _averaged(upper, self.upper_copies)), (weights.mean((0, 2)),))
 
 
-def pretrained(
-    recipe: Recipe,
-    images: Tensor,
-    folder: Path,
-    *,
-    fingerprint: str,
-    resume: bool = False,
-    meter: Meter = lambda done, note="": None,
-    watcher: Callable[[Passed], None] = lambda passed: None,
-    budget: float = math.inf,
-    clock: Callable[[], float] = time.monotonic,
-) -> tuple[LayeredPrior, int, str]:
+def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, int, str]:
     """A deep machine put together from RBMs that were trained one after the other.
 
     Args:
         recipe: of the deep machine; `recipe.pretraining` says for how many epochs each RBM is trained, at most where
             there is a limit of time.
         images: training images (N, D).
-        folder: run folder of the deep machine; that of RBM n is `stage_folder(folder, n)`.
-        fingerprint, resume: as in `restore.learning.fit.fit`, with its errors.
-        meter: told of each epoch.
-        watcher: likewise; the stage is "layer 1", "layer 2", ...
-        budget: seconds for all of it, of which no layer takes more than those before it have left of equal shares.
-        clock: seconds since whenever.
+        session: of the deep machine; RBM n works in `stage_folder(folder, n)`, and is told of as the stage "layer n".
+            No layer takes more of the budget than those before it have left of equal shares.
 
     Returns:
         The machine, the number of epochs of each RBM, and which of them came to fewer for want of time, in words.
+
+    Raises:
+        TrainingError, Stopped: as `restore.learning.fit.fit`.
     """
     length = replace(recipe.training, epochs=recipe.pretraining.epochs, patience=0, last=0)
     assert recipe.prior.hidden != "auto"
@@ -120,18 +105,10 @@ def pretrained(
         stage = Stage(below, lower, size, lower_copies, upper_copies, drawn=number > 1)
         # Only pixels are grey.
         learner = recipe.learner if number == 1 else replace(recipe.learner, grey_unit=1.0)
-        fitted = fit(
-            replace(recipe, training=length, learner=learner),
-            stage,
-            stage_folder(folder, number),
-            fingerprint=fingerprint,
-            resume=resume,
-            meter=before(meter, f"layer {number}, epoch"),
-            after_epoch=_named(watcher, f"layer {number}"),
-            budget=budget * number / len(sizes) - spent,
-            clock=clock,
-        )
-        spent += epoch_seconds(stage_folder(folder, number))[-1]
+        folder, budget = stage_folder(session.folder, number), session.budget * number / len(sizes) - spent
+        own = session.stage(f"layer {number}", folder, budget, of_use=False)
+        fitted = fit(replace(recipe, training=length, learner=learner), stage, own)
+        spent += epoch_seconds(folder)[-1]
         verdicts += [f"layer {number}: {fitted.verdict}"] if fitted.verdict else []
         # A recipe has one number for all layers: that for which there was time in the first.
         length = replace(length, epochs=fitted.epochs, minutes=0.0)
@@ -141,11 +118,6 @@ def pretrained(
         below, _ = single.hidden.moments(heard)
         lower = Bernoulli(torch.logit(pixel_means(below)))
     return stacked(trained), length.epochs, "; ".join(verdicts)
-
-
-def _named(watcher: Callable[[Passed], None], stage: str) -> Callable[[Passed], None]:
-    """A watcher of one stage."""
-    return lambda passed: watcher(replace(passed, stage=stage))
 
 
 def stacked(machines: Sequence[RBM]) -> LayeredPrior:

@@ -7,12 +7,9 @@ too. Of several processes the first alone works, and tells the others.
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -21,7 +18,7 @@ from torch import Tensor
 from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
 from restore.learning.contract import LearnerState
-from restore.learning.parallel import from_first, highest
+from restore.learning.parallel import from_first
 from restore.learning.run_folder import (
     THREADS,
     Stopped,
@@ -32,7 +29,8 @@ from restore.learning.run_folder import (
     sitting,
     tell_changes,
 )
-from restore.progress import Meter, Passed
+from restore.learning.session import Session
+from restore.progress import Passed
 
 
 @dataclass(frozen=True)
@@ -86,51 +84,41 @@ class Outcome:
 def run_rounds(
     learner: RoundLearner,
     images: Tensor,
-    folder: Path,
+    session: Session,
     *,
     seed: int,
-    identity: Mapping[str, Any],
+    facts: Mapping[str, Any],
     checkpoint_every: int = 1,
-    resume: bool = False,
-    meter: Meter = lambda done, note="": None,
-    after_round: Callable[[Passed], None] = lambda passed: None,
-    usable: Callable[[Passed], None] = lambda passed: None,
-    budget: float = math.inf,
     needed: int = 0,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Let a learner work until it says that it is done, or its last round.
 
     Args:
         learner: what to run.
         images: training images (N, D), on the device to train on.
-        folder: run folder for checkpoints and `log.jsonl`; made if it is missing.
+        session: where, and who hears of it: the machine is the state that the learner has come to. No round begins that
+            would not end in time, if it is like the one before.
         seed: of everything random.
-        identity: what else decides the outcome (recipe, data); a run is not resumed under another one.
+        facts: what of the recipe decides the outcome; a run is not resumed under others.
         checkpoint_every: rounds between two checkpoints.
-        resume: go on from the newest checkpoint in the folder, if there is one.
-        meter: told the rounds done.
-        after_round: told of each; its machine is the state that the learner has come to.
-        usable: likewise told of those that a checkpoint is kept of.
-        budget: seconds for all of it; no round begins that would not end in time, if it is like the one before.
         needed: rounds for which there must be time; where the first two let expect that there is none, no more follow.
-        clock: seconds since whenever.
 
     Raises:
         TrainingError: the folder is in use, holds another run, or cannot be written; or what the learner raises.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
-    known = {**identity, **circumstances()}
+    folder = session.folder
+    known = {"recipe": facts, "data": session.data, **circumstances()}
     generator = torch.Generator(images.device).manual_seed(seed)
-    with sitting(folder, known, resume) as held, torch.inference_mode():
+    with sitting(folder, known, session.resume) as held, torch.inference_mode():
         done, verdict, complete, spent = 0, "", False, 0.0
         changes: list[str] = []
         if held.found is None:
             state = from_first(lambda: learner.begin(images, generator))
         else:
-            facts = held.found.facts
-            done, verdict, complete, spent = held.found.step, facts["verdict"], facts["complete"], facts["seconds"]
-            changes = facts.get("changes", [])
+            was = held.found.facts
+            done, verdict, complete, spent = held.found.step, was["verdict"], was["complete"], was["seconds"]
+            changes = was.get("changes", [])
             drawn = set_generator(generator, held.found, seed)
             state = {
                 name.removeprefix("state."): value.to(images.device)
@@ -140,35 +128,33 @@ def run_rounds(
             if not verdict and done < learner.rounds:
                 new = [f"{change}, after round {done}" for change in (drawn, held.changed.get(THREADS)) if change]
                 from_first(partial(tell_changes, folder, new))
-                from_first(partial(usable, Passed(done, learner.rounds, spent, {}, state)))
+                session.offer(Passed(done, learner.rounds, spent, {}, state))
                 changes = [*changes, *new]
         from_first(partial(cut_log, folder, done))
-        started = clock() - spent
-        seconds = spent
+        elapsed, seconds = session.timer(spent), spent
         while not verdict and done < learner.rounds:
             result = from_first(partial(learner.advance, images, state, generator))
             state, verdict, complete, done = result.state, result.verdict, bool(result.verdict), done + 1
-            before, seconds = seconds, clock() - started
-            # Clocks differ, and what follows from them must not.
-            if highest(2 * seconds - before > budget) and done < learner.rounds:
+            before, seconds = seconds, elapsed()
+            if session.exceeded(2 * seconds - before) and done < learner.rounds:
                 verdict = verdict or f"the time was over after {done} rounds"
             # The first round takes up to twice as long as the second.
             pace = (seconds - before) / (2 if done == 1 else 1)
-            if done <= min(2, needed) and highest(seconds + (needed - done) * pace > budget):
+            if done <= min(2, needed) and session.exceeded(seconds + (needed - done) * pace):
                 verdict = verdict or f"there was no time for {needed} rounds, so round {done} was the last"
             from_first(partial(log, folder, {"round": done, "seconds": seconds, **result.monitors}))
-            meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
+            session.meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
             passed = Passed(done, learner.rounds, seconds, result.monitors, state)
-            from_first(partial(after_round, passed))
+            session.tell(passed)
             last = bool(verdict) or done == learner.rounds
             stop = held.stop()
             if last or stop or done % checkpoint_every == 0:
                 tensors = {f"state.{name}": value for name, value in state.items()}
                 tensors["generator"] = generator.get_state()
-                facts = {"identity": known, "seconds": seconds, "verdict": verdict, "complete": complete}
-                facts |= {"changes": changes}
-                from_first(partial(checkpoints.save, folder, Checkpoint(done, tensors, facts)))
-                from_first(partial(usable, passed))
+                said = {"identity": known, "seconds": seconds, "verdict": verdict, "complete": complete}
+                said |= {"changes": changes}
+                from_first(partial(checkpoints.save, folder, Checkpoint(done, tensors, said)))
+                session.offer(passed)
             # After the last round too: what follows the rounds may take as long as they did.
             if stop:
                 raise Stopped(stop)

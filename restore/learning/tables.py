@@ -302,6 +302,11 @@ class Training:
             "[training] watch",
         )
 
+    @property
+    def seconds(self) -> float:
+        """What `minutes` come to; infinity where there is no limit."""
+        return self.minutes * 60 or math.inf
+
 
 @dataclass(frozen=True)
 class Pretraining:

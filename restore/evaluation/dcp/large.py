@@ -23,6 +23,7 @@ from restore.learning.course import CleanImages, pixel_means
 from restore.learning.fit import fit
 from restore.learning.recipe import Recipe
 from restore.learning.run_folder import epoch_seconds
+from restore.learning.session import Session
 from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.priors import RBM, LayeredPrior
 from restore.progress import Meter, Passed
@@ -161,7 +162,7 @@ def train(
 
     fingerprint = hashlib.sha256(training.to(torch.uint8).numpy().tobytes()).hexdigest()
     with torch.inference_mode():
-        fit(plan.recipe(seed), course, folder, fingerprint=fingerprint, resume=True, after_epoch=after_epoch)
+        fit(plan.recipe(seed), course, Session(folder, fingerprint, resume=True, watch=after_epoch))
     values, errors = zip(*record.values(), strict=True)
     return Curve(plan, tuple(map(int, record)), values, errors, epoch_seconds(folder)[-1])
 
