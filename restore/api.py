@@ -296,7 +296,7 @@ def train(
         max_bad: how many images of a folder or an archive may be unusable, and are skipped.
         max_pixels: what an image may have at most, and all of a folder, an archive or a data set twenty times as many.
         tables: tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
-            training/*.toml; what they say goes before everything else.
+            training/recipes/*.toml; what they say goes before everything else.
 
     Returns:
         The prior, ready to restore.

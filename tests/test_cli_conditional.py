@@ -142,14 +142,6 @@ def test_auto_never_picks_a_conditional_prior(
     assert run("denoise", image, "--p", 0.1) == 4
 
 
-def test_the_denoising_study_is_for_priors_that_are_told(
-    run: Run, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("matplotlib")
-    assert run("study", "denoising", "--model", model, "-o", tmp_path) == 2
-    assert "--model" in only_line(capsys)
-
-
 @pytest.mark.parametrize("folder", ["caltech101-silhouettes", "caltech101_silhouettes"])
 def test_training_looks_for_a_named_set_under_either_spelling(
     folder: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -1,63 +1,20 @@
-"""Baselines of grey images, and the study that holds priors against them."""
+"""Baselines of grey images."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from cbcl_data import cbcl, needs_cbcl
+from blobs import CLEAN, NOISE, NOISY, SHAPE, SIGMA, few, images, middle
 from machines import seeded
-from torch import Tensor
 
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
-from restore.cli.study_grey import SETS, study_grey
-from restore.cli.study_report import Asked, section
-from restore.data.dataset import Dataset
 from restore.errors import UsageError
-from restore.evaluation import grey_study as study
 from restore.evaluation import metrics
-from restore.evaluation.grey_baselines import DENOISERS, Biharmonic, Denoiser, PixelwiseEstimate, tuned
-from restore.units import Spiked, TruncatedGaussian
+from restore.evaluation.grey_baselines import DENOISERS, Biharmonic, Denoiser, tuned
 
-SHAPE = (12, 14)
-SIGMA = 0.2
-NOISE = GaussianNoise(SIGMA)
-README = Path(__file__).parent.parent / "training" / "README.md"
-
-
-def images(n: int, seed: int) -> Tensor:
-    """Soft blobs on black ground, of which many pixels are exactly black."""
-    draw = seeded(seed)
-    y, x = torch.meshgrid(torch.arange(SHAPE[0]), torch.arange(SHAPE[1]), indexing="ij")
-    centre = torch.rand(n, 2, 1, 1, generator=draw) * 6 + 3
-    distance = (y - centre[:, 0]).square() + (x - centre[:, 1]).square()
-    return (1.2 * torch.exp(-distance / 12) - 0.2).clamp(0, 1).flatten(1)
-
-
-CLEAN = images(6, 0)
-NOISY = NOISE.corrupt(CLEAN, seeded(1))
-
-
-def middle(name: str) -> dict[str, object]:
-    """A choice of parameters from the middle of the grid."""
-    return {key: values[len(values) // 2] for key, values in DENOISERS[name].values.items()}
-
-
-@pytest.fixture(scope="module")
-def few() -> Iterator[None]:
-    """Grids of two points."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, method in list(DENOISERS.items()):
-            values = {key: (value,) for key, value in middle(name).items()}
-            first = next(iter(values))
-            patch.setitem(DENOISERS, name, replace(method, values={**values, first: method.values[first][:2]}))
-        yield
+__all__ = ["few"]
 
 
 @pytest.mark.parametrize("name", DENOISERS)
@@ -119,112 +76,3 @@ def test_biharmonic_inpainting_continues_a_slope_and_keeps_what_is_seen() -> Non
     assert torch.equal(restored[:, ~hidden.flatten()], slope[:, ~hidden.flatten()])
     with pytest.raises(UsageError, match="GaussianNoise has none"):
         Biharmonic(SHAPE).restore(slope, NOISE)
-
-
-def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
-    training = images(400, 3)
-    estimate = study.pixelwise_estimate(training)
-    assert isinstance(estimate.units, Spiked)
-    restored = estimate.restore(NOISY, NOISE)
-    # By its definition, on a grid of values with the atom at 0 beside it.
-    x = (torch.arange(4000) + 0.5) / 4000
-    log_prior = estimate.units.log_weight(x[:, None].expand(-1, NOISY.shape[1])).double()
-    for row, mean in zip(NOISY, restored, strict=True):
-        weight = (log_prior + NOISE.log_likelihood(row[None].double(), x[:, None].double())).exp() / 4000
-        atom = NOISE.log_likelihood(row.double(), torch.zeros_like(row).double()).exp()
-        expected = (weight * x[:, None]).sum(0) / (weight.sum(0) + atom)
-        torch.testing.assert_close(mean.double(), expected, rtol=0, atol=1e-4)
-    # Optimal on average: it beats the noisy image, and the mean image.
-    squares = {
-        "noisy": (NOISY.clamp(0, 1) - CLEAN).square().mean(),
-        "mean": (training.mean(0) - CLEAN).square().mean(),
-        "pixelwise": (restored - CLEAN).square().mean(),
-    }
-    assert min(squares, key=squares.__getitem__) == "pixelwise"
-
-
-def test_units_have_an_atom_at_black_where_images_do() -> None:
-    assert isinstance(study.pixelwise_estimate(CLEAN).units, Spiked)
-    assert isinstance(study.pixelwise_estimate(0.1 + 0.8 * CLEAN).units, TruncatedGaussian)
-
-
-def test_the_hole_is_scored_by_its_own_pixels() -> None:
-    restored, hidden = CLEAN.clone(), torch.zeros_like(CLEAN, dtype=torch.bool)
-    hidden[:, 10:20] = True
-    restored[:, 12] += 0.1 * torch.arange(6)
-    restored[:, 30] += 0.5  # seen, and so nobody's business
-    errors = (0.1 * np.arange(6)) ** 2 / 10
-    score = study.hole_psnr(CLEAN, restored, hidden)
-    assert score.mean == pytest.approx(-10 * math.log10(errors.mean()), rel=1e-5)
-    # The error of a logarithm, by moving the mean.
-    step = errors.std(ddof=1) / math.sqrt(6) * 1e-3
-    moved = -10 * math.log10(errors.mean() - step)
-    assert score.standard_error == pytest.approx((moved - score.mean) / 1e-3, rel=1e-3)
-
-
-def oracle(observed: Tensor, channel: Channel) -> Tensor:
-    """A prior that nobody has: it knows the truth, and is off by a little."""
-    return CLEAN + 0.001
-
-
-@pytest.fixture(scope="module")
-def entries(few: None) -> list[study.Entry]:
-    priors = {"oracle": oracle, "stand-in": PixelwiseEstimate(study.pixelwise_estimate(CLEAN).units).restore}
-    return study.study(priors, "blobs", images(20, 5), CLEAN, SHAPE, seed=3)
-
-
-def test_every_method_is_measured_on_every_task(entries: list[study.Entry]) -> None:
-    found = {(entry.task, entry.method): entry for entry in entries}
-    assert len(found) == len(entries)
-    always = {"as observed", "pixelwise", "oracle", "stand-in"}
-    for task in study.TASKS:
-        others = {"biharmonic"} if task == study.HOLE else set(DENOISERS)
-        assert {method for other, method in found if other == task} == always | others
-    for sigma in study.SIGMAS:
-        # The noise that is cut off at both ends is a little weaker than sigma.
-        seen = found[f"noise:{sigma}", "as observed"].psnr.mean
-        assert -20 * math.log10(sigma) < seen < -20 * math.log10(sigma) + 3.5
-        assert found[f"noise:{sigma}", "wavelets"].parameters.keys() == DENOISERS["wavelets"].values.keys()
-    assert found[study.HOLE, "oracle"].psnr.mean == pytest.approx(60, abs=0.2)
-
-
-def test_the_table_has_all_figures_and_marks_the_best(entries: list[study.Entry]) -> None:
-    lines = study.as_table(entries, "blobs").splitlines()
-    cells = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in lines[2:]}
-    assert all(cell.startswith("**") for cell in cells["oracle"])
-    assert sum("**" in cell for row in cells.values() for cell in row) == 4
-    assert cells["wavelets"][3] == "-" and cells["biharmonic"][:3] == ["-"] * 3
-    entry = next(entry for entry in entries if (entry.method, entry.task) == ("pixelwise", "noise:0.2"))
-    assert cells["pixelwise"][1] == f"{entry.psnr.mean:.2f} / {entry.ssim.mean:.3f}"
-
-
-@pytest.mark.usefixtures("few")
-def test_the_command_writes_its_record_figure_and_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
-
-    def load(source: str, *, split: str, root: Path | None) -> Dataset:
-        found = images({"train": 10, "test": 5}[split], 4) if source == "mnist" else 0.1 + 0.8 * images(8, 6)
-        return Dataset((255 * found).round().to(torch.uint8).reshape(-1, *SHAPE).numpy(), source, "test")
-
-    monkeypatch.setattr("restore.data.load", load)
-    text = README.read_text()
-    (tmp_path / "README.md").write_text(text)
-    study_grey(Asked(tmp_path, tmp_path, tmp_path, False, 5, 0, None, "cpu"), [])
-    record = json.loads((tmp_path / "grey.json").read_text())
-    assert {entry["data"] for entry in record["entries"]} == set(SETS)
-    assert {entry["psnr"]["n"] for entry in record["entries"]} == {5}
-    assert (tmp_path / "grey.png").stat().st_size > 5000
-    written = (tmp_path / "README.md").read_text()
-    for data in SETS:
-        assert section(text, f"grey-{data}", "x") != text
-        assert f"| {data}, PSNR / SSIM |" in written
-
-
-@needs_cbcl
-def test_the_pixelwise_estimate_of_faces_beats_the_mean_face() -> None:
-    train, test = (torch.from_numpy(cbcl(split).images).flatten(1) / 255 for split in ("train", "test"))
-    truth = test[:50]
-    observed = NOISE.corrupt(truth, seeded(1))
-    restored = study.pixelwise_estimate(train).restore(observed, NOISE)
-    quality = [float(metrics.psnr(truth, found).mean()) for found in (restored, observed, train.mean(0).expand(50, -1))]
-    assert quality[0] > max(quality[1:]) + 1

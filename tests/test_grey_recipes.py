@@ -105,7 +105,7 @@ def test_a_default_that_is_written_out_changes_nothing() -> None:
     assert parse(tables | {"prior": told}).digest == parse(tables | {"prior": {"hidden": 3}}).digest
 
 
-@pytest.mark.parametrize("path", sorted((Path(restore.__file__).parent.parent / "training").glob("*.toml")))
+@pytest.mark.parametrize("path", sorted((Path(restore.__file__).parent.parent / "training" / "recipes").glob("*.toml")))
 def test_recipes_have_the_digests_that_the_priors_made_of_them_tell(path: Path) -> None:
     folder = published_folder() / path.stem
     if not folder.exists():

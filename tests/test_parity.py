@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 from grey_priors import grey_prior
+from parity import Parity, parities
 from priors import random_conditional, random_prior
 
 from restore.description import Description
 from restore.engine import Engine
-from restore.export.parity import Parity, parities
 from restore.marginals import Marginals, Status
 from restore.zoo import TrainedPrior
 

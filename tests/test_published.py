@@ -17,6 +17,7 @@ import torch
 from machines import with_weights
 from mnist_data import mnist, needs_mnist
 from onnx import external_data_helper
+from parity import GREY_TOLERANCE, TOLERANCE, Parity, compared, damages
 from PIL import Image
 from safetensors import safe_open
 from silhouette_data import COPIES, needs_silhouettes, silhouettes
@@ -31,7 +32,6 @@ from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.metrics import error_all, matthews
 from restore.evaluation.scores import GREY_TASKS
-from restore.export.parity import GREY_TOLERANCE, TOLERANCE, Parity, compared, damages
 from restore.export.runtime import OnnxEngine
 from restore.learning.recipe import read_recipe
 from restore.marginals import Marginals, Status
@@ -64,7 +64,7 @@ def test_the_promised_priors_are_published() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
 def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None:
-    about, recipe = zoo.describe(folder), read_recipe(ROOT / "training" / f"{folder.name}.toml")
+    about, recipe = zoo.describe(folder), read_recipe(ROOT / "training" / "recipes" / f"{folder.name}.toml")
     assert (about.name, about.recipe) == (folder.name, recipe.digest)
     # A size that was found is on the card, with why it is that.
     card = (folder / zoo.CARD).read_text()
@@ -78,7 +78,7 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
         assert about.inference == recipe.inference
     for fact in (about.name, about.recipe[:16], "- time: ", "- machine: ", f"- seed: {recipe.seed}"):
         assert fact in card
-    assert (ROOT / "training" / f"{folder.name}.toml").read_text().strip() in card
+    assert (ROOT / "training" / "recipes" / f"{folder.name}.toml").read_text().strip() in card
     if folder in GREY:
         assert [row["task"] for row in GREY_ROW.finditer(card)] == [str(parse_task(task)) for task in GREY_TASKS]
         return

@@ -24,7 +24,7 @@ from restore.registry import LEARNERS
 
 RBM_METHODS = "tap, contrastive, spectral, frank_wolfe, principal"
 
-TRAINING = sorted((Path(__file__).parents[1] / "training").rglob("*.toml"))
+TRAINING = sorted((Path(__file__).parents[1] / "training" / "recipes").rglob("*.toml"))
 
 GOOD = """
 name = "digits"

@@ -123,10 +123,9 @@ assert not {{name for name in sys.modules if sys.modules[name] and name.split(".
 @pytest.mark.parametrize(
     ("words", "library"),
     [
-        (["train", ROOT / "training" / "tap-mnist-25.toml", "-o", "mine"], "torch"),
+        (["train", ROOT / "training" / "recipes" / "tap-mnist-25.toml", "-o", "mine"], "torch"),
         (["evaluate", "tap-mnist", "--data", ASSETS, "--task", "flip:0.1"], "torch"),
-        (["study", "scores", "--model", "tap-mnist"], "torch"),
-        (["study", "denoising", "-o", "."], "torch"),
+        (["evaluate", "tap-mnist", "--card"], "torch"),
         (["export", "tap-mnist"], "onnx"),
         (["export", "tap-mnist", "--no-channel", "-o", "x.onnx"], "onnx"),
         (["denoise", ASSETS / "digit-noisy.png", "--p", "0.1", "-o", "x.png", "--engine", "torch"], "torch"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from restore.cli import options
+from restore.cli.evaluate_card import evaluate_card
 from restore.cli.evaluate_features import evaluate_features
 from restore.cli.evaluate_likelihood import Choices, Kind, evaluate_likelihood
 from restore.cli.evaluate_task import evaluate_task
@@ -27,7 +28,12 @@ def evaluate(
     model: Annotated[
         str, typer.Argument(help="Name or folder of a prior, or for --task a pseudo-model: ope, nn, median.")
     ],
-    data: Annotated[str, typer.Option(help="Data set by name, a folder or archive of images, an idx file or .npy.")],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Data set by name, a folder or archive of images, an idx file or .npy; --card takes the prior's own."
+        ),
+    ] = None,
     task: Annotated[
         str | None,
         typer.Option(
@@ -47,6 +53,13 @@ def evaluate(
             "--classify",
             help="Fit a logistic regression to the hidden units of the training images, and count its errors on the "
             "test images; for data with labels.",
+        ),
+    ] = False,
+    card: Annotated[
+        bool,
+        typer.Option(
+            "--card",
+            help="Put the scores of the prior after the damage that all cards have on its card; from 1000 test images.",
         ),
     ] = False,
     mask: Annotated[
@@ -79,19 +92,27 @@ def evaluate(
     max_pixels: options.MaxPixelsOfSets = DEFAULT_MAX_PIXELS,
     solver: options.SolverOption = None,
 ) -> None:
-    """Judge a prior: give one of --task, --likelihood and --classify."""
+    """Judge a prior: give one of --task, --likelihood, --classify and --card."""
     from restore.errors import UsageError
 
     if n is not None and n < 1:
         raise UsageError(f"--n must be at least 1, not {n}")
-    if (task is not None) + (likelihood is not None) + classify != 1:
-        raise UsageError("give one of --task, --likelihood and --classify")
+    if (task is not None) + (likelihood is not None) + classify + card != 1:
+        raise UsageError("give one of --task, --likelihood, --classify and --card")
+    if data is None and not card:
+        raise UsageError("--data is missing; give the images to evaluate on")
     if task is None and (mask is not None or soft or max_memory is not None or solver is not None):
         raise UsageError("--mask, --soft, --max-memory and --solver belong to --task; leave them away")
     if classify and split == "train":
         raise UsageError("--classify trains on the training images and counts errors on the others; leave --split away")
+    if card and (json or split == "train" or threshold is not None):
+        raise UsageError("--card is about test images as the prior knows them; leave --json, --split, --threshold away")
     choices = Choices(schedule, runs, starts, pixels)
     choices.check(likelihood)
+    if card:
+        evaluate_card(model, data, n, data_root, seed, device)
+        return
+    assert data is not None
     source = Source(data, split, n, threshold, data_root, quiet, max_pixels)
     report: Report | Likelihood | Classification
     if task is not None:

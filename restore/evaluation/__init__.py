@@ -1,1 +1,1 @@
-"""How well images are restored: metrics, baselines, the evaluation that joins them, and studies."""
+"""How well images are restored: metrics, baselines, and the evaluation that joins them."""

@@ -158,7 +158,7 @@ def read_recipe(path: Path) -> Recipe:
     except OSError as fault:
         raise UsageError(f"{shown(path)}: cannot be read ({fault.strerror}); give the path of a recipe") from fault
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise UsageError(f"{shown(path)}: not a TOML file ({fault}); see training/ for examples") from fault
+        raise UsageError(f"{shown(path)}: not a TOML file ({fault}); see training/recipes/ for examples") from fault
     try:
         return parse(table)
     except UsageError as fault:

@@ -1,0 +1,139 @@
+"""The study that holds priors of grey images against other denoisers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import grey as study
+import harness
+import numpy as np
+import pytest
+import torch
+from blobs import CLEAN, NOISE, NOISY, SHAPE, few, images
+from cbcl_data import cbcl, needs_cbcl
+from harness import Asked, section
+from machines import seeded
+from torch import Tensor
+
+from restore.channels import Channel
+from restore.data.dataset import Dataset
+from restore.evaluation import metrics
+from restore.evaluation.grey_baselines import DENOISERS, PixelwiseEstimate
+from restore.units import Spiked, TruncatedGaussian
+
+__all__ = ["few"]
+
+README = harness.TRAINING / "README.md"
+
+
+def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
+    training = images(400, 3)
+    estimate = study.pixelwise_estimate(training)
+    assert isinstance(estimate.units, Spiked)
+    restored = estimate.restore(NOISY, NOISE)
+    # By its definition, on a grid of values with the atom at 0 beside it.
+    x = (torch.arange(4000) + 0.5) / 4000
+    log_prior = estimate.units.log_weight(x[:, None].expand(-1, NOISY.shape[1])).double()
+    for row, mean in zip(NOISY, restored, strict=True):
+        weight = (log_prior + NOISE.log_likelihood(row[None].double(), x[:, None].double())).exp() / 4000
+        atom = NOISE.log_likelihood(row.double(), torch.zeros_like(row).double()).exp()
+        expected = (weight * x[:, None]).sum(0) / (weight.sum(0) + atom)
+        torch.testing.assert_close(mean.double(), expected, rtol=0, atol=1e-4)
+    # Optimal on average: it beats the noisy image, and the mean image.
+    squares = {
+        "noisy": (NOISY.clamp(0, 1) - CLEAN).square().mean(),
+        "mean": (training.mean(0) - CLEAN).square().mean(),
+        "pixelwise": (restored - CLEAN).square().mean(),
+    }
+    assert min(squares, key=squares.__getitem__) == "pixelwise"
+
+
+def test_units_have_an_atom_at_black_where_images_do() -> None:
+    assert isinstance(study.pixelwise_estimate(CLEAN).units, Spiked)
+    assert isinstance(study.pixelwise_estimate(0.1 + 0.8 * CLEAN).units, TruncatedGaussian)
+
+
+def test_the_hole_is_scored_by_its_own_pixels() -> None:
+    restored, hidden = CLEAN.clone(), torch.zeros_like(CLEAN, dtype=torch.bool)
+    hidden[:, 10:20] = True
+    restored[:, 12] += 0.1 * torch.arange(6)
+    restored[:, 30] += 0.5  # seen, and so nobody's business
+    errors = (0.1 * np.arange(6)) ** 2 / 10
+    score = study.hole_psnr(CLEAN, restored, hidden)
+    assert score.mean == pytest.approx(-10 * math.log10(errors.mean()), rel=1e-5)
+    # The error of a logarithm, by moving the mean.
+    step = errors.std(ddof=1) / math.sqrt(6) * 1e-3
+    moved = -10 * math.log10(errors.mean() - step)
+    assert score.standard_error == pytest.approx((moved - score.mean) / 1e-3, rel=1e-3)
+
+
+def oracle(observed: Tensor, channel: Channel) -> Tensor:
+    """A prior that nobody has: it knows the truth, and is off by a little."""
+    return CLEAN + 0.001
+
+
+@pytest.fixture(scope="module")
+def entries(few: None) -> list[study.Entry]:
+    priors = {"oracle": oracle, "stand-in": PixelwiseEstimate(study.pixelwise_estimate(CLEAN).units).restore}
+    return study.measured(priors, "blobs", images(20, 5), CLEAN, SHAPE, seed=3)
+
+
+def test_every_method_is_measured_on_every_task(entries: list[study.Entry]) -> None:
+    found = {(entry.task, entry.method): entry for entry in entries}
+    assert len(found) == len(entries)
+    always = {"as observed", "pixelwise", "oracle", "stand-in"}
+    for task in study.TASKS:
+        others = {"biharmonic"} if task == study.HOLE else set(DENOISERS)
+        assert {method for other, method in found if other == task} == always | others
+    for sigma in study.SIGMAS:
+        # The noise that is cut off at both ends is a little weaker than sigma.
+        seen = found[f"noise:{sigma}", "as observed"].psnr.mean
+        assert -20 * math.log10(sigma) < seen < -20 * math.log10(sigma) + 3.5
+        assert found[f"noise:{sigma}", "wavelets"].parameters.keys() == DENOISERS["wavelets"].values.keys()
+    assert found[study.HOLE, "oracle"].psnr.mean == pytest.approx(60, abs=0.2)
+
+
+def test_the_table_has_all_figures_and_marks_the_best(entries: list[study.Entry]) -> None:
+    lines = study.as_table(entries, "blobs").splitlines()
+    cells = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in lines[2:]}
+    assert all(cell.startswith("**") for cell in cells["oracle"])
+    assert sum("**" in cell for row in cells.values() for cell in row) == 4
+    assert cells["wavelets"][3] == "-" and cells["biharmonic"][:3] == ["-"] * 3
+    entry = next(entry for entry in entries if (entry.method, entry.task) == ("pixelwise", "noise:0.2"))
+    assert cells["pixelwise"][1] == f"{entry.psnr.mean:.2f} / {entry.ssim.mean:.3f}"
+
+
+@pytest.mark.usefixtures("few")
+def test_the_study_writes_its_record_figure_and_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+
+    def load(source: str, *, split: str, root: Path | None) -> Dataset:
+        found = images({"train": 10, "test": 5}[split], 4) if source == "mnist" else 0.1 + 0.8 * images(8, 6)
+        return Dataset((255 * found).round().to(torch.uint8).reshape(-1, *SHAPE).numpy(), source, "test")
+
+    monkeypatch.setattr(harness, "load", load)
+    monkeypatch.setattr(study, "load", load)
+    text = README.read_text()
+    (tmp_path / "README.md").write_text(text)
+    asked = Asked(tmp_path, models=("tap-mnist-25",), n=5, device="cpu")
+    study.study(asked)
+    record = json.loads((asked.records / "grey.json").read_text())
+    assert {entry["data"] for entry in record["entries"]} == set(study.SETS)
+    assert {entry["psnr"]["n"] for entry in record["entries"]} == {5}
+    assert (asked.records / "grey.png").stat().st_size > 5000
+    written = (tmp_path / "README.md").read_text()
+    for data in study.SETS:
+        assert section(text, f"grey-{data}", "x") != text
+        assert f"| {data}, PSNR / SSIM |" in written
+
+
+@needs_cbcl
+def test_the_pixelwise_estimate_of_faces_beats_the_mean_face() -> None:
+    train, test = (torch.from_numpy(cbcl(split).images).flatten(1) / 255 for split in ("train", "test"))
+    truth = test[:50]
+    observed = NOISE.corrupt(truth, seeded(1))
+    restored = study.pixelwise_estimate(train).restore(observed, NOISE)
+    quality = [float(metrics.psnr(truth, found).mean()) for found in (restored, observed, train.mean(0).expand(50, -1))]
+    assert quality[0] > max(quality[1:]) + 1

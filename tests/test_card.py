@@ -1,0 +1,66 @@
+"""The scores on a card: those of the prior, where they belong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from priors import random_prior, saved_prior
+
+from restore.engine import Engine
+from restore.errors import ModelError
+from restore.evaluation import scores
+from restore.evaluation.metrics import matthews
+from restore.learning.card import with_scores
+
+SHAPE = (12, 12)
+
+
+@pytest.fixture(scope="module")
+def truth() -> torch.Tensor:
+    return (torch.rand(6, 144, generator=torch.Generator().manual_seed(3)) < 0.4).float()
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine.of(random_prior(SHAPE), torch.device("cpu"))
+
+
+def test_scores_are_those_of_the_prior(engine: Engine, truth: torch.Tensor) -> None:
+    reports = scores.measure(engine, truth[:4], seed=0)
+    assert [(str(report.task), report.n) for report in reports] == [
+        *[(f"flip:{p}", 4) for p in (0.05, 0.1, 0.2, 0.3, 0.4)],
+        ("patch:8:0", 4),
+        ("patch:12:0", 4),
+    ]
+    observed, channel = reports[1].task.damage(truth[:4], SHAPE, torch.Generator().manual_seed(0))
+    expected = float(matthews(truth[:4], engine.restore(observed, channel).means[0]).mean())
+    assert reports[1].mcc.mean == pytest.approx(expected)
+    section = scores.as_section(reports, "the command")
+    assert "`the command`" in section and f"{expected:.4f}" in section
+
+
+def test_a_card_keeps_everything_but_its_scores() -> None:
+    assert with_scores("# card\n\n## Scores\n\nold\n", "new", "card.md") == "# card\n\n## Scores\n\nnew\n"
+    with pytest.raises(ModelError, match=r"card\.md"):
+        with_scores("# card\n", "new", "card.md")
+
+
+def test_the_command_puts_scores_on_the_card(
+    run: Callable[..., int], tmp_path: Path, truth: torch.Tensor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, data = saved_prior(tmp_path / "mine", SHAPE), tmp_path / "data.npy"
+    np.save(data, truth.reshape(-1, *SHAPE).numpy())
+    card = folder / "card.md"
+    card.write_text("# mine\n\n## Scores\n\nNot measured yet.\n")
+    assert run("evaluate", folder, "--card", "--data", data, "--n", 4) == 0
+    told, text = capsys.readouterr().out, card.read_text()
+    assert f"--card --data {data} --n 4 --seed 0`" in text and "Not measured" not in text
+    assert text.count("| flip:0.") == 5 and text.count("| patch:") == 2 and "| flip:0.1 | 4 | " in told
+    card.unlink()
+    assert run("evaluate", folder, "--card", "--data", data, "--n", 4) == 4
+    for words in (("--card", "--json"), ("--card", "--task", "flip:0.1"), ("--task", "flip:0.1")):
+        assert run("evaluate", folder, *words) == 2

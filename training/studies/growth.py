@@ -1,0 +1,225 @@
+"""Growth against random starts: likelihood and features over the number of hidden units (FW, sec. 4, Figs. 1-2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from harness import (
+    Asked,
+    checksum,
+    finish,
+    kept_of,
+    main,
+    panels,
+    publish,
+    read,
+    tell_missing,
+    with_others,
+    write,
+)
+from torch import Tensor
+
+from restore import zoo
+from restore.cli.evaluate_features import evaluate_features
+from restore.cli.source import Source
+from restore.console import say
+from restore.engine import Engine
+from restore.errors import InputError
+from restore.evaluation.likelihoods.ais import ais_likelihood
+from restore.evaluation.markdown import table
+from restore.learning.recipe import Recipe, read_recipe
+from restore.learning.run_folder import epoch_seconds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# As in the paper, with a fifth of its runs.
+SCHEDULE, RUNS = "frank-wolfe", 100
+
+# Sizes at which the growing machine is measured, beside those of the other priors.
+SIZES = (100, 300, 500)
+
+# Training images that a classifier is fitted to.
+LABELLED = 10_000
+
+GROWN, TUNED, RANDOM = "FW", "CD-10 from FW", "CD-10 from random weights"
+METHODS = (GROWN, TUNED, RANDOM)
+
+# Data sets by the word that names of recipes have for them.
+DATA = {"mnist": "MNIST", "caltech": "Caltech-101 Silhouettes"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One prior.
+
+    Attributes:
+        name: of its recipe.
+        data: a key of `DATA`.
+        method: one of `METHODS`.
+        hidden: number of hidden units.
+        minutes: how long its training took, growth included.
+        likelihood: mean log-likelihood of the test images, in nats, by AIS.
+        interval: for it, from that of log Z.
+        effective: effective number of AIS runs.
+        error: share of test images that a classifier on its hidden units gets wrong; None where not measured.
+        recipe: digest of its recipe.
+        weights: SHA-256 of its weights file.
+    """
+
+    name: str
+    data: str
+    method: str
+    hidden: int
+    minutes: float
+    likelihood: float
+    interval: tuple[float, float]
+    effective: float
+    error: float | None
+    recipe: str
+    weights: str
+
+
+def kind_of(name: str) -> tuple[str, str] | None:
+    """The method and the data of a recipe of this study by its name; None for others."""
+    found = re.fullmatch(r"(cd-fw|cd|fw)-(mnist|caltech)((-\d+){0,2})", name)
+    if not found or (found[1] == "cd" and not found[3]):
+        return None
+    return {"fw": GROWN, "cd-fw": TUNED, "cd": RANDOM}[found[1]], found[2]
+
+
+def likelihood_of(engine: Engine, images: Tensor, seed: int) -> tuple[float, tuple[float, float], float]:
+    """Mean log-likelihood of binary images (N, D) by AIS, its interval, and the effective number of runs."""
+    machine = engine.machine("likelihood")
+    generator = torch.Generator(engine.device).manual_seed(seed)
+    base = torch.logit(engine.trained.pixel_means)
+    found = ais_likelihood(machine, images.to(engine.device), SCHEDULE, RUNS, generator, base)
+    assert found.interval is not None
+    return found.mean, found.interval, dict(found.details)["effective_runs"]
+
+
+def as_tables(points: Sequence[Point], sizes: Mapping[str, int]) -> str:
+    """Markdown: a table per data set, a row per prior, those of a size together.
+
+    Args:
+        points: what was measured.
+        sizes: where growth stopped by itself, by data set.
+    """
+    parts = []
+    for data, label in DATA.items():
+        rows = []
+        chosen = sorted(
+            (point for point in points if point.data == data), key=lambda p: (p.hidden, METHODS.index(p.method), p.name)
+        )
+        for point in chosen:
+            low, high = point.interval
+            stopped = " (stopped here)" if point.method == GROWN and point.hidden == sizes.get(data) else ""
+            rows.append(
+                [
+                    f"{point.hidden}{stopped}",
+                    point.method,
+                    f"{point.likelihood:.2f}",
+                    f"{low:.2f} ... {high:.2f}",
+                    f"{point.effective:.0f}",
+                    "-" if point.error is None else f"{100 * point.error:.2f}",
+                    f"{point.minutes:.1f}",
+                ]
+            )
+        header = ["hidden units", "training", "test log-likelihood", "95 % interval", "effective runs"]
+        if rows:
+            parts.append(f"{label}:\n\n" + table([*header, "classification error, %", "minutes"], rows))
+    return "\n\n".join(parts)
+
+
+def figure_of(points: Sequence[Point], sizes: Mapping[str, int]) -> Figure:
+    """Likelihood (above) and classification error (below) over the number of hidden units."""
+    known = [data for data in DATA if any(point.data == data for point in points)]
+    figure, grid = panels(2, len(known), (5.5, 4))
+    for column, data in enumerate(known):
+        for row, label in enumerate(("test log-likelihood, nats", "classification error, %")):
+            axes = grid[row][column]
+            for index, method in enumerate(METHODS):
+                pairs = [
+                    (point.hidden, point.likelihood if row == 0 else 100 * (point.error or 0.0))
+                    for point in points
+                    if point.data == data and point.method == method and (row == 0 or point.error is not None)
+                ]
+                # A line through the best of each size; every start is a dot.
+                best = {
+                    hidden: (max if row == 0 else min)(value for size, value in pairs if size == hidden)
+                    for hidden, _ in pairs
+                }
+                known_sizes = sorted(best)
+                axes.plot(known_sizes, [best[size] for size in known_sizes], color=f"C{index}", label=method)
+                axes.plot([hidden for hidden, _ in pairs], [value for _, value in pairs], ".", color=f"C{index}")
+            if data in sizes:
+                axes.axvline(sizes[data], color="grey", linestyle="--", linewidth=1, label="growth stops")
+            axes.set(xlabel="hidden units", ylabel=label, title=DATA[data])
+            finish(axes)
+    return figure
+
+
+def study(asked: Asked) -> None:
+    """Measure the priors of the recipes fw-*, cd-fw-* and cd-*, and write growth.json, growth.png and a table.
+
+    What was measured before is read from growth.json.
+    """
+    path = asked.records / "growth.json"
+    settings = {"seed": asked.seed, "n": asked.n, "schedule": SCHEDULE, "runs": RUNS}
+    known: list[Point] = read(path, settings, points=Point)["points"]
+    points: list[Point] = []
+    sizes: dict[str, int] = {}
+    missing = []
+    for recipe in sorted(path for path in asked.recipes.rglob("*.toml") if kind_of(path.stem)):
+        name, plan = recipe.stem, read_recipe(recipe)
+        earlier = [point for point in known if (point.name, point.recipe) == (name, plan.digest)]
+        wanted = replace(asked, train_missing=asked.train_missing and not earlier)
+        folder = wanted.prior(recipe, every=20 if plan.in_rounds else 0)
+        if folder is None or any(point.weights == checksum(folder) for point in earlier):
+            found = earlier
+        else:
+            found = [_point(part, plan, asked) for part in _parts(folder, plan, asked.runs / name)]
+        if not found:
+            missing.append(name)
+            continue
+        points += found
+        if plan.in_rounds and plan.auto:
+            sizes[found[0].data] = max(point.hidden for point in found)
+        write(path, settings | {"points": with_others(points, known)})
+    tell_missing(missing)
+    if not points:
+        raise InputError(f"{asked.recipes}: no recipe fw-*, cd-fw-*, cd-* there has a trained prior; give --train")
+    publish(asked, {"growth": as_tables(points, sizes)}, {"growth.png": figure_of(points, sizes)})
+
+
+def _parts(folder: Path, plan: Recipe, grown: Path) -> list[Path]:
+    """The folders of the prior, and before it of those that were kept while it grew."""
+    whole = zoo.describe(folder).hidden
+    return [*(kept for size, kept in kept_of(plan, grown).items() if size in SIZES and size < whole), folder]
+
+
+def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
+    """What a prior is worth."""
+    engine = Engine.load(str(folder), asked.device)
+    about, name = engine.description, plan.name
+    method, data = kind_of(name) or ("", "")
+    images = asked.images(about.data, "test", asked.n, cut=about.threshold)
+    mean, interval, effective = likelihood_of(engine, images, asked.seed)
+    source = Source(about.data, "test", min(asked.n or LABELLED, LABELLED), None, asked.data, quiet=True)
+    error = evaluate_features(str(folder), source, asked.seed, asked.device).error
+    # A prior that was kept on the way is as old as the round it is from.
+    grown = asked.runs / name
+    minutes = epoch_seconds(grown)[int(folder.name) - 1 if folder.parent.parent == grown else -1] / 60
+    say(f"{name}, {about.hidden} units: {mean:.2f} nats")
+    return Point(
+        name, data, method, about.hidden, minutes, mean, interval, effective, error, about.recipe, checksum(folder)
+    )
+
+
+if __name__ == "__main__":
+    main(study)
