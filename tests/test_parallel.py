@@ -98,11 +98,12 @@ def test_two_processes_end_where_one_does(
     name: str, alone: dict[str, Tensor], both: list[dict[str, Tensor]], folder: Path
 ) -> None:
     for key, wanted in of(name, alone).items():
-        torch.testing.assert_close(both[0][key], wanted, rtol=0, atol=1e-5)
+        # What a machine in closed form ends with has single precision.
+        torch.testing.assert_close(both[0][key], wanted, rtol=0, atol=1e-6)
         assert torch.equal(both[1][key], both[0][key])
     records = zip(log_of(folder / "alone" / name), log_of(folder / "together" / name), strict=True)
     for one, two in records:
-        assert two == pytest.approx(one, rel=1e-5, abs=1e-5)
+        assert two == pytest.approx(one, rel=1e-6, abs=1e-6)
 
 
 def test_a_signal_to_one_stops_all_and_the_run_goes_on_with_the_same_bits(
@@ -142,13 +143,13 @@ def test_that_another_is_gone_is_said_undisturbed(folder: Path) -> None:
 
 
 def recipe_in(folder: Path, epochs: int) -> Path:
-    """A recipe of a conditional prior, and its images."""
+    """A recipe of a conditional prior, which is learnt without a draw that rounding could change, and its images."""
     images = bars_and_stripes(4).unflatten(1, (4, 4)).repeat(4, 1, 1)
     np.save(folder / "bars.npy", (255 * images).numpy().astype(np.uint8))
     recipe = folder / "mine.toml"
     recipe.write_text(
         'name = "mine"\n[data]\nsource = "bars.npy"\ntask = "flip:0.2"\nvalidation = 40\n[prior]\nfamily = "crbm"\n'
-        f'hidden = 3\n[learner]\nmethod = "contrastive"\n[training]\nepochs = {epochs}\nbatch = 9\n'
+        f'hidden = 3\n[learner]\nmethod = "mean_field"\niterations = 3\n[training]\nepochs = {epochs}\nbatch = 9\n'
         f"checkpoint_every = {epochs}\n"
     )
     return recipe

@@ -6,12 +6,15 @@ import multiprocessing
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import fits
 import torch
-from fits import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_images, log_of, recipe_of, run
+from fits import CONDITIONAL, LEARNERS, after_step, conditional_recipe, damaged_images, log_of, recipe_of
 from machines import bars_and_stripes
 from safetensors.torch import save_file
 from torch import Tensor
@@ -26,6 +29,7 @@ from restore.learning.recipe import parse
 from restore.learning.run_folder import Stopped
 from restore.learning.session import Session
 from restore.learning.tables import Training
+from restore.priors import RBM
 
 PIPELINES: dict[str, dict[str, Any]] = {
     "deep": {
@@ -52,6 +56,23 @@ PIPELINES: dict[str, dict[str, Any]] = {
 }
 
 
+@contextmanager
+def precisely() -> Iterator[None]:
+    """Double precision: sums over processes are rounded in another order, and a state that is drawn must not notice."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
+
+
+@precisely()
+def run(recipe: Any, folder: Path, **options: Any) -> RBM:
+    return fits.run(recipe, folder, images=fits.IMAGES.double(), **options)
+
+
+@precisely()
 def outcomes(folder: Path) -> dict[str, Tensor]:
     """What runs of every learner end with, by names that begin with the run's."""
     found: dict[str, Tensor] = {}
@@ -66,12 +87,16 @@ def outcomes(folder: Path) -> dict[str, Tensor]:
         alone = recipe_of(name, training=Training(epochs=1, batch=1))
         keep(f"{name}-alone", run(alone, folder / f"{name}-alone").parameters)
     for name in CONDITIONAL:
-        fitted = fit(conditional_recipe(name), damaged_images(), Session(folder / name, "data"))
+        images = damaged_images()
+        images = replace(images, images=images.images.double(), validation=images.validation.double())
+        fitted = fit(conditional_recipe(name), images, Session(folder / name, "data"))
         error = torch.tensor([fitted.error, fitted.epoch], dtype=torch.float64)
         keep(name, fitted.prior.parameters | {"error": error})
+    # Half precision would be made single again before modes are drawn.
+    common = {"name": "test", "storage": "float32", "data": {"source": "bars"}, "inference": {"modes": 0, "starts": 1}}
     for name, tables in PIPELINES.items():
-        recipe = parse({"name": "test", "data": {"source": "bars"}, "inference": {"modes": 0, "starts": 1}} | tables)
-        prior = train(recipe, bars_and_stripes(3), (3, 3), Session(folder / name, "data"), every=1).prior
+        recipe = parse(common | tables)
+        prior = train(recipe, bars_and_stripes(3).double(), (3, 3), Session(folder / name, "data"), every=1).prior
         keep(name, prior.machine.parameters | {"modes": prior.modes})
     return found
 
