@@ -209,23 +209,39 @@ def test_it_has_likelihoods_and_no_features(trained: Trained, images: torch.Tens
         engine.features(images.unflatten(1, SHAPE).numpy())
 
 
-def test_the_graph_restores_as_torch_does(folder: Path, images: torch.Tensor) -> None:
+def with_settings(prior: zoo.TrainedPrior, **changed: Any) -> zoo.TrainedPrior:
+    about = prior.description
+    return replace(prior, description=replace(about, inference=replace(about.inference, **changed)))
+
+
+def test_the_graph_restores_as_torch_does(trained: Trained, images: torch.Tensor, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     from restore.export.packing import beside_weights
     from restore.export.runtime import OnnxEngine
 
+    # Several starts take a third of the time that a graph takes, and know nothing of the machine.
+    prior, folder = with_settings(trained.prior, starts=0), tmp_path / "mine"
+    zoo.save(folder, prior, "# mine\n")
     (folder / zoo.GRAPH).write_bytes(beside_weights(folder))
     noisy = BitFlip(0.1).corrupt(images, seeded(2)).unflatten(1, SHAPE).numpy()
     graph, torch_engine = OnnxEngine.load(folder), Engine.load(str(folder), "cpu")
+    # Where a residual comes close to the tolerance, rounding may let one engine take an iteration more.
+    stricter, laxer = (
+        Engine.of(with_settings(prior, tol=factor * prior.description.inference.tol), torch.device("cpu"))
+        for factor in (0.99, 1.01)
+    )
     assert "means.1" not in graph.facts.outputs
     hidden = np.zeros(noisy.shape, bool)
     hidden[:, :2, :2] = True
     for p, mask in ((0.1, None), (0.05, hidden), (None, hidden)):
         (found, gain), (wanted, other) = (one.marginals(noisy, p, mask) for one in (graph, torch_engine))
-        np.testing.assert_allclose(found.means[0], wanted.means[0], atol=1e-5)
+        early, late = (one.marginals(noisy, p, mask)[0].iterations for one in (laxer, stricter))
+        clear = early == late
+        assert clear.mean() > 0.5
+        np.testing.assert_allclose(found.means[0][clear], wanted.means[0][clear], atol=1e-5)
         np.testing.assert_allclose(found.log_partition, wanted.log_partition, atol=1e-3)
-        assert (found.iterations == wanted.iterations).all()
+        assert (found.iterations == wanted.iterations)[clear].all()
         assert (found.status == wanted.status).all()
         np.testing.assert_allclose(gain, other, atol=1e-5)
     with pytest.raises(ModelError, match="no hidden units"):
