@@ -28,7 +28,7 @@ from restore.learning.recipe import Recipe
 from restore.learning.session import Session
 from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.priors import ConditionalRBM
-from restore.solvers import FIXED_POINTS
+from restore.solvers import solver_of
 from restore.tasks import Flip
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -80,7 +80,7 @@ def test_a_trained_prior_restores_as_it_was_trained(method: str, storage: Any, t
     engine = Engine.load(str(tmp_path / "model"), "cpu")
     observed = DamagedImages(bars_and_stripes(3), bars_and_stripes(3), (3, 3), Flip(0.2)).damaged
     solution = engine.restore(observed)
-    by_hand = FIXED_POINTS[wanted.solver](max_iter=wanted.max_iter, tol=wanted.tol, damping=0.0)
+    by_hand = solver_of(replace(wanted, damping=0.0))
     means = by_hand.solve(loaded.machine.given(observed)).means[0]
     assert torch.equal(solution.means[0], means)
     assert int(solution.iterations.max()) <= wanted.max_iter
@@ -110,8 +110,8 @@ def test_each_learner_learns_to_restore(tmp_path: Path) -> None:
             method,
             data=Data("bars-and-stripes", task="flip:0.1"),
             prior=PriorShape(12, "crbm", 0.0 if method == "logistic" else 0.1),
-            training=Training(epochs=40, batch=20, checkpoint_every=40),
-            optimizer=Optimizer(rate=0.2),
+            training=Training(epochs=15, batch=20, checkpoint_every=15),
+            optimizer=Optimizer(rate=0.5),
         )
         engine = Engine.of(trained_on(recipe, 4, tmp_path / method, times=10).prior, torch.device("cpu"))
         errors[method] = float(((engine.restore(observed).means[0] > 0.5) != (clean > 0.5)).float().mean())

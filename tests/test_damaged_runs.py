@@ -24,7 +24,7 @@ from restore.learning.pipeline import course_of, train
 from restore.learning.run_folder import Stopped
 from restore.learning.session import Session
 from restore.priors import ConditionalRBM
-from restore.solvers import FIXED_POINTS, MeanField
+from restore.solvers import BeliefPropagation, MeanField
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -56,7 +56,7 @@ def test_the_error_is_the_share_of_wrong_pixels_of_the_validation_images(monkeyp
     inference = Inference("sum_product", 20, 1e-4, 0.0, modes=0, starts=0)
     prior = course.initial(3, 0.5, seeded(2))
     prior = replace(prior, visible_input=torch.eye(16) * 9 - 4)
-    solver = FIXED_POINTS["sum_product"](max_iter=20, tol=1e-4, damping=0.0)
+    solver = BeliefPropagation(kind="sum", max_iter=20, tol=1e-4, damping=0.0)
     means = torch.cat([solver.solve(prior.given(image[None])).means[0] for image in course.damaged])
     wrong = (means > 0.5) != (course.validation > 0.5)
     assert 0 < int(wrong.sum()) < wrong.numel()
