@@ -97,7 +97,7 @@ starts = 1
 def laid_out(root: Path, **learners: str) -> Asked:
     """A folder with recipes of these learners, and a document with room for the table."""
     (root / "recipes").mkdir()
-    (root / "README.md").write_text("before\n<!-- adaptive: begin -->\nold\n<!-- adaptive: end -->\nafter\n")
+    (root / "log.md").write_text("before\n<!-- adaptive: begin -->\nold\n<!-- adaptive: end -->\nafter\n")
     for name, learner in learners.items():
         name = f"adaptive-{name}-2"
         (root / "recipes" / f"{name}.toml").write_text(RECIPE.replace("NAME", name).replace("LEARNER", learner))

@@ -45,7 +45,7 @@ batch = 10
 
 @pytest.fixture
 def training(tmp_path: Path) -> Path:
-    """A folder of recipes for two methods, with a README that has room for the tables."""
+    """A folder of recipes for two methods, with a log that has room for the tables."""
     stripes = np.arange(60)[:, None, None] % 2 == np.arange(6)[None, :, None] // 2 % 2
     images = np.broadcast_to(stripes, (60, 6, 6))
     np.save(tmp_path / "stripes.npy", images)
@@ -56,7 +56,7 @@ def training(tmp_path: Path) -> Path:
         name = f"crbm-{name}-mnist-flip10"
         text = RECIPE.format(name=name, source=source, method=method, hidden=hidden, scale=scale)
         (folder / "recipes" / "crbm" / f"{name}.toml").write_text(text)
-    (folder / "README.md").write_text("# Log\n<!-- crbm: begin -->\nold\n<!-- crbm: end -->\n")
+    (folder / "log.md").write_text("# Log\n<!-- crbm: begin -->\nold\n<!-- crbm: end -->\n")
     return folder
 
 

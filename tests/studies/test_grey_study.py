@@ -25,7 +25,7 @@ from restore.units import Spiked, TruncatedGaussian
 
 __all__ = ["few"]
 
-README = harness.TRAINING / "README.md"
+LOG = harness.TRAINING / "log.md"
 
 
 def test_the_pixelwise_estimate_is_the_posterior_mean_of_each_pixel() -> None:
@@ -115,15 +115,15 @@ def test_the_study_writes_its_record_figure_and_tables(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(harness, "load", load)
     monkeypatch.setattr(study, "load", load)
-    text = README.read_text()
-    (tmp_path / "README.md").write_text(text)
+    text = LOG.read_text()
+    (tmp_path / "log.md").write_text(text)
     asked = Asked(tmp_path, models=("tap-mnist-25",), n=5, device="cpu")
     study.study(asked)
     record = json.loads((asked.records / "grey.json").read_text())
     assert {entry["data"] for entry in record["entries"]} == set(study.SETS)
     assert {entry["psnr"]["n"] for entry in record["entries"]} == {5}
     assert (asked.records / "grey.png").stat().st_size > 5000
-    written = (tmp_path / "README.md").read_text()
+    written = (tmp_path / "log.md").read_text()
     for data in study.SETS:
         assert section(text, f"grey-{data}", "x") != text
         assert f"| {data}, PSNR / SSIM |" in written

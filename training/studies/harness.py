@@ -79,7 +79,7 @@ class Asked:
 
     @property
     def document(self) -> Path:
-        return self.root / "README.md"
+        return self.root / "log.md"
 
     def images(self, source: str, split: Split, n: int | None = None, *, grey: bool = False, cut: int = 127) -> Tensor:
         """The first `n` images (N, D) of a part of a named data set: ink above grey level `cut`, or grey levels."""
@@ -268,7 +268,7 @@ def main(study: Callable[[Asked], None]) -> None:
     def command(
         root: Annotated[
             Path,
-            typer.Option("-o", "--output", help="Folder of recipes/, studies/records/, and README.md for tables."),
+            typer.Option("-o", "--output", help="Folder of recipes/, studies/records/, and log.md for tables."),
         ] = TRAINING,
         models: Annotated[list[str] | None, typer.Option("--model", help="Priors [all published ones].")] = None,
         n: Annotated[int | None, typer.Option("--n", min=2, help="Number of images [the study's own].")] = None,
