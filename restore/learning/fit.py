@@ -1,15 +1,10 @@
-"""The training loop: data to learner to optimizer, with checkpoints and a log.
-
-Training is a function of the recipe, the data and the numbers of threads and processes. Everything that decides about
-the next step is in a checkpoint, so a run stopped at any step and resumed ends with the same bits as one that was left
-alone.
-"""
+"""Training by gradient steps: from mini-batch to learner to optimizer, through `restore.learning.loop`."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,15 +13,15 @@ from typing import Any, Generic
 import torch
 
 from restore.errors import TrainingError, shown
-from restore.learning import checkpoint as checkpoints
+from restore.learning.checkpoint import Checkpoint
 from restore.learning.contract import Step
 from restore.learning.course import Course, PriorT
+from restore.learning.loop import Lap, drive
 from restore.learning.matched import CONVERGED
 from restore.learning.optimizers import optimizer_of
 from restore.learning.pace import SPARE, epochs_in_all, epochs_within, slowing
 from restore.learning.parallel import from_first, highest
 from restore.learning.recipe import Recipe
-from restore.learning.run_folder import THREADS, Sitting, Stopped, circumstances, cut_log, log, sitting, tell_changes
 from restore.learning.running import Run, numbers, restore_run, snapshot
 from restore.learning.session import Session
 from restore.learning.tables import Optimizer
@@ -67,6 +62,102 @@ class Fitted(Generic[PriorT]):
     verdict: str = ""
 
 
+class Steps(Generic[PriorT]):
+    """Gradient steps, an epoch of which goes through all mini-batches: see `restore.learning.loop.Work`."""
+
+    run: Run[PriorT]
+
+    def __init__(self, recipe: Recipe, course: Course[PriorT, Any], session: Session) -> None:
+        self.recipe = recipe
+        self.course: Course[PriorT, Any] = course
+        self.session = session
+        self.batches = math.ceil(len(course.images) / recipe.training.batch)
+
+    @property
+    def done(self) -> int:
+        return self.run.step // self.batches
+
+    @property
+    def place(self) -> str:
+        return f"step {self.run.step}"
+
+    @property
+    def seconds(self) -> float:
+        return self.run.seconds
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done, or as many as there is time or patience for without a lower validation error."""
+        run, patience = self.run, self.recipe.training.patience
+        return run.late or self.done == run.epochs or (bool(run.best) and 0 < patience < self.done - run.best_epoch)
+
+    @property
+    def judged(self) -> bool:
+        return bool(self.run.best)
+
+    def begin(self) -> None:
+        self.run = _begin(self.recipe, self.course)
+
+    def restore(self, found: Checkpoint) -> str:
+        self.begin()
+        return restore_run(self.run, found, self.recipe.seed)
+
+    def relimited(self) -> str:
+        run = self.run
+        if self.finished:
+            warnings.warn(
+                f"{shown(self.session.folder)}: its training has ended, which no other limit changes; give another "
+                "--run for a longer one",
+                stacklevel=5,
+            )
+            return ""
+        before = run.epochs
+        if before:
+            run.epochs = epochs_in_all(run, self.recipe, self.session.budget, self.batches)
+        return "" if run.epochs == before else f"another limit of time made {before} epochs {run.epochs}"
+
+    def changed(self, changes: Sequence[str]) -> None:
+        self.run.changes = [*self.run.changes, *changes]
+
+    def plan(self) -> None:
+        self.run.epochs = self.run.epochs or _length(self.recipe, self.course, self.session)
+
+    def advance(self, elapsed: Callable[[], float]) -> Lap | None:
+        run, course, recipe = self.run, self.course, self.recipe
+        epoch, position = divmod(run.step, self.batches)
+        if position == 0:
+            run.order = torch.randperm(len(course.images), generator=run.generator, device=course.images.device)
+            run.sums = {}
+        rate = scheduled_rate(recipe.optimizer, run.step / (run.epochs * self.batches))
+        index = run.order[position * recipe.training.batch : (position + 1) * recipe.training.batch]
+        _advance(run, recipe, course.batch(index, run.generator), rate, epoch, self.session.folder)
+        run.seconds = elapsed()
+        return self._lap(epoch, rate, elapsed) if position + 1 == self.batches else None
+
+    def _lap(self, epoch: int, rate: float, elapsed: Callable[[], float]) -> Lap:
+        """The epoch that has just ended: its averages, what time says, and the verdict on it."""
+        run, training = self.run, self.recipe.training
+        averages = {name: value / self.batches for name, value in numbers(run.sums).items()}
+        _check_finite(run, self.session.folder)
+        over = self.session.exceeded(run.seconds * (epoch + 2) / (epoch + 1))
+        run.late = epoch + 1 < run.epochs and (over or epoch + 1 == training.last)
+        if (epoch + 1) % training.watch_every == 0 or epoch + 1 == run.epochs or run.late:
+            averages |= _judge(run, self.recipe, self.course, epoch)
+        run.seconds = elapsed()
+        warning = _watch(run, averages, epoch)
+        for text in warning.values():
+            warnings.warn(f"{shown(self.session.folder)}: {text}", stacklevel=5)
+        record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
+        return Lap(record | averages | warning, Passed(epoch + 1, run.epochs, run.seconds, averages, run.current))
+
+    def best(self) -> Passed:
+        return self.run.best_so_far(self.batches)
+
+    def snapshot(self, identity: Mapping[str, Any]) -> Checkpoint:
+        _check_finite(self.run, self.session.folder)
+        return snapshot(self.run, identity)
+
+
 def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted[PriorT]:
     """Train a prior as a recipe says.
 
@@ -84,96 +175,18 @@ def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted
         TrainingError: the folder is in use, holds another run, or cannot be written; or training diverged.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
-    batches = math.ceil(len(course.images) / recipe.training.batch)
-    folder = session.folder
-    identity = {"recipe": recipe.training_facts, "data": session.data, **circumstances()}
-    with sitting(folder, identity, session.resume) as held, torch.inference_mode():
-        run: Run[PriorT] = _begin(recipe, course)
-        if held.found is not None:
-            changes = restore_run(run, held.found, recipe.seed)
-            _go_on(run, held, changes, recipe, session, batches)
-            if not _finished(run, recipe, batches):
-                session.offer(run.best_so_far(batches))
-        from_first(partial(cut_log, folder, run.step // batches))
-        elapsed = session.timer(run.seconds)
-        run.epochs = run.epochs or _length(recipe, course, session)
-        total = run.epochs * batches
-
-        def keep() -> None:
-            from_first(partial(checkpoints.save, folder, snapshot(run, identity)))
-            if not run.best:
-                session.offer(run.best_so_far(batches))
-
-        while not _finished(run, recipe, batches):
-            epoch, position = divmod(run.step, batches)
-            if position == 0:
-                run.order = torch.randperm(len(course.images), generator=run.generator, device=course.images.device)
-                run.sums = {}
-            rate = scheduled_rate(recipe.optimizer, run.step / total)
-            index = run.order[position * recipe.training.batch : (position + 1) * recipe.training.batch]
-            _advance(run, recipe, course.batch(index, run.generator), rate, epoch, folder)
-            run.seconds = elapsed()
-            if position + 1 == batches:
-                averages = {name: value / batches for name, value in numbers(run.sums).items()}
-                _check_finite(run, folder)
-                over = session.exceeded(run.seconds * (epoch + 2) / (epoch + 1))
-                run.late = epoch + 1 < run.epochs and (over or epoch + 1 == recipe.training.last)
-                if (epoch + 1) % recipe.training.watch_every == 0 or epoch + 1 == run.epochs or run.late:
-                    averages |= _judge(run, recipe, course, epoch)
-                run.seconds = elapsed()
-                warning = _watch(run, averages, epoch)
-                for text in warning.values():
-                    warnings.warn(f"{shown(folder)}: {text}", stacklevel=2)
-                record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
-                from_first(partial(log, folder, record | averages | warning))
-                session.meter(epoch + 1, " ".join(f"{name} {value:.4g}" for name, value in averages.items()))
-                session.tell(Passed(epoch + 1, run.epochs, run.seconds, averages, run.current))
-                if run.best and run.best_epoch == epoch:
-                    session.offer(run.best_so_far(batches))
-                if (epoch + 1) % recipe.training.checkpoint_every == 0 or _finished(run, recipe, batches):
-                    keep()
-            stop = held.stop()
-            if stop and not _finished(run, recipe, batches):
-                _check_finite(run, folder)
-                keep()
-                raise Stopped(stop)
-        done = run.step // batches
-        last = done if run.late else 0
-        said = last in (0, recipe.training.last)
-        ended = "" if said else f"the time was over after {last} of {run.epochs} epochs"
-        verdict = "; ".join(filter(None, (*run.changes, ended)))
+    work: Steps[PriorT] = Steps(recipe, course, session)
+    drive(work, session, recipe.training_facts, recipe.training.checkpoint_every)
+    run: Run[PriorT] = work.run
+    last = work.done if run.late else 0
+    said = last in (0, recipe.training.last)
+    ended = "" if said else f"the time was over after {last} of {run.epochs} epochs"
+    verdict = "; ".join(filter(None, (*run.changes, ended)))
+    with torch.inference_mode():
         if run.best:
             best = run.prior.with_parameters(run.best)
             return Fitted(best, run.best_epoch, run.best_error, run.epochs, last, verdict)
-        return Fitted(run.current, done - 1, epochs=run.epochs, last=last, verdict=verdict)
-
-
-def _go_on(run: Run[Any], held: Sitting, changes: list[str], recipe: Recipe, session: Session, batches: int) -> None:
-    """Take notice of what is another than in the sitting before: see `run_folder.LIMITS`."""
-    folder = session.folder
-    if _finished(run, recipe, batches):
-        if held.limited_otherwise:
-            warnings.warn(
-                f"{shown(folder)}: its training has ended, which no other limit changes; give another --run for a "
-                "longer one",
-                stacklevel=3,
-            )
-        return
-    if THREADS in held.changed:
-        changes = [*changes, held.changed[THREADS]]
-    if held.limited_otherwise and run.epochs:
-        before, run.epochs = run.epochs, epochs_in_all(run, recipe, session.budget, batches)
-        if run.epochs != before:
-            changes = [*changes, f"another limit of time made {before} epochs {run.epochs}"]
-    changes = [f"{change}, after step {run.step}" for change in changes]
-    from_first(partial(tell_changes, folder, changes))
-    run.changes = [*run.changes, *changes]
-
-
-def _finished(run: Run[Any], recipe: Recipe, batches: int) -> bool:
-    """Whether all epochs are done, or as many as there is time or patience for without a lower validation error."""
-    epochs, patience = run.step // batches, recipe.training.patience
-    return run.late or epochs == run.epochs or (bool(run.best) and 0 < patience < epochs - run.best_epoch)
+        return Fitted(run.current, work.done - 1, epochs=run.epochs, last=last, verdict=verdict)
 
 
 def _length(recipe: Recipe, course: Course[Any, Any], session: Session) -> int:

@@ -1,34 +1,24 @@
-"""The loop of learners that change a prior themselves, a round over all images at a time.
+"""Learners that change a prior themselves, a round over all images at a time.
 
 Frank-Wolfe adds a unit per round, block ascent sweeps over all couplings: neither leaves a gradient for an optimizer,
-so they do not go through `restore.learning.fit`. Everything that decides about the next round is in a checkpoint here
-too. Of several processes the first alone works, and tells the others.
+so they do not go through `restore.learning.fit`. Of several processes the first alone works, and tells the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from restore.learning import checkpoint as checkpoints
 from restore.learning.checkpoint import Checkpoint
 from restore.learning.contract import LearnerState
+from restore.learning.loop import Lap, drive
 from restore.learning.parallel import from_first
-from restore.learning.run_folder import (
-    THREADS,
-    Stopped,
-    circumstances,
-    cut_log,
-    log,
-    set_generator,
-    sitting,
-    tell_changes,
-)
+from restore.learning.run_folder import Stopped, set_generator
 from restore.learning.session import Session
 from restore.progress import Passed
 
@@ -81,6 +71,105 @@ class Outcome:
     changes: tuple[str, ...] = ()
 
 
+@dataclass
+class Rounds:
+    """A learner in rounds, in the middle of its work: see `restore.learning.loop.Work`.
+
+    Attributes:
+        learner: what works.
+        images: training images (N, D), on the device to train on.
+        session: whose budget it keeps.
+        seed: of everything random.
+        needed: rounds for which there must be time.
+        state, monitors: after the last round; no monitors where a checkpoint was taken up.
+        verdict: why no more rounds follow; empty as long as they do.
+        complete: whether the learner said so.
+        changes: as in `Outcome`.
+    """
+
+    learner: RoundLearner
+    images: Tensor
+    session: Session
+    seed: int
+    needed: int = 0
+    state: LearnerState = field(default_factory=dict)
+    monitors: Mapping[str, float] = field(default_factory=dict)
+    done: int = 0
+    seconds: float = 0.0
+    verdict: str = ""
+    complete: bool = False
+    changes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.generator = torch.Generator(self.images.device).manual_seed(self.seed)
+
+    @property
+    def place(self) -> str:
+        return f"round {self.done}"
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.verdict) or self.done >= self.learner.rounds
+
+    @property
+    def judged(self) -> bool:
+        return False
+
+    def begin(self) -> None:
+        self.state = from_first(lambda: self.learner.begin(self.images, self.generator))
+
+    def restore(self, found: Checkpoint) -> str:
+        facts = found.facts
+        self.done, self.seconds, self.changes = found.step, facts["seconds"], list(facts.get("changes", []))
+        self.verdict, self.complete = facts["verdict"], facts["complete"]
+        self.state = {
+            name.removeprefix("state."): value.to(self.images.device)
+            for name, value in found.tensors.items()
+            if name.startswith("state.")
+        }
+        return set_generator(self.generator, found, self.seed)
+
+    def relimited(self) -> str:
+        """A limit of time says when no more rounds follow, and nothing of those that do."""
+        return ""
+
+    def changed(self, changes: Sequence[str]) -> None:
+        self.changes += changes
+
+    def plan(self) -> None:
+        """The learner knows its own end."""
+
+    def advance(self, elapsed: Callable[[], float]) -> Lap:
+        result = from_first(partial(self.learner.advance, self.images, self.state, self.generator))
+        self.state, self.monitors, self.verdict = result.state, result.monitors, result.verdict
+        self.complete, self.done = bool(result.verdict), self.done + 1
+        before, self.seconds = self.seconds, elapsed()
+        self.verdict = self.verdict or self._out_of_time(before)
+        record = {"round": self.done, "seconds": self.seconds, **result.monitors}
+        return Lap(record, self.best())
+
+    def _out_of_time(self, before: float) -> str:
+        """Why no more rounds follow, if it is for want of time, of which so much had passed before the last one."""
+        exceeded = self.session.exceeded
+        said = ""
+        if exceeded(2 * self.seconds - before) and self.done < self.learner.rounds:
+            said = f"the time was over after {self.done} rounds"
+        # The first round takes up to twice as long as the second.
+        pace = (self.seconds - before) / (2 if self.done == 1 else 1)
+        if self.done <= min(2, self.needed) and exceeded(self.seconds + (self.needed - self.done) * pace):
+            said = said or f"there was no time for {self.needed} rounds, so round {self.done} was the last"
+        return said
+
+    def best(self) -> Passed:
+        return Passed(self.done, self.learner.rounds, self.seconds, self.monitors, self.state)
+
+    def snapshot(self, identity: Mapping[str, Any]) -> Checkpoint:
+        tensors = {f"state.{name}": value for name, value in self.state.items()}
+        tensors["generator"] = self.generator.get_state()
+        facts = {"identity": dict(identity), "seconds": self.seconds, "verdict": self.verdict}
+        return Checkpoint(self.done, tensors, facts | {"complete": self.complete, "changes": self.changes})
+
+
 def run_rounds(
     learner: RoundLearner,
     images: Tensor,
@@ -107,56 +196,10 @@ def run_rounds(
         TrainingError: the folder is in use, holds another run, or cannot be written; or what the learner raises.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
-    folder = session.folder
-    known = {"recipe": facts, "data": session.data, **circumstances()}
-    generator = torch.Generator(images.device).manual_seed(seed)
-    with sitting(folder, known, session.resume) as held, torch.inference_mode():
-        done, verdict, complete, spent = 0, "", False, 0.0
-        changes: list[str] = []
-        if held.found is None:
-            state = from_first(lambda: learner.begin(images, generator))
-        else:
-            was = held.found.facts
-            done, verdict, complete, spent = held.found.step, was["verdict"], was["complete"], was["seconds"]
-            changes = was.get("changes", [])
-            drawn = set_generator(generator, held.found, seed)
-            state = {
-                name.removeprefix("state."): value.to(images.device)
-                for name, value in held.found.tensors.items()
-                if name.startswith("state.")
-            }
-            if not verdict and done < learner.rounds:
-                new = [f"{change}, after round {done}" for change in (drawn, held.changed.get(THREADS)) if change]
-                from_first(partial(tell_changes, folder, new))
-                session.offer(Passed(done, learner.rounds, spent, {}, state))
-                changes = [*changes, *new]
-        from_first(partial(cut_log, folder, done))
-        elapsed, seconds = session.timer(spent), spent
-        while not verdict and done < learner.rounds:
-            result = from_first(partial(learner.advance, images, state, generator))
-            state, verdict, complete, done = result.state, result.verdict, bool(result.verdict), done + 1
-            before, seconds = seconds, elapsed()
-            if session.exceeded(2 * seconds - before) and done < learner.rounds:
-                verdict = verdict or f"the time was over after {done} rounds"
-            # The first round takes up to twice as long as the second.
-            pace = (seconds - before) / (2 if done == 1 else 1)
-            if done <= min(2, needed) and session.exceeded(seconds + (needed - done) * pace):
-                verdict = verdict or f"there was no time for {needed} rounds, so round {done} was the last"
-            from_first(partial(log, folder, {"round": done, "seconds": seconds, **result.monitors}))
-            session.meter(done, " ".join(f"{name} {value:.4g}" for name, value in result.monitors.items()))
-            passed = Passed(done, learner.rounds, seconds, result.monitors, state)
-            session.tell(passed)
-            last = bool(verdict) or done == learner.rounds
-            stop = held.stop()
-            if last or stop or done % checkpoint_every == 0:
-                tensors = {f"state.{name}": value for name, value in state.items()}
-                tensors["generator"] = generator.get_state()
-                said = {"identity": known, "seconds": seconds, "verdict": verdict, "complete": complete}
-                said |= {"changes": changes}
-                from_first(partial(checkpoints.save, folder, Checkpoint(done, tensors, said)))
-                session.offer(passed)
-            # After the last round too: what follows the rounds may take as long as they did.
-            if stop:
-                raise Stopped(stop)
-        state = {name: value.to(images.device) for name, value in state.items()}
-        return Outcome(state, done, verdict, complete, tuple(changes))
+    work = Rounds(learner, images, session, seed, needed)
+    stop = drive(work, session, facts, checkpoint_every)
+    # After the last round too: what follows the rounds may take as long as they did.
+    if stop:
+        raise Stopped(stop)
+    state = {name: value.to(images.device) for name, value in work.state.items()}
+    return Outcome(state, work.done, work.verdict, work.complete, tuple(work.changes))

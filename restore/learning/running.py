@@ -88,7 +88,7 @@ def snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:
     return Checkpoint(run.step, tensors, facts)
 
 
-def restore_run(run: Run[Any], found: Checkpoint, seed: int) -> list[str]:
+def restore_run(run: Run[Any], found: Checkpoint, seed: int) -> str:
     """Put a run that has just begun where it was at a checkpoint; what cannot be as it was is returned in words."""
     change = set_generator(run.generator, found, seed)
     for name, value in run.prior.parameters.items():
@@ -107,7 +107,7 @@ def restore_run(run: Run[Any], found: Checkpoint, seed: int) -> list[str]:
         index, moment = name.split(".", 1)
         state.setdefault(int(index), {})[moment] = value
     run.optimizer.load_state_dict(run.optimizer.state_dict() | {"state": state})
-    return [change] if change else []
+    return change
 
 
 def _under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
