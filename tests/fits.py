@@ -25,6 +25,7 @@ from restore.learning.logistic import LogisticRegression
 from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.perceptron import PerceptronLoss
 from restore.learning.recipe import Recipe
+from restore.learning.rule import LearningRule
 from restore.learning.run_folder import Stopped
 from restore.learning.session import Session
 from restore.learning.spectral import SpectralDescent
@@ -117,7 +118,7 @@ def stopped_run(folder: Path, recipe: Recipe) -> None:
 
 
 @dataclass(frozen=True)
-class Still:
+class Still(LearningRule):
     """A learner whose gradient is the same number everywhere."""
 
     slope: float = 0.0
