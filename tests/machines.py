@@ -208,7 +208,7 @@ def brute_force(prior: BoltzmannMachine, row: int = 0, nodes: int = 16) -> Truth
 
     Units on an interval take so many values, those on the whole line three times as many.
     """
-    couplings = [coupling.double().numpy() for coupling in prior.couplings]
+    couplings = [coupling.matrix.double().numpy() for coupling in prior.couplings]
     sizes = [layer.size for layer in prior.layers]
     values, log_weights = [], []
     for layer in prior.layers:

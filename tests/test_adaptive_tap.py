@@ -364,6 +364,4 @@ def test_joint_couplings_are_the_interaction() -> None:
     machine = random_deep(3, 4, 2, scale=0.5)
     state = [torch.randn(1, layer.size, generator=seeded(layer.size)).double() for layer in machine.layers]
     together = torch.cat(state, 1)[0]
-    assert float(together @ joint_couplings(machine) @ together / 2) == pytest.approx(
-        float(machine.interaction(machine.couplings, state))
-    )
+    assert float(together @ joint_couplings(machine) @ together / 2) == pytest.approx(float(machine.interaction(state)))

@@ -116,4 +116,4 @@ def test_centred_direction_is_a_step_in_the_centred_parameters(sizes: tuple[int,
     ascent = slopes(centre, -1.0)
     wanted = shifted({name: value + rate * ascent[name] for name, value in centre.items()}, -1.0)
     plain = slopes(machine.parameters, 0.0)
-    assert_close(moved_by(machine, centred(plain, offsets), rate).parameters, wanted, 1e-12)
+    assert_close(moved_by(machine, centred(machine.couplings, plain, offsets), rate).parameters, wanted, 1e-12)

@@ -42,7 +42,7 @@ every_machine = pytest.mark.parametrize("name", MACHINES)
 
 
 def solved(solver: LayeredMap, machine: BoltzmannMachine, batch: int = 1) -> Solution:
-    start = machine.layers[0].moments(Fields(torch.zeros(batch, 1).to(machine.couplings[0])))[0]
+    start = machine.layers[0].moments(Fields(torch.zeros(batch, 1).to(machine.couplings[0].weights)))[0]
     return solver.solve(machine, start)
 
 
@@ -301,7 +301,8 @@ def test_renaming_units_renames_the_solution(kind: type[LayeredMap], name: str) 
         for layer, order in zip(machine.layers, orders, strict=True)
     )
     couplings = tuple(
-        coupling[left][:, right] for coupling, (left, right) in zip(machine.couplings, pairwise(orders), strict=True)
+        coupling.matrix[left][:, right]
+        for coupling, (left, right) in zip(machine.couplings, pairwise(orders), strict=True)
     )
     before, after = settled(kind(**PRECISE), machine), settled(kind(**PRECISE), type(machine)(layers, couplings))
     for values, renamed, order in zip(before.means, after.means, orders, strict=True):

@@ -102,7 +102,7 @@ def test_a_grey_scale_is_a_plain_step_in_the_parameters_of_rescaled_pixels(kind:
         own = {name: value.clone().requires_grad_() for name, value in named.items()}
         score = -machine.with_parameters(own).free_energy(images).mean()
         gradient = dict(zip(own, torch.autograd.grad(score, list(own.values())), strict=True))
-    got = moved_by(machine, centred(gradient, (mu, lam), GreyScale(unit, centre)), rate)
+    got = moved_by(machine, centred(machine.couplings, gradient, (mu, lam), GreyScale(unit, centre)), rate)
     assert_close(got.parameters, wanted.parameters, 1e-9)
 
 
@@ -112,7 +112,8 @@ def test_one_grey_level_as_it_is_is_no_grey_scale(kind: str) -> None:
     gradient = {name: torch.rand_like(value) for name, value in machine.parameters.items()}
     offsets = [torch.rand(size, dtype=torch.float64) for size in (4, 3, 2)]
     nothing = GreyScale(1.0, torch.zeros(4, dtype=torch.float64))
-    assert_close(centred(gradient, offsets, nothing), centred(gradient, offsets), 0)
+    plain = centred(machine.couplings, gradient, offsets)
+    assert_close(centred(machine.couplings, gradient, offsets, nothing), plain, 0)
 
 
 def test_the_centre_is_the_mean_of_the_pixels_that_are_not_black() -> None:
@@ -131,7 +132,7 @@ def test_a_grey_unit_is_what_the_step_is_taken_in() -> None:
     step = learner.step(machine, images, state, seeded())
     raw = plain.step(machine, images, plain.init(machine, images, seeded()), seeded()).gradient
     offsets = [step.state["offset.0"], step.state["offset.1"]]
-    assert_close(step.gradient, centred(raw, offsets, GreyScale(0.3, state["centre"])), 1e-14)
+    assert_close(step.gradient, centred(machine.couplings, raw, offsets, GreyScale(0.3, state["centre"])), 1e-14)
 
 
 # --- starts ---

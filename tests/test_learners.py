@@ -83,7 +83,7 @@ def test_centred_direction_is_a_step_in_the_centred_parameters(seed: int, rate: 
     slopes = torch.autograd.grad(likelihood, (weights, visible, hidden))
     with torch.no_grad():
         wanted = plain(*(value + rate * slope for value, slope in zip((weights, visible, hidden), slopes, strict=True)))
-    got = moved_by(machine, centred(exact_gradient(machine, images), (mu, lam)), rate)
+    got = moved_by(machine, centred(machine.couplings, exact_gradient(machine, images), (mu, lam)), rate)
     assert_close(got.parameters, wanted.parameters, 1e-12)
 
 
@@ -92,7 +92,7 @@ def test_centred_direction_is_a_step_in_the_centred_parameters(seed: int, rate: 
 def test_centred_direction_ascends(seed: int) -> None:
     machine, images = random_rbm(4, 3, seed=seed), some_images(6, 4, seed)
     gradient = exact_gradient(machine, images)
-    direction = centred(gradient, (images.mean(0), torch.full((3,), 0.5).double()))
+    direction = centred(machine.couplings, gradient, (images.mean(0), torch.full((3,), 0.5).double()))
     slope = sum(float((gradient[name] * direction[name]).sum()) for name in gradient)
     assert slope > 0
     before, after = (float(log_likelihood(m, images).mean()) for m in (machine, moved_by(machine, direction, 1e-4)))
@@ -109,15 +109,16 @@ def test_centred_steps_do_not_depend_on_which_way_a_hidden_unit_points() -> None
     other = lam.clone()
     other[0] = 1 - other[0]
     states = binary_states(4, weights)
-    stepped = moved_by(machine, centred(exact_gradient(machine, images), (mu, lam)), 0.5)
-    stepped_flipped = moved_by(flipped, centred(exact_gradient(flipped, images), (mu, other)), 0.5)
+    stepped = moved_by(machine, centred(machine.couplings, exact_gradient(machine, images), (mu, lam)), 0.5)
+    stepped_flipped = moved_by(flipped, centred(flipped.couplings, exact_gradient(flipped, images), (mu, other)), 0.5)
     torch.testing.assert_close(log_likelihood(stepped, states), log_likelihood(stepped_flipped, states))
 
 
 def test_zero_offsets_change_nothing() -> None:
     machine, images = random_rbm(4, 3), some_images(6, 4)
     gradient = exact_gradient(machine, images)
-    assert_close(centred(gradient, (torch.zeros(4).double(), torch.zeros(3).double())), gradient, 0)
+    nothing = torch.zeros(4).double(), torch.zeros(3).double()
+    assert_close(centred(machine.couplings, gradient, nothing), gradient, 0)
 
 
 def test_offset_follows_the_batch() -> None:
@@ -180,7 +181,7 @@ def test_learners_centre_about_the_data_and_moving_means(learner: Learner) -> No
     # TAP learning has the visible offset rest; that of contrastive divergence follows the mini-batches too.
     follows = 0 if isinstance(learner, TAPLikelihood) else FORGETTING
     visible = torch.lerp(images.mean(0), batch.mean(0), follows)
-    assert_close(step.gradient, centred(plain.gradient, (visible, hidden)), 1e-14)
+    assert_close(step.gradient, centred(machine.couplings, plain.gradient, (visible, hidden)), 1e-14)
     torch.testing.assert_close(step.state["offset.1"], hidden)
     torch.testing.assert_close(step.state["offset.0"], visible)
 

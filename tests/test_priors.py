@@ -105,9 +105,9 @@ def test_parameters_round_trip_and_change_of_precision() -> None:
 
 def test_squared_couplings_follow_the_couplings() -> None:
     prior = random_rbm(3, 2)
-    assert torch.equal(prior.squared_couplings[0], prior.weights**2)
+    assert torch.equal(prior.squared_couplings[0].weights, prior.weights**2)
     other = prior.with_parameters(prior.parameters | {"weights.0": 2 * prior.weights})
-    assert torch.equal(other.squared_couplings[0], 4 * prior.weights**2)
+    assert torch.equal(other.squared_couplings[0].weights, 4 * prior.weights**2)
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_order_of_units_does_not_matter(visible: str, hidden: str, lower: int, u
             units.with_parameters({name: value[order] for name, value in units.parameters.items()})
             for units, order in zip(machine.layers, orders, strict=True)
         ),
-        (machine.couplings[0][orders[0]][:, orders[1]],),
+        (machine.couplings[0].matrix[orders[0]][:, orders[1]],),
     )
     solver = RelaxedBeliefPropagation(tol=1e-12)
     plain, other = solver.solve(machine), solver.solve(moved)

@@ -61,7 +61,7 @@ PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.5}
 
 
 def halves(machine: BoltzmannMachine, batch: int = 1) -> Tensor:
-    return torch.full((batch, machine.layers[0].size), 0.5, dtype=machine.couplings[0].dtype)
+    return torch.full((batch, machine.layers[0].size), 0.5, dtype=machine.couplings[0].weights.dtype)
 
 
 def random_evidence(batch: int, size: int, strength: float = 2.0, seed: int = 9) -> Fields:

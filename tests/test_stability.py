@@ -39,7 +39,7 @@ def smallest_eigenvalue(machine: LayeredPrior, kinds: list[str]) -> float:
             precision[own, own] = np.diag(layer.parameters["quadratic"].numpy())
             if index and kinds[index - 1] in UNBOUNDED:
                 below = slice(ends[index - 1], ends[index])
-                precision[below, own] = -machine.couplings[index - 1].numpy()
+                precision[below, own] = -machine.couplings[index - 1].matrix.numpy()
                 precision[own, below] = precision[below, own].T
     return float(np.linalg.eigvalsh(precision).min()) if len(precision) else 1.0
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from torch import Tensor
 
+from restore.couplings import Coupling
 from restore.learning.contract import Gradient
 
 # Weight of the newest mini-batch in the moving average of the hidden offset.
@@ -34,7 +35,9 @@ class GreyScale:
     centre: Tensor
 
 
-def centred(gradient: Gradient, offsets: Sequence[Tensor], grey: GreyScale | None = None) -> Gradient:
+def centred(
+    couplings: Sequence[Coupling], gradient: Gradient, offsets: Sequence[Tensor], grey: GreyScale | None = None
+) -> Gradient:
     """The ascent direction in the plain parameters that the gradient in the centred ones amounts to.
 
     With g the plain gradient and ⊗ the outer product: ΔW = g_W - μ⊗g_c - g_b⊗λ, Δb = g_b - ΔW λ, Δc = g_c - ΔWᵀ μ; with
@@ -42,6 +45,7 @@ def centred(gradient: Gradient, offsets: Sequence[Tensor], grey: GreyScale | Non
     first term of Δb are divided by u²; ΔV = (g_V + m g_b) / u⁴, and Δb gains m ΔV.
 
     Args:
+        couplings: those of the machine.
         gradient: plain gradient of a layered machine.
         offsets: of every layer, (units,).
         grey: how the grey levels of layer 0 are measured; None where they are 0 and 1, or measured as they are.
@@ -53,12 +57,13 @@ def centred(gradient: Gradient, offsets: Sequence[Tensor], grey: GreyScale | Non
         moved |= {"units.0.bias": slope / grey.unit**2 + grey.centre * curvature, "units.0.quadratic": curvature}
     for index, (below, above) in enumerate(pairwise(offsets)):
         biases = gradient[f"units.{index}.bias"], gradient[f"units.{index + 1}.bias"]
-        weights = gradient[f"weights.{index}"].addr(below, biases[1], alpha=-1).addr(biases[0], above, alpha=-1)
+        change = couplings[index].with_weights(gradient[f"weights.{index}"])
+        change = change.centred((below, biases[0]), (above, biases[1]))
         if grey is not None and index == 0:
-            weights = weights / grey.unit**2
-        moved[f"weights.{index}"] = weights
-        moved[f"units.{index}.bias"] = moved[f"units.{index}.bias"] - weights @ above
-        moved[f"units.{index + 1}.bias"] = moved[f"units.{index + 1}.bias"] - weights.T @ below
+            change = change.with_weights(change.weights / grey.unit**2)
+        moved[f"weights.{index}"] = change.weights
+        moved[f"units.{index}.bias"] = moved[f"units.{index}.bias"] - change.down(above)
+        moved[f"units.{index + 1}.bias"] = moved[f"units.{index + 1}.bias"] - change.up(below)
     return moved
 
 

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from restore.couplings import Coupling
 from restore.errors import UsageError
 from restore.learning.centring import centred, follow
 from restore.learning.contract import Gradient, LearnerState, Step
@@ -43,10 +44,10 @@ class _Batch(NamedTuple):
         """The offsets after one more move towards the means."""
         return {f"offset.{layer}": follow(state[f"offset.{layer}"], mean) for layer, mean in enumerate(self.means)}
 
-    def product(self, state: LearnerState) -> Tensor:
-        """What the offsets leave in the data's half of the gradient in the weights besides the covariance, (D, H)."""
+    def product(self, coupling: Coupling, state: LearnerState) -> Tensor:
+        """What the offsets leave in the data's half of the gradient in the weights besides the covariance."""
         visible, hidden = (mean - state[f"offset.{layer}"] for layer, mean in enumerate(self.means))
-        return torch.outer(visible, hidden)
+        return coupling.product(visible[None], hidden[None])
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class ContrastiveDivergence(LearningRule):
         return self.inner_steps * self.steps
 
     def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
-        state = {"offset.0": images.mean(0), "offset.1": torch.full_like(prior.weights[0], 0.5)}
+        state = {"offset.0": images.mean(0), "offset.1": torch.full_like(prior.hidden.parameters["bias"], 0.5)}
         if self.starts == "persistent":
             chosen = torch.randint(len(images), (self.chains,), generator=generator, device=images.device)
             state["chains"] = prior.sample_hidden(images[chosen], generator)
@@ -137,10 +138,12 @@ class ContrastiveDivergence(LearningRule):
         gradient = summed(difference(batch.data, chains.part(clamped(prior, visible, fields))))
         gap = gradient["units.0.bias"].square().mean().sqrt()
         state = state | batch.offsets(state)
-        first = batch.product(state) if product is None else product
+        coupling = prior.couplings[0]
+        first = batch.product(coupling, state) if product is None else product
         if self.centring:
-            weights = gradient["weights.0"] + (first - batch.product(state))
-            gradient = centred(gradient | {"weights.0": weights}, (state["offset.0"], state["offset.1"]))
+            weights = gradient["weights.0"] + (first - batch.product(coupling, state))
+            offsets = state["offset.0"], state["offset.1"]
+            gradient = centred(prior.couplings, gradient | {"weights.0": weights}, offsets)
         monitors = {"pixel_mean_gap": gap, "sweeps": torch.full_like(gap, self.sweeps)}
         if remaining > 1:
 

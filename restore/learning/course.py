@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from restore.couplings import Dense
 from restore.description import Inference
 from restore.errors import TrainingError
 from restore.learning.contract import Pairs
@@ -114,7 +115,8 @@ class CleanImages:
             *(blank(self.hidden_type, size, self.images) for size in sizes[1:]),
         )
         couplings = tuple(
-            torch.randn(pair, generator=generator, device=self.images.device) * weight_scale for pair in pairwise(sizes)
+            Dense(torch.randn(pair, generator=generator, device=self.images.device) * weight_scale)
+            for pair in pairwise(sizes)
         )
         return LayeredPrior(layers, couplings) if self.deeper else RBM(layers, couplings)
 

@@ -62,7 +62,7 @@ def _part(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
     before = _before_last(solver, prior, start, 2 * len(prior.layers))
     last = closing(prior, before)
     visible, hidden, *_ = last.state
-    statistics = {"weights.0": visible.T @ hidden / len(visible) + last.covariance}
+    statistics = {"weights.0": prior.couplings[0].statistics(visible, hidden) + last.covariance}
     for index, (layer, fields) in enumerate(zip(prior.layers, last.fields, strict=True)):
         for name, value in layer.expected_statistics(fields).items():
             statistics[f"units.{index}.{name}"] = value.mean(0)

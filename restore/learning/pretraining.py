@@ -18,6 +18,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from restore.couplings import Dense
 from restore.description import Inference
 from restore.fields import Fields
 from restore.learning.course import independent_pixels, pixel_means
@@ -58,7 +59,7 @@ class Stage:
         bias = self.below.new_zeros(self.size * self.upper_copies)
         return RBM(
             (_repeated(self.lower, self.lower_copies), Bernoulli(bias)),
-            (weights.repeat(self.lower_copies, self.upper_copies),),
+            (Dense(weights.repeat(self.lower_copies, self.upper_copies)),),
         )
 
     def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
@@ -72,9 +73,13 @@ class Stage:
 
     def single(self, machine: LayeredPrior) -> RBM:
         """The RBM with every layer once; what starts drawn at random left between copies is averaged out."""
-        weights = machine.couplings[0].unflatten(0, (self.lower_copies, -1)).unflatten(2, (self.upper_copies, -1))
+        weights = (
+            machine.couplings[0].matrix.unflatten(0, (self.lower_copies, -1)).unflatten(2, (self.upper_copies, -1))
+        )
         lower, upper = machine.layers
-        return RBM((_averaged(lower, self.lower_copies), _averaged(upper, self.upper_copies)), (weights.mean((0, 2)),))
+        return RBM(
+            (_averaged(lower, self.lower_copies), _averaged(upper, self.upper_copies)), (Dense(weights.mean((0, 2))),)
+        )
 
 
 def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, int, str]:
@@ -114,7 +119,7 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
         length = replace(length, epochs=fitted.epochs, minutes=0.0)
         single = stage.single(fitted.prior)
         trained.append(single)
-        heard = Fields(lower_copies * (below @ single.weights))
+        heard = Fields(lower_copies * single.couplings[0].up(below))
         below, _ = single.hidden.moments(heard)
         lower = Bernoulli(torch.logit(pixel_means(below)))
     return stacked(trained), length.epochs, "; ".join(verdicts)
@@ -131,7 +136,7 @@ def stacked(machines: Sequence[RBM]) -> LayeredPrior:
         for one, other in pairwise(machines)
     ]
     layers = (machines[0].visible, *between, machines[-1].hidden)
-    return LayeredPrior(layers, tuple(machine.weights for machine in machines))
+    return LayeredPrior(layers, tuple(machine.couplings[0] for machine in machines))
 
 
 def _repeated(layer: Units, copies: int) -> Units:

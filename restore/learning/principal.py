@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
+from restore.couplings import Dense
 from restore.errors import TrainingError
 from restore.learning.contract import LearnerState
 from restore.learning.rounds import Round
@@ -155,4 +156,4 @@ def components_machine(state: Mapping[str, Tensor]) -> RBM:
     """The machine of grey pixels from 0 to 1 that `PrincipalComponents` has found, in single precision."""
     named = {name: value.float() for name, value in state.items()}
     visible = TruncatedGaussian(named["units.0.bias"], named["units.0.quadratic"])
-    return RBM((visible, Gaussian(named["units.1.bias"], named["units.1.quadratic"])), (named["weights.0"],))
+    return RBM((visible, Gaussian(named["units.1.bias"], named["units.1.quadratic"])), (Dense(named["weights.0"]),))

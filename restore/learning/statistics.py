@@ -6,7 +6,8 @@ The gradient of a log-likelihood is `clamped` statistics (data, hidden units sum
 
 from __future__ import annotations
 
-import torch
+from itertools import pairwise
+
 from torch import Tensor
 
 from restore.fields import Fields
@@ -25,7 +26,7 @@ def clamped(prior: RBM, visible: Tensor, fields: Fields | None = None) -> Gradie
     fields = fields or prior.hidden_fields(visible)
     hidden, _ = prior.hidden.moments(fields)
     return {
-        "weights.0": visible.T @ hidden / len(visible),
+        "weights.0": prior.couplings[0].statistics(visible, hidden),
         **{f"units.0.{name}": value.mean(0) for name, value in prior.visible.statistics(visible).items()},
         **{f"units.1.{name}": value.mean(0) for name, value in prior.hidden.expected_statistics(fields).items()},
     }
@@ -52,11 +53,9 @@ def fixed_point(
         means[index], variances[index] = layer.moments(fields)
         for name, value in layer.expected_statistics(fields).items():
             statistics[f"units.{index}.{name}"] = value.mean(0)
-    count = len(means[0])
-    for index, coupling in enumerate(prior.couplings):
-        pairs = means[index].T @ means[index + 1]
-        correlation = variances[index].T @ variances[index + 1]
-        statistics[f"weights.{index}"] = torch.addcmul(pairs, coupling, correlation) / count
+    sides = zip(pairwise(means), pairwise(variances), strict=True)
+    for index, (coupling, (mean, variance)) in enumerate(zip(prior.couplings, sides, strict=True)):
+        statistics[f"weights.{index}"] = coupling.tap_statistics(mean, variance)
     return statistics, means, variances
 
 
@@ -74,7 +73,7 @@ def clamped_above(
     inner, means, _ = fixed_point(above, means, variances)
     raised = {_raised(name): value for name, value in inner.items()}
     return raised | {
-        "weights.0": visible.T @ means[0] / len(visible),
+        "weights.0": prior.couplings[0].statistics(visible, means[0]),
         **{f"units.0.{name}": value.mean(0) for name, value in prior.layers[0].statistics(visible).items()},
     }
 

@@ -127,9 +127,8 @@ class TAPLikelihood(LearningRule):
         offsets = [state["offset.0"]]
         offsets += [follow(state[f"offset.{index}"], told[f"units.{index}.bias"]) for index in hidden]
         if self.centring:
-            gradient = centred(
-                gradient, offsets, GreyScale(self.grey_unit, state["centre"]) if "centre" in state else None
-            )
+            grey = GreyScale(self.grey_unit, state["centre"]) if "centre" in state else None
+            gradient = centred(prior.couplings, gradient, offsets, grey)
         after = state | {f"offset.{index}": offset for index, offset in enumerate(offsets)}
         after |= {name: value for name, value in told.items() if name.startswith("solution.")}
         return Step(gradient, after, {name: told[name] for name in free.monitors})

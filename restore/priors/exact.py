@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from restore.couplings import Dense
 from restore.errors import UsageError
 from restore.priors.fully_visible import FullyVisible
 from restore.priors.joint_normal import joint_normal
@@ -146,7 +147,7 @@ def _weighed(machine: FullyVisible) -> tuple[Tensor, Tensor]:
     if not _has_two_values(machine.visible):
         raise UsageError("enumeration needs units with two values; use a solver instead")
     states = _all_values(machine.visible, machine.weights)
-    return states, machine.visible.parameters["bias"] @ states.T + machine.interaction(machine.couplings, (states,))
+    return states, machine.visible.parameters["bias"] @ states.T + machine.interaction((states,))
 
 
 def state_probabilities(machine: FullyVisible) -> tuple[Tensor, Tensor]:
@@ -169,7 +170,7 @@ def exact_samples(machine: FullyVisible, count: int, generator: torch.Generator)
 
 def transposed(machine: RBM) -> RBM:
     """The same machine with its two layers exchanged."""
-    return RBM(machine.layers[::-1], (machine.weights.T,))
+    return RBM(machine.layers[::-1], (Dense(machine.weights.T),))
 
 
 def log_likelihood(machine: RBM | FullyVisible, images: Tensor) -> Tensor:
@@ -181,7 +182,7 @@ def log_likelihood_gradient(machine: RBM, images: Tensor) -> dict[str, Tensor]:
     """Exact gradient of the mean log-likelihood of the images, named as the machine's parameters."""
     fields, model = machine.hidden_fields(images), exact_moments(machine)
     data = (machine.visible.statistics(images), machine.hidden.expected_statistics(fields))
-    gradient = {"weights.0": images.T @ data[1]["bias"] / len(images) - model.pairs}
+    gradient = {"weights.0": machine.couplings[0].statistics(images, data[1]["bias"]) - model.pairs}
     for index, (observed, expected) in enumerate(zip(data, model.statistics, strict=True)):
         gradient |= {f"units.{index}.{name}": value.mean(0) - expected[name] for name, value in observed.items()}
     return gradient

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from restore.couplings import Dense
 from restore.errors import UsageError
 from restore.priors.rbm import RBM
 from restore.units import Bernoulli
@@ -52,4 +53,4 @@ class FractionalRBM:
         scale = torch.ones_like(self.powers)[owner]
         scale[copies.cumsum(0) - 1] = self.powers - (copies - 1)
         bias = self.machine.hidden.parameters["bias"][owner] * scale
-        return RBM((self.machine.visible, Bernoulli(bias)), (self.machine.weights[:, owner] * scale,))
+        return RBM((self.machine.visible, Bernoulli(bias)), (Dense(self.machine.weights[:, owner] * scale),))

@@ -4,40 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from restore.couplings import Coupling, Symmetric
 from restore.errors import UsageError
 from restore.priors.machine import BoltzmannMachine
-from restore.tracing import tracing
 from restore.units import Bernoulli, Units
 
 
 @dataclass(frozen=True)
 class FullyVisible(BoltzmannMachine):
-    """log p(v) = log_weight(v) + vᵀJv / 2 - log Z, with J = couplings[0] symmetric, (D, D), and its diagonal zero.
+    """log p(v) = log_weight(v) + vᵀJv / 2 - log Z, with J that of `Symmetric`, the only coupling."""
 
-    Raises:
-        ValueError: if J is not.
-    """
+    default_coupling: ClassVar[type[Coupling]] = Symmetric
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.layers) != 1 or len(self.couplings) != 1:
             raise ValueError(
                 f"a fully visible machine has one layer and one coupling, not {len(self.layers)} and "
                 f"{len(self.couplings)}"
             )
-        size, shape = self.layers[0].size, tuple(self.couplings[0].shape)
+        size, shape = self.layers[0].size, self.couplings[0].sizes
         if shape != (size, size):
             raise ValueError(f"a coupling of shape {shape} does not join {size} units with each other")
-        if not tracing() and not symmetric(self.couplings[0]):
-            raise ValueError("the coupling must be symmetric and have a diagonal of zeros")
 
     @classmethod
     def binary(cls, couplings: Tensor, bias: Tensor) -> FullyVisible:
         """A machine of units in {0, 1} from J (D, D) and bias (D,)."""
-        return cls((Bernoulli(bias),), (couplings,))
+        return cls((Bernoulli(bias),), (Symmetric(couplings),))
 
     @classmethod
     def from_spins(cls, couplings: Tensor, bias: Tensor) -> FullyVisible:
@@ -58,19 +56,19 @@ class FullyVisible(BoltzmannMachine):
 
     @property
     def weights(self) -> Tensor:
-        return self.couplings[0]
+        return self.couplings[0].weights
 
     @property
     def visible(self) -> Units:
         return self.layers[0]
 
-    def neighbour_sum(self, couplings: Sequence[Tensor], layer: int, states: Sequence[Tensor]) -> Tensor:
-        """v J for the coupling given; the layer is its own neighbour."""
-        return states[layer] @ couplings[layer]
+    def neighbour_sum(self, couplings: Sequence[Coupling], layer: int, states: Sequence[Tensor]) -> Tensor:
+        """v J: the layer is its own neighbour."""
+        return couplings[layer].up(states[layer])
 
-    def interaction(self, couplings: Sequence[Tensor], states: Sequence[Tensor]) -> Tensor:
-        """vᵀJv / 2 for the coupling given, so that each pair counts once; shape (batch,)."""
-        return ((states[0] @ couplings[0]) * states[0]).sum(-1) / 2
+    def pair_sum(self, couplings: Sequence[Coupling], states: Sequence[Tensor]) -> Tensor:
+        """vᵀJv / 2."""
+        return couplings[0].interaction(states[0], states[0])
 
     def free_energy(self, visible: Tensor) -> Tensor:
         """F(v) with log p(v) = -F(v) - log Z; with nothing to sum out it is the energy. Shape (batch,)."""
@@ -90,8 +88,3 @@ class FullyVisible(BoltzmannMachine):
             bias = self.visible.parameters["bias"][..., unit]
             states[unit] = (uniform < torch.sigmoid(bias + row @ states)).to(states.dtype)
         return states.T.contiguous()
-
-
-def symmetric(couplings: Tensor) -> bool:
-    """Whether a square matrix is symmetric with a diagonal of zeros, to the last bit."""
-    return bool((couplings == couplings.T).all()) and not bool(couplings.diagonal().any())

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear
 
+from restore.couplings import Coupling
 from restore.fields import Fields
 from restore.priors.machine import BoltzmannMachine
 
@@ -18,18 +18,19 @@ from restore.priors.machine import BoltzmannMachine
 class LayeredPrior(BoltzmannMachine):
     """log p(x_0, ..., x_L) = sum_l log_weight_l(x_l) + sum_l x_l^T W_l x_{l+1} - log Z.
 
-    couplings[l] joins layers l and l + 1 and has shape (size of l, size of l + 1).
+    couplings[l] joins layers l and l + 1.
     """
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         sizes = [layer.size for layer in self.layers]
-        shapes = [tuple(coupling.shape) for coupling in self.couplings]
+        shapes = [coupling.sizes for coupling in self.couplings]
         if len(sizes) < 2 or shapes != list(pairwise(sizes)):
             raise ValueError(f"layers of sizes {sizes} cannot be joined by couplings of shapes {shapes}")
 
     def above(self, visible: Tensor) -> LayeredPrior:
         """The machine of the other layers given visible states (batch, D); there must be two of them at least."""
-        lowest = self.layers[1].tilt(Fields(visible @ self.couplings[0]))
+        lowest = self.layers[1].tilt(Fields(self.couplings[0].up(visible)))
         return LayeredPrior((lowest, *self.layers[2:]), self.couplings[1:])
 
     def sweep(self, states: Sequence[Tensor], generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
@@ -39,17 +40,16 @@ class LayeredPrior(BoltzmannMachine):
             drawn[layer] = self.layers[layer].sample(Fields(self.inputs(layer, drawn)), generator)
         return tuple(drawn)
 
-    def neighbour_sum(self, couplings: Sequence[Tensor], layer: int, states: Sequence[Tensor]) -> Tensor:
-        """Sum over neighbouring layers of states times the couplings given (the machine's, or their squares)."""
+    def neighbour_sum(self, couplings: Sequence[Coupling], layer: int, states: Sequence[Tensor]) -> Tensor:
+        """What the layers below and above tell a layer."""
         terms = []
         if layer > 0:
-            terms.append(states[layer - 1] @ couplings[layer - 1])
+            terms.append(couplings[layer - 1].up(states[layer - 1]))
         if layer + 1 < len(self.layers):
-            # states @ coupling.T; no view of a coupling may enter a loop beside it when a graph is traced.
-            terms.append(linear(states[layer + 1], couplings[layer]))
+            terms.append(couplings[layer].down(states[layer + 1]))
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
-    def interaction(self, couplings: Sequence[Tensor], states: Sequence[Tensor]) -> Tensor:
-        """sum_l x_l^T W_l x_{l+1} for the couplings given; shape (batch,)."""
+    def pair_sum(self, couplings: Sequence[Coupling], states: Sequence[Tensor]) -> Tensor:
+        """sum_l x_l^T W_l x_{l+1}."""
         pairs = zip(couplings, states, states[1:], strict=False)
-        return torch.stack([((left @ coupling) * right).sum(-1) for coupling, left, right in pairs]).sum(0)
+        return torch.stack([coupling.interaction(below, above) for coupling, below, above in pairs]).sum(0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 
+from restore.couplings import Coupling, Dense
 from restore.fields import Fields
 from restore.units import Units
 
@@ -21,21 +21,29 @@ class BoltzmannMachine(ABC):
 
     Attributes:
         layers: units of each layer; layer 0 is the image.
-        couplings: the matrices of the interaction; which units each joins depends on the kind of machine.
+        couplings: of the interaction; which layers each joins depends on the kind of machine. A matrix stands for the
+            coupling that the machine has by default.
     """
 
     layers: tuple[Units, ...]
-    couplings: tuple[Tensor, ...]
+    couplings: tuple[Coupling, ...]
 
-    @cached_property
-    def squared_couplings(self) -> tuple[Tensor, ...]:
-        """W∘W for every coupling: what the variances of one layer contribute to the next (TAP)."""
-        return tuple(coupling * coupling for coupling in self.couplings)
+    default_coupling: ClassVar[type[Coupling]] = Dense
+
+    def __post_init__(self) -> None:
+        default = self.default_coupling
+        couplings = tuple(each if isinstance(each, Coupling) else default(each) for each in self.couplings)
+        object.__setattr__(self, "couplings", couplings)
+
+    @property
+    def squared_couplings(self) -> tuple[Coupling, ...]:
+        """All couplings squared; worked out once for a machine and all that is made of it by evidence."""
+        return tuple(coupling.squared for coupling in self.couplings)
 
     @property
     def parameters(self) -> dict[str, Tensor]:
         """Every parameter by name: `weights.L` per coupling, `units.L.NAME` per layer."""
-        named = {f"weights.{index}": coupling for index, coupling in enumerate(self.couplings)}
+        named = {f"weights.{index}": coupling.weights for index, coupling in enumerate(self.couplings)}
         for index, layer in enumerate(self.layers):
             named |= {f"units.{index}.{name}": value for name, value in layer.parameters.items()}
         return named
@@ -46,7 +54,9 @@ class BoltzmannMachine(ABC):
             layer.with_parameters({name: parameters[f"units.{index}.{name}"] for name in layer.parameters})
             for index, layer in enumerate(self.layers)
         )
-        couplings = tuple(parameters[f"weights.{index}"] for index in range(len(self.couplings)))
+        couplings = tuple(
+            coupling.with_weights(parameters[f"weights.{index}"]) for index, coupling in enumerate(self.couplings)
+        )
         return replace(self, layers=layers, couplings=couplings)
 
     def to(self, target: torch.device | torch.dtype) -> Self:
@@ -63,27 +73,36 @@ class BoltzmannMachine(ABC):
 
     def rows(self, index: Tensor) -> Self:
         """The machines of the given rows of a batch of tilted machines."""
-        taken = replace(self, layers=tuple(layer.rows(index) for layer in self.layers))
-        if "squared_couplings" in vars(self):
-            vars(taken)["squared_couplings"] = self.squared_couplings
-        return taken
+        return replace(self, layers=tuple(layer.rows(index) for layer in self.layers))
 
     def inputs(self, layer: int, states: Sequence[Tensor]) -> Tensor:
         """Linear field on a layer from its neighbours' states; shape (batch, size of the layer)."""
         return self.neighbour_sum(self.couplings, layer, states)
 
-    @abstractmethod
-    def neighbour_sum(self, couplings: Sequence[Tensor], layer: int, states: Sequence[Tensor]) -> Tensor:
-        """Sum over a layer's neighbours of states times the couplings given (the machine's, or their squares)."""
+    def squared_inputs(self, layer: int, variances: Sequence[Tensor]) -> Tensor:
+        """The same of variances through the couplings squared."""
+        return self.neighbour_sum(self.squared_couplings, layer, variances)
 
-    @abstractmethod
-    def interaction(self, couplings: Sequence[Tensor], states: Sequence[Tensor]) -> Tensor:
-        """Sum over pairs of coupled units of both states times the coupling, for those given; shape (batch,).
+    def interaction(self, states: Sequence[Tensor]) -> Tensor:
+        """Sum over pairs of coupled units of both states times the coupling; shape (batch,).
 
-        Its derivative in the state of a layer is the `neighbour_sum` of that layer.
+        Its derivative in the state of a layer is the `inputs` of that layer.
         """
+        return self.pair_sum(self.couplings, states)
+
+    def squared_interaction(self, variances: Sequence[Tensor]) -> Tensor:
+        """The same of variances with the couplings squared."""
+        return self.pair_sum(self.squared_couplings, variances)
+
+    @abstractmethod
+    def neighbour_sum(self, couplings: Sequence[Coupling], layer: int, states: Sequence[Tensor]) -> Tensor:
+        """What a layer is told by its neighbours over the couplings given: the machine's, or their squares."""
+
+    @abstractmethod
+    def pair_sum(self, couplings: Sequence[Coupling], states: Sequence[Tensor]) -> Tensor:
+        """The interaction with the couplings given."""
 
     def energy(self, states: Sequence[Tensor]) -> Tensor:
         """Minus the log of the unnormalised probability of a joint state; states per layer, result (batch,)."""
         own = torch.stack([layer.log_weight(x).sum(-1) for layer, x in zip(self.layers, states, strict=True)]).sum(0)
-        return -own - self.interaction(self.couplings, states)
+        return -own - self.interaction(states)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from restore.couplings import Dense
 from restore.fields import Fields
 from restore.priors.layered import LayeredPrior
 from restore.units import Bernoulli, Units
@@ -24,11 +25,11 @@ class RBM(LayeredPrior):
     @classmethod
     def binary(cls, weights: Tensor, visible_bias: Tensor, hidden_bias: Tensor) -> RBM:
         """A binary RBM from weights (D, H), visible bias (D,) and hidden bias (H,)."""
-        return cls((Bernoulli(visible_bias), Bernoulli(hidden_bias)), (weights,))
+        return cls((Bernoulli(visible_bias), Bernoulli(hidden_bias)), (Dense(weights),))
 
     @property
     def weights(self) -> Tensor:
-        return self.couplings[0]
+        return self.couplings[0].weights
 
     @property
     def visible(self) -> Units:
@@ -40,11 +41,11 @@ class RBM(LayeredPrior):
 
     def hidden_fields(self, visible: Tensor) -> Fields:
         """What a visible state (batch, D) tells the hidden units."""
-        return Fields(visible @ self.weights)
+        return Fields(self.couplings[0].up(visible))
 
     def visible_fields(self, hidden: Tensor) -> Fields:
         """What a hidden state (batch, H) tells the visible units."""
-        return Fields(hidden @ self.weights.T)
+        return Fields(self.couplings[0].down(hidden))
 
     def transform(self, visible: Tensor) -> Tensor:
         """E[h | v], what the hidden units see in visible states (batch, D); shape (batch, H)."""

@@ -25,7 +25,7 @@ def stable(machine: BoltzmannMachine) -> Tensor:
     """Whether the weight of a machine has an integral, (...,) for parameters of shape (..., n)."""
     unbounded = [index for index, layer in enumerate(machine.layers) if math.isinf(layer.support[1])]
     if not unbounded:
-        return torch.ones((), dtype=torch.bool, device=machine.couplings[0].device)
+        return torch.ones((), dtype=torch.bool, device=machine.couplings[0].weights.device)
     curvature, couplings = joined(machine, unbounded, "quadratic"), couplings_among(machine, unbounded)
     if not bool(couplings.any()):
         return (curvature > 0).all(-1)
@@ -35,7 +35,7 @@ def stable(machine: BoltzmannMachine) -> Tensor:
 
 def couplings_among(machine: BoltzmannMachine, layers: Sequence[int]) -> Tensor:
     """J of the units of some layers, side by side: symmetric, (n, n)."""
-    weights = machine.couplings[0]
+    weights = machine.couplings[0].weights
     sizes = [layer.size if index in layers else 0 for index, layer in enumerate(machine.layers)]
     # One unit after the other is 1 while all others are 0; what its neighbours hear of it are its couplings.
     ones = torch.eye(sum(sizes), dtype=weights.dtype, device=weights.device).split(sizes, 1)

@@ -59,7 +59,7 @@ class Response(NamedTuple):
 def gaussian_response(machine: BoltzmannMachine, scales: State, centres: State) -> Response:
     """What the Gaussian side makes of S and m, given per layer, (batch, units)."""
     if isinstance(machine, LayeredPrior) and len(machine.layers) == 2:
-        return bipartite_response(machine.couplings[0], scales, centres)
+        return bipartite_response(machine.couplings[0].matrix, scales, centres)
     sizes = [layer.size for layer in machine.layers]
     means, reactions, log_determinant = joint_response(
         joint_couplings(machine), torch.cat(scales, 1), torch.cat(centres, 1)
@@ -124,13 +124,13 @@ def joint_response(couplings: Tensor, scales: Tensor, centres: Tensor) -> tuple[
 def joint_couplings(machine: BoltzmannMachine) -> Tensor:
     """J of all units, symmetric, (N, N)."""
     if not isinstance(machine, LayeredPrior):
-        return machine.couplings[0]
+        return machine.couplings[0].matrix
     sizes = [layer.size for layer in machine.layers]
-    joint = machine.couplings[0].new_zeros(sum(sizes), sum(sizes))
+    joint = machine.couplings[0].weights.new_zeros(sum(sizes), sum(sizes))
     blocks = [rows.split(sizes, 1) for rows in joint.split(sizes)]
     for index, coupling in enumerate(machine.couplings):
-        blocks[index][index + 1].copy_(coupling)
-        blocks[index + 1][index].copy_(coupling.T)
+        blocks[index][index + 1].copy_(coupling.matrix)
+        blocks[index + 1][index].copy_(coupling.matrix.T)
     return joint
 
 
@@ -235,7 +235,7 @@ def closing(machine: LayeredPrior, state: State) -> Closing:
     At a fixed point the slope of log Z in a weight is a_v a_h plus this covariance: the estimate is stationary in all
     fields, so that it depends on J through the Gaussian law alone. Images without a law count with that of TAP, W c c.
     """
-    (weights,) = machine.couplings
+    weights = machine.couplings[0].matrix
     (linear, quadratic), lawless = _answer(machine, state)
     after = _under(machine, linear, quadratic)
     _, variances, *_ = _parts(machine, after)

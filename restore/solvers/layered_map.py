@@ -35,7 +35,7 @@ def watched(machine: BoltzmannMachine) -> int:
 
 def own_means(machine: BoltzmannMachine) -> Tensor:
     """Means of the image without its neighbours, where a solver starts that is given no other start."""
-    return machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0])))[0]
+    return machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0].weights)))[0]
 
 
 def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
@@ -57,7 +57,7 @@ def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
     means, variances = [start], [torch.zeros_like(start)]
     # Not strict: the coupling of a fully visible machine leads to no other layer.
     for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=False):
-        mean, variance = layer.moments(Fields(means[-1] @ coupling))
+        mean, variance = layer.moments(Fields(coupling.up(means[-1])))
         means.append(mean)
         variances.append(variance)
     return (*means, *variances)

@@ -26,4 +26,4 @@ class MeanField(LayeredMap):
         for index, layer in enumerate(machine.layers):
             field = machine.inputs(index, means)
             own.append((layer.log_partition(Fields(field)) - field * means[index]).sum(-1))
-        return torch.stack(own).sum(0) + machine.interaction(machine.couplings, means)
+        return torch.stack(own).sum(0) + machine.interaction(means)

@@ -58,7 +58,7 @@ def parts_of(machine: BoltzmannMachine, batch: int, at_once: int, memory: int) -
         at_once: images at a time, at most.
         memory: bytes that one image takes; on a processor no part is larger than its caches.
     """
-    device = machine.couplings[0].device
+    device = machine.couplings[0].weights.device
     if device.type == "cpu":
         at_once = max(1, min(at_once, CACHED // memory))
     return torch.arange(batch, device=device).split(at_once)

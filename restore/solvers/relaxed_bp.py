@@ -14,11 +14,13 @@ messages that even layers have sent are all there is to remember.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from restore.couplings import Coupling
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.priors import BoltzmannMachine, LayeredPrior
@@ -62,8 +64,8 @@ def fields_of(machine: LayeredPrior, layer: int, messages: State) -> tuple[Field
     """
     means, variances = messages[: len(machine.couplings)], messages[len(machine.couplings) :]
     edges = edges_of(machine, layer)
-    linear = [turned(machine.couplings[index] * means[index], index, layer) for index in edges]
-    quadratic = [turned(-machine.squared_couplings[index] * variances[index], index, layer) for index in edges]
+    linear = [turned(machine.couplings[index].matrix * means[index], index, layer) for index in edges]
+    quadratic = [turned(-machine.squared_couplings[index].matrix * variances[index], index, layer) for index in edges]
     total = Fields(*(torch.stack([each.sum(-2) for each in parts]).sum(0) for parts in (linear, quadratic)))
     return total, [
         Fields(total.linear.unsqueeze(-2) - one, total.quadratic.unsqueeze(-2) - other)
@@ -124,7 +126,7 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
 
     def numbers(self, machine: LayeredPrior) -> int:
         """See `HeavyMap`: messages, most of them for log Z, which is found in double precision."""
-        return ARRAYS * sum(coupling.numel() for coupling in machine.couplings)
+        return ARRAYS * sum(math.prod(coupling.sizes) for coupling in machine.couplings)
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """See `HeavyMap`; raises UsageError for a machine that is not in layers too."""
@@ -158,12 +160,12 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
         return torch.stack(own).sum(0)
 
 
-def _spread(values: Tensor, coupling: Tensor, *, lower: bool) -> Tensor:
+def _spread(values: Tensor, coupling: Coupling, *, lower: bool) -> Tensor:
     """Values of the lower or upper units of a coupling, (batch, n), at all their edges; (batch, edges)."""
-    return values.unsqueeze(-1 if lower else -2).expand(-1, *coupling.shape).flatten(1)
+    return values.unsqueeze(-1 if lower else -2).expand(-1, *coupling.sizes).flatten(1)
 
 
 def _per_edge(machine: LayeredPrior, flat: Sequence[Tensor]) -> State:
     """Messages as in `fields_of` from those of a state, (batch, edges)."""
-    shapes = [coupling.shape for coupling in machine.couplings] * 2
+    shapes = [coupling.sizes for coupling in machine.couplings] * 2
     return tuple(values.unflatten(-1, shape) for values, shape in zip(flat, shapes, strict=True))

@@ -18,7 +18,7 @@ from restore.solvers.loop import State
 
 def cavity_fields(machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
     """A = -(W∘W)ᵀ c and B = A∘a + Wᵀ a from the neighbours' means a and variances c (Alg. 1); A is never positive."""
-    quadratic = -machine.neighbour_sum(machine.squared_couplings, layer, variances)
+    quadratic = -machine.squared_inputs(layer, variances)
     return Fields(torch.addcmul(machine.inputs(layer, means), quadratic, means[layer]), quadratic)
 
 
@@ -45,5 +45,5 @@ class TAP(LayeredMap):
             mean, variance = means[index], variances[index]
             reaction = fields.quadratic * (mean * mean + variance) / 2
             own.append((layer.log_partition(fields) - fields.linear * mean + reaction).sum(-1))
-        pairs = machine.interaction(machine.couplings, means)
-        return torch.stack(own).sum(0) + pairs + machine.interaction(machine.squared_couplings, variances) / 2
+        pairs = machine.interaction(means)
+        return torch.stack(own).sum(0) + pairs + machine.squared_interaction(variances) / 2

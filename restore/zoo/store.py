@@ -108,7 +108,7 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     import torch
     from safetensors import SafetensorError, safe_open
 
-    from restore.priors.fully_visible import symmetric
+    from restore.couplings.symmetric import symmetric
 
     describe(folder)
     path = folder / WEIGHTS
@@ -166,6 +166,7 @@ def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
 
 def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
     """The prior made of the tensors of a weights file, in single precision."""
+    from restore.couplings import Dense
     from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
     from restore.units.layers import layer_of
 
@@ -179,7 +180,7 @@ def assembled(description: Description, stored: Mapping[str, Tensor]) -> Trained
         machine = FullyVisible.binary(values["weights.0"], values["units.0.bias"])
     else:
         layers = tuple(layer(f"units.{index}", kind) for index, kind in enumerate(description.unit_kinds))
-        couplings = tuple(values[f"weights.{index}"] for index in range(description.layers - 1))
+        couplings = tuple(Dense(values[f"weights.{index}"]) for index in range(description.layers - 1))
         machine = LayeredPrior(layers, couplings) if description.deeper else RBM(layers, couplings)
         if description.conditional:
             assert isinstance(machine, RBM)

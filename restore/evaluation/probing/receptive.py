@@ -53,7 +53,7 @@ def receptive_fields(machine: BoltzmannMachine, images: Tensor) -> ReceptiveFiel
     """
     if isinstance(machine, FullyVisible):
         return None
-    weights = machine.couplings[0]
+    weights = machine.couplings[0].matrix
     # Where a solver starts, the first hidden layer has its means given the image.
     activity = TAP().init(machine, images.to(weights))[1].double().mean(0)
     return ReceptiveFields(weights.T, spread(weights.T), activity)

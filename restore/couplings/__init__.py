@@ -1,0 +1,7 @@
+"""Couplings between units: what one layer tells another, and what a learner has to count of both."""
+
+from restore.couplings.contract import Coupling
+from restore.couplings.dense import Dense
+from restore.couplings.symmetric import Symmetric
+
+__all__ = ["Coupling", "Dense", "Symmetric"]

@@ -1,0 +1,48 @@
+"""Every unit below coupled with every unit above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from restore.couplings.contract import Coupling
+
+
+@dataclass(frozen=True)
+class Dense(Coupling):
+    """vᵀWh with a weight of its own for each pair: W of shape (units below, units above)."""
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        below, above = self.weights.shape
+        return below, above
+
+    @property
+    def matrix(self) -> Tensor:
+        return self.weights
+
+    def up(self, below: Tensor) -> Tensor:
+        return below @ self.weights
+
+    def down(self, above: Tensor) -> Tensor:
+        # above @ weights.T; no view of a coupling may enter a loop beside it when a graph is traced.
+        return linear(above, self.weights)
+
+    def interaction(self, below: Tensor, above: Tensor) -> Tensor:
+        return ((below @ self.weights) * above).sum(-1)
+
+    def product(self, below: Tensor, above: Tensor) -> Tensor:
+        return below.T @ above
+
+    def tap_statistics(self, means: tuple[Tensor, Tensor], variances: tuple[Tensor, Tensor]) -> Tensor:
+        total = torch.addcmul(self.product(*means), self.weights, self.product(*variances))
+        return total / len(means[0])
+
+    def centred(self, below: tuple[Tensor, Tensor], above: tuple[Tensor, Tensor]) -> Self:
+        (offset, slope), (offset_above, slope_above) = below, above
+        moved = self.weights.addr(offset, slope_above, alpha=-1).addr(slope, offset_above, alpha=-1)
+        return self.with_weights(moved)

@@ -1,0 +1,36 @@
+"""Every unit of a layer coupled with every other unit of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from restore.couplings.dense import Dense
+from restore.tracing import tracing
+
+
+@dataclass(frozen=True)
+class Symmetric(Dense):
+    """vᵀJv / 2, so that each pair counts once, with J (units, units) symmetric and its diagonal zero.
+
+    Units below and above are the same, and so is what each side is told.
+
+    Raises:
+        ValueError: if J is not.
+    """
+
+    def __post_init__(self) -> None:
+        if not tracing() and self.weights.shape[0] == self.weights.shape[1] and not symmetric(self.weights):
+            raise ValueError("the coupling must be symmetric and have a diagonal of zeros")
+
+    def down(self, above: Tensor) -> Tensor:
+        return self.up(above)
+
+    def interaction(self, below: Tensor, above: Tensor) -> Tensor:
+        return super().interaction(below, above) / 2
+
+
+def symmetric(couplings: Tensor) -> bool:
+    """Whether a square matrix is symmetric with a diagonal of zeros, to the last bit."""
+    return bool((couplings == couplings.T).all()) and not bool(couplings.diagonal().any())
