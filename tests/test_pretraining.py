@@ -80,8 +80,8 @@ def test_stacked_layers_hear_on_average_what_they_heard_alone() -> None:
     deep = stacked([RBM(machine.layers, machine.couplings) for machine in (lower, upper)])
     below, above = some_images(1, 4), some_images(1, 2)
     twice = [
-        lower.layers[1].parameters["bias"] + 2 * below @ lower.weights,
-        upper.layers[0].parameters["bias"] + 2 * above @ upper.weights.T,
+        lower.layers[1].parameters["bias"] + 2 * below @ lower.couplings[0].weights,
+        upper.layers[0].parameters["bias"] + 2 * above @ upper.couplings[0].weights.T,
     ]
     heard = deep.layers[1].parameters["bias"] + deep.inputs(1, [below, torch.zeros(1, 3), above])
     torch.testing.assert_close(heard, (twice[0] + twice[1]) / 2)
