@@ -18,7 +18,7 @@ from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.frank_wolfe import (
     FrankWolfe,
 )
-from restore.learning.pipeline import grow, train
+from restore.learning.pipeline import by_rounds, train
 from restore.learning.recipe import Recipe, parse
 from restore.learning.run_folder import Stopped
 from restore.learning.session import Session
@@ -45,7 +45,7 @@ def recipe_of(hidden: int | str = "auto", learner: object = SMALL, **options: ob
 
 def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Path) -> None:
     recipe = recipe_of(6)
-    whole, *_ = grow(recipe, IMAGES, Session(tmp_path / "whole", "data"))
+    whole, *_ = by_rounds(recipe, IMAGES, Session(tmp_path / "whole", "data"))
 
     def stop(passed: Passed) -> None:
         assert isinstance(passed.machine, RBM) and passed.machine.hidden.size <= passed.done <= passed.total == 6
@@ -53,8 +53,8 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
             raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):
-        grow(recipe, IMAGES, Session(tmp_path / "parts", "data", watch=stop))
-    parts, rounds, _ = grow(recipe, IMAGES, Session(tmp_path / "parts", "data", resume=True))
+        by_rounds(recipe, IMAGES, Session(tmp_path / "parts", "data", watch=stop))
+    parts, rounds, _ = by_rounds(recipe, IMAGES, Session(tmp_path / "parts", "data", resume=True))
     assert rounds == 6
     for name, value in whole.parameters.items():
         assert torch.equal(value, parts.parameters[name]), name
@@ -65,7 +65,7 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
     whole_gains, parts_gains = ([entry["gain"] for entry in log] for log in logs)
     assert whole_gains == parts_gains
     with pytest.raises(TrainingError, match="penalty was"):
-        grow(recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, Session(tmp_path / "parts", "data", resume=True))
+        by_rounds(recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, Session(tmp_path / "parts", "data", resume=True))
 
 
 def test_a_signal_in_the_last_round_of_growth_stops_what_would_follow(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_images_without_anything_for_a_first_unit_are_an_error(tmp_path: Path, l
 
 
 def test_a_limit_that_comes_before_the_stopping_rule_is_said(tmp_path: Path) -> None:
-    machine, rounds, verdict = grow(recipe_of(learner=replace(SMALL, units=2)), IMAGES, Session(tmp_path, "data"))
+    machine, rounds, verdict = by_rounds(recipe_of(learner=replace(SMALL, units=2)), IMAGES, Session(tmp_path, "data"))
     assert (machine.hidden.size, rounds) == (2, 2)
     assert "the limit of 2 units ended growth" in verdict and "raise units" in verdict
 
@@ -104,7 +104,7 @@ def test_a_size_found_by_growth_is_where_another_learner_begins(tmp_path: Path) 
     growth = replace(SMALL, units=5)
     recipe = recipe_of(learner=ContrastiveDivergence(), growth=growth)
     trained = train(recipe, IMAGES, (3, 3), Session(tmp_path / "run", "data"), every=1)
-    alone, *_ = grow(recipe, IMAGES, Session(tmp_path / "alone", "data"))
+    alone, *_ = by_rounds(recipe, IMAGES, Session(tmp_path / "alone", "data"))
     assert trained.prior.description.hidden == alone.hidden.size == 5
     assert trained.verdict
     # Three epochs of small steps lead away from there, but not far.
@@ -121,8 +121,8 @@ def filling(**growth: object) -> Recipe:
 
 def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(tmp_path: Path) -> None:
     recipe = filling(units=3)
-    filled, rounds, verdict = grow(recipe, IMAGES, Session(tmp_path / "filled", "data"))
-    grown, *_ = grow(recipe_of(learner=replace(SMALL, units=3)), IMAGES, Session(tmp_path / "grown", "data"))
+    filled, rounds, verdict = by_rounds(recipe, IMAGES, Session(tmp_path / "filled", "data"))
+    grown, *_ = by_rounds(recipe_of(learner=replace(SMALL, units=3)), IMAGES, Session(tmp_path / "grown", "data"))
     assert rounds == grown.hidden.size == 3 and filled.hidden.size == 9
     assert verdict.endswith("; 6 units start from random weights")
     assert torch.equal(filled.weights[:, :3], grown.weights)
@@ -131,7 +131,7 @@ def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(t
     drawn = filled.weights[:, 3:]
     # 54 draws: their spread is known to a tenth or so.
     assert 0.012 < float(drawn.std()) < 0.03 and abs(float(drawn.mean())) < 0.02
-    again, *_ = grow(recipe, IMAGES, Session(tmp_path / "filled", "data", resume=True))
+    again, *_ = by_rounds(recipe, IMAGES, Session(tmp_path / "filled", "data", resume=True))
     assert torch.equal(again.weights, filled.weights)
     trained = train(recipe, IMAGES, (3, 3), Session(tmp_path / "run", "data"))
     assert trained.prior.description.hidden == 9
@@ -141,7 +141,7 @@ def test_a_growth_that_images_held_out_ended_is_large_enough(tmp_path: Path) -> 
     # All that later units bring is less than all units together.
     recipe = filling(window=2, least=0.99)
     for resume in (False, True):
-        machine, rounds, verdict = grow(recipe, IMAGES, Session(tmp_path, "data", resume=resume))
+        machine, rounds, verdict = by_rounds(recipe, IMAGES, Session(tmp_path, "data", resume=resume))
         assert machine.hidden.size == rounds < 8 and "the last 2 units raised" in verdict and "random" not in verdict
 
 

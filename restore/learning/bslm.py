@@ -186,6 +186,9 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         if not 0 <= self.tol < math.inf or not 0 <= self.l2 < math.inf:
             raise UsageError(f"tol and l2 must be 0 or positive, not {self.tol} and {self.l2}")
 
+    def cut_short(self, prior: PriorShape, rounds: int) -> str:
+        return f"the limit of {rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
+
     def most(self, prior: PriorShape, epochs: int) -> int:
         return self.rounds
 

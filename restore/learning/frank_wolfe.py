@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -59,6 +59,8 @@ class FrankWolfe(InRounds):
         power_rate: step along the gradient in α, per unit; 0 keeps α = t, which makes the outcome an RBM.
     """
 
+    grows: ClassVar[bool] = True
+
     units: int = 700
     penalty: float = 0.003
     samples: int = 3000
@@ -88,6 +90,10 @@ class FrankWolfe(InRounds):
                 f"away_every must not be negative and power_rate lie in [0, 1), not {self.away_every} and "
                 f"{self.power_rate}"
             )
+
+    def cut_short(self, prior: PriorShape, rounds: int) -> str:
+        said = f"the limit of {self.units} units ended growth, not the images held out; raise units for more"
+        return said if prior.hidden == "auto" else ""
 
     def most(self, prior: PriorShape, epochs: int) -> int:
         return self.units if prior.hidden == "auto" else prior.hidden

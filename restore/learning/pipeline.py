@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from restore.learning.course import (
     wider,
 )
 from restore.learning.fit import Fitted, fit
-from restore.learning.frank_wolfe import FrankWolfe, rbm_of
 from restore.learning.judging import Trial
 from restore.learning.modes import own_modes, seconds_for_modes
 from restore.learning.outcome import (
@@ -36,7 +35,8 @@ from restore.learning.outcome import (
 from restore.learning.parallel import from_first
 from restore.learning.pretraining import pretrained
 from restore.learning.recipe import Recipe
-from restore.learning.rounds import RoundLearner, run_rounds
+from restore.learning.rounds import run_rounds
+from restore.learning.rule import InRounds
 from restore.learning.run_folder import GROWTH, LAYER, check_earlier, seconds_before, was_limited
 from restore.learning.session import Session
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
@@ -94,22 +94,21 @@ def train(
     goes_on = recipe.auto and not recipe.in_rounds
     from_first(lambda: check_earlier(folder, GROWTH if goes_on else LAYER if recipe.pretraining.epochs else ""))
     grown = layered = 0
-    start: LayeredPrior | None = None
+    start: LayeredPrior | FullyVisible | None = None
     verdict = ""
     limit = recipe.training.seconds
     left = max(LEAST * limit, min(limit, session.budget) - _seconds_to_finish(recipe, training, session.clock))
     early = replace(session, usable=use)
     main = replace(early, watch=keep, budget=left)
     if recipe.in_rounds:
-        work = grow if isinstance(recipe.learner, FrankWolfe) else ascend
-        found, rounds, verdict = work(recipe, training, main, validation)
+        found, rounds, verdict = by_rounds(recipe, training, main, validation)
         fitted: Fitted[Any] = Fitted(found, rounds - 1, epochs=rounds)
     else:
         if recipe.auto:
             growing = early.stage(
                 "growing", folder / GROWTH, GROWING * left, piece="round", of_use=not recipe.conditional
             )
-            start, grown, verdict = grow(recipe, training, growing, validation)
+            start, grown, verdict = by_rounds(recipe, training, growing, validation)
         if recipe.pretraining.epochs:
             start, layered, verdict = pretrained(recipe, training, replace(early, budget=PRETRAINING * left))
         course = course_of(recipe, training, image_shape, start, validation)
@@ -154,54 +153,35 @@ def kept_epochs(folder: Path) -> dict[int, Path]:
     return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
 
 
-def grow(recipe: Recipe, images: Tensor, session: Session, held_out: Tensor | None = None) -> tuple[RBM, int, str]:
-    """A machine that grows as large as it needs to be; see `train`, and `restore.learning.rounds.run_rounds`.
+def by_rounds(
+    recipe: Recipe, images: Tensor, session: Session, held_out: Tensor | None = None
+) -> tuple[FullyVisible | RBM, int, str]:
+    """The machine of a learner in rounds, or that which grows for another learner to go on from; see `train`.
 
     Returns:
         The machine, the number of rounds, and why there were no more, in words.
     """
-    settings: FrankWolfe = recipe.learner if recipe.in_rounds else recipe.growth
+    settings: InRounds = recipe.learner if recipe.in_rounds else recipe.growth
     training, validation = split(recipe, images, held_out)
     outcome = run_rounds(
         settings.at_work(recipe.prior, validation),
         training,
-        session.seeing(rbm_of),
+        session.seeing(settings.machine),
         seed=recipe.seed,
-        facts=recipe.growth_facts,
+        facts=recipe.growth_facts if settings.grows else recipe.training_facts,
         checkpoint_every=recipe.training.checkpoint_every,
         # Before that images held out end no growth, and units of random weights may as well begin at once.
-        needed=settings.window if recipe.prior.filled else 0,
+        needed=recipe.growth.window if recipe.prior.filled else 0,
     )
-    limit = f"the limit of {settings.units} units ended growth, not the images held out; raise units for more"
-    verdict = "; ".join(filter(None, (*outcome.changes, outcome.verdict or (limit if recipe.auto else ""))))
-    machine = rbm_of(outcome.state)
-    missing = 0 if outcome.complete else recipe.prior.filled - machine.hidden.size
-    if missing > 0:
-        machine = wider(machine, missing, recipe.prior.weight_scale, recipe.seed)
-        verdict += f"; {missing} units start from random weights"
+    said = outcome.verdict or settings.cut_short(recipe.prior, outcome.rounds)
+    verdict, machine = "; ".join(filter(None, (*outcome.changes, said))), settings.machine(outcome.state)
+    if recipe.prior.filled and not outcome.complete:
+        assert isinstance(machine, RBM)
+        missing = recipe.prior.filled - machine.hidden.size
+        if missing > 0:
+            machine = wider(machine, missing, recipe.prior.weight_scale, recipe.seed)
+            verdict += f"; {missing} units start from random weights"
     return machine, outcome.rounds, verdict
-
-
-def ascend(
-    recipe: Recipe, images: Tensor, session: Session, held_out: Tensor | None = None
-) -> tuple[FullyVisible | RBM, int, str]:
-    """A machine of as many units from the first round to the last; see `grow` for what is returned.
-
-    It is a fully visible one by maximum pseudo-likelihood, or one of principal components, which takes one round.
-    """
-    training, validation = split(recipe, images, held_out)
-    learner: RoundLearner = recipe.learner.at_work(recipe.prior, validation)
-    made: Callable[[Mapping[str, Tensor]], FullyVisible | RBM] = recipe.learner.machine
-    outcome = run_rounds(
-        learner,
-        training,
-        session.seeing(made),
-        seed=recipe.seed,
-        facts=recipe.training_facts,
-        checkpoint_every=recipe.training.checkpoint_every,
-    )
-    limit = f"the limit of {outcome.rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
-    return made(outcome.state), outcome.rounds, "; ".join((*outcome.changes, outcome.verdict or limit))
 
 
 def course_of(

@@ -53,6 +53,8 @@ class InRounds(LearningRule, ABC):
     """Base of the settings of learners that work in rounds."""
 
     in_rounds: ClassVar[bool] = True
+    # Whether its rounds add hidden units, which another learner may go on from.
+    grows: ClassVar[bool] = False
 
     @abstractmethod
     def at_work(self, prior: PriorShape, validation: Tensor) -> RoundLearner:
@@ -61,3 +63,7 @@ class InRounds(LearningRule, ABC):
     @abstractmethod
     def machine(self, state: Mapping[str, Tensor]) -> RBM | FullyVisible:
         """The machine that it has come to, in single precision."""
+
+    def cut_short(self, prior: PriorShape, rounds: int) -> str:
+        """What there is to say where so many rounds, the most there may be, were not enough; nothing by default."""
+        return ""
