@@ -81,12 +81,13 @@ def alone(engine: str, model: str, p: str, images: str) -> None:
     begun = time.perf_counter()
     from restore.cli.batch import CHUNK
     from restore.engines import open_engine
+    from restore.inference.damage import Damage
 
-    loaded, grey, told = open_engine(model, engine, "cpu"), np.load(images), json.loads(p)
-    loaded.marginals(grey[:1], told, None)
+    loaded, grey, told = open_engine(model, engine, "cpu"), np.load(images), Damage(json.loads(p))
+    loaded.marginals(grey[:1], told)
     started = time.perf_counter()
     for first in range(0, len(grey), CHUNK):
-        loaded.marginals(grey[first : first + CHUNK], told, None)
+        loaded.marginals(grey[first : first + CHUNK], told)
     print(json.dumps([started - begun, time.perf_counter() - started]))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from restore.data import load
 from restore.engines import open_engine
+from restore.inference.damage import Damage
 from restore.restoration import restore_pictures
 
 FLIPS, SPREADS = (0.05, 0.1, 0.2, 0.3), (0.05, 0.1, 0.2, 0.3)
@@ -40,10 +41,10 @@ def main() -> None:
         else:
             noisy = np.where(draw.random(clean.shape) < level, 1 - clean, clean)
         started = time.perf_counter()
-        restore_pictures(engine, list(noisy), **{name: level})  # type: ignore[arg-type]
+        restore_pictures(engine, list(noisy), Damage.of(**{name: level}))  # type: ignore[arg-type]
         given = time.perf_counter() - started
         started = time.perf_counter()
-        _, found = restore_pictures(engine, list(noisy), **{name: "auto"})  # type: ignore[arg-type]
+        _, found = restore_pictures(engine, list(noisy), Damage.of(**{name: "auto"}))  # type: ignore[arg-type]
         assert found.noise is not None
         # The last restoration is the one that is kept.
         each = (time.perf_counter() - started) / (len(found.noise.tried) + 1)

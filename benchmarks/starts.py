@@ -18,7 +18,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from restore.channels import BitFlip
+from restore.channels import BitFlip, parse_task
 from restore.data import binarise, load
 from restore.engine import Engine, machine_under, starts
 from restore.evaluation.metrics import error_all, matthews
@@ -28,7 +28,6 @@ from restore.priors import RBM
 from restore.solvers import LayeredMap, Solution
 from restore.solvers.settling import calmer, replaced
 from restore.solvers.starts import merge
-from restore.tasks import Flip
 
 # Of a chain: how many sweeps, over what share of them it is warmed up, and from where on it is averaged.
 SWEEPS, WARM, KEPT = 600, 0.2, 0.3
@@ -40,7 +39,9 @@ class Trial:
     """A prior under the evidence of some damaged digits, with its starts."""
 
     def __init__(self, engine: Engine, truth: Tensor, p: float, seed: int) -> None:
-        observed, _ = Flip(p).damage(truth, engine.description.image_shape, torch.Generator().manual_seed(seed))
+        observed, _ = parse_task(f"flip:{p}").damage(
+            truth, engine.description.image_shape, torch.Generator().manual_seed(seed)
+        )
         evidence = Fields(BitFlip(p).evidence(observed).linear.float())
         places = starts(engine.trained, evidence)
         self.batch, self.count, _ = places.shape

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,13 +18,13 @@ from restore.choice import Tried, restore_with_each
 from restore.description import Description
 from restore.engines import Choice, open_each, open_engine, require_torch
 from restore.errors import ModelError, shown, speaking_python
-from restore.evidence import NOISE
 from restore.explained import objection, unexplained
 from restore.images import DEFAULT_MAX_PIXELS
+from restore.inference.damage import Auto, Damage
 from restore.kinds import Collection, in_kind, unpack, unpack_masks
 from restore.marginals import Marginals, Status
 from restore.outputs import IMAGE_SUFFIXES
-from restore.restoration import Auto, PictureEngine, check_levels, whole
+from restore.restoration import PictureEngine, whole
 from restore.sizes import Fit, check_size, lost_detail, near
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
@@ -32,6 +32,10 @@ FARTHEST = 6.0
 
 # By more no float may lie outside, whatever the noise: squares have to fit into single precision.
 FARTHEST_OF_ALL = 1e15
+
+
+# What callers may say of flips; see `denoise`.
+Told: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | None
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Restorer:
     def denoise(
         self,
         image: Any,
-        p: float | np.ndarray | Auto | None = None,
+        p: Told = None,
         *,
         sigma: float | Auto | None = None,
         fit: Fit = "error",
@@ -62,16 +66,17 @@ class Restorer:
         max_pixels: int = DEFAULT_MAX_PIXELS,
     ) -> Any:
         """As `restore.denoise`, with this prior."""
-        collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
+        damage = Damage.of(p, sigma)
+        collection = unpack(image, channel_axis, _beyond(damage), max_pixels)
         engines = (self._solved_by(solver).engine,)
-        return _restored(engines, collection, p, sigma, None, _Manner(fit, force, invert, soft, return_solution))
+        return _restored(engines, collection, damage, _Manner(fit, force, invert, soft, return_solution))
 
     @speaking_python
     def complete(
         self,
         image: Any,
         mask: Any,
-        p: float | np.ndarray | Auto | None = None,
+        p: Told = None,
         *,
         sigma: float | Auto | None = None,
         fit: Fit = "error",
@@ -84,10 +89,11 @@ class Restorer:
         max_pixels: int = DEFAULT_MAX_PIXELS,
     ) -> Any:
         """As `restore.complete`, with this prior."""
-        collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
+        damage = Damage.of(p, sigma)
+        collection = unpack(image, channel_axis, _beyond(damage), max_pixels)
         engines = (self._solved_by(solver).engine,)
-        hidden = _masks(mask, collection, max_pixels)
-        return _restored(engines, collection, p, sigma, hidden, _Manner(fit, force, invert, soft, return_solution))
+        damage = damage.covering(_masks(mask, collection, max_pixels))
+        return _restored(engines, collection, damage, _Manner(fit, force, invert, soft, return_solution))
 
     @speaking_python
     def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
@@ -139,7 +145,7 @@ def list_models() -> list[str]:
 def denoise(
     image: Any,
     model: str | Restorer = "auto",
-    p: float | np.ndarray | Auto | None = None,
+    p: Told = None,
     *,
     sigma: float | Auto | None = None,
     fit: Fit = "error",
@@ -160,7 +166,8 @@ def denoise(
             batch, or a list of them. A pixel counts as white above the prior's threshold (half of white for MNIST).
         model: name or path of a prior, a loaded `Restorer`, or "auto" for the one, of your own and the published that
             know images of this size, under which these images are together most probable; never a conditional one.
-        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape. All priors need
+        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape; or two, such as
+            (0.1, 0.02): that a white pixel of `image` turned black, and that a black one turned white. All priors need
             it but conditional ones, which take none: they have learnt what to undo (`Restorer.description.task`). For
             priors of grey images it is the probability that a pixel shows black or white instead of itself. "auto"
             chooses for each image the one under which the prior finds it most probable, up to .48 (grey: .9).
@@ -193,9 +200,10 @@ def denoise(
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
-    collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
-    engines = _engines(model, collection, device, engine, sigma is not None, solver)
-    return _restored(engines, collection, p, sigma, None, _Manner(fit, force, invert, soft, return_solution))
+    damage = Damage.of(p, sigma)
+    collection = unpack(image, channel_axis, _beyond(damage), max_pixels)
+    engines = _engines(model, collection, device, engine, damage.sigma is not None, solver)
+    return _restored(engines, collection, damage, _Manner(fit, force, invert, soft, return_solution))
 
 
 @speaking_python
@@ -203,7 +211,7 @@ def complete(
     image: Any,
     mask: Any,
     model: str | Restorer = "auto",
-    p: float | np.ndarray | Auto | None = None,
+    p: Told = None,
     *,
     sigma: float | Auto | None = None,
     fit: Fit = "error",
@@ -232,10 +240,11 @@ def complete(
     Raises:
         RestoreError: see `restore.errors`.
     """
-    collection = unpack(image, channel_axis, _beyond(p, sigma), max_pixels)
-    engines = _engines(model, collection, device, engine, sigma is not None, solver)
-    hidden = _masks(mask, collection, max_pixels)
-    return _restored(engines, collection, p, sigma, hidden, _Manner(fit, force, invert, soft, return_solution))
+    damage = Damage.of(p, sigma)
+    collection = unpack(image, channel_axis, _beyond(damage), max_pixels)
+    engines = _engines(model, collection, device, engine, damage.sigma is not None, solver)
+    damage = damage.covering(_masks(mask, collection, max_pixels))
+    return _restored(engines, collection, damage, _Manner(fit, force, invert, soft, return_solution))
 
 
 @speaking_python
@@ -389,14 +398,12 @@ class _Manner:
 def _restored(
     engines: Sequence[PictureEngine],
     collection: Collection,
-    p: float | np.ndarray | Auto | None,
-    sigma: float | Auto | None,
-    hidden: list[np.ndarray] | None,
+    damage: Damage,
     manner: _Manner,
 ) -> Any:
     pixels, paths = [item.pixels for item in collection.items], [item.path for item in collection.items]
     _check_sizes(engines[0].description, pixels, paths, manner)
-    tried = restore_with_each(engines, pixels, p=p, hidden=hidden, invert=manner.invert, sigma=sigma)
+    tried = restore_with_each(engines, pixels, damage, invert=manner.invert)
     best = max(tried, key=lambda one: one.evidence.sum())
     lost = [index for index, part in enumerate(best.restored) if part.status is Status.DIVERGED]
     strange = [index for index, part in enumerate(best.restored) if part.shortfall]
@@ -406,9 +413,7 @@ def _restored(
         told = unexplained(best.engine.description.name, best.restored[strange[0]].shortfall)
         warnings.warn(_loss(paths, strange, told, advice=""), stacklevel=3)
     elif strange and not manner.return_solution:
-        raise ModelError(
-            _loss(paths, strange, _objection(best, strange[0], manner, isinstance(p, str) or isinstance(sigma, str)))
-        )
+        raise ModelError(_loss(paths, strange, _objection(best, strange[0], manner, damage.unknown is not None)))
     kept = lost if manner.force else [*lost, *strange]
     found = [
         item.unchanged() if index in kept else item.back(part.means if manner.soft else part.estimate, part.replaced)
@@ -453,12 +458,9 @@ def _named(paths: Sequence[str], index: int) -> str:
     return shown(paths[index]) or ("the image" if len(paths) == 1 else f"image {index} of {len(paths)}, from 0")
 
 
-def _beyond(p: float | np.ndarray | Auto | None, sigma: float | Auto | None) -> float:
-    """How far Gaussian noise may carry floats out of [0, 1]; refuses levels that are none first."""
-    check_levels(p, sigma)
-    if sigma is None:
-        return 0.0
-    return min(FARTHEST * (float(NOISE.levels[-1]) if isinstance(sigma, str) else float(sigma)), FARTHEST_OF_ALL)
+def _beyond(damage: Damage) -> float:
+    """How far Gaussian noise may carry floats out of [0, 1]."""
+    return min(FARTHEST * damage.largest_sigma, FARTHEST_OF_ALL)
 
 
 def _masks(masks: Any, collection: Collection, max_pixels: int) -> list[np.ndarray]:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from restore.errors import ModelError
+from restore.inference.damage import Damage
 from restore.marginals import Marginals
-from restore.restoration import Auto, PictureEngine, Restored, restore_pictures
+from restore.restoration import PictureEngine, Restored, restore_pictures
 from restore.zoo import leave_out
 
 
@@ -36,19 +37,13 @@ class Tried:
 
 
 def restore_with_each(
-    engines: Sequence[PictureEngine],
-    pixels: Sequence[np.ndarray],
-    *,
-    p: float | np.ndarray | Auto | None = None,
-    hidden: Sequence[np.ndarray] | None = None,
-    invert: bool = False,
-    sigma: float | Auto | None = None,
+    engines: Sequence[PictureEngine], pixels: Sequence[np.ndarray], damage: Damage, *, invert: bool = False
 ) -> list[Tried]:
     """Restore pictures with every prior of some: the best of them has the highest evidence.
 
     Args:
         engines: at least one; if several, all of binary or all of grey images, and none conditional.
-        pixels, p, hidden, invert, sigma: as in `restore_pictures`, which has the errors too.
+        pixels, damage, invert: as in `restore_pictures`, which has the errors too.
 
     Returns:
         What came of each, in their order; of a prior that cannot be run where others can there is but a warning.
@@ -58,7 +53,7 @@ def restore_with_each(
     for engine in engines:
         solver = engine.for_evidence() if len(engines) > 1 else engine
         try:
-            restored, marginals = restore_pictures(solver, pixels, p=p, hidden=hidden, invert=invert, sigma=sigma)
+            restored, marginals = restore_pictures(solver, pixels, damage, invert=invert)
         except ModelError as fault:
             faults.append(fault)
             continue

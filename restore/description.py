@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from restore import limits
+from restore.channels import parse_task
 from restore.errors import ModelError, UsageError, reason, shown
 from restore.registry import FAMILIES, PIXELS, SOLVERS, UNITS, misfit
-from restore.tasks import parse_task
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,12 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
+from restore.channels import Channel
 from restore.description import Description
 from restore.devices import pick_device
 from restore.errors import InputError, UsageError
 from restore.evidence import log_partition
 from restore.fields import Fields
+from restore.inference.damage import Damage
 from restore.marginals import Marginals
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.registry import SOLVERS
@@ -126,28 +127,22 @@ class Engine:
             raise UsageError(f"{about.name}: {about.inference.solver} has one start only; give no other")
         return SeveralStarts(self.solver)
 
-    def marginals(
-        self,
-        grey: np.ndarray,
-        p: float | np.ndarray | None,
-        hidden: np.ndarray | None,
-        sigma: float | np.ndarray | None = None,
-    ) -> tuple[Marginals, np.ndarray]:
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         """As in `restore.restoration.PictureEngine`; see `restore` for the errors."""
-        observed = self.pixels(grey)
-        mask = None if hidden is None else torch.from_numpy(np.ascontiguousarray(hidden)).flatten(1)
+        observed, channel = self.pixels(grey), damage.channel(self.description.grey)
         if self.trained.grey_pixels is not None:
-            channel = grey_channel_of(p, sigma, mask)
             gain = grey_polarity_gain(observed, channel, moved_to(self.trained.grey_pixels, torch.device("cpu")))
             return _in_numpy(self.restore(observed, channel)), gain.numpy()
-        solution = self.restore(observed, None if self.description.conditional else channel_of(p, mask))
+        hidden = None if damage.hidden is None else np.ascontiguousarray(damage.hidden)
+        mask = None if hidden is None else torch.from_numpy(hidden).flatten(1)
+        solution = self.restore(observed, None if self.description.conditional else channel)
         gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
         return _in_numpy(solution), gain.numpy()
 
     @cached_property
     def log_partition(self) -> float:
         """As in `restore.restoration.PictureEngine`."""
-        return log_partition(self.description, lambda nothing: self.marginals(nothing, None, nothing == 0)[0])
+        return log_partition(self.description, lambda nothing: self.marginals(nothing, Damage(hidden=nothing == 0))[0])
 
     def pixels(self, grey: np.ndarray) -> Tensor:
         """Grey values (N, H, W) as the prior knows them: as they are, or black and white; (N, D)."""
@@ -227,24 +222,6 @@ def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
     pointwise, _ = trained.pointwise.moments(evidence)
     modes = nearest_modes(evidence.linear, trained.modes, trained.description.inference.starts - 1)
     return torch.cat([pointwise[:, None], modes], 1)
-
-
-def channel_of(p: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
-    """The channel of binary images with flip probability p (None: exact) and hidden pixels (None: none)."""
-    noise = BitFlip(_level(p))
-    return noise if hidden is None else noise + Occlusion(hidden)
-
-
-def grey_channel_of(p: float | np.ndarray | None, sigma: float | np.ndarray | None, hidden: Tensor | None) -> Channel:
-    """The channel of grey images with Gaussian noise, then salt and pepper, then hidden pixels (None: without)."""
-    # Also without impulses: a black pixel that was seen exactly is then known to be 0, and not only close to it.
-    noise = SaltAndPepper(_level(p), GaussianNoise(_level(sigma)))
-    return noise if hidden is None else Occlusion(hidden, noise=noise)
-
-
-def _level(values: float | np.ndarray | None) -> Tensor:
-    """What broadcasts with images (N, H, W), None being 0, as what broadcasts with images (N, D)."""
-    return torch.from_numpy(np.array(0.0 if values is None else values, np.float64, ndmin=3)).flatten(1)
 
 
 def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:

@@ -13,14 +13,15 @@ that is explained under noise of `FORGIVEN` is explained.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from restore.channels.gaussian_noise import SHARPEST
 from restore.description import Description
-from restore.evidence import SHARPEST
-from restore.marginals import Marginals, NoiseLevel, Status
+from restore.inference.damage import Damage, number
+from restore.marginals import Marginals, Status
 from restore.registry import SOLVERS, UNITS
 
 ODDS = 1e4
@@ -41,42 +42,48 @@ HALVINGS = 40
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Damaged images (N, H, W), and what is told of the damage, as in `restore.restoration.PictureEngine.marginals`."""
+    """Damaged images (N, H, W), and what is known of the damage."""
 
     grey: np.ndarray
-    hidden: np.ndarray | None
-    p: float | np.ndarray | None
-    sigma: float | np.ndarray | None
+    damage: Damage
 
     def rows(self, rows: np.ndarray) -> Observed:
         """Some of the images."""
-
-        def some(level: float | np.ndarray | None) -> float | np.ndarray | None:
-            return level[rows] if isinstance(level, np.ndarray) and level.ndim == 3 else level
-
-        return Observed(
-            self.grey[rows], None if self.hidden is None else self.hidden[rows], some(self.p), some(self.sigma)
-        )
+        return Observed(self.grey[rows], self.damage.rows(rows))
 
     def forgiven(self, about: Description) -> Observed:
         """The same, told of noise of `FORGIVEN` at least."""
-        if about.grey:
-            return replace(self, sigma=np.maximum(0.0 if self.sigma is None else self.sigma, FORGIVEN))
-        return replace(self, p=np.clip(0.0 if self.p is None else self.p, FORGIVEN, 1 - FORGIVEN))
+        return replace(self, damage=self.damage.with_at_least(FORGIVEN, about))
 
-    def spread(self, level: float | np.ndarray | None) -> np.ndarray:
-        """A level of noise for every pixel."""
-        return np.broadcast_to(np.asarray(0.0 if level is None else level, np.float64), self.grey.shape)
+    @property
+    def p(self) -> np.ndarray:
+        """For every pixel, one rate for white and black."""
+        return self._spread(number(self.damage.p))
+
+    @property
+    def rates(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of white and of black pixels, for every pixel."""
+        white, black = self.damage.rates
+        return self._spread(white), self._spread(black)
+
+    @property
+    def sigma(self) -> np.ndarray:
+        """For every pixel."""
+        return self._spread(number(self.damage.sigma))
 
     @property
     def certain(self) -> np.ndarray:
         """Of which images every pixel is known, as it is or inverted, (N,)."""
-        told = np.isin(self.spread(self.p), (0, 1)) & (self.spread(self.sigma) == 0)
+        told = np.logical_and(*(np.isin(rate, (0, 1)) for rate in self.rates)) & (self.sigma == 0)
         return (told & self.visible).all((1, 2))
 
     @property
     def visible(self) -> np.ndarray:
-        return np.ones(self.grey.shape, bool) if self.hidden is None else ~self.hidden
+        hidden = self.damage.hidden
+        return np.ones(self.grey.shape, bool) if hidden is None else ~np.asarray(hidden)
+
+    def _spread(self, level: float | np.ndarray) -> np.ndarray:
+        return np.broadcast_to(np.asarray(level, np.float64), self.grey.shape)
 
 
 def shortfall(
@@ -85,7 +92,7 @@ def shortfall(
     solve: Callable[[Observed], Marginals],
     seen: Observed,
     found: Marginals,
-    noise: NoiseLevel | None,
+    tried: Sequence[Damage],
 ) -> np.ndarray:
     """By how many nats independent pixels explain images better than a prior does.
 
@@ -95,8 +102,8 @@ def shortfall(
         solve: restores images with their evidence.
         seen: the images.
         found: what `solve` made of them.
-        noise: the levels of noise that were chosen; None where they were told. Independent pixels then have their own
-            best level too.
+        tried: the damage at every level among which one was chosen; none where levels were told. Independent pixels
+            have their own best of them.
 
     Returns:
         Shape (N,); 0 where the prior explains an image as well, by a margin of doubt, or where nothing is known: the
@@ -108,7 +115,7 @@ def shortfall(
     alone = log_z()
 
     def lead(images: Observed, solved: Marginals) -> np.ndarray:
-        rival = independent(about, images) if noise is None else _best_independent(about, images, noise)
+        rival = independent(about, images) if not tried else _best_independent(about, images, tried)
         assert solved.evidence is not None  # the prior is not conditional
         ahead = rival - (solved.evidence - alone)
         return np.where((solved.status == Status.CONVERGED) & np.isfinite(ahead), ahead, np.nan)
@@ -116,7 +123,7 @@ def shortfall(
     most = np.where(seen.certain, np.inf, _margin(about, seen))
     leads = np.nan_to_num(lead(seen, found))
     doubted = np.flatnonzero(leads > most)
-    if noise is None and doubted.size:
+    if not tried and doubted.size:
         again = seen.rows(doubted).forgiven(about)
         # Where the solver converges no more, the first verdict stands.
         leads[doubted] = np.fmin(leads[doubted], lead(again, solve(again)))
@@ -149,7 +156,7 @@ def objection(about: Description, nats: float, *, inverted: bool, invert: bool, 
 def _margin(about: Description, seen: Observed) -> np.ndarray:
     """Nats that independent pixels have to lead by, (N,)."""
     fitted = 1 + about.grey + _spiked(about)
-    cut_off = (seen.spread(seen.sigma) > 0) & ((seen.grey <= 0) | (seen.grey >= 1)) & seen.visible
+    cut_off = (seen.sigma > 0) & ((seen.grey <= 0) | (seen.grey >= 1)) & seen.visible
     count = seen.visible.sum((1, 2))
     return np.log(ODDS) + OFF + fitted * np.log(np.maximum(count, 1)) / 2 + CUT_OFF * cut_off.sum((1, 2))
 
@@ -163,20 +170,18 @@ def independent(about: Description, seen: Observed) -> np.ndarray:
     return (_grey if about.grey else _ink)(about, seen)
 
 
-def _best_independent(about: Description, seen: Observed, noise: NoiseLevel) -> np.ndarray:
+def _best_independent(about: Description, seen: Observed, tried: Sequence[Damage]) -> np.ndarray:
     """The same at the best of the levels that were tried."""
-    flips = isinstance(seen.p, np.ndarray) and seen.p.shape == (len(seen.grey), 1, 1)
-    each = (replace(seen, **{"p" if flips else "sigma": level}) for level in noise.tried.tolist())
-    return np.max([independent(about, one) for one in each], axis=0)
+    return np.max([independent(about, replace(seen, damage=damage)) for damage in tried], axis=0)
 
 
 def _ink(about: Description, seen: Observed) -> np.ndarray:
-    p, white = seen.spread(seen.p), about.as_known(seen.grey) > 0
-    return _mixed(np.where(white, 1 - p, p), np.where(white, p, 1 - p), seen.visible)
+    (of_white, of_black), white = seen.rates, about.as_known(seen.grey) > 0
+    return _mixed(np.where(white, 1 - of_white, of_white), np.where(white, of_black, 1 - of_black), seen.visible)
 
 
 def _grey(about: Description, seen: Observed) -> np.ndarray:
-    p, told, grey = seen.spread(seen.p), seen.spread(seen.sigma), seen.grey
+    p, told, grey = seen.p, seen.sigma, seen.grey
     width = np.maximum(told, SHARPEST)
     dark = (grey == 0) & (told == 0) & _spiked(about)
     impulse = ((grey == 0) | (grey == 1)) & (p > 0) & ~dark

@@ -32,7 +32,7 @@ def restored(
     column: str = "image",
     *,
     model: str,
-    p: float | None = None,
+    p: float | tuple[float, float] | None = None,
     sigma: float | None = None,
     mask: str | None = None,
     output: str | None = None,

@@ -5,26 +5,20 @@ Shared by the Python interface and the command line, which differ only in how im
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from restore.description import Description
-from restore.errors import ModelError, UsageError, shown
-from restore.evidence import FLIPS, IMPULSES, NOISE, choose_level, log_likelihood_of_black
+from restore.errors import ModelError
+from restore.evidence import choose_level
 from restore.explained import Observed, shortfall, unexplained
 from restore.images import enlarge, shrink
+from restore.inference.damage import Damage
 from restore.marginals import Marginals, NoiseLevel, Status, voided
 from restore.sizes import lost_detail, near, said, without_resizing
-
-# Engines are told of noise in single precision: what that cannot hold is the nearest that it can.
-SMALLEST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
-
-# A level of noise that is to be chosen by its evidence: the only text that `check_levels` lets pass.
-Auto = Literal["auto"]
 
 # An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
 INVERTED = 0.05
@@ -59,24 +53,13 @@ class PictureEngine(Protocol):
     def for_evidence(self) -> PictureEngine:
         """The same prior, solved as closely as log Z needs that is compared between levels of noise or priors."""
 
-    def marginals(
-        self,
-        grey: np.ndarray,
-        p: float | np.ndarray | None,
-        hidden: np.ndarray | None,
-        sigma: float | np.ndarray | None = None,
-    ) -> tuple[Marginals, np.ndarray]:
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         """Posterior marginals of damaged images.
 
         Args:
             grey: grey values at the prior's size, (N, H, W), N >= 1, in [0, 1] but for Gaussian noise. Of a binary
                 prior those above `description.threshold` of 255 count as white.
-            p: flip probability in [0, 1] of the visible pixels, one for all, per pixel (H, W) or per image (N, 1, 1),
-                or of a prior of grey images that of salt or pepper; None if there is no such damage, or if the prior
-                has learnt what is.
-            sigma: standard deviation of Gaussian noise, of priors of grey images, of such shapes too; None if there is
-                none.
-            hidden: True for pixels to fill, boolean (N, H, W); None if there are none.
+            damage: what is known of it, none of its levels to be chosen, all hidden pixels as (N, H, W).
 
         Returns:
             The marginals; and by how many nats per visible pixel each image is likelier after inversion, (N,).
@@ -148,56 +131,40 @@ class Restored:
 
 
 def restore_pictures(
-    engine: PictureEngine,
-    pixels: Sequence[np.ndarray],
-    *,
-    p: float | np.ndarray | Auto | None = None,
-    hidden: Sequence[np.ndarray] | None = None,
-    invert: bool = False,
-    sigma: float | Auto | None = None,
+    engine: PictureEngine, pixels: Sequence[np.ndarray], damage: Damage, *, invert: bool = False
 ) -> tuple[list[Restored], Marginals]:
-    """Restore pictures with known noise, a known mask, or both; or with a prior that has learnt which.
+    """Restore pictures of known damage; or with a prior that has learnt what it is.
 
     Those of another size than the prior's are resized, and their results back; see `restore.sizes` for which may be.
 
     Args:
         engine: the prior.
         pixels: grey values, each (H, W), in [0, 1] but for Gaussian noise.
-        p: flip probability in [0, 1], for all pixels or per pixel (H, W), or that of salt or pepper in grey images;
-            "auto" for the level of each picture that has the highest evidence; None if there is no such damage.
-        hidden: per picture the pixels to fill, boolean (H, W); None if there are none.
+        damage: what is known of it; a level that is to be chosen is the one of highest evidence for each picture.
         invert: black on white pictures for a prior of white on black ones, or the other way round.
-        sigma: standard deviation of Gaussian noise, for priors of grey images; "auto" likewise; None if there is none.
 
     Returns:
         The restored pictures, and the marginals of all of them at the prior's size.
 
     Raises:
-        UsageError: if p is no probability, or is given per pixel for another size than the prior's; if sigma is no
-            finite positive number; if both are to be chosen; if a conditional prior is told of damage, or another prior
-            is not, or a binary one of Gaussian noise.
+        UsageError: as of `Damage.check_for`.
     """
     about = engine.description
-    about.check_told(p is not None, sigma is not None, hidden is not None)
-    shape = about.image_shape
-    check_levels(p, sigma)
-    p = p if p is None or isinstance(p, str) else _checked(p, shape)
-    sigma = sigma if sigma is None or isinstance(sigma, str) else min(max(float(sigma), SMALLEST), LARGEST)
+    damage.check_for(about)
+    damage = damage.inverted() if invert else damage
+    shape, hidden = about.image_shape, damage.hidden
     small = []
     for index, values in enumerate(pixels):
         mask = None if hidden is None else hidden[index]
         small.append(shrink(1 - values if invert else values, mask, shape))
     grey = np.stack([shrunk for shrunk, _ in small])
-    covered = None if hidden is None else np.stack([mask for _, mask in small])
-    noise = (
-        _chosen(engine.for_evidence(), grey, covered, p, sigma)
-        if isinstance(p, str) or isinstance(sigma, str)
-        else None
-    )
-    seen = Observed(grey, covered, *_told(p, sigma, None if noise is None else noise.chosen))
+    told = damage.covering(None if hidden is None else np.stack([mask for _, mask in small]))
+    noise = None if told.unknown is None else _chosen(engine.for_evidence(), grey, told)
+    seen = Observed(grey, told if noise is None else told.at(noise.chosen))
     found, gain = _solved(engine, seen)
     closely = engine.for_evidence()
-    lack = shortfall(about, lambda: engine.log_partition, lambda some: _solved(closely, some)[0], seen, found, noise)
+    tried = [] if noise is None else [told.at(level) for level in noise.tried.tolist()]
+    lack = shortfall(about, lambda: engine.log_partition, lambda some: _solved(closely, some)[0], seen, found, tried)
     found = replace(found, noise=noise, model=about.name, shortfall=lack)
     restored = []
     for index, values in enumerate(pixels):
@@ -222,12 +189,12 @@ def restore_pictures(
             remedy = "leave the inversion away" if invert else "try --invert"
             notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
         level = None
-        if noise is not None:
-            level = ChosenLevel.of("p" if isinstance(p, str) else "sigma", noise, index)
+        if noise is not None and damage.unknown is not None:
+            level = ChosenLevel.of(damage.unknown, noise, index)
             lost = np.isnan(noise.evidence[index]).sum()
             if lost:
                 notes += (f"the solver diverged at {lost} of {len(noise.tried)} levels of noise, which were left out",)
-        replaced = hidden[index] if hidden is not None and p is None and sigma is None else None
+        replaced = hidden[index] if hidden is not None and not damage.touched else None
         restored.append(
             Restored(
                 means if about.grey else (means > 0.5).astype(np.float64),
@@ -248,39 +215,23 @@ def restore_pictures(
 
 def _solved(engine: PictureEngine, seen: Observed) -> tuple[Marginals, np.ndarray]:
     """As `PictureEngine.marginals`, with the evidence of priors that have not learnt the damage."""
-    found, gain = engine.marginals(seen.grey, seen.p, seen.hidden, seen.sigma)
+    found, gain = engine.marginals(seen.grey, seen.damage)
     found = voided(found)
     if engine.description.conditional:
         return found, gain
-    black = log_likelihood_of_black(engine.description, seen.grey, seen.hidden, seen.p, seen.sigma)
+    black = seen.damage.log_black(engine.description, seen.grey)
     return replace(found, evidence=found.log_partition + black), gain
 
 
-def _chosen(
-    engine: PictureEngine,
-    grey: np.ndarray,
-    hidden: np.ndarray | None,
-    p: float | np.ndarray | Auto | None,
-    sigma: float | Auto | None,
-) -> NoiseLevel:
-    """The level of each picture in place of the one that is "auto"."""
+def _chosen(engine: PictureEngine, grey: np.ndarray, damage: Damage) -> NoiseLevel:
+    """The level of each picture in place of the one that is to be chosen."""
 
     def evidence(rows: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        covered = None if hidden is None else hidden[rows]
-        found, _ = _solved(engine, Observed(grey[rows], covered, *_told(p, sigma, levels)))
+        found, _ = _solved(engine, Observed(grey[rows], damage.rows(rows).at(levels)))
         assert found.evidence is not None  # conditional priors take no levels
         return found.evidence, found.status == Status.CONVERGED
 
-    flips = IMPULSES if engine.description.grey else FLIPS
-    return choose_level(evidence, len(grey), flips if isinstance(p, str) else NOISE)
-
-
-def _told(
-    p: float | np.ndarray | Auto | None, sigma: float | Auto | None, chosen: np.ndarray | None
-) -> tuple[float | np.ndarray | None, float | np.ndarray | None]:
-    """What an engine is told of p and sigma, with the levels (N,) that were chosen for images in place of "auto"."""
-    levels = None if chosen is None else chosen[:, None, None]
-    return levels if isinstance(p, str) else p, levels if isinstance(sigma, str) else sigma
+    return choose_level(evidence, len(grey), damage.scale(engine.description))
 
 
 def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
@@ -309,38 +260,3 @@ def outcome(status: Status, about: Description) -> str:
     if stopped_as_trained(status, about):
         return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
     return status.sentence
-
-
-def check_levels(p: float | np.ndarray | Auto | None, sigma: float | Auto | None) -> None:
-    """Refuse texts other than "auto", two levels to choose at once, and a standard deviation that is none.
-
-    Raises:
-        UsageError: saying which.
-    """
-    if isinstance(p, str) and p != "auto":
-        raise UsageError(f"p is a flip probability in [0, 1], or auto, not {shown(p)}")
-    if isinstance(p, str) and isinstance(sigma, str) and p == sigma:
-        raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it away")
-    if sigma is None or (isinstance(sigma, str) and sigma == "auto"):
-        return
-    # Numpy's numbers are as good as Python's own, but compare with the largest of their own kind.
-    number = sigma.item() if isinstance(sigma, np.floating | np.integer) else sigma
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= sys.float_info.max:
-        raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {shown(str(sigma))}")
-
-
-def _checked(p: float | np.ndarray, shape: tuple[int, int]) -> float | np.ndarray:
-    """Flip probabilities as one number, or as an array of the prior's shape; raises UsageError if they are none."""
-    try:
-        values = np.asarray(p, dtype=np.float64)
-    except (TypeError, ValueError) as fault:
-        raise UsageError(f"p is a flip probability in [0, 1], or one per pixel, not {shown(str(p))}") from fault
-    if values.ndim and values.shape != shape:
-        raise UsageError(f"p has shape {values.shape}; give one number, or one per pixel of the prior: {shape}")
-    # Written so that NaN fails too.
-    wrong = values[~((values >= 0) & (values <= 1))]
-    if wrong.size:
-        raise UsageError(f"p is a flip probability and must lie in [0, 1], not {wrong[0]}")
-    single = values.astype(np.float32)
-    values = np.where(single < SMALLEST, 0.0, np.where(single == 1, 1.0, values))
-    return values if values.ndim else values.item()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import torch
+import sys
 
 
 def tracing() -> bool:
@@ -10,4 +10,6 @@ def tracing() -> bool:
 
     What they would have refused the graph answers with `converged` false instead.
     """
-    return torch.compiler.is_exporting()
+    # Nothing is traced where torch is not loaded, and nobody loads it to ask.
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_exporting()

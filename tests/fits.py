@@ -15,6 +15,7 @@ import torch
 from machines import bars_and_stripes
 from torch import Tensor
 
+from restore.channels import parse_task
 from restore.learning.conditional_divergence import ConditionalDivergence
 from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
 from restore.learning.contract import LearnerState, Step
@@ -32,7 +33,6 @@ from restore.learning.spectral import SpectralDescent
 from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
-from restore.tasks import parse_task
 
 IMAGES = bars_and_stripes(3)
 

@@ -251,10 +251,12 @@ def use(folder: Path, target: str) -> None:
 
 
 def _restore(engine: Any) -> None:
+    from restore.inference.damage import Damage
+
     about = engine.description
     image = (np.random.default_rng(0).random((1, *about.image_shape)) < 0.4).astype(np.float64)
-    told = (None, None, None) if about.conditional else (0.1, None, 0.1 if about.grey else None)
-    found, _ = engine.marginals(image, *told)
+    damage = Damage() if about.conditional else Damage(0.1, 0.1 if about.grey else None)
+    found, _ = engine.marginals(image, damage)
     assert np.isfinite(found.means[0]).all() or (found.status == 2).all(), "an answer that is no number"
 
 

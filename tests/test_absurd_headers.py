@@ -27,6 +27,7 @@ from restore.description import Description, Inference
 from restore.errors import ModelError, UsageError
 from restore.export.inspection import OPERATIONS, check_parts, read_checked
 from restore.export.runtime import OnnxEngine
+from restore.inference.damage import Damage
 from restore.stored import read_header
 from restore.zoo import GRAPH, WEIGHTS
 
@@ -317,7 +318,7 @@ def test_67_answers_that_are_not_what_a_graph_promises(
         model.graph.node[-1].attribute.add(name="axis", type=onnx.AttributeProto.INT, i=0)
     (place / GRAPH).write_bytes(unsealed(model))
     engine = OnnxEngine.load(place)
-    said = refused(lambda: engine.marginals(np.zeros((2, 28, 28)), 0.1, None))
+    said = refused(lambda: engine.marginals(np.zeros((2, 28, 28)), Damage(0.1)))
     assert f"{name} is not what the graph promises" in said
 
 

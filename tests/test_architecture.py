@@ -36,42 +36,46 @@ ROOMS: dict[str, str] = {
     "couplings": "tracing",
     "units": "errors registry fields tracing",
     "channels": "errors fields tracing",
-    "tasks": "errors channels",
-    "description": "errors limits registry tasks",
+    "description": "errors limits registry channels",
     "priors": "errors couplings fields tracing units",
     "solvers": "errors registry couplings description marginals fields tracing units priors",
     "sizes": "errors",
     "zoo": "errors files registry couplings stored description priors units sizes",
     "learning": (
-        "errors files registry couplings progress description marginals fields units priors solvers channels tasks zoo"
+        "errors files registry couplings progress description marginals fields units priors solvers channels zoo"
     ),
     "images": "errors",
     "kinds": "errors images",
     "outputs": "errors files images",
     "data": "errors files images outputs sizes",
-    "evidence": "description marginals",
-    "explained": "registry description marginals evidence",
-    "restoration": "errors description marginals images evidence explained sizes",
-    "engine": "errors registry description devices marginals fields units priors solvers channels zoo evidence",
+    "inference": "errors channels description",
+    "evidence": "channels description marginals",
+    "explained": "registry channels description inference marginals",
+    "restoration": "errors description inference marginals images evidence explained sizes",
+    "engine": (
+        "errors registry description devices inference marginals fields units priors solvers channels zoo evidence"
+    ),
     "export": (
-        "errors limits registry description marginals fields solvers channels tasks zoo evidence restoration engine"
+        "errors limits registry description inference marginals fields solvers channels zoo evidence restoration engine"
     ),
     "app": "errors files marginals zoo data restoration export",
-    "choice": "errors marginals zoo restoration",
+    "choice": "errors inference marginals zoo restoration",
     "engines": "errors registry zoo restoration engine export",
-    "evaluation": "errors files progress description marginals units priors channels solvers tasks learning engine",
+    "evaluation": "errors files progress description marginals units priors channels solvers learning engine",
     "training": "errors files progress description learning images data",
     "keeping": "errors files description zoo progress learning export training",
-    "report": ("errors files registry progress description priors solvers tasks learning engine evaluation training"),
+    "report": (
+        "errors files registry progress description channels priors solvers learning engine evaluation training"
+    ),
     "api": (
-        "errors description devices marginals zoo learning images evidence kinds outputs data restoration engine "
+        "errors description devices inference marginals zoo learning images kinds outputs data restoration engine "
         "explained sizes choice engines training keeping report"
     ),
     "ray_data": "sizes explained errors marginals restoration engines api",
     "__init__": "errors api",
     "cli": (
-        "errors files registry console progress devices description marginals tasks zoo learning images outputs data "
-        "restoration explained sizes engine export app choice engines evaluation training keeping report"
+        "errors files registry console progress devices description channels inference marginals zoo learning images "
+        "outputs data restoration explained sizes engine export app choice engines evaluation training keeping report"
     ),
     "__main__": "cli",
 }
@@ -150,7 +154,7 @@ def heavy_after(code: str, *arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["", ".api", ".restoration", ".choice", ".kinds", ".tasks", ".engines", ".marginals", ".ray_data"]
+    "module", ["", ".api", ".restoration", ".choice", ".kinds", ".channels", ".engines", ".marginals", ".ray_data"]
 )
 def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
     assert not heavy_after(f"import restore{module}")

@@ -16,13 +16,16 @@ from PIL import Image
 from priors import random_conditional, random_prior
 
 import restore
-from restore.channels import BitFlip
+from restore.channels import BitFlip, bit_flip, gaussian_noise, salt_and_pepper
 from restore.engine import Engine, solve
 from restore.errors import InputError, UsageError
-from restore.evidence import BLOCK, FLIPS, IMPULSES, NOISE, log_likelihood_of_black
+from restore.evidence import BLOCK
 from restore.export.runtime import OnnxEngine
+from restore.inference.damage import Damage
 from restore.marginals import Marginals, Status
 from restore.restoration import PictureEngine, restore_pictures
+
+FLIPS, IMPULSES, NOISE = bit_flip.LEVELS, salt_and_pepper.LEVELS, gaussian_noise.LEVELS
 
 ROOT = Path(__file__).parent.parent
 CPU = torch.device("cpu")
@@ -61,10 +64,10 @@ def same(found: Marginals, expected: list[Marginals]) -> None:
 @pytest.mark.parametrize("masked", [False, True])
 def test_engines_take_a_level_per_image(engine: PictureEngine, masked: bool) -> None:
     images, hidden = INK, HOLES if masked else None
-    found, _ = engine.marginals(images, PER_IMAGE, hidden)
+    found, _ = engine.marginals(images, Damage(PER_IMAGE, hidden=hidden))
     levels = PER_IMAGE.ravel().tolist()
     alone = [
-        engine.marginals(images[[row]], level, None if hidden is None else hidden[[row]])[0]
+        engine.marginals(images[[row]], Damage(level, hidden=None if hidden is None else hidden[[row]]))[0]
         for row, level in enumerate(levels)
     ]
     same(found, alone)
@@ -73,11 +76,13 @@ def test_engines_take_a_level_per_image(engine: PictureEngine, masked: bool) -> 
 @pytest.mark.parametrize("p", [None, 0.1, PER_IMAGE], ids=["none", "one", "per-image"])
 def test_a_spread_per_image(p: Any) -> None:
     engine = grey_engine()
-    found, gain = engine.marginals(GREY, p, HIDDEN, 2 * PER_IMAGE)
+    found, gain = engine.marginals(GREY, Damage(p, sigma=2 * PER_IMAGE, hidden=HIDDEN))
     alone = []
     for row in range(5):
         told = float(p[row, 0, 0]) if isinstance(p, np.ndarray) else p
-        one, own = engine.marginals(GREY[[row]], told, HIDDEN[[row]], float(2 * PER_IMAGE[row, 0, 0]))
+        one, own = engine.marginals(
+            GREY[[row]], Damage(told, sigma=float(2 * PER_IMAGE[row, 0, 0]), hidden=HIDDEN[[row]])
+        )
         assert gain[row] == pytest.approx(own[0], abs=1e-4)
         alone.append(one)
     same(found, alone)
@@ -90,13 +95,13 @@ def test_a_spread_per_image(p: Any) -> None:
 def test_the_chosen_level_is_restored_with_and_reported(engine: PictureEngine, masked: bool) -> None:
     images = INK[:2]
     hidden = list(HOLES[:2]) if masked else None
-    restored, found = restore_pictures(engine, list(images), p="auto", hidden=hidden)
+    restored, found = restore_pictures(engine, list(images), Damage.of("auto", hidden=hidden))
     noise = found.noise
     assert noise is not None and found.evidence is not None
     assert noise.evidence.shape == (2, len(FLIPS.places)) and found.model == engine.description.name
     for row, level in enumerate(noise.chosen):
         told = None if hidden is None else [hidden[row]]
-        (alone,), its = restore_pictures(engine, [images[row]], p=float(level), hidden=told)
+        (alone,), its = restore_pictures(engine, [images[row]], Damage.of(float(level), hidden=told))
         np.testing.assert_allclose(restored[row].means, alone.means, atol=1e-3)
         assert its.noise is None and its.evidence is not None
         assert found.evidence[row] == pytest.approx(its.evidence[0], abs=1e-3)
@@ -110,7 +115,7 @@ def test_the_chosen_level_is_restored_with_and_reported(engine: PictureEngine, m
 def test_hidden_pixels_have_no_say(engine: PictureEngine) -> None:
     images, hidden = INK[:2], HOLES[:2]
     (_, found), (_, same) = (
-        restore_pictures(engine, list(seen), p="auto", hidden=list(hidden))
+        restore_pictures(engine, list(seen), Damage.of("auto", hidden=list(hidden)))
         for seen in (images, np.where(hidden, 1 - images, images))
     )
     assert found.noise is not None and same.noise is not None
@@ -120,7 +125,7 @@ def test_hidden_pixels_have_no_say(engine: PictureEngine) -> None:
 def test_both_engines_find_the_same_evidence(exported: Callable[[str], Exported]) -> None:
     case = exported("tap")
     graph, peer = OnnxEngine.load(case.path), Engine.of(case.trained, CPU)
-    (_, found), (_, expected) = (restore_pictures(one, list(INK), p="auto") for one in (graph, peer))
+    (_, found), (_, expected) = (restore_pictures(one, list(INK), Damage.of("auto")) for one in (graph, peer))
     assert found.noise is not None and expected.noise is not None
     np.testing.assert_allclose(found.noise.evidence, expected.noise.evidence, rtol=0, atol=5e-3)
 
@@ -128,7 +133,7 @@ def test_both_engines_find_the_same_evidence(exported: Callable[[str], Exported]
 def test_evidence_that_is_compared_is_good_to_a_tenth_of_a_nat() -> None:
     engine = Engine.load("tap-mnist-100", "cpu")
     image = np.asarray(Image.open(ROOT / "assets" / "digit-noisy.png").convert("L")) / 255
-    _, found = restore_pictures(engine, [image], p="auto")
+    _, found = restore_pictures(engine, [image], Damage.of("auto"))
     assert found.noise is not None
     # Under stronger noise it depends on the iteration limit which starts settle, and so on more than the tolerance.
     levels = found.noise.tried[found.noise.tried < 0.25]
@@ -141,9 +146,7 @@ def test_evidence_that_is_compared_is_good_to_a_tenth_of_a_nat() -> None:
     evidence = BitFlip(torch.from_numpy(levels)[:, None]).evidence(seen)
     fixed = solve(precise, replace(engine.solver, tol=1e-9, max_iter=20_000), evidence)
     assert (fixed.status == int(Status.CONVERGED)).all()
-    black = log_likelihood_of_black(
-        engine.description, np.repeat(image[None], len(levels), 0), None, levels[:, None, None], None
-    )
+    black = Damage(levels[:, None, None]).log_black(engine.description, np.repeat(image[None], len(levels), 0))
     np.testing.assert_allclose(
         found.noise.evidence[0, : len(levels)], fixed.log_partition.numpy() + black, rtol=0, atol=0.1
     )
@@ -152,21 +155,25 @@ def test_evidence_that_is_compared_is_good_to_a_tenth_of_a_nat() -> None:
 def test_many_images_are_tried_in_blocks() -> None:
     engine = Engine.of(random_prior(SHAPE), CPU)
     images = (np.random.default_rng(1).random((BLOCK + 3, *SHAPE)) < 0.4).astype(float)
-    _, found = restore_pictures(engine, list(images), p="auto")
-    _, last = restore_pictures(engine, list(images[-2:]), p="auto")
+    _, found = restore_pictures(engine, list(images), Damage.of("auto"))
+    _, last = restore_pictures(engine, list(images[-2:]), Damage.of("auto"))
     assert found.noise is not None and last.noise is not None
     np.testing.assert_allclose(found.noise.chosen[-2:], last.noise.chosen, rtol=1e-3)
 
 
 @pytest.mark.parametrize(
     ("told", "scale"),
-    [({"sigma": "auto"}, NOISE), ({"sigma": "auto", "p": 0.1}, NOISE), ({"p": "auto", "sigma": 0.2}, IMPULSES)],
+    [
+        ({"sigma": "auto"}, NOISE),
+        ({"sigma": "auto", "p": 0.1}, NOISE),
+        ({"p": "auto", "sigma": 0.2}, IMPULSES),
+    ],
     ids=["sigma", "sigma-with-p", "p-with-sigma"],
 )
 def test_levels_of_grey_images(told: dict[str, Any], scale: Any) -> None:
     noisy = GREY + np.random.default_rng(2).normal(0, 0.2, GREY.shape)
     noisy = np.where(np.random.default_rng(3).random(GREY.shape) < 0.1, 1.0, noisy)
-    _, found = restore_pictures(grey_engine(), list(noisy), **told)
+    _, found = restore_pictures(grey_engine(), list(noisy), Damage.of(**told))
     assert found.noise is not None
     np.testing.assert_array_equal(found.noise.tried, scale.levels)
     # A fifth of the scale either way: 35 pixels are few.

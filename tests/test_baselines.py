@@ -7,12 +7,11 @@ import pytest
 import torch
 from mnist_data import mnist, needs_mnist
 
-from restore.channels import BitFlip, Channel, Occlusion
+from restore.channels import BitFlip, Channel, Occlusion, parse_task
 from restore.data import binarise
 from restore.errors import UsageError
 from restore.evaluation.baselines import BASELINES, Median, NearestNeighbours, PointwiseEstimate, baseline
 from restore.evaluation.evaluate import evaluate
-from restore.tasks import parse_task
 
 SHAPE = (5, 7)
 SIZE = SHAPE[0] * SHAPE[1]

@@ -20,6 +20,7 @@ from restore.choice import restore_with_each
 from restore.description import Description, Inference
 from restore.engine import Engine
 from restore.export.runtime import OnnxEngine
+from restore.inference.damage import Damage
 from restore.priors.exact import binary_states, exact_moments
 from restore.zoo import TrainedPrior, save
 
@@ -47,7 +48,7 @@ IMAGES = (np.random.default_rng(0).random((9, *SHAPE)) < 0.5).astype(float)
 @pytest.mark.parametrize("p", [0.05, 0.3, "auto"])
 def test_the_evidence_is_the_probability_of_the_image(p: Any, masked: bool) -> None:
     hidden = list((np.random.default_rng(1).random(IMAGES.shape) < 0.3) & masked)
-    tried = restore_with_each(ENGINES, list(IMAGES), p=p, hidden=hidden)
+    tried = restore_with_each(ENGINES, list(IMAGES), Damage.of(p, hidden=hidden))
     images, covered = IMAGES.reshape(9, 1, 12), np.stack(hidden).reshape(9, 1, 12)
     for prior, one in zip(PRIORS, tried, strict=True):
         states = binary_states(12, torch.zeros((), dtype=torch.float64))
@@ -61,7 +62,7 @@ def test_the_evidence_is_the_probability_of_the_image(p: Any, masked: bool) -> N
 
 
 def test_of_one_prior_alone_nothing_is_compared() -> None:
-    (only,) = restore_with_each(ENGINES[:1], list(IMAGES), p=0.1)
+    (only,) = restore_with_each(ENGINES[:1], list(IMAGES), Damage.of(0.1))
     assert only.engine is ENGINES[0] and only.evidence.tolist() == [0] * 9
 
 
@@ -69,7 +70,7 @@ def test_a_prior_without_an_answer_is_never_the_best(monkeypatch: pytest.MonkeyP
     weights = torch.full((12, 5), torch.inf)
     machine = PRIORS[0].machine.with_parameters(PRIORS[0].machine.parameters | {"weights.0": weights})
     lost = Engine.of(TrainedPrior(PRIORS[0].description, machine, PRIORS[0].pixel_means, PRIORS[0].modes), CPU)
-    tried = restore_with_each([lost, ENGINES[1]], list(IMAGES), p="auto")
+    tried = restore_with_each([lost, ENGINES[1]], list(IMAGES), Damage.of("auto"))
     assert (tried[0].evidence == -np.inf).all() and np.isfinite(tried[1].evidence).all()
 
 
@@ -94,7 +95,7 @@ def test_digits_and_silhouettes_are_told_apart_under_noise(p: float, published: 
     silhouette = Image.open(Path(restore.__file__).parent / "app" / "site" / "silhouette.png").convert("L")
     black = np.asarray(silhouette.resize((28, 28))) > 127
     flipped = (black ^ (np.random.default_rng(6).random((28, 28)) < p)).astype(float)
-    digits, silhouettes = restore_with_each(published, [noisy("digit.png", p), flipped], p=p)
+    digits, silhouettes = restore_with_each(published, [noisy("digit.png", p), flipped], Damage.of(p))
     gain = digits.evidence - silhouettes.evidence
     assert gain[0] > 30 and gain[1] < -30
 

@@ -31,6 +31,7 @@ from hypothesis import strategies as st
 from machines import bars_and_stripes, brute_force
 from torch import Tensor
 
+from restore.channels import parse_task
 from restore.description import Inference
 from restore.errors import InputError, TrainingError, UsageError
 from restore.learning.conditional_divergence import ConditionalDivergence
@@ -43,7 +44,6 @@ from restore.learning.perceptron import PerceptronLoss
 from restore.learning.pipeline import course_of
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation
-from restore.tasks import parse_task
 
 # --- the prior ---
 

@@ -15,7 +15,7 @@ from machines import bars_and_stripes, seeded
 
 import restore
 from restore import zoo
-from restore.channels import BitFlip
+from restore.channels import BitFlip, parse_task
 from restore.engine import Engine
 from restore.errors import InputError, UsageError
 from restore.learning.conditional_divergence import ConditionalDivergence
@@ -29,7 +29,6 @@ from restore.learning.session import Session
 from restore.learning.tables import Data, Optimizer, PriorShape, Training
 from restore.priors import ConditionalRBM
 from restore.solvers import solver_of
-from restore.tasks import Flip
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -78,7 +77,7 @@ def test_a_trained_prior_restores_as_it_was_trained(method: str, storage: Any, t
         assert torch.equal(loaded.machine.parameters[name], value), name
         assert storage == "float32" or name.startswith("units") or torch.equal(value.half().float(), value)
     engine = Engine.load(str(tmp_path / "model"), "cpu")
-    observed = DamagedImages(bars_and_stripes(3), bars_and_stripes(3), (3, 3), Flip(0.2)).damaged
+    observed = DamagedImages(bars_and_stripes(3), bars_and_stripes(3), (3, 3), parse_task("flip:0.2")).damaged
     solution = engine.restore(observed)
     by_hand = solver_of(replace(wanted, damping=0.0))
     means = by_hand.solve(loaded.machine.given(observed)).means[0]
@@ -101,7 +100,7 @@ def test_a_trained_prior_restores_as_it_was_trained(method: str, storage: Any, t
 
 def test_each_learner_learns_to_restore(tmp_path: Path) -> None:
     clean = bars_and_stripes(4).repeat(20, 1)
-    observed = Flip(0.1).damage(clean, (4, 4), seeded(99)).observed
+    observed = parse_task("flip:0.1").damage(clean, (4, 4), seeded(99)).observed
     nothing = float((observed != clean).float().mean())
     assert nothing == pytest.approx(0.1, abs=0.01)
     errors = {}

@@ -15,6 +15,7 @@ from restore.channels import BitFlip
 from restore.description import Description, Inference
 from restore.engine import Engine, polarity_gain
 from restore.errors import UsageError
+from restore.inference.damage import Damage
 from restore.marginals import Marginals, Status
 from restore.priors import ConditionalRBM
 from restore.priors.bits import pack
@@ -52,11 +53,15 @@ def only(found: tuple[list[Restored], Marginals]) -> Restored:
 def test_boundary_probabilities_of_pictures() -> None:
     values = picture()
     engine = engine_of()
-    np.testing.assert_array_equal(only(restore_pictures(engine, [values], p=0.0)).estimate, black_and_white(values))
+    np.testing.assert_array_equal(
+        only(restore_pictures(engine, [values], Damage.of(0.0))).estimate, black_and_white(values)
+    )
     with pytest.raises(UsageError, match="p is missing"):
-        restore_pictures(engine, [values])
-    np.testing.assert_array_equal(only(restore_pictures(engine, [values], p=1.0)).estimate, 1 - black_and_white(values))
-    ignored = [only(restore_pictures(engine, [picture(seed)], p=0.5)).means for seed in (1, 2)]
+        restore_pictures(engine, [values], Damage.of())
+    np.testing.assert_array_equal(
+        only(restore_pictures(engine, [values], Damage.of(1.0))).estimate, 1 - black_and_white(values)
+    )
+    ignored = [only(restore_pictures(engine, [picture(seed)], Damage.of(0.5))).means for seed in (1, 2)]
     np.testing.assert_allclose(ignored[0], ignored[1], atol=1e-6)
 
 
@@ -65,28 +70,28 @@ def test_levels_at_the_threshold_are_told_apart() -> None:
         replace(trained(), description=replace(trained().description, threshold=100)), torch.device("cpu")
     )
     values = np.resize([100 / 255, 101 / 255], SHAPE)
-    estimate = only(restore_pictures(engine, [values], p=0.0)).estimate
+    estimate = only(restore_pictures(engine, [values], Damage.of(0.0))).estimate
     np.testing.assert_array_equal(estimate, np.resize([0.0, 1.0], SHAPE))
 
 
 def test_completion_leaves_visible_pixels_untouched() -> None:
     mask = MASK.reshape(SHAPE).numpy()
     values = picture()
-    restored = only(restore_pictures(engine_of(scale=1.0), [values], hidden=[mask]))
+    restored = only(restore_pictures(engine_of(scale=1.0), [values], Damage.of(hidden=[mask])))
     np.testing.assert_array_equal(restored.estimate[~mask], black_and_white(values)[~mask])
     np.testing.assert_array_equal(restored.replaced, mask)
     assert restored.deviations[~mask].max() < 0.01
     assert restored.deviations[mask].min() > 0.01
     assert set(np.unique(restored.estimate)) <= {0.0, 1.0}
     other = np.where(mask, 1 - values, values)
-    again = only(restore_pictures(engine_of(scale=1.0), [other], hidden=[mask]))
+    again = only(restore_pictures(engine_of(scale=1.0), [other], Damage.of(hidden=[mask])))
     np.testing.assert_array_equal(again.means, restored.means)
 
 
 def test_with_noise_visible_pixels_are_estimated_too() -> None:
     mask = MASK.reshape(SHAPE).numpy()
-    assert only(restore_pictures(engine_of(), [picture()], p=0.1, hidden=[mask])).replaced is None
-    assert only(restore_pictures(engine_of(), [picture()], p=0.1)).replaced is None
+    assert only(restore_pictures(engine_of(), [picture()], Damage.of(0.1, hidden=[mask]))).replaced is None
+    assert only(restore_pictures(engine_of(), [picture()], Damage.of(0.1))).replaced is None
 
 
 def test_a_probability_per_pixel() -> None:
@@ -95,9 +100,9 @@ def test_a_probability_per_pixel() -> None:
         torch.from_numpy(black_and_white(values)).flatten()[None], BitFlip(torch.from_numpy(p).flatten())
     )
     for form in (p, np.asfortranarray(p), p[::-1][::-1], p.astype(">f8")):
-        got = only(restore_pictures(engine_of(), [values], p=form))
+        got = only(restore_pictures(engine_of(), [values], Damage.of(form)))
         np.testing.assert_allclose(got.means.ravel(), wanted.means[0][0].numpy(), atol=1e-6)
-    turned = only(restore_pictures(engine_of(), [values], p=p[::-1]))
+    turned = only(restore_pictures(engine_of(), [values], Damage.of(p[::-1])))
     assert np.abs(turned.means - got.means).max() > 0.1
 
 
@@ -108,13 +113,13 @@ def test_a_probability_per_pixel() -> None:
 )
 def test_impossible_probabilities(p: float | np.ndarray) -> None:
     with pytest.raises(UsageError) as caught:
-        restore_pictures(engine_of(), [picture()], p=p)
+        restore_pictures(engine_of(), [picture()], Damage.of(p))
     assert "\n" not in str(caught.value)
 
 
 def test_another_size_is_resized_and_back() -> None:
     large = np.kron(black_and_white(picture()), np.ones((4, 5)))
-    restored = only(restore_pictures(engine_of(), [large], p=0.0))
+    restored = only(restore_pictures(engine_of(), [large], Damage.of(0.0)))
     assert restored.estimate.shape == restored.means.shape == restored.deviations.shape == (12, 20)
     centres = restored.estimate[2::4, 2::5]
     np.testing.assert_array_equal(centres > 0.5, black_and_white(picture()) > 0.5)
@@ -123,18 +128,18 @@ def test_another_size_is_resized_and_back() -> None:
 def test_pictures_of_a_batch_are_kept_apart() -> None:
     pictures = [picture(seed) for seed in range(5)]
     masks = [some_images(5, seed=3)[index].bool().reshape(SHAPE).numpy() for index in range(5)]
-    together, solution = restore_pictures(engine_of(), pictures, p=0.1, hidden=masks)
+    together, solution = restore_pictures(engine_of(), pictures, Damage.of(0.1, hidden=masks))
     assert len(solution.means[0]) == 5
     for index, restored in enumerate(together):
-        alone = only(restore_pictures(engine_of(), [pictures[index]], p=0.1, hidden=[masks[index]]))
+        alone = only(restore_pictures(engine_of(), [pictures[index]], Damage.of(0.1, hidden=[masks[index]])))
         np.testing.assert_allclose(restored.means, alone.means, atol=1e-5)
         assert restored.status is alone.status is Status.CONVERGED
 
 
 def test_inversion_restores_dark_on_light() -> None:
     values = picture()
-    plain = only(restore_pictures(engine_of(), [values], p=0.1))
-    inverted = only(restore_pictures(engine_of(), [1 - values], p=0.1, invert=True))
+    plain = only(restore_pictures(engine_of(), [values], Damage.of(0.1)))
+    inverted = only(restore_pictures(engine_of(), [1 - values], Damage.of(0.1), invert=True))
     np.testing.assert_allclose(inverted.means, 1 - plain.means, atol=1e-6)
     np.testing.assert_array_equal(inverted.estimate, 1 - plain.estimate)
 
@@ -152,19 +157,19 @@ def test_29_polarity_is_judged_by_visible_pixels() -> None:
     prior = replace(trained(), pixel_means=torch.full((PIXELS,), 0.1))
     engine = Engine.of(prior, torch.device("cpu"))
     for values, says in ((np.ones(SHAPE), True), (np.zeros(SHAPE), False)):
-        notes = only(restore_pictures(engine, [values], p=0.1)).notes
+        notes = only(restore_pictures(engine, [values], Damage.of(0.1))).notes
         assert any("--invert" in note for note in notes) == says
     for share, values, expected in (
         (0.1, np.ones(SHAPE), "light strokes on dark"),
         (0.9, np.zeros(SHAPE), "dark on light"),
     ):
         prior = replace(trained(), pixel_means=torch.full((PIXELS,), share))
-        notes = only(restore_pictures(Engine.of(prior, torch.device("cpu")), [values], p=0.1)).notes
+        notes = only(restore_pictures(Engine.of(prior, torch.device("cpu")), [values], Damage.of(0.1))).notes
         assert f"looks inverted: tiny expects {expected}; try --invert" in notes
 
 
 def test_62_an_image_that_did_not_converge_says_so() -> None:
-    restored = only(restore_pictures(engine_of(scale=1.0, max_iter=2, tol=0.0), [picture()], p=0.3))
+    restored = only(restore_pictures(engine_of(scale=1.0, max_iter=2, tol=0.0), [picture()], Damage.of(0.3)))
     assert restored.status is Status.MAX_ITER
     # Both of its tries.
     assert restored.iterations == 2 + 2
@@ -203,7 +208,7 @@ def test_a_conditional_prior_restores_from_the_image_alone(solver: str) -> None:
     alone = engine.restore(images[3:4])
     torch.testing.assert_close(alone.means[0], got.means[0][3:4], rtol=0, atol=1e-5)
     pictures = [image.reshape(SHAPE).double().numpy() for image in images]
-    restored, _ = restore_pictures(engine, pictures)
+    restored, _ = restore_pictures(engine, pictures, Damage.of())
     for row, picture in enumerate(restored):
         np.testing.assert_allclose(picture.means.ravel(), got.means[0][row].numpy(), atol=1e-5)
 
@@ -213,8 +218,8 @@ def test_who_is_told_of_the_damage() -> None:
     mask = MASK.reshape(SHAPE).numpy()
     for options in ({"p": 0.1}, {"hidden": [mask]}, {"p": 0.1, "hidden": [mask]}):
         with pytest.raises(UsageError, match=r"tiny has learnt to undo flip:0\.1 from the damaged image"):
-            restore_pictures(learnt, [picture()], **options)  # type: ignore[arg-type]
-        restore_pictures(told, [picture()], **options)  # type: ignore[arg-type]
+            restore_pictures(learnt, [picture()], Damage.of(**options))  # type: ignore[arg-type]
+        restore_pictures(told, [picture()], Damage.of(**options))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"has learnt to undo flip:0\.1"):
         learnt.restore(some_images(1), BitFlip(0.1))
     with pytest.raises(UsageError, match="p is missing"):

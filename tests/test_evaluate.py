@@ -11,10 +11,9 @@ import torch
 from skimage.metrics import structural_similarity
 from torch import Tensor
 
-from restore.channels import BitFlip, Channel
+from restore.channels import BitFlip, Channel, parse_task
 from restore.errors import ModelError, UsageError
 from restore.evaluation.evaluate import Report, Restorer, evaluate
-from restore.tasks import parse_task
 
 SHAPE = (8, 9)
 TRUTH = (torch.rand(40, 72, generator=torch.Generator().manual_seed(0)) < 0.3).float()

@@ -13,12 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machines import brute_force, random_fully_visible, random_machine, random_rbm
 
-from restore.channels import bit_flip, gaussian_noise
+from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
+from restore.channels.levels import Scale
 from restore.description import Description
-from restore.engine import channel_of, grey_channel_of
-from restore.evidence import CERTAIN, FLIPS, IMPULSES, NOISE, SHARPEST, Scale, choose_level, log_likelihood_of_black
+from restore.evidence import choose_level
+from restore.inference.damage import Damage
 from restore.marginals import NoiseLevel
 from restore.units import Bernoulli, TruncatedGaussian
+
+FLIPS, IMPULSES, NOISE = bit_flip.LEVELS, salt_and_pepper.LEVELS, gaussian_noise.LEVELS
 
 ASSETS = Path(__file__).parent.parent / "assets"
 CPU = torch.device("cpu")
@@ -41,14 +44,13 @@ def assert_log_evidence(machine: Any, seen: np.ndarray, hidden: np.ndarray | Non
     Grey values x are the nodes of a quadrature, the same on both sides: what is told of them holds at each.
     """
     kind = about(machine, seen.shape)
-    black = log_likelihood_of_black(kind, seen, hidden, p, sigma)
+    damage = Damage(p, sigma, hidden)
+    black = damage.log_black(kind, seen)
     prior = brute_force(machine, nodes=8)
     states = torch.from_numpy(prior.states[:, : machine.layers[0].size])
     for row in range(len(seen)):
         image = torch.from_numpy(seen[row : row + 1]).flatten(1)
-        mask = None if hidden is None else torch.from_numpy(hidden[row : row + 1]).flatten(1)
-        p_here, sigma_here = (level[[row]] if np.ndim(level) == 3 else level for level in (p, sigma))
-        channel = grey_channel_of(p_here, sigma_here, mask) if kind.grey else channel_of(p_here, mask)
+        channel = damage.rows(np.array([row])).channel(kind.grey)
         likelihood = channel.log_likelihood(image, states).sum(-1).numpy()
         with np.errstate(divide="ignore"):
             wanted = np.log(prior.probabilities @ np.exp(likelihood))
@@ -94,15 +96,15 @@ def test_a_black_pixel_among_impulses_is_perhaps_black(sigma: float | None) -> N
 
 
 def test_evidence_is_as_certain_as_that_of_the_channels() -> None:
-    assert CERTAIN == bit_flip.CERTAIN
-    assert pytest.approx(SHARPEST**-2) == gaussian_noise.CERTAIN
+    assert pytest.approx(gaussian_noise.SHARPEST**-2) == gaussian_noise.CERTAIN
     machine = random_machine(("truncated", 2), ("bernoulli", 2))
     seen = GREY[:1]
     kind = about(machine, seen.shape)
     # What is certain is told alike by all that is as certain.
-    exact, sharp = (log_likelihood_of_black(kind, seen, None, None, sigma) for sigma in (None, SHARPEST / 9))
+    sharpest = gaussian_noise.SHARPEST
+    exact, sharp, same = (Damage(sigma=sigma).log_black(kind, seen) for sigma in (None, sharpest / 9, sharpest))
     np.testing.assert_array_equal(exact, sharp)
-    np.testing.assert_array_equal(exact, log_likelihood_of_black(kind, seen, None, None, SHARPEST))
+    np.testing.assert_array_equal(exact, same)
 
 
 # ------------------------------------------------------------------------------------------------ the best of a curve
@@ -158,7 +160,10 @@ def test_levels_that_tell_nothing_are_left_out(curve: list[float], level: float)
     assert found.converged.tolist() == [[True, True, False, True, True]]
 
 
-@pytest.mark.parametrize(("scale", "ends"), [(FLIPS, (0.002, 0.48)), (IMPULSES, (0.002, 0.9)), (NOISE, (0.01, 0.5))])
+@pytest.mark.parametrize(
+    ("scale", "ends"),
+    [(FLIPS, (0.002, 0.48)), (IMPULSES, (0.002, 0.9)), (NOISE, (0.01, 0.5))],
+)
 def test_the_scales(scale: Scale, ends: tuple[float, float]) -> None:
     assert (scale.levels[0], scale.levels[-1]) == pytest.approx(ends)
     assert (np.diff(scale.levels) > 0).all()

@@ -25,6 +25,7 @@ from restore.engine import Engine
 from restore.errors import ModelError
 from restore.explained import ODDS, OFF, Observed, independent
 from restore.export.runtime import OnnxEngine
+from restore.inference.damage import Damage
 from restore.priors import RBM
 from restore.priors.exact import binary_states, exact_moments
 from restore.ray_data import Worker
@@ -60,7 +61,7 @@ def exact(prior: TrainedPrior, images: np.ndarray, p: float) -> np.ndarray:
 
 
 def shortfalls(engine: Any, images: np.ndarray, **told: Any) -> np.ndarray:
-    lack = restore_pictures(engine, list(images), **told)[1].shortfall
+    lack = restore_pictures(engine, list(images), Damage.of(**told))[1].shortfall
     assert lack is not None
     return lack
 
@@ -73,7 +74,7 @@ def test_independent_pixels_have_the_share_of_white_that_suits_the_image_best(p:
     draw = np.random.default_rng(1)
     images, hidden = (draw.random((6, *SHAPE)) < 0.3).astype(float), draw.random((6, *SHAPE)) < 0.2
     level = draw.uniform(0.05, 0.9, SHAPE) if p == "each" else p
-    found = independent(small().description, Observed(images, hidden, level, None))
+    found = independent(small().description, Observed(images, Damage(level, hidden=hidden)))
     shares = np.linspace(0, 1, 4001)[1:-1, None, None, None]
     right, wrong = np.where(images > 0, 1 - level, level), np.where(images > 0, level, 1 - level)
     with np.errstate(divide="ignore"):
@@ -87,7 +88,7 @@ def test_independent_pixels_have_the_share_of_white_that_suits_the_image_best(p:
 def test_independent_grey_pixels_are_normal_with_the_mean_and_spread_that_suit_the_image_best(sigma: Any) -> None:
     draw = np.random.default_rng(2)
     images, hidden = draw.uniform(0.1, 0.9, (3, *SHAPE)), draw.random((3, *SHAPE)) < 0.2
-    found = independent(grey_prior(TRUNCATED).description, Observed(images, hidden, None, sigma))
+    found = independent(grey_prior(TRUNCATED).description, Observed(images, Damage(sigma=sigma, hidden=hidden)))
     least = max(sigma or 0, 0.01)
     for one, image, mask in zip(found, images, hidden, strict=True):
 
@@ -105,7 +106,7 @@ def test_independent_grey_pixels_may_be_exactly_black_where_the_priors_may() -> 
     share = len(dark) / PIXELS
     mixed = len(dark) * np.log(share / (0.01 * np.sqrt(2 * np.pi))) + len(light) * np.log(1 - share)
     wanted = mixed + norm.logpdf(light, light.mean(), light.std()).sum()
-    seen = Observed(images, None, None, None)
+    seen = Observed(images, Damage())
     assert independent(grey_prior(SPIKED).description, seen)[0] == pytest.approx(wanted, abs=1e-6)
     plain = norm.logpdf(images, images.mean(), images.std()).sum()
     assert independent(grey_prior(TRUNCATED).description, seen)[0] == pytest.approx(plain, abs=1e-6)
@@ -151,7 +152,7 @@ def test_a_level_of_noise_that_is_chosen_does_not_explain_what_none_explains() -
     machine = RBM.binary(torch.zeros(120, 5), torch.full((120,), -8.0), torch.zeros(5))
     about = replace(prior.description, inference=Inference(modes=0, starts=1, tol=1e-6))
     engine = Engine.of(replace(prior, description=about, machine=machine), CPU)
-    found = restore_pictures(engine, [np.ones((10, 12))], p="auto")[1]
+    found = restore_pictures(engine, [np.ones((10, 12))], Damage.of("auto"))[1]
     assert found.noise is not None and found.shortfall is not None
     white, level = 1 / (1 + np.exp(8)), found.noise.tried
     # Independent pixels are best without noise, and explain an image of one colour altogether.

@@ -36,6 +36,7 @@ from restore import zoo
 from restore.engine import Engine
 from restore.export import contract
 from restore.export.runtime import OnnxEngine
+from restore.inference.damage import Damage
 from restore.marginals import Status
 from restore.zoo import WEIGHTS
 
@@ -199,7 +200,10 @@ def test_engines_agree_on_any_number_of_images(name: str, count: int, exported: 
     hidden = np.random.default_rng(1).random((count, *SHAPE)) < 0.2
     told = [(None, None)] if name == "sum" else [(0.1, None), (None, hidden), (0.2, hidden), (RATES[0] / 2, None)]
     for p, mask in told:
-        (found, gain), (expected, its) = ours.marginals(grey, p, mask), peer.marginals(grey, p, mask)
+        (found, gain), (expected, its) = (
+            ours.marginals(grey, Damage(p, hidden=mask)),
+            peer.marginals(grey, Damage(p, hidden=mask)),
+        )
         np.testing.assert_allclose(gain, its, atol=1e-6)
         for layer in range(2):
             np.testing.assert_allclose(found.means[layer], expected.means[layer], atol=2 * TOLERANCE)
@@ -226,7 +230,7 @@ def test_engines_try_what_does_not_settle_once_more(exported: Callable[[str], Ex
     short = replace(ours.description, inference=replace(ours.description.inference, max_iter=3, tol=0.0))
     ours = replace(ours, facts=replace(ours.facts, about=short))
     peer = replace(peer, trained=replace(peer.trained, description=short))
-    found, expected = (engine.marginals(images(4), RATES[0] / 2, None)[0] for engine in (ours, peer))
+    found, expected = (engine.marginals(images(4), Damage(RATES[0] / 2))[0] for engine in (ours, peer))
     assert found.iterations.tolist() == expected.iterations.tolist() == [6] * 4
     assert found.status.tolist() == expected.status.tolist() == [Status.MAX_ITER] * 4
     np.testing.assert_allclose(found.means[0], expected.means[0], atol=2 * TOLERANCE)
@@ -240,7 +244,7 @@ def test_engines_cut_grey_values_alike(exported: Callable[[str], Exported]) -> N
     edge = 127 / 255
     near = np.array([edge, np.nextafter(edge, 0), np.nextafter(edge, 1), edge + 1e-9, edge - 1e-9, 0.0, 1.0])
     grey = np.tile(near, (2, 5, 1))
-    (found, _), (expected, _) = ours.marginals(grey, 0.0, None), peer.marginals(grey, 0.0, None)
+    (found, _), (expected, _) = ours.marginals(grey, Damage(0.0)), peer.marginals(grey, Damage(0.0))
     assert ((found.means[0] > 0.5) == (expected.means[0] > 0.5)).all()
     assert ((found.means[0][0] > 0.5).reshape(SHAPE) == (near > edge)).all()
 
@@ -251,13 +255,16 @@ def test_engines_take_arrays_however_they_lie_in_memory(
 ) -> None:
     ours, peer = both(exported("tap"))
     grey, hidden, rates = arrange(images(3).astype(np.float64)), arrange(HIDDEN[:3]), arrange(RATES[:1] / 2)[0]
-    (found, _), (expected, _) = ours.marginals(grey, rates, hidden), peer.marginals(grey, rates, hidden)
+    (found, _), (expected, _) = (
+        ours.marginals(grey, Damage(rates, hidden=hidden)),
+        peer.marginals(grey, Damage(rates, hidden=hidden)),
+    )
     np.testing.assert_allclose(found.means[0], expected.means[0], atol=2 * TOLERANCE)
 
 
 def test_a_divergence_is_nan_for_whoever_uses_the_engine(exported: Callable[[str], Exported]) -> None:
     case = exported("tap")
     engine = replace(OnnxEngine.load(case.path), session=with_huge_weights(case, 1e38))
-    found, gain = engine.marginals(images(2), 0.1, None)
+    found, gain = engine.marginals(images(2), Damage(0.1))
     assert (found.status == Status.DIVERGED).all() and np.isfinite(gain).all()
     assert np.isnan(found.means[0]).all() and np.isnan(found.variances[1]).all() and np.isnan(found.log_partition).all()

@@ -21,6 +21,7 @@ from restore.description import FORMAT
 from restore.errors import ModelError
 from restore.export import packing
 from restore.export.runtime import OnnxEngine
+from restore.inference.damage import Damage
 from restore.zoo import GRAPH
 
 # ------------------------------------------------------------------------------------- files that are refused
@@ -184,7 +185,7 @@ def test_44_a_graph_that_fails_while_it_runs(
     path.write_bytes(changed(exported("mean_field"), fails_late))
     engine = OnnxEngine.load(path)
     with pytest.raises(ModelError, match="cannot be run") as caught:
-        engine.marginals(images(2), 0.1, None)
+        engine.marginals(images(2), Damage(0.1))
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
@@ -257,4 +258,4 @@ def test_a_graph_of_fields_takes_no_images_and_still_tells_of_itself(exported: C
     engine = OnnxEngine.load(exported("field").path)
     assert engine.facts.channel == "field"
     with pytest.raises(ModelError, match="--no-channel"):
-        engine.marginals(images(1, (3, 4)), 0.1, None)
+        engine.marginals(images(1, (3, 4)), Damage(0.1))

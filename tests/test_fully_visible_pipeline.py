@@ -18,6 +18,7 @@ from restore.engine import Engine
 from restore.errors import ModelError, TrainingError, UsageError
 from restore.evaluation.likelihoods.exact import exact_likelihood
 from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
+from restore.inference.damage import Damage
 from restore.learning.card import write_card
 from restore.learning.pipeline import Trained, train
 from restore.learning.pseudo_likelihood import log_pseudo_likelihood
@@ -235,8 +236,8 @@ def test_the_graph_restores_as_torch_does(trained: Trained, images: torch.Tensor
     hidden = np.zeros(noisy.shape, bool)
     hidden[:, :2, :2] = True
     for p, mask in ((0.1, None), (0.05, hidden), (None, hidden)):
-        (found, gain), (wanted, other) = (one.marginals(noisy, p, mask) for one in (graph, torch_engine))
-        early, late = (one.marginals(noisy, p, mask)[0].iterations for one in (laxer, stricter))
+        (found, gain), (wanted, other) = (one.marginals(noisy, Damage(p, hidden=mask)) for one in (graph, torch_engine))
+        early, late = (one.marginals(noisy, Damage(p, hidden=mask))[0].iterations for one in (laxer, stricter))
         clear = early == late
         assert clear.mean() > 0.5
         np.testing.assert_allclose(found.means[0][clear], wanted.means[0][clear], atol=1e-5)

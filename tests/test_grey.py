@@ -22,8 +22,9 @@ from priors import random_prior
 import restore
 from restore import zoo
 from restore.api import Restorer
-from restore.engine import Engine, grey_channel_of, grey_polarity_gain
+from restore.engine import Engine, grey_polarity_gain
 from restore.errors import InputError, RestoreError, UsageError
+from restore.inference.damage import Damage
 from restore.marginals import Status
 from restore.zoo import TrainedPrior
 
@@ -167,7 +168,7 @@ def test_noise_beyond_black_and_white_is_not_cut_off_when_an_image_is_resized() 
 )
 def test_an_image_and_its_inverse_disagree_about_inversion(kind: str, sigma: float | None, p: float | None) -> None:
     prior, images = grey_prior(kind), torch.from_numpy(pictures(20)).flatten(1).float()
-    channel = grey_channel_of(p, sigma, None)
+    channel = Damage(p, sigma).channel(grey=True)
     assert prior.grey_pixels is not None
     gain = grey_polarity_gain(images, channel, prior.grey_pixels)
     inverse = grey_polarity_gain(1 - images, channel, prior.grey_pixels)
@@ -184,8 +185,8 @@ def _weight(bias: float, quadratic: float, seen: float) -> Any:
 def test_the_gain_is_the_likelihood_ratio_per_pixel_seen() -> None:
     prior = grey_prior(TRUNCATED)
     assert prior.grey_pixels is not None
-    image, hidden = torch.from_numpy(pictures(1)).flatten(1).float(), torch.arange(35)[None] > 3
-    gain = grey_polarity_gain(image, grey_channel_of(None, 0.3, hidden), prior.grey_pixels)
+    image, hidden = torch.from_numpy(pictures(1)).flatten(1).float(), np.arange(35).reshape(1, 5, 7) > 3
+    gain = grey_polarity_gain(image, Damage(sigma=0.3, hidden=hidden).channel(grey=True), prior.grey_pixels)
     named = prior.grey_pixels.parameters
     ratio = 0.0
     for pixel in range(4):

@@ -13,6 +13,7 @@ from restore.engine import Engine
 from restore.errors import UsageError
 from restore.export.packing import standalone
 from restore.export.runtime import OnnxEngine
+from restore.inference.damage import Damage
 from restore.marginals import Status
 from restore.zoo import TrainedPrior
 
@@ -59,7 +60,9 @@ def test_a_graph_of_a_grey_prior_finds_what_the_library_finds(
     torch_engine, graph = exported(name)
     images = pictures() + (0 if sigma is None else np.random.default_rng(1).normal(0, sigma, (5, *SHAPE)))
     hidden = np.random.default_rng(2).random((5, *SHAPE)) < 0.3 if masked else None
-    (found, gain), (wanted, expected) = (engine.marginals(images, p, hidden, sigma) for engine in (graph, torch_engine))
+    (found, gain), (wanted, expected) = (
+        engine.marginals(images, Damage(p, sigma=sigma, hidden=hidden)) for engine in (graph, torch_engine)
+    )
     assert (wanted.status == Status.CONVERGED).all() and (found.status == wanted.status).all()
     for kind in ("means", "variances"):
         for layer, values in enumerate(getattr(wanted, kind)):

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from restore.channels import parse_task
 from restore.engine import Engine
 from restore.errors import UsageError
 from restore.learning.contract import Step
@@ -31,7 +32,6 @@ from restore.learning.session import Session
 from restore.learning.tap_likelihood import TAPLikelihood
 from restore.marginals import Status
 from restore.solvers import Solution
-from restore.tasks import parse_task
 
 SHAPE = (4, 4)
 

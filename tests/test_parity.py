@@ -14,6 +14,7 @@ from priors import random_conditional, random_prior
 
 from restore.description import Description
 from restore.engine import Engine
+from restore.inference.damage import Damage
 from restore.marginals import Marginals, Status
 from restore.zoo import TrainedPrior
 
@@ -40,14 +41,8 @@ class Altered:
     def light_ground(self) -> bool:
         return self.engine.light_ground
 
-    def marginals(
-        self,
-        grey: np.ndarray,
-        p: float | np.ndarray | None,
-        hidden: np.ndarray | None,
-        sigma: float | None = None,
-    ) -> tuple[Marginals, np.ndarray]:
-        found, gain = self.engine.marginals(grey, p, hidden, sigma)
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        found, gain = self.engine.marginals(grey, damage)
         return self.alter(found), gain
 
 

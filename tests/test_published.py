@@ -24,7 +24,7 @@ from silhouette_data import COPIES, needs_silhouettes, silhouettes
 
 import restore
 from restore import zoo
-from restore.channels import BitFlip
+from restore.channels import BitFlip, parse_task
 from restore.data import Split, as_pixels, binarise
 from restore.description import Description
 from restore.engine import Engine
@@ -36,7 +36,6 @@ from restore.export.runtime import OnnxEngine
 from restore.learning.recipe import read_recipe
 from restore.marginals import Marginals, Status
 from restore.solvers import bp_kernel
-from restore.tasks import parse_task
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = sorted(path.parent for path in (ROOT / "models").glob(f"*/{zoo.WEIGHTS}"))
@@ -185,10 +184,10 @@ def test_both_engines_restore_alike(folder: Path) -> None:
         for task, damaged, told in damages(clean, about, seed):
             if found.setdefault(task, None):
                 continue
-            expected = reference.marginals(damaged, *told)[0]
-            chosen = _steady(expected, nudged.marginals(damaged, *told)[0], about)
+            expected = reference.marginals(damaged, told)[0]
+            chosen = _steady(expected, nudged.marginals(damaged, told)[0], about)
             if chosen.any():
-                restored = graph.marginals(damaged, *told)[0]
+                restored = graph.marginals(damaged, told)[0]
                 found[task] = compared(_rows(restored, chosen), _rows(expected, chosen), about, task)
     every = [parity for parity in found.values() if parity]
     assert len(every) == len(found), found

@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from restore.channels import BitFlip, GaussianNoise, Occlusion, SaltAndPepper
+from restore.channels import (
+    AsymmetricFlip,
+    BitFlip,
+    Chain,
+    EachPixel,
+    GaussianNoise,
+    Occlusion,
+    Patch,
+    SaltAndPepper,
+    Task,
+    parse_task,
+)
 from restore.errors import UsageError
-from restore.evaluation.evaluate import unmasked
-from restore.tasks import Chain, Flip, Noise, Patch, Salt, Task, parse_task
 
 SHAPE = (6, 9)
 
@@ -24,20 +33,33 @@ def noise(n: int) -> torch.Tensor:
     return (torch.rand(n, SHAPE[0] * SHAPE[1], generator=seeded(99)) < 0.4).float()
 
 
+def flips(p: float) -> Task:
+    return EachPixel(f"flip:{p}", BitFlip(p), BitFlip(p))
+
+
+def gaussian(sigma: float) -> Task:
+    return EachPixel(f"noise:{sigma}", GaussianNoise(sigma), GaussianNoise(sigma))
+
+
+def salt(p: float) -> Task:
+    return EachPixel(f"salt:{p}", SaltAndPepper(p), BitFlip(p / 2))
+
+
 @pytest.mark.parametrize(
     ("text", "mask", "task"),
     [
-        ("flip:0.1", None, Flip(0.1)),
-        ("flip:0", None, Flip(0.0)),
-        ("flip:1", None, Flip(1.0)),
-        ("flip:5e-2", None, Flip(0.05)),
+        ("flip:0.1", None, flips(0.1)),
+        ("flip:0", None, flips(0.0)),
+        ("flip:1", None, flips(1.0)),
+        ("flip:5e-2", None, flips(0.05)),
+        ("flip:0.1,2e-2", None, EachPixel("flip:0.1,0.02", AsymmetricFlip(0.1, 0.02), AsymmetricFlip(0.1, 0.02))),
         ("patch:8", None, Patch(8, 0.0, "known")),
         ("patch:12:1", "known", Patch(12, 1.0, "known")),
         ("patch:12:0.5", "unknown", Patch(12, 0.5, "unknown")),
-        ("noise:0.1", None, Noise(0.1)),
-        ("salt:.25", None, Salt(0.25)),
-        ("flip:0.1+patch:8", "unknown", Chain((Flip(0.1), Patch(8, 0.0, "unknown")))),
-        ("noise:0.1+salt:0.2+patch:8:1", None, Chain((Noise(0.1), Salt(0.2), Patch(8, 1.0)))),
+        ("noise:0.1", None, gaussian(0.1)),
+        ("salt:.25", None, salt(0.25)),
+        ("flip:0.1+patch:8", "unknown", Chain((flips(0.1), Patch(8, 0.0, "unknown")))),
+        ("noise:0.1+salt:0.2+patch:8:1", None, Chain((gaussian(0.1), salt(0.2), Patch(8, 1.0)))),
     ],
 )
 def test_texts(text: str, mask: str | None, task: Task) -> None:
@@ -51,7 +73,16 @@ def test_texts(text: str, mask: str | None, task: Task) -> None:
         *("", "flip", "flip:", "flip:x", "flip:0.1:1", "flip:-0.1", "flip:1.1", "flip:nan", "Flip:0.1"),
         *("noise", "noise:-0.1", "noise:nan", "noise:inf", "salt", "salt:1.1", "salt:nan", "blur:3", "+", "flip:0.1+"),
         *("patch", "patch:", "patch:0", "patch:-3", "patch:2.5", "patch:x", "patch:8:", "patch:8:2", "patch:8:nan"),
-        *("patch:8:0:0", "patch:8:x", "flip:0,1", "patch:inf"),
+        *(
+            "patch:8:0:0",
+            "patch:8:x",
+            "flip:0,1",
+            "flip:0.5,0.5",
+            "flip:0,5",
+            "flip:,",
+            "flip:0.1,0.1,0.1",
+            "patch:inf",
+        ),
     ],
 )
 def test_bad_texts_are_usage_errors(text: str) -> None:
@@ -82,10 +113,12 @@ def test_flips_change_the_stated_share() -> None:
     share = (observed != clean).double().mean()
     assert share == pytest.approx(0.2, abs=5 * (0.16 / clean.numel()) ** 0.5)
     for p, expected in ((0, clean), (1, 1 - clean)):
-        assert torch.equal(Flip(p).damage(clean, SHAPE, seeded()).observed, expected)
+        assert torch.equal(parse_task(f"flip:{p}").damage(clean, SHAPE, seeded()).observed, expected)
 
 
-@pytest.mark.parametrize("text", ["flip:0.2", "patch:3", "patch:4:1", "noise:0.2", "salt:0.2", "noise:0.1+patch:3"])
+@pytest.mark.parametrize(
+    "text", ["flip:0.2", "flip:0.3,0.1", "patch:3", "patch:4:1", "noise:0.2", "salt:0.2", "noise:0.1+patch:3"]
+)
 def test_the_seed_fixes_the_damage(text: str) -> None:
     clean, task = noise(50), parse_task(text)
     before = clean.clone()
@@ -134,19 +167,21 @@ def drawn(task: Task, picture: np.ndarray, count: int, seed: int = 0) -> tuple[n
 
 def test_flips_of_a_picture_have_the_law_of_those_of_a_data_set() -> None:
     picture, count, p = np.random.default_rng(1).random(SHAPE), 4000, 0.2
-    observed, _ = drawn(Flip(p), picture, count)
-    assert Flip(p).damage_picture(picture, np.random.default_rng())[1] is None
+    observed, _ = drawn(parse_task(f"flip:{p}"), picture, count)
+    assert parse_task(f"flip:{p}").damage_picture(picture, np.random.default_rng())[1] is None
     changed = observed != picture
     np.testing.assert_array_equal(observed[changed], np.broadcast_to(1 - picture, observed.shape)[changed])
     images = torch.from_numpy(picture.flatten()).expand(count, -1)
-    other = Flip(p).damage(images, SHAPE, seeded()).observed != images
+    other = parse_task(f"flip:{p}").damage(images, SHAPE, seeded()).observed != images
     # Per pixel the share of flips, and for neighbours that of flips of both: 5 standard deviations.
     for found in (changed.reshape(count, -1), other.numpy()):
         np.testing.assert_allclose(found.mean(0), p, atol=5 * (p * (1 - p) / count) ** 0.5)
         both = (found[:, 1:] & found[:, :-1]).mean(0)
         np.testing.assert_allclose(both, p * p, atol=5 * (p * p * (1 - p * p) / count) ** 0.5)
     for sure, expected in ((0.0, picture), (1.0, 1 - picture)):
-        np.testing.assert_array_equal(Flip(sure).damage_picture(picture, np.random.default_rng(0))[0], expected)
+        np.testing.assert_array_equal(
+            parse_task(f"flip:{sure}").damage_picture(picture, np.random.default_rng(0))[0], expected
+        )
 
 
 @pytest.mark.parametrize(("size", "fill"), [(3, 0.0), (4, 0.25), (6, 1.0)])
@@ -217,11 +252,13 @@ def test_noise_of_a_data_set_is_not_cut_off() -> None:
 
 def test_noise_of_a_picture_is_cut_off_at_black_and_white() -> None:
     picture, count = np.random.default_rng(1).random(SHAPE), 4000
-    observed, hidden = drawn(Noise(0.3), picture, count)
+    observed, hidden = drawn(parse_task("noise:0.3"), picture, count)
     assert not hidden.any()
     assert (observed.min(), observed.max()) == (0, 1)
     # The same law as in a data set, cut off: means and deviations of every pixel within 5 standard errors.
-    other = Noise(0.3).damage(torch.from_numpy(picture.flatten()).expand(count, -1), SHAPE, seeded()).observed
+    other = (
+        parse_task("noise:0.3").damage(torch.from_numpy(picture.flatten()).expand(count, -1), SHAPE, seeded()).observed
+    )
     cut = other.clamp(0, 1).numpy().reshape(count, *SHAPE)
     np.testing.assert_allclose(observed.mean(0), cut.mean(0), atol=5 * 0.3 * (2 / count) ** 0.5)
     np.testing.assert_allclose(observed.std(0), cut.std(0), atol=5 * 0.3 / count**0.5)
@@ -229,8 +266,9 @@ def test_noise_of_a_picture_is_cut_off_at_black_and_white() -> None:
 
 def test_salt_of_a_picture_has_the_law_of_that_of_a_data_set() -> None:
     picture, count, p = np.random.default_rng(1).random(SHAPE), 4000, 0.2
-    observed, _ = drawn(Salt(p), picture, count)
-    damaged, channel = Salt(p, grey=True).damage(torch.from_numpy(picture.flatten()).expand(count, -1), SHAPE, seeded())
+    observed, _ = drawn(parse_task(f"salt:{p}"), picture, count)
+    images = torch.from_numpy(picture.flatten()).expand(count, -1)
+    damaged, channel = parse_task(f"salt:{p}", grey=True).damage(images, SHAPE, seeded())
     assert channel == SaltAndPepper(p)
     for found in (observed.reshape(count, -1), damaged.numpy()):
         for shown in (0, 1):
@@ -262,7 +300,7 @@ def test_several_tasks_are_one_after_the_other(grey: bool) -> None:
     clean, task = levels(30), parse_task("noise:0.1+patch:3:1", grey=grey)
     observed, channel = task.damage(clean, SHAPE, seeded())
     generator = seeded()
-    noisy = Noise(0.1).damage(clean, SHAPE, generator).observed
+    noisy = parse_task("noise:0.1").damage(clean, SHAPE, generator).observed
     expected = Patch(3, 1.0).damage(noisy, SHAPE, generator)
     assert torch.equal(observed, expected.observed)
     assert isinstance(channel, Occlusion) and isinstance(expected.channel, Occlusion)
@@ -276,7 +314,7 @@ def test_several_tasks_on_a_picture_are_one_after_the_other() -> None:
     observed, hidden = parse_task("patch:2+noise:0.1+patch:3:1").damage_picture(picture, generator)
     generator = np.random.default_rng(2)
     torn, first = Patch(2).damage_picture(picture, generator)
-    noisy, _ = Noise(0.1).damage_picture(torn, generator)
+    noisy, _ = parse_task("noise:0.1").damage_picture(torn, generator)
     expected, second = Patch(3, 1.0).damage_picture(noisy, generator)
     np.testing.assert_array_equal(observed, expected)
     assert hidden is not None
@@ -308,7 +346,7 @@ def test_what_grey_images_have_no_channel_for_is_refused() -> None:
 
 
 def test_a_conditional_prior_is_told_of_no_mask() -> None:
-    assert unmasked(parse_task("flip:0.1+patch:3")) == Chain((Flip(0.1), Patch(3, mask="unknown")))
-    observed, channel = unmasked(parse_task("flip:0.1+patch:3")).damage(noise(5), SHAPE, seeded())
+    assert parse_task("flip:0.1+patch:3").unmasked() == Chain((flips(0.1), Patch(3, mask="unknown")))
+    observed, channel = parse_task("flip:0.1+patch:3").unmasked().damage(noise(5), SHAPE, seeded())
     assert isinstance(channel, BitFlip)
     assert observed.shape == (5, SHAPE[0] * SHAPE[1])

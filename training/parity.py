@@ -16,12 +16,13 @@ import numpy as np
 import typer
 
 from restore import zoo
+from restore.channels import parse_task
 from restore.data import load
 from restore.description import Description
 from restore.engines import open_engine
+from restore.inference.damage import Damage
 from restore.marginals import Marginals, Status
 from restore.restoration import PictureEngine
-from restore.tasks import Flip, Noise, Salt, parse_task
 
 # Probabilities of two engines may differ by so much, and no pixel in black and white.
 TOLERANCE = 1e-4
@@ -33,12 +34,21 @@ GREY_TOLERANCE = 5e-4
 # Residuals of one computation differ by less in two engines.
 SAME_RESIDUAL = 1e-5
 
-# What priors are tried on that are told of the damage, one after the other; the rest on what they have learnt to undo.
-DAMAGE = (("flip:0.1",), ("flip:0.2",), ("patch:8",), ("flip:0.1", "patch:8"))
-GREY_DAMAGE = (("noise:0.1",), ("noise:0.3",), ("salt:0.2",), ("patch:8",), ("noise:0.1", "salt:0.1", "patch:8"))
-
-# The p, the hidden pixels and the sigma that `PictureEngine.marginals` takes.
-Told = tuple[float | None, np.ndarray | None, float | None]
+# What priors are tried on that are told of the damage, and what they are told beside the pixels that a patch hides;
+# the rest are tried on what they have learnt to undo.
+DAMAGE = {
+    "flip:0.1": Damage(0.1),
+    "flip:0.2": Damage(0.2),
+    "patch:8": Damage(),
+    "flip:0.1+patch:8": Damage(0.1),
+}
+GREY_DAMAGE = {
+    "noise:0.1": Damage(sigma=0.1),
+    "noise:0.3": Damage(sigma=0.3),
+    "salt:0.2": Damage(0.2),
+    "patch:8": Damage(),
+    "noise:0.1+salt:0.1+patch:8": Damage(0.1, 0.1),
+}
 
 
 @dataclass(frozen=True)
@@ -90,35 +100,28 @@ def parities(engine: PictureEngine, reference: PictureEngine, clean: np.ndarray,
         clean: images to damage, (N, H, W), in [0, 1].
         seed: of the damage.
     """
-    for task, observed, told in damages(clean, reference.description, seed):
-        found, expected = (each.marginals(observed, *told)[0] for each in (engine, reference))
+    for task, observed, damage in damages(clean, reference.description, seed):
+        found, expected = (each.marginals(observed, damage)[0] for each in (engine, reference))
         yield compared(found, expected, reference.description, task)
 
 
-def damages(clean: np.ndarray, about: Description, seed: int = 0) -> Iterator[tuple[str, np.ndarray, Told]]:
+def damages(clean: np.ndarray, about: Description, seed: int = 0) -> Iterator[tuple[str, np.ndarray, Damage]]:
     """Images (N, H, W) damaged in every way that a prior is tried on: each way, they, and what engines are told."""
-    damage = GREY_DAMAGE if about.grey else DAMAGE
-    for tasks in ((about.task,),) if about.conditional else damage:
-        observed, p, hidden, sigma = _damaged(clean, tasks, np.random.default_rng(seed))
-        yield "+".join(tasks), observed, (None, None, None) if about.conditional else (p, hidden, sigma)
+    tried = {about.task: Damage()} if about.conditional else GREY_DAMAGE if about.grey else DAMAGE
+    for text, told in tried.items():
+        observed, hidden = _damaged(clean, text, np.random.default_rng(seed))
+        yield text, observed, told if about.conditional else told.covering(hidden)
 
 
-def _damaged(
-    clean: np.ndarray, tasks: tuple[str, ...], generator: np.random.Generator
-) -> tuple[np.ndarray, float | None, np.ndarray | None, float | None]:
-    """Images after all tasks; and as far as there is such damage p, the pixels that are hidden, and sigma."""
-    p, hidden, sigma = None, None, None
-    for task in map(parse_task, tasks):
+def _damaged(clean: np.ndarray, text: str, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
+    """Images after all tasks of a text, one task after the other; and the pixels that are hidden."""
+    hidden = None
+    for task in map(parse_task, text.split("+")):
         damaged = [task.damage_picture(image, generator) for image in clean]
         clean = np.stack([image for image, _ in damaged])
-        match task:
-            case Flip() | Salt():
-                p = task.probability
-            case Noise():
-                sigma = task.sigma
-            case _:
-                hidden = np.stack([mask for _, mask in damaged if mask is not None])
-    return clean, p, hidden, sigma
+        masks = [mask for _, mask in damaged if mask is not None]
+        hidden = np.stack(masks) if masks else hidden
+    return clean, hidden
 
 
 def compared(found: Marginals, expected: Marginals, about: Description, task: str) -> Parity:

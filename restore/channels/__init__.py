@@ -1,9 +1,25 @@
-"""Channels: how an image was damaged. Each corrupts and scores with the same parameters."""
+"""Channels: how an image was damaged. Each corrupts and scores with the same parameters; none loads torch by itself."""
 
+from restore.channels.asymmetric_flip import AsymmetricFlip
 from restore.channels.bit_flip import BitFlip
-from restore.channels.contract import Channel
+from restore.channels.contract import Channel, Damaged, Task
 from restore.channels.gaussian_noise import GaussianNoise
-from restore.channels.occlusion import Occlusion
+from restore.channels.occlusion import Occlusion, Patch
+from restore.channels.registry import parse_task
 from restore.channels.salt_and_pepper import SaltAndPepper
+from restore.channels.task import Chain, EachPixel
 
-__all__ = ["BitFlip", "Channel", "GaussianNoise", "Occlusion", "SaltAndPepper"]
+__all__ = [
+    "AsymmetricFlip",
+    "BitFlip",
+    "Chain",
+    "Channel",
+    "Damaged",
+    "EachPixel",
+    "GaussianNoise",
+    "Occlusion",
+    "Patch",
+    "SaltAndPepper",
+    "Task",
+    "parse_task",
+]

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from restore.channels.values import as_floats, require
-from restore.fields import Fields
+from restore.channels.contract import Task
+from restore.channels.levels import Scale
+from restore.channels.task import Asked, EachPixel, Form
+from restore.channels.values import Parameter, as_floats, in_double, like, module_of, require, uniform
+from restore.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from restore.fields import Fields
 
 # The field of a pixel known for certain. It outweighs anything a prior says (fields of trained priors stay below
 # about 100), and being finite it lets no infinity into a solver.
 CERTAIN = 1000.0
+
+# From one pixel or two of a small image to nearly half: of more flips an image is the inversion of one with fewer.
+LEVELS = Scale.of_probabilities(0.002, 0.48, 15)
 
 
 @dataclass(frozen=True)
@@ -20,14 +31,14 @@ class BitFlip:
     """p(y_i | x_i) = 1 - p_i if y_i = x_i, else p_i (TAP machine, eqs. 43-46 with the sign of the field corrected).
 
     Attributes:
-        probability: p, one number or a tensor that broadcasts with the images, each value in [0, 1]. 0 means that a
+        probability: p, one number or an array that broadcasts with the images, each value in [0, 1]. 0 means that a
             pixel was seen exactly, 1/2 that nothing was seen, 1 that it is known to be inverted.
 
     Raises:
         UsageError: if a probability is not a number in [0, 1].
     """
 
-    probability: float | Tensor
+    probability: Parameter
 
     def __post_init__(self) -> None:
         require(self.probability, "p is a flip probability and must lie in [0, 1]", 1)
@@ -41,19 +52,41 @@ class BitFlip:
 
     def log_odds(self, like: Tensor) -> Tensor:
         """log((1 - p) / p), limited to ±CERTAIN, with the type and device of `like`."""
-        # The limit comes before the division by zero of p = 0, and half precision never holds a probability.
-        p = torch.as_tensor(self.probability, dtype=torch.float64, device=like.device)
+        import torch
+
+        # The limit comes before the division by zero of p = 0.
+        p = in_double(self.probability, like)
         return (torch.log1p(-p) - torch.log(p)).clamp(-CERTAIN, CERTAIN).to(like.dtype)
 
-    def corrupt(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        p = torch.as_tensor(self.probability, dtype=x.dtype, device=x.device)
-        flipped = torch.rand(x.shape, dtype=x.dtype, device=x.device, generator=generator) < p
-        return torch.where(flipped, 1 - x, x)
+    def corrupt(self, x: Any, generator: Any = None) -> Any:
+        flipped = uniform(x, generator) < like(self.probability, x)
+        return module_of(x).where(flipped, 1 - x, x)
 
     def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
-        p = torch.as_tensor(self.probability, dtype=x.dtype, device=x.device)
+        import torch
+
+        p = like(self.probability, x)
         return torch.where(y == x, torch.log1p(-p), torch.log(p))
 
+    def log_black(self, y: np.ndarray) -> np.ndarray:
+        p = np.asarray(self.probability, np.float64)
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(y > 0, p, 1 - p)).clip(-CERTAIN)
+
     def evidence(self, y: Tensor) -> Fields:
+        from restore.fields import Fields
+
         y = as_floats(y)
         return Fields((2 * y - 1) * self.log_odds(y))
+
+
+def _flips(asked: Asked, p: float) -> Task:
+    if asked.grey:
+        raise UsageError(f"{asked.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
+    # Written so that NaN fails too.
+    if not 0 <= p <= 1:
+        raise UsageError(f"flip:{p}: a flip probability must lie in [0, 1]")
+    return EachPixel(f"flip:{p!r}", BitFlip(p), BitFlip(p))
+
+
+FORM = Form("flip:P (0 <= P <= 1)", "flip:([^:,]*)", _flips)

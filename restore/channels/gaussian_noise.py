@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from restore.channels.values import as_floats, require
-from restore.fields import Fields
+from restore.channels.contract import Task
+from restore.channels.levels import Scale
+from restore.channels.task import Asked, EachPixel, Form
+from restore.channels.values import Parameter, as_floats, like, normal, require
+from restore.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from restore.fields import Fields
 
 # The inverse variance of a pixel seen exactly: known to a hundredth of the grey scale. Solvers see no larger one.
 CERTAIN = 1e4
+
+# The sigma of that.
+SHARPEST = 0.01
+
+# Under more noise little of an image is left, and solvers take longer and longer.
+LEVELS = Scale.of_sizes(SHARPEST, 0.5, 17)
 
 
 @dataclass(frozen=True)
@@ -23,15 +37,15 @@ class GaussianNoise:
     What is observed is not cut off at black and white. Where it was, as in a file of 8 bits, this is an approximation.
 
     Attributes:
-        sigma: standard deviation where black is 0 and white is 1: one number or a tensor that broadcasts with the
+        sigma: standard deviation where black is 0 and white is 1: one number or an array that broadcasts with the
             images, finite and not negative. With 0 a pixel was seen exactly; evidence of a sigma below
-            1/sqrt(CERTAIN) = 0.01 is that of 0.01.
+            SHARPEST = 1/sqrt(CERTAIN) is that of SHARPEST.
 
     Raises:
         UsageError: if sigma is anything else.
     """
 
-    sigma: float | Tensor
+    sigma: Parameter
 
     def __post_init__(self) -> None:
         require(self.sigma, "sigma is the standard deviation of noise and must be a finite number from 0 up")
@@ -41,28 +55,48 @@ class GaussianNoise:
         if not isinstance(other, GaussianNoise):
             return NotImplemented
         first, second = self.sigma, other.sigma
-        if isinstance(first, Tensor) or isinstance(second, Tensor):
-            return GaussianNoise(torch.hypot(*torch.broadcast_tensors(*map(torch.as_tensor, (first, second)))))
-        return GaussianNoise(math.hypot(first, second))
+        if isinstance(first, int | float) and isinstance(second, int | float):
+            return GaussianNoise(math.hypot(first, second))
+        import torch
+
+        return GaussianNoise(torch.hypot(*torch.broadcast_tensors(*map(torch.as_tensor, (first, second)))))
 
     def exact(self, like: Tensor) -> Tensor:
         """Which pixels come through as they are; boolean, broadcastable with the images."""
         return self._sigma(like) == 0
 
-    def corrupt(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        normal = torch.randn(x.shape, dtype=x.dtype, device=x.device, generator=generator)
-        return x + self._sigma(x) * normal
+    def corrupt(self, x: Any, generator: Any = None) -> Any:
+        return x + like(self.sigma, x) * normal(x, generator)
 
     def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
         """As of every channel; of a pixel seen exactly the log-probability of y, not its density."""
+        import torch
+
         sigma = self._sigma(x)
         density = -((y - x) / sigma).square() / 2 - sigma.log() - math.log(2 * math.pi) / 2
         return torch.where(sigma > 0, density, torch.where(y == x, 0.0, -math.inf).to(x.dtype))
 
+    def log_black(self, y: np.ndarray, log_share: np.ndarray | float = 0.0) -> np.ndarray:
+        """As of every channel; plus the logarithm of the share of pixels that come through the noise at all."""
+        width = np.maximum(np.asarray(self.sigma, np.float64), SHARPEST)
+        return log_share - (y / width) ** 2 / 2 - np.log(width * np.sqrt(2 * np.pi))
+
     def evidence(self, y: Tensor) -> Fields:
+        from restore.fields import Fields
+
         y = as_floats(y)
         precision = self._sigma(y).square().reciprocal().clamp_max(CERTAIN)
         return Fields(y * precision, precision)
 
-    def _sigma(self, like: Tensor) -> Tensor:
-        return torch.as_tensor(self.sigma, dtype=like.dtype, device=like.device)
+    def _sigma(self, x: Tensor) -> Tensor:
+        sigma: Tensor = like(self.sigma, x)
+        return sigma
+
+
+def _noise(asked: Asked, sigma: float) -> Task:
+    if not 0 <= sigma < math.inf:
+        raise UsageError(f"noise:{sigma}: the standard deviation of noise must be a finite number from 0 up")
+    return EachPixel(f"noise:{sigma!r}", GaussianNoise(sigma), GaussianNoise(sigma))
+
+
+FORM = Form("noise:SIGMA (SIGMA >= 0)", "noise:([^:]*)", _noise)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from restore.channels.bit_flip import BitFlip
-from restore.channels.contract import Channel
+from restore.channels.contract import Channel, Damaged, Task
+from restore.channels.gaussian_noise import GaussianNoise
+from restore.channels.task import Asked, Form
+from restore.channels.values import module_of, places, starts
 from restore.errors import UsageError
-from restore.fields import Fields
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from restore.fields import Fields
 
 EXACT = BitFlip(0.0)
 
@@ -20,7 +28,7 @@ class Occlusion:
     """Hidden pixels show `fill` whatever they were; the others come through the channel `noise`.
 
     Attributes:
-        hidden: boolean, broadcastable with the images; True = painted over (the pixels to fill).
+        hidden: a boolean array, broadcastable with the images; True = painted over (the pixels to fill).
         fill: the value painted, in [0, 1].
         noise: what the visible pixels went through; by default they are exact, which takes other evidence of ink than
             of grey values: of those it is GaussianNoise(0.0).
@@ -29,12 +37,12 @@ class Occlusion:
         UsageError: if the mask is not boolean.
     """
 
-    hidden: Tensor
+    hidden: Any
     fill: float = 0.0
     noise: Channel = EXACT
 
     def __post_init__(self) -> None:
-        if self.hidden.dtype != torch.bool:
+        if str(self.hidden.dtype) not in ("bool", "torch.bool"):
             raise UsageError(
                 f"a mask must be boolean (True = to fill), not {self.hidden.dtype}; compare it with 0 first"
             )
@@ -44,18 +52,114 @@ class Occlusion:
         before = noise if self.noise is EXACT else noise + self.noise  # type: ignore[operator]
         return replace(self, noise=before)
 
-    def corrupt(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        return torch.where(self.hidden, torch.full_like(x, self.fill), self.noise.corrupt(x, generator))
+    def corrupt(self, x: Any, generator: Any = None) -> Any:
+        library = module_of(x)
+        return library.where(self.hidden, library.full_like(x, self.fill), self.noise.corrupt(x, generator))
 
     def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
+        import torch
+
         # A painted pixel shows `fill` with certainty, so it adds log 1; what y holds there is not looked at.
-        return torch.where(self.hidden, torch.zeros_like(x), self.noise.log_likelihood(y, x))
+        return torch.where(self._hidden(), torch.zeros_like(x), self.noise.log_likelihood(y, x))
+
+    def log_black(self, y: np.ndarray) -> np.ndarray:
+        return np.where(self.hidden, 0.0, self.noise.log_black(y))
 
     def evidence(self, y: Tensor) -> Fields:
-        seen = self.noise.evidence(y)
+        import torch
+
+        from restore.fields import Fields
+
+        seen, hidden = self.noise.evidence(y), self._hidden()
         nothing = torch.zeros((), dtype=y.dtype, device=y.device)
         return Fields(
-            torch.where(self.hidden, nothing, seen.linear),
-            torch.where(self.hidden, nothing, seen.quadratic),
-            None if seen.presence is None else torch.where(self.hidden, nothing, seen.presence),
+            torch.where(hidden, nothing, seen.linear),
+            torch.where(hidden, nothing, seen.quadratic),
+            None if seen.presence is None else torch.where(hidden, nothing, seen.presence),
         )
+
+    def _hidden(self) -> Tensor:
+        import torch
+
+        hidden: Tensor = torch.as_tensor(self.hidden) if isinstance(self.hidden, np.ndarray) else self.hidden
+        return hidden
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A square at a place drawn uniformly among all that lie within the image is painted over.
+
+    Attributes:
+        size: side of the square in pixels.
+        fill: the value painted, in [0, 1].
+        mask: "known": the restorer is given the hidden pixels, and all others are exact. "unknown": it knows only that
+            there is such a patch somewhere. A pixel shows its true value outside the patch and nothing of it inside, so
+            it is told of bit flips with half the probability that the patch covers the pixel.
+        grey: whether images hold values rather than ink: exact ones are told in another way. No channel of grey values
+            says that a patch is somewhere unknown.
+    """
+
+    size: int
+    fill: float = 0.0
+    mask: Literal["known", "unknown"] = "known"
+    grey: bool = False
+
+    def __post_init__(self) -> None:
+        if self.grey and self.mask == "unknown":
+            raise UsageError(f"{self}: --mask unknown is for priors of binary images; leave it away for grey ones")
+        if self.size < 1:
+            raise UsageError(f"patch:{self.size}: a patch is at least one pixel wide")
+        if not 0 <= self.fill <= 1:
+            raise UsageError(f"patch:{self.size}:{self.fill}: the fill value must lie in [0, 1]")
+
+    def __str__(self) -> str:
+        return f"patch:{self.size}:{self.fill:g}"
+
+    def unmasked(self) -> Patch:
+        """As in `Task`."""
+        return replace(self, mask="unknown")
+
+    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+        """As in `Task`; raises UsageError if the patch does not fit into the image."""
+        drawn = self._drawn(len(clean), image_shape, generator)
+        hidden = drawn.flatten(1)
+        painted = Occlusion(hidden, self.fill).corrupt(clean.to(generator.device), generator)
+        observed = painted.to(clean.device)
+        if self.mask == "known":
+            told = Occlusion(hidden.to(clean.device), self.fill)
+            return Damaged(observed, replace(told, noise=GaussianNoise(0.0)) if self.grey else told)
+        inside = np.outer(*(_coverage(length, self.size) for length in image_shape)).ravel()
+        return Damaged(observed, BitFlip(module_of(clean).from_numpy(inside / 2).to(clean)))
+
+    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """As in `Task`; raises UsageError if the patch does not fit into the image."""
+        hidden = self._drawn(1, pixels.shape, generator)[0]
+        return np.where(hidden, np.full_like(pixels, self.fill), pixels), hidden
+
+    def _drawn(self, count: int, image_shape: tuple[int, ...], generator: Any) -> Any:
+        """The hidden pixels of images into which the patch fits, boolean (count, H, W)."""
+        height, width = image_shape
+        if self.size > min(height, width):
+            raise UsageError(f"{self}: the patch does not fit into images of {width}x{height} pixels")
+        rows, columns = (_covered(length, self.size, count, generator) for length in (height, width))
+        return rows[:, :, None] & columns[:, None, :]
+
+
+def _covered(length: int, size: int, count: int, generator: Any) -> Any:
+    """Random intervals of `size` within `length`, boolean (count, length)."""
+    first, place = starts(length - size + 1, count, generator), places(length, generator)
+    return (place >= first) & (place < first + size)
+
+
+def _coverage(length: int, size: int) -> np.ndarray:
+    """The probability that such an interval covers each place; shape (length,)."""
+    place = np.arange(length, dtype=np.float64)
+    first, last = (place - size + 1).clip(0), place.clip(None, length - size)
+    return (last - first + 1) / (length - size + 1)
+
+
+def _patch(asked: Asked, size: float, fill: float = 0.0) -> Task:
+    return Patch(int(size), fill, asked.mask, asked.grey)
+
+
+FORM = Form("patch:SIZE or patch:SIZE:FILL (SIZE >= 1 pixels, 0 <= FILL <= 1)", r"patch:(\d{1,9})(?::([^:]*))?", _patch)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from restore.channels.bit_flip import CERTAIN
+from restore.channels.bit_flip import CERTAIN, BitFlip
+from restore.channels.contract import Channel, Task
 from restore.channels.gaussian_noise import GaussianNoise
-from restore.channels.values import as_floats, require
-from restore.fields import Fields
+from restore.channels.levels import Scale
+from restore.channels.task import Asked, EachPixel, Form
+from restore.channels.values import Parameter, as_floats, in_double, like, module_of, numbers, require, uniform
+from restore.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from restore.fields import Fields
 
 EXACT = GaussianNoise(0.0)
+
+# Salt and pepper may well be the greater part.
+LEVELS = Scale.of_probabilities(0.002, 0.9, 20)
 
 
 @dataclass(frozen=True)
@@ -28,7 +39,7 @@ class SaltAndPepper:
     off at black or white. So where much of an image is truly white, this is an approximation.
 
     Attributes:
-        probability: p, one number or a tensor that broadcasts with the images, in [0, 1]. With 0 all pixels come
+        probability: p, one number or an array that broadcasts with the images, in [0, 1]. With 0 all pixels come
             through the noise; with 1 nothing was seen.
         noise: what the other pixels go through; by default they are exact.
 
@@ -36,7 +47,7 @@ class SaltAndPepper:
         UsageError: if a probability is not a number in [0, 1].
     """
 
-    probability: float | Tensor
+    probability: Parameter
     noise: GaussianNoise = EXACT
 
     def __post_init__(self) -> None:
@@ -48,29 +59,46 @@ class SaltAndPepper:
 
     def __add__(self, other: SaltAndPepper | GaussianNoise) -> SaltAndPepper:
         """Impulses after impulses, or no noise after them: what noise would make of impulses is not modelled."""
+        import torch
+
         after = SaltAndPepper(0.0, other) if isinstance(other, GaussianNoise) else other
         if not isinstance(after, SaltAndPepper) or not bool(torch.as_tensor(after.noise.sigma == 0).all()):
             return NotImplemented
         first, second = self.probability, after.probability
         return replace(self, probability=first + second - first * second)
 
-    def corrupt(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        seen = self.noise.corrupt(x, generator)
-        p = torch.as_tensor(self.probability, dtype=x.dtype, device=x.device)
-        uniform = torch.rand(x.shape, dtype=x.dtype, device=x.device, generator=generator)
-        return torch.where(uniform < p, (uniform < p / 2).to(x.dtype), seen)
+    def corrupt(self, x: Any, generator: Any = None) -> Any:
+        # Data sets draw noise also where there is none: so were those drawn that scores are published of.
+        exact = self.noise is EXACT and isinstance(x, np.ndarray)
+        seen = x if exact else self.noise.corrupt(x, generator)
+        drawn, p = uniform(x, generator), like(self.probability, x)
+        return module_of(x).where(drawn < p, numbers(drawn < p / 2, x), seen)
 
     def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
         """As of every channel; of impulses the log-probability, of what came through noise the log-density."""
-        p = self._probability(x)
+        import torch
+
+        p = in_double(self.probability, x)
         through = torch.log1p(-p) + self.noise.log_likelihood(y, x)
         both = torch.where(self.noise.exact(x) & (y == x), torch.log1p(-p / 2), torch.log(p / 2))
         return torch.where(self._impulse(y), both, through).to(x.dtype)
 
+    def log_black(self, y: np.ndarray) -> np.ndarray:
+        p = np.asarray(self.probability, np.float64)
+        exact = np.asarray(self.noise.sigma, np.float64) == 0
+        with np.errstate(divide="ignore"):
+            through = self.noise.log_black(y, np.log1p(-p))
+            shown = np.log(np.where((y == 0) & exact, 1 - p / 2, p / 2))
+        return np.where(((y == 0) | (y == 1)) & (p > 0), shown, through)
+
     def evidence(self, y: Tensor) -> Fields:
+        import torch
+
+        from restore.fields import Fields
+
         y = as_floats(y)
         through, impulse = self.noise.evidence(y), self._impulse(y)
-        p = self._probability(y)
+        p = in_double(self.probability, y)
         # log((1 - p/2) / (p/2)): by how much 0 is likelier than any other value where it is seen.
         absence = (torch.log(2 - p) - torch.log(p)).clamp_max(CERTAIN).to(y.dtype)
         dark = (y == 0) & self.noise.exact(y)
@@ -80,9 +108,17 @@ class SaltAndPepper:
             torch.where(dark, -absence, 0.0),
         )
 
-    def _probability(self, like: Tensor) -> Tensor:
-        return torch.as_tensor(self.probability, dtype=torch.float64, device=like.device)
-
     def _impulse(self, y: Tensor) -> Tensor:
         """Pixels that show what only impulses do."""
-        return ((y == 0) | (y == 1)) & (self._probability(y) > 0)
+        return ((y == 0) | (y == 1)) & (in_double(self.probability, y) > 0)
+
+
+def _salt(asked: Asked, p: float) -> Task:
+    if not 0 <= p <= 1:
+        raise UsageError(f"salt:{p}: the probability of salt or pepper must lie in [0, 1]")
+    # Ink is flipped by half of such impulses.
+    told: Channel = SaltAndPepper(p) if asked.grey else BitFlip(p / 2)
+    return EachPixel(f"salt:{p!r}", SaltAndPepper(p), told)
+
+
+FORM = Form("salt:P", "salt:([^:]*)", _salt)

@@ -1,18 +1,33 @@
-"""What the parameters and the observations of every channel go through."""
+"""What parameters and images of every channel go through, as numpy arrays or torch tensors alike.
+
+A picture is damaged without torch, a data set with it, by the same lines of a channel; nothing here loads torch.
+"""
 
 from __future__ import annotations
 
-import math
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from restore.errors import UsageError
 from restore.tracing import tracing
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
-def require(values: float | Tensor, rule: str, largest: float = math.inf) -> None:
-    """Refuse parameters that are not finite numbers in [0, largest]; while a graph is traced none can be looked at.
+# An image, a parameter that broadcasts with images, and the source of randomness that goes with the image.
+Array: TypeAlias = "np.ndarray | Tensor"
+Parameter: TypeAlias = "float | np.ndarray | Tensor"
+Generator: TypeAlias = "np.random.Generator | torch.Generator"
+
+
+# What single precision holds, and solvers compute with.
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def require(values: Parameter, rule: str, largest: float = LARGEST) -> None:
+    """Refuse parameters that are not numbers in [0, largest]; while a graph is traced none can be looked at.
 
     Args:
         values: of the parameter.
@@ -24,13 +39,81 @@ def require(values: float | Tensor, rule: str, largest: float = math.inf) -> Non
     """
     if tracing():
         return
-    found = torch.as_tensor(values)
+    found: Any = np.asarray(values) if isinstance(values, int | float) else values
     # Written so that NaN fails too.
-    sound = (found >= 0) & (found <= largest) & (found < math.inf)
+    sound = (found >= 0) & (found <= largest)
     if not bool(sound.all()):
         raise UsageError(f"{rule}, not {float(found[~sound].flatten()[0])}")
 
 
+def module_of(x: Array) -> Any:
+    """numpy or torch, whichever has made an array: `where`, `full_like` and the like are the same in both."""
+    if isinstance(x, np.ndarray):
+        return np
+    import torch
+
+    return torch
+
+
+def like(values: Parameter, x: Array) -> Any:
+    """A parameter for computing with images: of their type and on their device, but double precision in numpy."""
+    if isinstance(x, np.ndarray):
+        return np.asarray(values, np.float64)
+    import torch
+
+    return torch.as_tensor(values, dtype=x.dtype, device=x.device)
+
+
+def in_double(values: Parameter, y: Tensor) -> Tensor:
+    """A parameter in double precision, on the device of images: half precision never holds a probability."""
+    import torch
+
+    return torch.as_tensor(values, dtype=torch.float64, device=y.device)
+
+
+def numbers(choice: Array, x: Array) -> Any:
+    """Booleans as 0 and 1 of the type of images."""
+    return choice.astype(x.dtype) if isinstance(choice, np.ndarray) else choice.to(x.dtype)  # type: ignore[arg-type]
+
+
 def as_floats(y: Tensor) -> Tensor:
     """An image of whole numbers as floating point: it would cut fields down to whole numbers."""
+    import torch
+
     return y if y.is_floating_point() else y.to(torch.get_default_dtype())
+
+
+def uniform(x: Array, generator: Any) -> Any:
+    """Numbers in [0, 1), one for each pixel of images."""
+    if isinstance(x, np.ndarray):
+        return (generator or np.random.default_rng()).random(x.shape)
+    import torch
+
+    return torch.rand(x.shape, dtype=x.dtype, device=x.device, generator=generator)
+
+
+def normal(x: Array, generator: Any) -> Any:
+    """Standard normal numbers, one for each pixel of images."""
+    if isinstance(x, np.ndarray):
+        return (generator or np.random.default_rng()).standard_normal(x.shape)
+    import torch
+
+    return torch.randn(x.shape, dtype=x.dtype, device=x.device, generator=generator)
+
+
+def starts(below: int, count: int, generator: Any) -> Any:
+    """Whole numbers from 0 to `below` - 1, shape (count, 1)."""
+    if isinstance(generator, np.random.Generator):
+        return generator.integers(below, size=(count, 1))
+    import torch
+
+    return torch.randint(0, below, (count, 1), generator=generator, device=generator.device)
+
+
+def places(length: int, generator: Any) -> Any:
+    """The whole numbers below a length."""
+    if isinstance(generator, np.random.Generator):
+        return np.arange(length)
+    import torch
+
+    return torch.arange(length, device=generator.device)

@@ -7,19 +7,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from restore.cli.jobs import work_of
-from restore.cli.options import Level, Settings, memory_size
+from restore.cli.options import Settings, memory_size
 from restore.cli.pool import workers
 from restore.cli.stages import CHUNK, Failed, Made, Stages, portions
 from restore.cli.telling import Failures, Notes, print_json
 from restore.console import say
 from restore.engines import open_engine
 from restore.errors import ModelError, UsageError, shown
+from restore.inference.damage import Damage
 from restore.progress import progress
 from restore.restoration import PictureEngine
 from restore.zoo import describe, find
 
 
-def run(inputs: Sequence[str], settings: Settings, p: Level, sigma: Level, masks: str | None = None) -> None:
+def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | None = None) -> None:
     """Restore every input; see the two commands for what the options mean.
 
     Raises:
@@ -33,15 +34,15 @@ def run(inputs: Sequence[str], settings: Settings, p: Level, sigma: Level, masks
         place = find(settings.model)
         if place.is_dir():
             about = describe(place)
-            about.check_told(p is not None, sigma is not None, masks is not None)
+            damage.check_kind(about, mask=masks is not None)
             if about.unfinished and not settings.quiet:
                 say(f"{shown(settings.model)}: is unfinished: {about.unfinished}")
-    elif p is None and sigma is None and masks is None:
+    elif not damage.touched and masks is None:
         raise UsageError(
             "--p is missing; give the probability that a pixel is inverted, such as --p 0.1, or of grey images the "
             "--sigma of their noise"
         )
-    work = work_of(inputs, settings, masks, {"p": p, "sigma": sigma})
+    work = work_of(inputs, settings, masks, damage.levels())
     failures = Failures(settings.json, many=work.named > 1)
     notes = Notes(settings.quiet, many=work.named > 1)
     total = len(work.jobs)
@@ -54,7 +55,7 @@ def run(inputs: Sequence[str], settings: Settings, p: Level, sigma: Level, masks
         # A model that cannot be had fails the whole command, before an image is read; and after everything that can be
         # refused without one, for it may be torch that loads here.
         engines.of(settings.model)
-    stages = Stages(settings, p, sigma, engines.of)
+    stages = Stages(settings, damage, engines.of)
     with (
         nullcontext() if work.manifest is None else work.manifest.writing() as journal,
         progress("restored", total, quiet=settings.quiet or total == 1) as meter,

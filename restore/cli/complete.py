@@ -21,8 +21,9 @@ def complete(
     p: Annotated[
         str | None,
         typer.Option(
-            metavar="FLOAT|auto",
-            help="Probability that a visible pixel is inverted, or auto; without it visible pixels stay as they are.",
+            metavar="FLOAT|WHITE,BLACK|auto",
+            help="Probability that a visible pixel is inverted, or that a white and that a black one is, or auto; "
+            "without it visible pixels stay as they are.",
         ),
     ] = None,
     sigma: options.Sigma = None,
@@ -30,4 +31,4 @@ def complete(
     settings: options.Settings,
 ) -> None:
     """Fill the pixels under a mask."""
-    batch.run(images, settings, *options.noise_levels(p, sigma), mask)
+    batch.run(images, settings, options.damage_of(p, sigma), mask)

@@ -15,7 +15,11 @@ EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy
 def corrupt(
     images: Annotated[list[str], typer.Argument(help="Images or folders of images.", show_default=False)],
     task: Annotated[
-        str, typer.Option(help="flip:P, noise:SIGMA, salt:P, patch:SIZE[:FILL], or several: noise:0.1+patch:8.")
+        str,
+        typer.Option(
+            help="flip:P, flip:WHITE,BLACK (rates of each), noise:SIGMA, salt:P, patch:SIZE[:FILL], or several: "
+            "noise:0.1+patch:8."
+        ),
     ],
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
     mask_output: Annotated[
@@ -38,12 +42,12 @@ def corrupt(
 
     import numpy as np
 
+    from restore.channels import parse_task
     from restore.cli.clashes import refuse_clashes
     from restore.errors import UsageError, shown
     from restore.files import write_atomically
     from restore.images import Picture, check_format, encode, format_of, read_picture
     from restore.outputs import expand, paired, plan
-    from restore.tasks import parse_task
 
     damage = parse_task(task)
     if mask_output is not None and damage.mask is None:

@@ -17,8 +17,9 @@ def denoise(
     p: Annotated[
         str | None,
         typer.Option(
-            metavar="FLOAT|auto",
-            help="Probability that a pixel is inverted (grey images: black or white), or auto; not for crbm models.",
+            metavar="FLOAT|WHITE,BLACK|auto",
+            help="Probability that a pixel is inverted (grey images: black or white), or that a white and that a black "
+            "one is, or auto; not for crbm models.",
         ),
     ] = None,
     sigma: options.Sigma = None,
@@ -26,4 +27,4 @@ def denoise(
     settings: options.Settings,
 ) -> None:
     """Remove flipped pixels or Gaussian noise from images, or with a crbm model the damage that it was trained on."""
-    batch.run(images, settings, *options.noise_levels(p, sigma))
+    batch.run(images, settings, options.damage_of(p, sigma))

@@ -37,7 +37,8 @@ def evaluate(
     task: Annotated[
         str | None,
         typer.Option(
-            help="Damage and restore: flip:P, noise:SIGMA, salt:P, patch:SIZE[:FILL], or several: noise:0.1+patch:8."
+            help="Damage and restore: flip:P, flip:WHITE,BLACK (rates of each), noise:SIGMA, salt:P, "
+            "patch:SIZE[:FILL], or several: noise:0.1+patch:8."
         ),
     ] = None,
     likelihood: Annotated[

@@ -25,9 +25,9 @@ def evaluate_task(
     solver: str | None,
 ) -> Report:
     """The scores of a prior, or of a pseudo-model."""
+    from restore.channels import parse_task
     from restore.errors import UsageError
     from restore.evaluation.baselines import BASELINES, baseline
-    from restore.tasks import parse_task
     from restore.zoo import describe, find
 
     # A pseudo-model has no file, and is one of binary images.
@@ -41,7 +41,7 @@ def evaluate_task(
     from restore.cli import options
     from restore.data import binarise, load, overlap
     from restore.engine import Engine
-    from restore.evaluation.evaluate import evaluate, restorer_of, task_of, unmasked
+    from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 
     engine = None if model in BASELINES else Engine.load(model, device, options.memory_size(max_memory))
     if engine is not None and solver is not None:
@@ -64,7 +64,7 @@ def evaluate_task(
             raise UsageError(f"{about.name} sees the damaged image alone; leave --mask known away")
         if str(damage) != str(task_of(about)) and not source.quiet:
             say(f"{model}: was trained to undo {about.task}, not {damage}")
-    seen = unmasked(damage) if about.conditional else damage
+    seen = damage.unmasked() if about.conditional else damage
     truth = source.pixels(dataset, about)
     report = evaluate(restorer_of(engine), truth, seen, shape, generator, grey=soft or grey)
     return replace(report, solver=about.inference.solver)

@@ -14,8 +14,8 @@ import typer
 from restore.engines import Choice
 from restore.errors import UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
+from restore.inference.damage import Damage
 from restore.registry import SOLVERS
-from restore.restoration import Auto, check_levels
 from restore.sizes import Fit
 
 
@@ -24,9 +24,6 @@ def _solver(name: str) -> str:
         raise typer.BadParameter(f"{shown(name)} is not one of {', '.join(SOLVERS)}")
     return name
 
-
-# A level of noise: as it is known, to be chosen by its evidence, or that there is none.
-Level = float | Auto | None
 
 Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
 Model = Annotated[str, typer.Option(help="Name or folder of a prior; auto picks one by the size of the image.")]
@@ -146,18 +143,23 @@ def memory_size(text: str | None) -> int | None:
     return size
 
 
-def noise_levels(p: str | None, sigma: str | None) -> tuple[Level, Level]:
-    """p and sigma as numbers, "auto" or None; refuses what is neither, before anything is read."""
-    flips, spread = _level("--p", p), _level("--sigma", sigma)
-    if isinstance(flips, float) and not 0 <= flips <= 1:
-        raise UsageError(f"--p is a flip probability and must lie in [0, 1], not {flips}")
-    check_levels(flips, spread)
-    return flips, spread
+def damage_of(p: str | None, sigma: str | None) -> Damage:
+    """What the user says of the damage; refuses what is no such thing, before anything is read."""
+    return Damage.of(_rates(p), _level("--sigma", sigma))
 
 
-def _level(option: str, text: str | None) -> Level:
+def _rates(text: str | None) -> float | str | tuple[float, ...] | None:
+    if text is None or text.count(",") != 1:
+        return _level("--p", text)
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise UsageError(f"--p is a number, two (of white and of black pixels), or auto, not {shown(text)}") from None
+
+
+def _level(option: str, text: str | None) -> float | str | None:
     if text is None or text == "auto":
-        return text  # type: ignore[return-value]
+        return text
     try:
         return float(text)
     except ValueError:

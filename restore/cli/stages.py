@@ -18,12 +18,13 @@ from typing import Any, TypeVar
 from restore.choice import restore_with_each
 from restore.cli.jobs import STDIO, Job
 from restore.cli.manifest import Entry, Stamp, stamp
-from restore.cli.options import Level, Settings
+from restore.cli.options import Settings
 from restore.engines import open_each
 from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
 from restore.explained import objection
 from restore.files import holds, write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
+from restore.inference.damage import Damage
 from restore.marginals import Marginals, Status
 from restore.restoration import ChosenLevel, PictureEngine, Restored, outcome, stopped_as_trained
 from restore.sizes import check_size
@@ -132,13 +133,13 @@ class Stages:
     """The stages, with all that they have in common.
 
     Attributes:
-        settings, p, sigma: what the user said.
+        settings: what the user said.
+        damage: what the user said of it; masks are those of the jobs.
         engine_of: the engine of a prior by name.
     """
 
     settings: Settings
-    p: Level
-    sigma: Level
+    damage: Damage
     engine_of: Callable[[str], PictureEngine]
 
     @_step
@@ -182,7 +183,7 @@ class Stages:
         shape = item.picture.levels.shape
         chosen, fit, force = self.settings.model, self.settings.fit, self.settings.force
         try:
-            models = candidates(shape, self.sigma is not None) if chosen == "auto" else (chosen,)
+            models = candidates(shape, self.damage.sigma is not None) if chosen == "auto" else (chosen,)
             # All are opened here, where a fault is the image's own.
             engines = open_each(models, self.engine_of)
             about = next(iter(engines.values())).description
@@ -197,10 +198,8 @@ class Stages:
         tried = restore_with_each(
             engines,
             [item.picture.pixels for item in items],
-            p=self.p,
-            hidden=None if items[0].mask is None else [item.mask.hidden for item in items if item.mask is not None],
+            self.damage.covering(None if items[0].mask is None else [item.mask.hidden for item in items if item.mask]),
             invert=self.settings.invert,
-            sigma=self.sigma,
         )
         seconds = (time.perf_counter() - started) / len(items)
         solved = []
@@ -221,13 +220,12 @@ class Stages:
         if result.status is Status.DIVERGED:
             raise OutputError(f"{shown(job.target)}: is not written, for {result.status.sentence}")
         if result.shortfall and not self.settings.force:
-            told = "auto" in (self.p, self.sigma)
             why = objection(
                 item.engine.description,
                 result.shortfall,
                 inverted=result.inverted,
                 invert=self.settings.invert,
-                chosen=told,
+                chosen=self.damage.unknown is not None,
             )
             raise ModelError(f"{shown(job.source)}: {why}")
         contents = {}
@@ -280,13 +278,8 @@ class Stages:
         mask = None if item.job.mask is None else shown(str(item.job.mask))
         noise = found.noise
         if noise is None:
-            return {"channel": {"p": self.p, "sigma": self.sigma, "mask": mask}, "levels": None}
-        chosen = float(noise.chosen[index])
-        told = {
-            "p": chosen if isinstance(self.p, str) else self.p,
-            "sigma": chosen if isinstance(self.sigma, str) else self.sigma,
-            "mask": mask,
-        }
+            return {"channel": {**self.damage.levels(), "mask": mask}, "levels": None}
+        told = {**self.damage.at(float(noise.chosen[index])).levels(), "mask": mask}
         evidence = [value if math.isfinite(value) else None for value in noise.evidence[index].tolist()]
         converged = noise.converged[index].tolist()
         return {

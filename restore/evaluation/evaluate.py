@@ -6,19 +6,18 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
-from restore.channels import Channel
+from restore.channels import Channel, Task, parse_task
 from restore.description import Description
 from restore.engine import Engine
 from restore.errors import ModelError
 from restore.evaluation import metrics
 from restore.evaluation.metrics import Score, summary
-from restore.tasks import Chain, Patch, Task, parse_task
 
 # From observed images (N, D) and the channel they came through to the probability of ink (or the value) of each pixel.
 Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
@@ -26,18 +25,7 @@ Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
 
 def task_of(about: Description) -> Task:
     """The task that a conditional prior has learnt; it sees no mask."""
-    return unmasked(parse_task(about.task))
-
-
-def unmasked(task: Task) -> Task:
-    """The same damage, of which the restorer is not told where it is."""
-    match task:
-        case Patch():
-            return replace(task, mask="unknown")
-        case Chain():
-            return Chain(tuple(map(unmasked, task.tasks)))
-        case _:
-            return task
+    return parse_task(about.task).unmasked()
 
 
 def restorer_of(engine: Engine) -> Restorer:

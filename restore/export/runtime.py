@@ -18,6 +18,7 @@ from restore.errors import ModelError, UsageError, reason, shown
 from restore.evidence import log_partition
 from restore.export.contract import OBSERVED, Facts
 from restore.export.inspection import read_checked
+from restore.inference.damage import Damage, number
 from restore.marginals import Marginals, Status
 from restore.registry import UNITS
 from restore.zoo import GRAPH, WEIGHTS, describe
@@ -124,13 +125,7 @@ class OnnxEngine:
         """As in `restore.restoration.PictureEngine`."""
         return self.facts.light_ground
 
-    def marginals(
-        self,
-        grey: np.ndarray,
-        p: float | np.ndarray | None,
-        hidden: np.ndarray | None,
-        sigma: float | np.ndarray | None = None,
-    ) -> tuple[Marginals, np.ndarray]:
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         """As in `restore.restoration.PictureEngine`.
 
         Raises:
@@ -142,9 +137,9 @@ class OnnxEngine:
         # Where one value serves all pixels or images, sizes of 1 do.
         told = {
             "image": seen,
-            "p": np.array(0 if p is None else p, np.float32, ndmin=3),
-            "sigma": np.array(0 if sigma is None else sigma, np.float32, ndmin=3),
-            "mask": np.array(False if hidden is None else hidden, ndmin=3),
+            "p": np.array(damage.flips_of(seen), np.float32, ndmin=3),
+            "sigma": np.array(number(damage.sigma), np.float32, ndmin=3),
+            "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
         parts = []
         for first in range(0, len(seen), self.facts.at_once):
@@ -156,7 +151,7 @@ class OnnxEngine:
     @cached_property
     def log_partition(self) -> float:
         """As in `restore.restoration.PictureEngine`."""
-        return log_partition(self.description, lambda nothing: self.marginals(nothing, None, nothing == 0)[0])
+        return log_partition(self.description, lambda nothing: self.marginals(nothing, Damage(hidden=nothing == 0))[0])
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         """As in `restore.restoration.PictureEngine`; of the weights alone, as no damage is left to solve for.

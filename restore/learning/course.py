@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from restore.channels import Task
 from restore.couplings import Dense
 from restore.description import Inference
 from restore.errors import TrainingError
@@ -23,7 +24,6 @@ from restore.learning.judging import Judged, Trial, verdict
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.registry import UNITS
 from restore.solvers import solver_of
-from restore.tasks import Task
 from restore.units import Bernoulli, Units
 from restore.units.layers import blank
 

@@ -9,13 +9,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from restore.channels import Channel
+from restore.channels import Channel, parse_task
 from restore.description import Inference
 from restore.marginals import Status
 from restore.priors import LayeredPrior
 from restore.registry import SOLVERS
 from restore.solvers import Solution, solver_of
-from restore.tasks import parse_task
 from restore.units import Units
 
 # A prior in the middle of its training is judged by no more images, and each by no more iterations: what counts is

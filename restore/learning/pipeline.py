@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from restore.channels import parse_task
 from restore.description import Inference
 from restore.errors import TrainingError, UsageError
 from restore.learning.course import (
@@ -43,7 +44,6 @@ from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.progress import Passed
 from restore.solvers import TAP
-from restore.tasks import parse_task
 from restore.zoo import TrainedPrior, save
 
 # The shares of a time that growth and pre-training may take where another learner goes on from there; the least share

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import torch
 
+from restore.channels import parse_task
 from restore.errors import UsageError
 from restore.learning.optimizers import optimizer_of
 from restore.registry import FAMILIES, PIXELS, UNITS
-from restore.tasks import parse_task
 
 
 def require(condition: bool, message: str) -> None:

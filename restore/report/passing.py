@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from restore.channels import parse_task
 from restore.errors import OutputError
 from restore.files import write_atomically
 from restore.learning.outcome import Machine
@@ -20,7 +21,6 @@ from restore.registry import SOLVERS, UNITS
 from restore.report.images import Colours, strongest
 from restore.report.pictures import grey, magnification, png, signed, tiled
 from restore.solvers import TAP, solver_of
-from restore.tasks import parse_task
 from restore.training import Lesson
 
 PICTURE = "progress.png"

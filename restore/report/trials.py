@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from restore.channels import EachPixel, GaussianNoise, Task, parse_task
 from restore.description import Description
 from restore.engine import Engine, moved_to
 from restore.evaluation.baselines import BASELINES, baseline
@@ -17,7 +18,6 @@ from restore.evaluation.grey_baselines import PixelwiseEstimate, tuned
 from restore.evaluation.markdown import plus_minus
 from restore.report.images import fitting, strip
 from restore.report.page import Part, Rows, Section, Sentence, Strips
-from restore.tasks import Noise, Task, parse_task
 
 # Of the damage.
 SEED = 0
@@ -60,7 +60,7 @@ def tasks_for(about: Description) -> list[Task]:
     if about.conditional:
         return [task_of(about)]
     if about.grey:
-        return [Noise(0.1), Noise(0.2)]
+        return [parse_task(text, grey=True) for text in ("noise:0.1", "noise:0.2")]
     patch = max(1, round(PATCH * min(about.image_shape)))
     return [parse_task(text) for text in ("flip:0.1", "flip:0.2", f"patch:{patch}")]
 
@@ -72,9 +72,10 @@ def rivals(engine: Engine, training: Tensor, task: Task) -> dict[str, Restorer]:
         return {name: baseline(name, training, about.image_shape).restore for name in BASELINES}
     pixels = moved_to(engine.trained.grey_pixels, torch.device("cpu"))
     found: dict[str, Restorer] = {"ope": PixelwiseEstimate(pixels).restore}
-    if isinstance(task, Noise) and min(about.image_shape) >= SMALLEST:
+    noise = task.told if isinstance(task, EachPixel) else None
+    if isinstance(noise, GaussianNoise) and min(about.image_shape) >= SMALLEST:
         name = "non-local means"
-        found[name] = tuned(name, training[:TUNING], task.sigma, about.image_shape, SEED).restore
+        found[name] = tuned(name, training[:TUNING], float(noise.sigma), about.image_shape, SEED).restore
     return found
 
 

@@ -15,7 +15,7 @@ import torch
 from harness import Asked, finish, main, panels, publish, write
 from torch import Tensor
 
-from restore.channels import BitFlip
+from restore.channels import BitFlip, parse_task
 from restore.console import say
 from restore.engine import Engine, machine_under
 from restore.errors import UsageError
@@ -23,7 +23,6 @@ from restore.evaluation import metrics
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.markdown import table
 from restore.solvers import Solution
-from restore.tasks import Flip
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,7 +114,7 @@ def _curve(
 ) -> Curve:
     correlations, errors, depths, sure = [], [], [], []
     for p in PROBABILITIES:
-        observed, _ = Flip(p).damage(truth, image_shape, torch.Generator().manual_seed(seed))
+        observed, _ = parse_task(f"flip:{p}").damage(truth, image_shape, torch.Generator().manual_seed(seed))
         found = method(observed, BitFlip(p))
         restored = (found.means[0] if isinstance(found, Solution) else found).cpu()
         correlations.append(metrics.summary(metrics.matthews(truth, restored)))

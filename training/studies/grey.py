@@ -14,7 +14,7 @@ import torch
 from harness import Asked, finish, main, panels, publish, write
 from torch import Tensor
 
-from restore.channels import Channel, GaussianNoise, Occlusion
+from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
 from restore.console import say
 from restore.data import load
 from restore.evaluation import metrics
@@ -23,7 +23,6 @@ from restore.evaluation.grey_baselines import DENOISERS, Biharmonic, PixelwiseEs
 from restore.evaluation.markdown import table
 from restore.evaluation.metrics import Score
 from restore.learning.independent import independent_units
-from restore.tasks import parse_task
 from restore.units import Spiked, TruncatedGaussian
 
 if TYPE_CHECKING:

@@ -1,0 +1,113 @@
+"""Asymmetric flips: white and black pixels of a binary image are inverted at different rates, as on worn originals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from restore.channels.bit_flip import CERTAIN, BitFlip
+from restore.channels.contract import Task
+from restore.channels.task import Asked, EachPixel, Form
+from restore.channels.values import as_floats, in_double, like, module_of, require, uniform
+from restore.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from restore.fields import Fields
+
+
+@dataclass(frozen=True)
+class AsymmetricFlip:
+    """p(y_i = 0 | x_i = 1) = white and p(y_i = 1 | x_i = 0) = black.
+
+    Attributes:
+        white: probability that a white pixel turns black, in [0, 1].
+        black: probability that a black pixel turns white. The two add to less than 1: at 1 what is seen says nothing,
+            and beyond it says the opposite, of an image that should be inverted.
+
+    Raises:
+        UsageError: if they are no such probabilities.
+    """
+
+    white: float
+    black: float
+
+    def __post_init__(self) -> None:
+        rule = "p has flip probabilities of white and of black pixels, which must lie in [0, 1]"
+        require(self.white, rule, 1)
+        require(self.black, rule, 1)
+        if not self.white + self.black < 1:
+            raise UsageError(
+                "p has flip probabilities of white and of black pixels, which must add to less than 1, not "
+                f"{self.white:g} and {self.black:g}"
+            )
+
+    def __add__(self, other: AsymmetricFlip | BitFlip) -> AsymmetricFlip:
+        """Flips after flips."""
+        if isinstance(other, BitFlip):
+            other = _of(other)
+        if not isinstance(other, AsymmetricFlip):
+            return NotImplemented
+        return AsymmetricFlip(
+            self.white * (1 - other.black) + (1 - self.white) * other.white,
+            self.black * (1 - other.white) + (1 - self.black) * other.black,
+        )
+
+    def __radd__(self, before: BitFlip) -> AsymmetricFlip:
+        return _of(before) + self if isinstance(before, BitFlip) else NotImplemented
+
+    def corrupt(self, x: Any, generator: Any = None) -> Any:
+        """As of every channel; grey levels of a picture count as white above one half."""
+        where = module_of(x).where
+        flipped = uniform(x, generator) < where(x > 0.5, like(self.white, x), like(self.black, x))
+        return where(flipped, 1 - x, x)
+
+    def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
+        import torch
+
+        white, black = like(self.white, x), like(self.black, x)
+        flipped, kept = torch.where(x > 0, white, black).log(), torch.log1p(-torch.where(x > 0, white, black))
+        return torch.where(y == x, kept, flipped)
+
+    def log_black(self, y: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(y > 0, self.black, 1 - self.black)).clip(-CERTAIN)
+
+    def evidence(self, y: Tensor) -> Fields:
+        import torch
+
+        from restore.fields import Fields
+
+        y = as_floats(y)
+        white, black = in_double(self.white, y), in_double(self.black, y)
+        shown_white = torch.log1p(-white) - torch.log(black)
+        shown_black = torch.log(white) - torch.log1p(-black)
+        return Fields(torch.where(y > 0, shown_white, shown_black).clamp(-CERTAIN, CERTAIN).to(y.dtype))
+
+    def symmetric(self, y: np.ndarray) -> np.ndarray:
+        """Flip probabilities of a `BitFlip` that gives the same evidence where y was seen; the shape of y.
+
+        Evidence is one log-odds per pixel, log p(y|1)/p(y|0), and the p that has it is the smaller share of the two:
+        black / (1 - white + black) where white is seen. Below one half, as the rates add to less than 1.
+        """
+        shown_white = self.black / (1 - self.white + self.black)
+        shown_black = self.white / (1 - self.black + self.white)
+        return np.where(y > 0, shown_white, shown_black)
+
+
+def _of(flips: BitFlip) -> AsymmetricFlip:
+    """Flips at one rate, as such at two."""
+    return AsymmetricFlip(float(flips.probability), float(flips.probability))
+
+
+def _flips(asked: Asked, white: float, black: float) -> Task:
+    if asked.grey:
+        raise UsageError(f"{asked.text}: only binary images can be flipped; give grey ones noise:SIGMA or salt:P")
+    channel = AsymmetricFlip(white, black)
+    return EachPixel(f"flip:{white!r},{black!r}", channel, channel)
+
+
+FORM = Form("flip:WHITE,BLACK (rates of white and of black pixels)", "flip:([^:,]*),([^:,]*)", _flips)

@@ -1,0 +1,39 @@
+"""Scales: the levels of noise of a channel that are tried where none is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The levels that are tried.
+
+    Attributes:
+        level: from places on the scale to levels, increasing.
+        places: evenly spaced; at least three.
+    """
+
+    level: Callable[[np.ndarray], np.ndarray]
+    places: np.ndarray
+
+    @property
+    def levels(self) -> np.ndarray:
+        return self.level(self.places)
+
+    @classmethod
+    def of_probabilities(cls, low: float, high: float, count: int) -> Scale:
+        """Probabilities, evenly spaced in log-odds."""
+        return cls(_logistic, np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), count))
+
+    @classmethod
+    def of_sizes(cls, low: float, high: float, count: int) -> Scale:
+        """Positive numbers, evenly spaced in their logarithms."""
+        return cls(np.exp, np.linspace(np.log(low), np.log(high), count))
+
+
+def _logistic(log_odds: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-log_odds))

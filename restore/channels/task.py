@@ -1,0 +1,126 @@
+"""Tasks that hit every pixel by itself, tasks one after the other, and how a channel says which texts name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from restore.channels.contract import Channel, Damaged, Task
+from restore.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a task beside its numbers.
+
+    Attributes:
+        text: all of what the user wrote.
+        mask: whether the restorer is to know a mask, of tasks that have one.
+        grey: whether the restorer is to be told of grey values; if not, images are binary.
+    """
+
+    text: str
+    mask: Literal["known", "unknown"] = "known"
+    grey: bool = False
+
+
+@dataclass(frozen=True)
+class Form:
+    """The texts that name tasks of one kind.
+
+    Attributes:
+        shown: how to write one, for users.
+        pattern: a regular expression for all of them; its groups are the task's numbers.
+        task: the task of these numbers.
+    """
+
+    shown: str
+    pattern: str
+    task: Callable[..., Task]
+
+
+@dataclass(frozen=True)
+class EachPixel:
+    """Every pixel goes through a channel by itself.
+
+    Attributes:
+        text: as in `str(task)`.
+        channel: what happens to images.
+        told: what the restorer is to assume.
+    """
+
+    text: str
+    channel: Channel
+    told: Channel
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def mask(self) -> None:
+        return None
+
+    def unmasked(self) -> EachPixel:
+        return self
+
+    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+        """As in `Task`."""
+        return Damaged(self.channel.corrupt(clean.to(generator.device), generator).to(clean.device), self.told)
+
+    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, None]:
+        """As in `Task`."""
+        return self.channel.corrupt(pixels, generator).clip(0, 1).astype(pixels.dtype), None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One task after the other; the restorer is told of all of them.
+
+    Attributes:
+        tasks: at least one, in the order in which they damage.
+    """
+
+    tasks: tuple[Task, ...]
+
+    def __str__(self) -> str:
+        return "+".join(map(str, self.tasks))
+
+    @property
+    def mask(self) -> Literal["known", "unknown"] | None:
+        return next((task.mask for task in self.tasks if task.mask is not None), None)
+
+    def unmasked(self) -> Chain:
+        """As in `Task`."""
+        return Chain(tuple(task.unmasked() for task in self.tasks))
+
+    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+        """As in `Task`; raises UsageError if there is no channel for tasks in this order."""
+        observed, channel = self.tasks[0].damage(clean, image_shape, generator)
+        for task in self.tasks[1:]:
+            observed, then = task.damage(observed, image_shape, generator)
+            try:
+                channel = channel + then  # type: ignore[operator]
+            except TypeError as fault:
+                raise UsageError(
+                    f"{self}: no restorer can be told of {task} after what comes before; give noise first, then salt "
+                    "(binary images: flips alone), and a patch, with a known mask, last"
+                ) from fault
+        return Damaged(observed, channel)
+
+    def damage_picture(
+        self, pixels: np.ndarray, generator: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """As in `Task`."""
+        hidden: np.ndarray | None = None
+        for task in self.tasks:
+            pixels, painted = task.damage_picture(pixels, generator)
+            if painted is not None:
+                hidden = painted if hidden is None else hidden | painted
+        return pixels, hidden

@@ -1,0 +1,1 @@
+"""Inference: from what is known of the damage of pictures to restored ones."""

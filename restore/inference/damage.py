@@ -1,0 +1,234 @@
+"""What is known of the damage of images: made once, where a caller says it, and passed whole to the channel."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from restore.channels import (
+    AsymmetricFlip,
+    BitFlip,
+    Channel,
+    GaussianNoise,
+    Occlusion,
+    SaltAndPepper,
+    bit_flip,
+    gaussian_noise,
+    salt_and_pepper,
+)
+from restore.channels.levels import Scale
+from restore.channels.values import LARGEST
+from restore.description import Description
+from restore.errors import UsageError, shown
+
+# Engines are told of noise in single precision: what that cannot hold is the nearest that it can (or `LARGEST`).
+SMALLEST = float(np.finfo(np.float32).tiny)
+
+# A level of noise that is to be chosen by its evidence.
+Auto: TypeAlias = Literal["auto"]
+
+# A level as a caller may say it: one number, one per pixel, to be chosen, or that there is no such noise.
+Level: TypeAlias = "float | np.ndarray | Auto | None"
+
+
+class Rates(NamedTuple):
+    """Flip probabilities that differ, of white pixels, which turn black, and of black ones."""
+
+    white: float
+    black: float
+
+
+@dataclass(frozen=True, eq=False)
+class Damage:
+    """What is known of the damage of images; `Damage.of` checks it.
+
+    Attributes:
+        p: flip probability of the visible pixels, one for all, per pixel (H, W) or per image (N, 1, 1), or one of white
+            and one of black pixels; of a prior of grey images the probability of salt or pepper; "auto" if it is to be
+            chosen for each image; None if there is no such damage, or if the prior has learnt what is.
+        sigma: standard deviation of Gaussian noise, of priors of grey images, one for all or per image (N, 1, 1);
+            "auto" likewise; None if there is none.
+        hidden: the pixels to fill, one boolean (H, W) per image, or all as (N, H, W); None if there are none.
+    """
+
+    p: Level | Rates = None
+    sigma: Level = None
+    hidden: Sequence[np.ndarray] | np.ndarray | None = None
+
+    @classmethod
+    def of(cls, p: Any = None, sigma: Any = None, hidden: Sequence[np.ndarray] | np.ndarray | None = None) -> Damage:
+        """The damage that a caller tells of, as it is told in `restore.denoise` and `restore.complete`.
+
+        Raises:
+            UsageError: for texts other than "auto", two levels to choose at once, a p that is no probability, or a
+                standard deviation that is none.
+        """
+        if isinstance(p, str) and p != "auto":
+            raise UsageError(f"p is a flip probability in [0, 1], or auto, not {shown(p)}")
+        if isinstance(p, str) and isinstance(sigma, str) and p == sigma:
+            raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it away")
+        told = p if p is None or isinstance(p, str) else _probabilities(p)
+        known = sigma is None or (isinstance(sigma, str) and sigma == "auto")
+        return cls(told, sigma if known else _deviation(sigma), hidden)  # type: ignore[arg-type]
+
+    def check_for(self, about: Description) -> None:
+        """Refuse what does not fit a prior.
+
+        Raises:
+            UsageError: if p is given per pixel for another size than the prior's, or of white and black pixels for
+                grey images; if a conditional prior is told of damage, or another prior is not, or a binary one of
+                Gaussian noise.
+        """
+        self.check_kind(about, mask=self.hidden is not None)
+        if isinstance(self.p, np.ndarray) and self.p.shape != about.image_shape:
+            raise UsageError(
+                f"p has shape {self.p.shape}; give one number, or one per pixel of the prior: {about.image_shape}"
+            )
+
+    def check_kind(self, about: Description, mask: bool) -> None:
+        """The same as far as the kind of prior decides, also before masks are read; `mask`: whether there are any."""
+        about.check_told(self.p is not None, self.sigma is not None, mask)
+        if about.grey and isinstance(self.p, Rates):
+            raise UsageError(
+                f"{shown(about.name)} knows grey images, of which --p is one probability, that of salt or pepper; "
+                "rates of white and of black pixels are for black and white ones"
+            )
+
+    # ------------------------------------------------------------------------------------- levels that are to be chosen
+
+    @property
+    def unknown(self) -> Literal["p", "sigma"] | None:
+        """The level that is to be chosen."""
+        return "p" if isinstance(self.p, str) else "sigma" if isinstance(self.sigma, str) else None
+
+    def scale(self, about: Description) -> Scale:
+        """What is tried for the level that is to be chosen."""
+        if self.unknown == "sigma":
+            return gaussian_noise.LEVELS
+        return salt_and_pepper.LEVELS if about.grey else bit_flip.LEVELS
+
+    def at(self, levels: float | np.ndarray) -> Damage:
+        """The same at levels in place of the one to be chosen: one for all, or one per image (N,)."""
+        told = levels[:, None, None] if isinstance(levels, np.ndarray) else levels
+        return replace(self, p=told) if self.unknown == "p" else replace(self, sigma=told) if self.unknown else self
+
+    @property
+    def largest_sigma(self) -> float:
+        """The standard deviation that noise has at most."""
+        if isinstance(self.sigma, str):
+            return float(gaussian_noise.LEVELS.levels[-1])
+        return 0.0 if self.sigma is None else float(np.max(self.sigma))
+
+    def levels(self) -> dict[str, Any]:
+        """The levels as JSON has them."""
+        return {"p": list(self.p) if isinstance(self.p, Rates) else self.p, "sigma": self.sigma}
+
+    # ---------------------------------------------------------------------------------------------- the same, otherwise
+
+    @property
+    def touched(self) -> bool:
+        """Whether visible pixels are damaged too."""
+        return self.p is not None or self.sigma is not None
+
+    def covering(self, hidden: Sequence[np.ndarray] | np.ndarray | None) -> Damage:
+        """The same with other pixels to fill."""
+        return replace(self, hidden=hidden)
+
+    def inverted(self) -> Damage:
+        """That of images after inversion, if this is theirs before: what is white there was black."""
+        return replace(self, p=Rates(self.p.black, self.p.white)) if isinstance(self.p, Rates) else self
+
+    def rows(self, rows: np.ndarray) -> Damage:
+        """That of some of the images."""
+
+        def some(level: Level | Rates) -> Any:
+            return level[rows] if isinstance(level, np.ndarray) and level.ndim == 3 else level
+
+        hidden = self.hidden
+        return Damage(some(self.p), some(self.sigma), None if hidden is None else np.asarray(hidden)[rows])
+
+    def with_at_least(self, least: float, about: Description) -> Damage:
+        """The same with at least so much noise of the kind that a prior is told of."""
+        if about.grey:
+            return replace(self, sigma=np.maximum(number(self.sigma), least))
+        if isinstance(self.p, Rates):
+            # The one is raised and the other limited so that they add to less than 1.
+            return replace(self, p=Rates(*(min(max(rate, least), 1 - 2 * least) for rate in self.p)))
+        return replace(self, p=np.clip(number(self.p), least, 1 - least))
+
+    # ---------------------------------------------------------------------------------------------------- its channel
+
+    @property
+    def rates(self) -> tuple[float | np.ndarray, float | np.ndarray]:
+        """Flip probabilities of white and of black pixels, that may be the same."""
+        return self.p if isinstance(self.p, Rates) else (number(self.p), number(self.p))
+
+    def flips_of(self, seen: np.ndarray) -> float | np.ndarray:
+        """p as one number, or one per pixel, that says the same of the images (N, H, W) that were seen."""
+        return AsymmetricFlip(*self.p).symmetric(seen) if isinstance(self.p, Rates) else number(self.p)
+
+    def channel(self, grey: bool) -> Channel:
+        """The channel of binary or grey images (N, D) with this damage.
+
+        Grey ones go through Gaussian noise, then salt and pepper, and then pixels are hidden.
+        """
+        if isinstance(self.p, Rates):
+            noise: Channel = AsymmetricFlip(*self.p)
+        elif grey:
+            # Also without impulses: a black pixel seen exactly is then known to be 0, and not only close to it.
+            noise = SaltAndPepper(_flat(number(self.p)), GaussianNoise(_flat(number(self.sigma))))
+        else:
+            noise = BitFlip(_flat(number(self.p)))
+        return noise if self.hidden is None else Occlusion(_flat(np.asarray(self.hidden)), noise=noise)
+
+    def log_black(self, about: Description, grey: np.ndarray) -> np.ndarray:
+        """log p(y | x = 0) of images (N, H, W), in nats: their evidence minus log Z of the prior under it; (N,).
+
+        Where pixels come through exactly it is that of their evidence, which is finite; hidden pixels add nothing.
+        """
+        seen = grey if about.grey else about.as_known(grey)
+        of_pixels = self.channel(about.grey).log_black(_flat(seen))
+        return of_pixels.reshape(grey.shape).sum((1, 2))
+
+
+def number(level: Level | Rates) -> float | np.ndarray:
+    """A level that is known, as numbers: 0 where there is no such noise."""
+    assert not isinstance(level, str | Rates)
+    return 0.0 if level is None else level
+
+
+def _flat(values: float | np.ndarray) -> np.ndarray:
+    """What broadcasts with images (N, H, W) as what broadcasts with images (N, D)."""
+    whole = np.array(values, ndmin=3, copy=None)
+    return whole.reshape(len(whole), -1)
+
+
+def _probabilities(p: Any) -> float | np.ndarray | Rates:
+    """Flip probabilities as one number, two or an array; raises UsageError if they are none."""
+    try:
+        values = np.asarray(p, dtype=np.float64)
+    except (TypeError, ValueError) as fault:
+        raise UsageError(f"p is a flip probability in [0, 1], or one per pixel, not {shown(str(p))}") from fault
+    # Written so that NaN fails too.
+    wrong = values[~((values >= 0) & (values <= 1))]
+    if wrong.size:
+        raise UsageError(f"--p is a flip probability and must lie in [0, 1], not {wrong[0]}")
+    single = values.astype(np.float32)
+    values = np.where(single < SMALLEST, 0.0, np.where(single == 1, 1.0, values))
+    if values.shape == (2,):
+        channel = AsymmetricFlip(*values.tolist())
+        return Rates(channel.white, channel.black)
+    return values if values.ndim else values.item()
+
+
+def _deviation(sigma: Any) -> float:
+    """A standard deviation as a number; raises UsageError if it is none."""
+    # Numpy's numbers are as good as Python's own, but compare with the largest of their own kind.
+    number = sigma.item() if isinstance(sigma, np.floating | np.integer) else sigma
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= sys.float_info.max:
+        raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {shown(str(sigma))}")
+    return min(max(float(sigma), SMALLEST), LARGEST)
