@@ -20,7 +20,7 @@ from torch import Tensor
 
 from restore.channels import BitFlip
 from restore.data import binarise, load
-from restore.engine import Engine
+from restore.inference.torch_engine import Engine
 
 ASSETS = Path(__file__).parent.parent / "assets"
 CHANNEL = BitFlip(0.1)

@@ -22,7 +22,7 @@ from timing import medians, parser
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.learning.card import machine_facts
+from restore.learning.run.card import machine_facts
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import BeliefPropagation, bp_kernel

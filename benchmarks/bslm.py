@@ -17,10 +17,10 @@ from threadpoolctl import threadpool_limits
 from timing import medians, parser, report
 from torch import Tensor
 
-from restore.learning.bslm import BSLM, PseudoLikelihoodAscent, QuasiNewton, rounds_of, spins_of
-from restore.learning.pseudo_likelihood import Objective, Sample, Spins, unflattened
+from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins, unflattened
+from restore.learning.rules.bslm import BSLM, PseudoLikelihoodAscent, QuasiNewton, rounds_of, spins_of
 from restore.priors import FullyVisible
-from restore.solvers.gibbs import gibbs_steps
+from restore.solvers.samplers.gibbs import gibbs_steps
 
 # Sweeps of Gibbs sampling, and rises of the mean log-pseudo-likelihood at which a fit stops.
 SWEEPS, TOLERANCE = 200, 1e-6

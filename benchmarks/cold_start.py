@@ -19,7 +19,7 @@ import numpy as np
 from timing import on_processors, parser
 
 from restore import zoo
-from restore.learning.card import machine_facts
+from restore.learning.run.card import machine_facts
 
 IMAGE = Path(__file__).parent.parent / "assets" / "digit-noisy.png"
 

@@ -29,7 +29,7 @@ def main() -> None:
     from timing import on_processors, parser
 
     from restore import zoo
-    from restore.learning.card import machine_facts
+    from restore.learning.run.card import machine_facts
 
     options = parser("Images per second of both engines.", repeats=3)
     options.add_argument("--model", action="append", help=f"name or folder of a prior [{', '.join(MODELS)}]")
@@ -79,9 +79,9 @@ def measured(engine: str, model: str, p: float | None, images: Path) -> tuple[fl
 def alone(engine: str, model: str, p: str, images: str) -> None:
     """Print the seconds of the start-up and of restoring. Nothing but the engine loads torch here."""
     begun = time.perf_counter()
-    from restore.cli.batch import CHUNK
-    from restore.engines import open_engine
+    from restore.cli.batch.restoring import CHUNK
     from restore.inference.damage import Damage
+    from restore.inference.opening import open_engine
 
     loaded, grey, told = open_engine(model, engine, "cpu"), np.load(images), Damage(json.loads(p))
     loaded.marginals(grey[:1], told)

@@ -17,7 +17,7 @@ from cold_start import COMMAND, measured
 from PIL import Image
 from timing import on_processors, parser
 
-from restore.learning.card import machine_facts
+from restore.learning.run.card import machine_facts
 
 DIGIT = Path(__file__).parent.parent / "assets" / "digit.png"
 AIM = 1.2

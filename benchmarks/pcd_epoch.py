@@ -19,11 +19,11 @@ from threadpoolctl import threadpool_limits
 from timing import medians, parser, report
 from torch import Tensor
 
-from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.course import CleanImages
 from restore.learning.fit import fit
-from restore.learning.recipe import Data, PriorShape, Recipe, Training
-from restore.learning.session import Session
+from restore.learning.recipes.recipe import Data, PriorShape, Recipe, Training
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.run.session import Session
 
 VISIBLE, HIDDEN, BATCH, RATE = 784, 500, 100, 0.05
 

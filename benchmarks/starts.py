@@ -20,9 +20,9 @@ from torch import Tensor
 
 from restore.channels import BitFlip, parse_task
 from restore.data import binarise, load
-from restore.engine import Engine, machine_under, starts
 from restore.evaluation.metrics import error_all, matthews
 from restore.fields import Fields
+from restore.inference.torch_engine import Engine, machine_under, starts
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import LayeredMap, Solution

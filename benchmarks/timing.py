@@ -10,7 +10,7 @@ from statistics import median
 
 import torch
 
-from restore.learning.card import machine_facts
+from restore.learning.run.card import machine_facts
 
 Work = Callable[[], object]
 

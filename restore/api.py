@@ -14,18 +14,18 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from restore import zoo
-from restore.choice import Tried, restore_with_each
-from restore.description import Description
-from restore.engines import Choice, open_each, open_engine, require_torch
 from restore.errors import ModelError, shown, speaking_python
-from restore.explained import objection, unexplained
 from restore.images import DEFAULT_MAX_PIXELS
+from restore.images.kinds import Collection, in_kind, unpack, unpack_masks
+from restore.images.outputs import IMAGE_SUFFIXES
+from restore.images.sizes import Fit, check_size, lost_detail, near
+from restore.inference.choice import Tried, restore_with_each
 from restore.inference.damage import Auto, Damage
-from restore.kinds import Collection, in_kind, unpack, unpack_masks
+from restore.inference.explained import objection, unexplained
+from restore.inference.opening import Choice, open_each, open_engine, require_torch
+from restore.inference.pictures import PictureEngine, whole
 from restore.marginals import Marginals, Status
-from restore.outputs import IMAGE_SUFFIXES
-from restore.restoration import PictureEngine, whole
-from restore.sizes import Fit, check_size, lost_detail, near
+from restore.zoo.description import Description
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
@@ -127,7 +127,7 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None,
         max_memory: bytes that the messages of belief propagation, or the matrices of adaptive TAP, may take, by default
             2 GiB; larger batches are solved in parts.
         engine: "onnx", "torch", or "auto" for the one that is sooner done with a few images; for many at a time a
-            conditional prior is faster in "torch". See `restore.engines.open_engine`.
+            conditional prior is faster in "torch". See `restore.inference.opening.open_engine`.
 
     Raises:
         ModelError: if there is no such model, or its file is damaged.
@@ -177,7 +177,8 @@ def denoise(
         fit: "resize" brings images of another size to the prior's and back, by a factor of 2 at most; "error" refuses
             them.
         force: resize by more than that too, and restore images that the prior explains less well than independent
-            pixels do (`restore.explained`), with a warning; both are errors without. Conditional priors explain none.
+            pixels do (`restore.inference.explained`), with a warning; both are errors without. Conditional priors
+            explain none.
         invert: dark strokes on a light ground.
         soft: return posterior probabilities as grey values instead of black and white.
         channel_axis: axis of colour channels, which must be equal.
@@ -319,11 +320,12 @@ def train(
     """
     began = time.monotonic()
     require_torch("restore.train")
-    from restore import keeping, training
     from restore.devices import pick_device
-    from restore.engine import Engine
-    from restore.learning.plan import Wishes
-    from restore.learning.session import Session
+    from restore.inference.torch_engine import Engine
+    from restore.learning import train as training
+    from restore.learning.recipes.plan import Wishes
+    from restore.learning.run import keeping
+    from restore.learning.run.session import Session
     from restore.report.contents import WRITING, write_report
     from restore.report.passing import drawer
 

@@ -61,7 +61,7 @@ class Marginals:
         noise: the noise levels that were chosen; None where they were given.
         model: name of the prior.
         shortfall: by how many nats independent pixels explain an image better than the prior does, (N,); 0 where that
-            is in doubt or not known. See `restore.explained`.
+            is in doubt or not known. See `restore.inference.explained`.
     """
 
     means: tuple[np.ndarray, ...]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from restore.api import Restorer, load
-from restore.engines import Choice
 from restore.errors import ModelError, UsageError, shown
-from restore.explained import unexplained
+from restore.images.sizes import Fit
+from restore.inference.explained import unexplained
+from restore.inference.opening import Choice
 from restore.marginals import Status
-from restore.sizes import Fit
 
 if TYPE_CHECKING:
     from ray.data import Dataset

@@ -10,9 +10,9 @@ import torch
 from machines import seeded
 from torch import Tensor
 
-from restore.learning.contract import ConditionalLearner, Gradient, Pairs, Step
-from restore.learning.recipe import Recipe
-from restore.learning.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.rules.contract import ConditionalLearner, Gradient, Pairs, Step
 from restore.priors import RBM, ConditionalRBM
 from restore.registry import LEARNERS
 

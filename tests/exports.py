@@ -21,15 +21,16 @@ from priors import random_conditional, random_deep_prior, random_prior
 
 from restore import zoo
 from restore.channels import BitFlip, Occlusion
-from restore.description import Description, Inference
-from restore.engine import solve
-from restore.export import contract, packing
+from restore.export import packing
 from restore.fields import Fields
+from restore.inference.onnx import contract
+from restore.inference.torch_engine import solve
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.priors.bits import pack
 from restore.solvers import Solution, solver_of
 from restore.zoo import GRAPH, TrainedPrior
+from restore.zoo.description import Description, Inference
 
 Arrays = dict[str, np.ndarray]
 

@@ -16,22 +16,22 @@ from machines import bars_and_stripes
 from torch import Tensor
 
 from restore.channels import parse_task
-from restore.learning.conditional_divergence import ConditionalDivergence
-from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
-from restore.learning.contract import LearnerState, Step
-from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.course import CleanImages, DamagedImages
 from restore.learning.fit import fit
-from restore.learning.logistic import LogisticRegression
-from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.perceptron import PerceptronLoss
-from restore.learning.recipe import Recipe
-from restore.learning.rule import LearningRule
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
-from restore.learning.spectral import SpectralDescent
-from restore.learning.tables import Data, Optimizer, PriorShape, Training
-from restore.learning.tap_likelihood import TAPLikelihood
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.rules.conditional_divergence import ConditionalDivergence
+from restore.learning.rules.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
+from restore.learning.rules.contract import LearnerState, Step
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.rules.logistic import LogisticRegression
+from restore.learning.rules.max_margin import LatentMaxMargin, MarginalMaxMargin
+from restore.learning.rules.perceptron import PerceptronLoss
+from restore.learning.rules.rule import LearningRule
+from restore.learning.rules.spectral import SpectralDescent
+from restore.learning.rules.tap_likelihood import TAPLikelihood
+from restore.learning.run.folder import Stopped
+from restore.learning.run.session import Session
 from restore.priors import RBM
 
 IMAGES = bars_and_stripes(3)

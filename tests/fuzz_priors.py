@@ -230,8 +230,8 @@ def use(folder: Path, target: str) -> None:
 
     from restore import zoo
     from restore.app import assembly
-    from restore.engine import Engine
-    from restore.export.runtime import OnnxEngine
+    from restore.inference.onnx.engine import OnnxEngine
+    from restore.inference.torch_engine import Engine
 
     about = zoo.describe(folder)
     assembly.facts(folder)

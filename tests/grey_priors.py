@@ -8,14 +8,14 @@ from pathlib import Path
 import torch
 from machines import seeded
 
-from restore.description import Description, Inference
-from restore.learning.independent import independent_units
+from restore.learning.gradients.independent import independent_units
 from restore.priors import RBM, LayeredPrior
 from restore.priors.bits import pack
 from restore.registry import UNITS
 from restore.units import Units
 from restore.units.layers import blank, layer_of
 from restore.zoo import TrainedPrior, save
+from restore.zoo.description import Description, Inference
 
 SPIKED, TRUNCATED = "truncated-gauss-bernoulli", "truncated-gaussian"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from machines import bars_and_stripes
 
-from restore.learning.frank_wolfe import FrankWolfe
+from restore.learning.rules.frank_wolfe import FrankWolfe
 
 IMAGES = bars_and_stripes(3)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
-from restore.description import Description, Inference
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.priors.bits import pack
 from restore.units import Bernoulli
 from restore.zoo import TrainedPrior, save
+from restore.zoo.description import Description, Inference
 
 
 def random_prior(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from restore.app.runtime import Member, Release
-from restore.data.download import RemoteFile
+from restore.data.sets.download import RemoteFile
 
 FILES = {"package/dist/run.mjs": b"export {};", "package/dist/run.wasm": b"\0asm" + bytes(5000), "package.json": b"{}"}
 

@@ -8,11 +8,11 @@ import torch
 from machines import random_rbm, seeded
 from torch import Tensor
 
-from restore.description import Description, Inference
-from restore.engine import Engine
+from restore.inference.torch_engine import Engine
 from restore.priors.bits import pack
 from restore.priors.exact import exact_moments
 from restore.zoo import TrainedPrior
+from restore.zoo.description import Description, Inference
 
 SHAPE = (3, 4)
 

@@ -21,15 +21,15 @@ from PIL import Image
 from priors import random_deep_prior, random_prior
 
 import restore
-from restore import limits, zoo
+from restore import zoo
 from restore.app import assembly
-from restore.description import Description, Inference
 from restore.errors import ModelError, UsageError
-from restore.export.inspection import OPERATIONS, check_parts, read_checked
-from restore.export.runtime import OnnxEngine
 from restore.inference.damage import Damage
-from restore.stored import read_header
-from restore.zoo import GRAPH, WEIGHTS
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.onnx.inspection import OPERATIONS, check_parts, read_checked
+from restore.zoo import GRAPH, WEIGHTS, limits
+from restore.zoo.description import Description, Inference
+from restore.zoo.header import read_header
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -342,7 +342,7 @@ def test_67_loading_a_graph_computes_nothing(graph: onnx.ModelProto, place: Path
 def memory_of_loading(place: Path) -> int:
     """The most memory that a process of its own takes, in units of the system."""
     code = (
-        "import resource, sys; from pathlib import Path; from restore.export.runtime import OnnxEngine; "
+        "import resource, sys; from pathlib import Path; from restore.inference.onnx.engine import OnnxEngine; "
         "OnnxEngine.load(Path(sys.argv[1])); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     return int(subprocess.run([sys.executable, "-c", code, place], capture_output=True, check=True).stdout)

@@ -29,8 +29,8 @@ from restore import zoo
 from restore.app import assembly, runtime
 from restore.app.server import Server
 from restore.errors import ModelError, OutputError, UsageError
+from restore.inference.pictures import INVERTED, outcome
 from restore.marginals import Status
-from restore.restoration import INVERTED, outcome
 
 ROOT = Path(__file__).parent.parent
 

@@ -14,8 +14,8 @@ from waiting import HANG
 
 import restore
 from restore import zoo
-from restore.description import Description, Inference
 from restore.priors import RBM
+from restore.zoo.description import Description, Inference
 
 PACKAGE = Path(restore.__file__).parent
 ASSETS = Path(__file__).parent.parent / "assets"
@@ -26,56 +26,33 @@ ROOMS: dict[str, str] = {
     "files": "errors",
     "console": "errors",
     "progress": "console",
-    "limits": "",
-    "registry": "",
-    "stored": "errors limits",
     "devices": "errors",
+    "tracing": "",
     "marginals": "",
     "fields": "",
-    "tracing": "",
-    "couplings": "tracing",
-    "units": "errors registry fields tracing",
+    "registry": "",
     "channels": "errors fields tracing",
-    "description": "errors limits registry channels",
-    "priors": "errors couplings fields tracing units",
-    "solvers": "errors registry couplings description marginals fields tracing units priors",
-    "sizes": "errors",
-    "zoo": "errors files registry couplings stored description priors units sizes",
+    "couplings": "tracing",
+    "units": "errors fields registry tracing",
+    "images": "errors files",
+    "data": "errors files images",
+    "priors": "errors fields tracing couplings units",
+    "zoo": "errors registry channels couplings files units images priors",
+    "solvers": "errors fields marginals registry tracing couplings units priors zoo",
+    "inference": "errors fields marginals registry channels devices units images priors zoo solvers",
+    "export": "errors fields marginals registry channels zoo solvers inference",
+    "app": "errors marginals files data zoo inference",
+    "evaluation": "errors marginals channels units priors progress zoo solvers inference",
     "learning": (
-        "errors files registry couplings progress description marginals fields units priors solvers channels zoo"
+        "errors fields marginals registry channels couplings files units images priors progress data zoo solvers export"
     ),
-    "images": "errors",
-    "kinds": "errors images",
-    "outputs": "errors files images",
-    "data": "errors files images outputs sizes",
-    "inference": "errors channels description",
-    "evidence": "channels description marginals",
-    "explained": "registry channels description inference marginals",
-    "restoration": "errors description inference marginals images evidence explained sizes",
-    "engine": (
-        "errors registry description devices inference marginals fields units priors solvers channels zoo evidence"
-    ),
-    "export": (
-        "errors limits registry description inference marginals fields solvers channels zoo evidence restoration engine"
-    ),
-    "app": "errors files marginals zoo data restoration export",
-    "choice": "errors inference marginals zoo restoration",
-    "engines": "errors registry zoo restoration engine export",
-    "evaluation": "errors files progress description marginals units priors channels solvers learning engine",
-    "training": "errors files progress description learning images data",
-    "keeping": "errors files description zoo progress learning export training",
-    "report": (
-        "errors files registry progress description channels priors solvers learning engine evaluation training"
-    ),
-    "api": (
-        "errors description devices inference marginals zoo learning images kinds outputs data restoration engine "
-        "explained sizes choice engines training keeping report"
-    ),
-    "ray_data": "sizes explained errors marginals restoration engines api",
+    "report": "errors registry channels files priors progress zoo solvers inference evaluation learning",
+    "api": "errors marginals devices images zoo inference learning report",
+    "ray_data": "errors marginals images inference api",
     "__init__": "errors api",
     "cli": (
-        "errors files registry console progress devices description channels inference marginals zoo learning images "
-        "outputs data restoration explained sizes engine export app choice engines evaluation training keeping report"
+        "errors marginals registry channels console devices files images progress data zoo inference app evaluation "
+        "export learning report"
     ),
     "__main__": "cli",
 }

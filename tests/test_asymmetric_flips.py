@@ -18,12 +18,12 @@ from priors import random_prior
 
 import restore
 from restore.channels import AsymmetricFlip, BitFlip, parse_task
-from restore.engine import Engine, machine_under
 from restore.errors import UsageError
-from restore.export.runtime import OnnxEngine
 from restore.fields import Fields
 from restore.inference.damage import Damage, Rates
-from restore.restoration import restore_pictures
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.pictures import restore_pictures
+from restore.inference.torch_engine import Engine, machine_under
 from restore.zoo import published_folder
 
 Run = Callable[..., int]

@@ -17,13 +17,13 @@ from priors import random_conditional, random_prior
 
 import restore
 from restore.channels import BitFlip, bit_flip, gaussian_noise, salt_and_pepper
-from restore.engine import Engine, solve
 from restore.errors import InputError, UsageError
-from restore.evidence import BLOCK
-from restore.export.runtime import OnnxEngine
 from restore.inference.damage import Damage
+from restore.inference.levels import BLOCK
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.pictures import PictureEngine, restore_pictures
+from restore.inference.torch_engine import Engine, solve
 from restore.marginals import Marginals, Status
-from restore.restoration import PictureEngine, restore_pictures
 
 FLIPS, IMPULSES, NOISE = bit_flip.LEVELS, salt_and_pepper.LEVELS, gaussian_noise.LEVELS
 

@@ -13,7 +13,19 @@ from machines import numerical_gradient, seeded
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
-from restore.learning.bslm import (
+from restore.learning.gradients.pseudo_likelihood import (
+    Objective,
+    Sample,
+    Spins,
+    covariance,
+    flattened,
+    log_pseudo_likelihood,
+    standard_errors,
+    unflattened,
+)
+from restore.learning.gradients.separation import separated_units
+from restore.learning.rounds import Round
+from restore.learning.rules.bslm import (
     BSLM,
     GradientAscent,
     PseudoLikelihoodAscent,
@@ -24,18 +36,6 @@ from restore.learning.bslm import (
     sweep,
     tournament,
 )
-from restore.learning.pseudo_likelihood import (
-    Objective,
-    Sample,
-    Spins,
-    covariance,
-    flattened,
-    log_pseudo_likelihood,
-    standard_errors,
-    unflattened,
-)
-from restore.learning.rounds import Round
-from restore.learning.separation import separated_units
 from restore.priors import FullyVisible
 from restore.priors.exact import binary_states, exact_samples, state_probabilities
 

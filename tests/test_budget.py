@@ -18,7 +18,7 @@ from measured import attacked, linux
 from short_files import huge_tile, many_pages, tiff
 
 from restore.data import gather, load
-from restore.data.fitting import averaged
+from restore.data.gathering.fitting import averaged
 from restore.errors import InputError
 from restore.images import read_picture
 

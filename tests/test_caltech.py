@@ -13,8 +13,8 @@ from scipy.io import savemat
 from silhouette_data import COPIES, FILE, NAME, ROOT, SPELLINGS, needs_silhouettes
 
 from restore.data import Dataset, load, overlap
-from restore.data.caltech101_silhouettes import rows_of, upright
-from restore.data.download import RemoteFile, read_intact
+from restore.data.sets.caltech101_silhouettes import rows_of, upright
+from restore.data.sets.download import RemoteFile, read_intact
 from restore.errors import InputError
 
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 from priors import random_prior, saved_prior
 
-from restore.engine import Engine
 from restore.errors import ModelError
 from restore.evaluation import scores
 from restore.evaluation.metrics import matthews
-from restore.learning.card import with_scores
+from restore.inference.torch_engine import Engine
+from restore.learning.run.card import with_scores
 
 SHAPE = (12, 12)
 

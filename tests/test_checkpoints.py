@@ -17,9 +17,9 @@ from fits import BATCHES, EPOCHS, bits, log_of, recipe_of, run, stopped_run
 from machines import seeded
 
 from restore.errors import TrainingError
-from restore.learning import checkpoint as checkpoints
-from restore.learning.checkpoint import Checkpoint, newest
-from restore.learning.tables import Training
+from restore.learning.recipes.tables import Training
+from restore.learning.run import checkpoint as checkpoints
+from restore.learning.run.checkpoint import Checkpoint, newest
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -149,7 +149,7 @@ def test_a_disk_that_takes_no_more_bytes(tmp_path: Path) -> None:
 import resource, signal, sys, pathlib, torch
 from restore import zoo
 from restore.errors import TrainingError, UsageError
-from restore.learning.checkpoint import Checkpoint, newest, save
+from restore.learning.run.checkpoint import Checkpoint, newest, save
 folder = pathlib.Path({str(tmp_path)!r})
 save(folder, Checkpoint(1, {{"a": torch.zeros(10)}}, {{}}))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -16,13 +16,13 @@ from priors import random_prior
 
 import restore
 from restore import zoo
-from restore.choice import restore_with_each
-from restore.description import Description, Inference
-from restore.engine import Engine
-from restore.export.runtime import OnnxEngine
+from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.torch_engine import Engine
 from restore.priors.exact import binary_states, exact_moments
 from restore.zoo import TrainedPrior, save
+from restore.zoo.description import Description, Inference
 
 CPU = torch.device("cpu")
 SHAPE = (3, 4)

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 from priors import saved_prior
 
-from restore.cli.clashes import STDIN, STDOUT, refuse_clashes
+from restore.cli.batch.clashes import STDIN, STDOUT, refuse_clashes
 from restore.errors import UsageError
 
 Run = Callable[..., int]

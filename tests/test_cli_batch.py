@@ -23,10 +23,10 @@ from priors import saved_prior
 from waiting import HANG, wait_for
 
 from restore import files
-from restore.cli import stages
-from restore.cli.manifest import NAME, Manifest
-from restore.cli.pool import workers
-from restore.cli.stages import CHUNK
+from restore.cli.batch import stages
+from restore.cli.batch.manifest import NAME, Manifest
+from restore.cli.batch.pool import workers
+from restore.cli.batch.stages import CHUNK
 
 Run = Callable[..., int]
 
@@ -136,7 +136,8 @@ HELD = """
 import sys, time
 from itertools import count
 from pathlib import Path
-from restore.cli import main, stages
+from restore.cli import main
+from restore.cli.batch import stages
 number, write, go = count(), stages.write_atomically, Path(sys.argv.pop(1))
 def held(*arguments):
     late = next(number) >= 2
@@ -392,7 +393,7 @@ def test_row63_a_device_too_small_for_one_image_stops_a_batch_which_goes_on_else
         raise torch.cuda.OutOfMemoryError("made up")
 
     with monkeypatch.context() as patched:
-        patched.setattr("restore.engine.solve", full)
+        patched.setattr("restore.inference.torch_engine.solve", full)
         assert again(run, words, tmp_path / "out") == (3, set())
     assert run(*words) == 0
 
@@ -436,7 +437,7 @@ def test_images_under_way_are_few_however_many_there_are(
     run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, told, most, lock = 0, 0, 0, Lock()
-    read_picture, print_json = stages.read_picture, "restore.cli.batch.print_json"
+    read_picture, print_json = stages.read_picture, "restore.cli.batch.restoring.print_json"
 
     def counted(*given: object, **options: object) -> object:
         nonlocal read, most
@@ -460,7 +461,7 @@ def test_images_under_way_are_few_however_many_there_are(
 
 
 def test_large_images_go_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    from restore.cli.jobs import Job
+    from restore.cli.batch.jobs import Job
     from restore.images import Picture
 
     monkeypatch.setattr(stages, "CHUNK_PIXELS", 100)

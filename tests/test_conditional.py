@@ -32,18 +32,18 @@ from machines import bars_and_stripes, brute_force
 from torch import Tensor
 
 from restore.channels import parse_task
-from restore.description import Inference
 from restore.errors import InputError, TrainingError, UsageError
-from restore.learning.conditional_divergence import ConditionalDivergence
-from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
-from restore.learning.contract import Pairs
 from restore.learning.course import DamagedImages
-from restore.learning.logistic import LogisticRegression
-from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.perceptron import PerceptronLoss
 from restore.learning.pipeline import course_of
+from restore.learning.rules.conditional_divergence import ConditionalDivergence
+from restore.learning.rules.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
+from restore.learning.rules.contract import Pairs
+from restore.learning.rules.logistic import LogisticRegression
+from restore.learning.rules.max_margin import LatentMaxMargin, MarginalMaxMargin
+from restore.learning.rules.perceptron import PerceptronLoss
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation
+from restore.zoo.description import Inference
 
 # --- the prior ---
 

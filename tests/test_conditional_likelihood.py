@@ -30,10 +30,10 @@ from conditionals import (
 from machines import numerical_gradients
 from torch import Tensor
 
-from restore.learning.conditional_divergence import ConditionalDivergence
-from restore.learning.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
-from restore.learning.contract import Pairs
-from restore.learning.logistic import LogisticRegression
+from restore.learning.rules.conditional_divergence import ConditionalDivergence
+from restore.learning.rules.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
+from restore.learning.rules.contract import Pairs
+from restore.learning.rules.logistic import LogisticRegression
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation
 

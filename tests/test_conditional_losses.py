@@ -29,9 +29,9 @@ from machines import numerical_gradients, seeded
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.learning.contract import Pairs, Step
-from restore.learning.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.perceptron import PerceptronLoss
+from restore.learning.rules.contract import Pairs, Step
+from restore.learning.rules.max_margin import LatentMaxMargin, MarginalMaxMargin
+from restore.learning.rules.perceptron import PerceptronLoss
 from restore.priors import RBM, ConditionalRBM
 
 

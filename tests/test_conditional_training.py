@@ -16,17 +16,17 @@ from machines import bars_and_stripes, seeded
 import restore
 from restore import zoo
 from restore.channels import BitFlip, parse_task
-from restore.engine import Engine
 from restore.errors import InputError, UsageError
-from restore.learning.conditional_divergence import ConditionalDivergence
-from restore.learning.contract import Pairs
+from restore.inference.torch_engine import Engine
 from restore.learning.course import DamagedImages
-from restore.learning.logistic import LogisticRegression
-from restore.learning.perceptron import PerceptronLoss
 from restore.learning.pipeline import Trained, course_of, train
-from restore.learning.recipe import Recipe
-from restore.learning.session import Session
-from restore.learning.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.rules.conditional_divergence import ConditionalDivergence
+from restore.learning.rules.contract import Pairs
+from restore.learning.rules.logistic import LogisticRegression
+from restore.learning.rules.perceptron import PerceptronLoss
+from restore.learning.run.session import Session
 from restore.priors import ConditionalRBM
 from restore.solvers import solver_of
 

@@ -14,17 +14,17 @@ from fits import CONDITIONAL, LARGER, after_step, bits, conditional_recipe, dama
 from machines import seeded
 from torch import Tensor
 
-from restore.description import Inference
 from restore.errors import TrainingError
 from restore.learning import course as course_module
-from restore.learning.checkpoint import newest
 from restore.learning.course import CleanImages, pixel_means
 from restore.learning.fit import fit
 from restore.learning.pipeline import course_of, train
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
+from restore.learning.run.checkpoint import newest
+from restore.learning.run.folder import Stopped
+from restore.learning.run.session import Session
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation, MeanField
+from restore.zoo.description import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

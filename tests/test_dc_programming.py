@@ -12,11 +12,11 @@ from machines import numerical_gradients, random_rbm, seeded
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.learning.centring import FORGETTING
-from restore.learning.contract import Gradient, Learner
-from restore.learning.contrastive import ContrastiveDivergence
-from restore.learning.spectral import SpectralDescent, sharp_matrix, sharp_vector, spectral
-from restore.learning.statistics import clamped, difference
+from restore.learning.gradients.centring import FORGETTING
+from restore.learning.gradients.statistics import clamped, difference
+from restore.learning.rules.contract import Gradient, Learner
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.rules.spectral import SpectralDescent, sharp_matrix, sharp_vector, spectral
 from restore.priors import RBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood, log_likelihood_gradient
 

@@ -16,8 +16,8 @@ from test_learners import some_images
 
 from restore import zoo
 from restore.channels import BitFlip
-from restore.engine import Engine
 from restore.fields import Fields
+from restore.inference.torch_engine import Engine
 from restore.learning.modes import own_modes
 from restore.priors import LayeredPrior
 from restore.priors.bits import unpack

@@ -11,9 +11,9 @@ from machines import brute_force, numerical_gradients, random_deep, seeded
 from test_learners import EXACTLY, assert_close, moved_by, some_images
 from torch import Tensor
 
-from restore.learning.centring import centred
-from restore.learning.contract import Gradient
-from restore.learning.tap_likelihood import TAPLikelihood
+from restore.learning.gradients.centring import centred
+from restore.learning.rules.contract import Gradient
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior
 from restore.priors.exact import binary_states
 from restore.solvers import TAP

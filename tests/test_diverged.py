@@ -19,7 +19,7 @@ from PIL import Image
 
 import restore
 from restore.errors import ModelError
-from restore.export.runtime import OnnxEngine
+from restore.inference.onnx.engine import OnnxEngine
 from restore.marginals import Marginals, Status, voided
 from restore.ray_data import Worker
 

@@ -16,9 +16,9 @@ from idx_files import IMAGES, idx_bytes, write
 from mnist_data import mnist, needs_mnist
 
 from restore.data import load, loading, overlap
-from restore.data.download import RemoteFile, fetch
 from restore.data.idx import read_idx
-from restore.data.named import NamedSet
+from restore.data.sets.download import RemoteFile, fetch
+from restore.data.sets.named import NamedSet
 from restore.errors import InputError, OutputError
 
 

@@ -10,17 +10,17 @@ import torch
 from machines import two_patterns
 from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, unstarted
 
-from restore import engine as engine_module
 from restore.channels import BitFlip, Channel, Occlusion
-from restore.description import Description, Inference
-from restore.engine import Engine, starts
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
+from restore.inference import torch_engine as engine_module
+from restore.inference.torch_engine import Engine, starts
 from restore.marginals import Status
 from restore.priors.bits import pack, unpack
 from restore.priors.exact import exact_moments
 from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution
 from restore.zoo import TrainedPrior, save
+from restore.zoo.description import Description, Inference
 
 CHANNELS: dict[str, Channel] = {
     "flips": BitFlip(0.15),

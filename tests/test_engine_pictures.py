@@ -12,16 +12,16 @@ from machines import seeded, two_patterns
 from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, unstarted
 
 from restore.channels import BitFlip
-from restore.description import Description, Inference
-from restore.engine import Engine, polarity_gain
 from restore.errors import UsageError
 from restore.inference.damage import Damage
+from restore.inference.pictures import Restored, restore_pictures
+from restore.inference.torch_engine import Engine, polarity_gain
 from restore.marginals import Marginals, Status
 from restore.priors import ConditionalRBM
 from restore.priors.bits import pack
 from restore.priors.exact import exact_moments
-from restore.restoration import Restored, restore_pictures
 from restore.zoo import TrainedPrior
+from restore.zoo.description import Description, Inference
 
 
 def conditional(**settings: object) -> Engine:

@@ -14,10 +14,11 @@ from priors import saved_prior
 from waiting import HANG
 
 import restore
-from restore import engines, zoo
-from restore.engine import Engine
-from restore.engines import Choice, open_engine
+from restore import zoo
 from restore.errors import ModelError, UsageError
+from restore.inference import opening as engines
+from restore.inference.opening import Choice, open_engine
+from restore.inference.torch_engine import Engine
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> None:
             assert (folder / zoo.WEIGHTS).exists()
             return cls()
 
-    module = ModuleType("restore.export.runtime")
+    module = ModuleType("restore.inference.onnx.engine")
     module.OnnxEngine = OnnxEngine  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
 

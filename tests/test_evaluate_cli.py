@@ -13,10 +13,10 @@ from grey_priors import grey_prior, saved_grey
 from machines import random_rbm, repelling
 
 from restore import zoo
-from restore.description import Description, Inference
 from restore.evaluation.likelihoods.tap import tap_likelihood
 from restore.priors import ConditionalRBM
 from restore.priors.exact import log_likelihood
+from restore.zoo.description import Description, Inference
 
 SHAPE = (4, 5)
 Run = Callable[..., int]

@@ -15,11 +15,11 @@ from machines import brute_force, random_fully_visible, random_machine, random_r
 
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
 from restore.channels.levels import Scale
-from restore.description import Description
-from restore.evidence import choose_level
 from restore.inference.damage import Damage
+from restore.inference.levels import choose_level
 from restore.marginals import NoiseLevel
 from restore.units import Bernoulli, TruncatedGaussian
+from restore.zoo.description import Description
 
 FLIPS, IMPULSES, NOISE = bit_flip.LEVELS, salt_and_pepper.LEVELS, gaussian_noise.LEVELS
 

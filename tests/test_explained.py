@@ -20,17 +20,17 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 import restore
-from restore.description import Description, Inference
-from restore.engine import Engine
 from restore.errors import ModelError
-from restore.explained import ODDS, OFF, Observed, independent
-from restore.export.runtime import OnnxEngine
 from restore.inference.damage import Damage
+from restore.inference.explained import ODDS, OFF, Observed, independent
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.pictures import restore_pictures
+from restore.inference.torch_engine import Engine
 from restore.priors import RBM
 from restore.priors.exact import binary_states, exact_moments
 from restore.ray_data import Worker
-from restore.restoration import restore_pictures
 from restore.zoo import TrainedPrior, find
+from restore.zoo.description import Description, Inference
 
 Run = Callable[..., int]
 CPU = torch.device("cpu")

@@ -27,7 +27,7 @@ from exports import (
 from machines import two_patterns
 
 from restore import zoo
-from restore.engine import machine_under, polarity_gain
+from restore.inference.torch_engine import machine_under, polarity_gain
 from restore.marginals import Status
 from restore.priors import exact
 

@@ -33,10 +33,10 @@ from safetensors.torch import load_file
 
 import restore
 from restore import zoo
-from restore.engine import Engine
-from restore.export import contract
-from restore.export.runtime import OnnxEngine
 from restore.inference.damage import Damage
+from restore.inference.onnx import contract
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.torch_engine import Engine
 from restore.marginals import Status
 from restore.zoo import WEIGHTS
 

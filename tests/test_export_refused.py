@@ -17,12 +17,12 @@ from exports import (
     images,
 )
 
-from restore.description import FORMAT
 from restore.errors import ModelError
 from restore.export import packing
-from restore.export.runtime import OnnxEngine
 from restore.inference.damage import Damage
+from restore.inference.onnx.engine import OnnxEngine
 from restore.zoo import GRAPH
+from restore.zoo.description import FORMAT
 
 # ------------------------------------------------------------------------------------- files that are refused
 

@@ -18,11 +18,11 @@ from PIL import Image
 
 import restore
 from restore import zoo
-from restore.description import Description, Inference
 from restore.errors import InputError, ModelError
 from restore.evaluation.classification import PENALTIES, Examples, classify
-from restore.export.runtime import OnnxEngine
+from restore.inference.onnx.engine import OnnxEngine
 from restore.priors import ConditionalRBM
+from restore.zoo.description import Description, Inference
 
 SHAPE = (3, 4)
 Run = Callable[..., int]

@@ -31,16 +31,16 @@ from torch import Tensor
 
 from restore import zoo
 from restore.errors import TrainingError, UsageError
-from restore.learning.checkpoint import locked, newest
-from restore.learning.conditional_likelihood import BeliefPropagationLikelihood
-from restore.learning.contract import LearnerState, Step
 from restore.learning.course import initial_prior, pixel_means
 from restore.learning.fit import scheduled_rate
 from restore.learning.pipeline import epoch_folder, train
-from restore.learning.recipe import Recipe
-from restore.learning.run_folder import Stopped, epoch_seconds
-from restore.learning.session import Session
-from restore.learning.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.rules.conditional_likelihood import BeliefPropagationLikelihood
+from restore.learning.rules.contract import LearnerState, Step
+from restore.learning.run.checkpoint import locked, newest
+from restore.learning.run.folder import Stopped, epoch_seconds
+from restore.learning.run.session import Session
 from restore.priors import RBM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")

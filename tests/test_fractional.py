@@ -14,7 +14,7 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.priors import FractionalRBM
 from restore.priors.exact import binary_states, log_likelihood
-from restore.solvers.metropolis import metropolis_steps
+from restore.solvers.samplers.metropolis import metropolis_steps
 
 
 def probabilities(prior: FractionalRBM) -> tuple[Tensor, Tensor]:

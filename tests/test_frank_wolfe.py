@@ -13,8 +13,8 @@ from machines import numerical_gradient, random_rbm, seeded
 from torch import Tensor
 
 from restore.errors import TrainingError
-from restore.learning import hidden_unit
-from restore.learning.hidden_unit import Unit, change, factor, find_unit, fitting_scale, objective
+from restore.learning.gradients import hidden_unit
+from restore.learning.gradients.hidden_unit import Unit, change, factor, find_unit, fitting_scale, objective
 from restore.priors import RBM
 from restore.priors.exact import binary_states, log_likelihood
 

@@ -12,8 +12,10 @@ from growing import IMAGES, SMALL
 from machines import bars_and_stripes, random_rbm, seeded
 from torch import Tensor
 
-from restore.learning import frank_wolfe, hidden_unit
-from restore.learning.frank_wolfe import (
+from restore.learning.gradients import hidden_unit
+from restore.learning.gradients.hidden_unit import Unit, find_unit
+from restore.learning.rules import frank_wolfe
+from restore.learning.rules.frank_wolfe import (
     FrankWolfe,
     Growth,
     prior_of,
@@ -23,10 +25,9 @@ from restore.learning.frank_wolfe import (
     unit_means,
     without_worst,
 )
-from restore.learning.hidden_unit import Unit, find_unit
 from restore.priors import RBM, FractionalRBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood
-from restore.solvers.gibbs import gibbs_steps
+from restore.solvers.samplers.gibbs import gibbs_steps
 
 
 def penalised(machine: RBM, penalty: float) -> float:

@@ -14,15 +14,15 @@ from growing import IMAGES, SMALL
 
 import restore
 from restore.errors import TrainingError, UsageError
-from restore.learning.contrastive import ContrastiveDivergence
-from restore.learning.frank_wolfe import (
+from restore.learning.pipeline import by_rounds, train
+from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.recipes.tables import Data, PriorShape, Training
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.rules.frank_wolfe import (
     FrankWolfe,
 )
-from restore.learning.pipeline import by_rounds, train
-from restore.learning.recipe import Recipe, parse
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
-from restore.learning.tables import Data, PriorShape, Training
+from restore.learning.run.folder import Stopped
+from restore.learning.run.session import Session
 from restore.priors import RBM
 from restore.progress import Passed
 from restore.zoo import describe

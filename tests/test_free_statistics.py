@@ -16,9 +16,9 @@ from real_machines import gaussian_answers, gaussian_machine, random_machine
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.learning.contract import Gradient
-from restore.learning.free import by_adaptive_tap, by_tap
-from restore.learning.tap_likelihood import TAPLikelihood
+from restore.learning.gradients.free import by_adaptive_tap, by_tap
+from restore.learning.rules.contract import Gradient
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior
 from restore.priors.exact import exact_moments
 from restore.solvers import TAP, AdaptiveTAP

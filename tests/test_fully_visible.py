@@ -23,7 +23,7 @@ from restore.priors.exact import (
     state_probabilities,
 )
 from restore.solvers import TAP, LayeredMap, MeanField
-from restore.solvers.gibbs import gibbs_steps
+from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.units import Bernoulli
 
 both = pytest.mark.parametrize("kind", [MeanField, TAP], ids=["mean-field", "tap"])

@@ -13,20 +13,20 @@ from machines import bars_and_stripes, seeded
 
 from restore import zoo
 from restore.channels import BitFlip
-from restore.description import Description, Inference
-from restore.engine import Engine
 from restore.errors import ModelError, TrainingError, UsageError
 from restore.evaluation.likelihoods.exact import exact_likelihood
 from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.inference.damage import Damage
-from restore.learning.card import write_card
+from restore.inference.torch_engine import Engine
+from restore.learning.gradients.pseudo_likelihood import log_pseudo_likelihood
 from restore.learning.pipeline import Trained, train
-from restore.learning.pseudo_likelihood import log_pseudo_likelihood
-from restore.learning.recipe import Recipe, parse
+from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.rounds import run_rounds
-from restore.learning.session import Session
+from restore.learning.run.card import write_card
+from restore.learning.run.session import Session
 from restore.priors import FullyVisible
 from restore.priors.exact import log_likelihood
+from restore.zoo.description import Description, Inference
 
 TABLE: dict[str, Any] = {
     "name": "mine",
@@ -219,7 +219,7 @@ def test_the_graph_restores_as_torch_does(trained: Trained, images: torch.Tensor
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     from restore.export.packing import beside_weights
-    from restore.export.runtime import OnnxEngine
+    from restore.inference.onnx.engine import OnnxEngine
 
     # Several starts take a third of the time that a graph takes, and know nothing of the machine.
     prior, folder = with_settings(trained.prior, starts=0), tmp_path / "mine"

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from pictures import GREY, as_set, mixed, numbered, save
 from PIL import Image
 
-from restore.data import gather, stock
-from restore.data.fitting import averaged, commonest, cropped, drawn, resized, spread
-from restore.data.holding_out import held_out_of
-from restore.data.levels import counted_levels, extremes, on_light_ground, threshold_of
-from restore.data.shapes import shapes
+from restore.data import gather
+from restore.data.gathering import stock
+from restore.data.gathering.fitting import averaged, commonest, cropped, drawn, resized, spread
+from restore.data.gathering.holding_out import held_out_of
+from restore.data.gathering.levels import counted_levels, extremes, on_light_ground, threshold_of
+from restore.data.sets.shapes import shapes
 from restore.errors import InputError, TrainingError
 from restore.images import shrink
 
@@ -178,7 +179,7 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path, monkeypatch: p
 
 
 def stock_files(folder: Path) -> stock.PictureFiles:
-    from restore.data.pictures import in_folder
+    from restore.data.gathering.pictures import in_folder
 
     return in_folder(folder, "train")
 

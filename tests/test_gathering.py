@@ -15,8 +15,8 @@ from PIL import Image
 from silhouette_data import needs_silhouettes, silhouettes
 
 from restore.data import gather, load
-from restore.data.holding_out import held_out_of
-from restore.data.near_duplicates import nearly_same, thumbnails
+from restore.data.gathering.holding_out import held_out_of
+from restore.data.gathering.near_duplicates import nearly_same, thumbnails
 from restore.errors import RestoreError, TrainingError, UsageError
 
 # --- which are held out ---
@@ -137,7 +137,7 @@ def test_row_47_if_all_held_out_images_are_copies_they_stay_and_that_is_said() -
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 12), st.integers(2, 30), st.integers(0, 2**32), st.integers(1, 50))
 def test_the_nearest_is_found_in_blocks_as_in_one(held: int, known: int, seed: int, together: int) -> None:
-    from restore.data import near_duplicates
+    from restore.data.gathering import near_duplicates
 
     chance = np.random.default_rng(seed)
     looks = chance.random((known, 144), dtype=np.float32)

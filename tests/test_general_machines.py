@@ -14,7 +14,7 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.learning.statistics import fixed_point
+from restore.learning.gradients.statistics import fixed_point
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
 from restore.priors.exact import exact_moments

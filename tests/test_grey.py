@@ -22,9 +22,9 @@ from priors import random_prior
 import restore
 from restore import zoo
 from restore.api import Restorer
-from restore.engine import Engine, grey_polarity_gain
 from restore.errors import InputError, RestoreError, UsageError
 from restore.inference.damage import Damage
+from restore.inference.torch_engine import Engine, grey_polarity_gain
 from restore.marginals import Status
 from restore.zoo import TrainedPrior
 

@@ -9,8 +9,8 @@ from machines import numerical_gradients, random_machine, seeded
 from test_learners import EXACTLY, assert_close, moved_by
 from torch import Tensor
 
-from restore.learning.centring import GreyScale, centred
-from restore.learning.tap_likelihood import TAPLikelihood
+from restore.learning.gradients.centring import GreyScale, centred
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP
 from restore.solvers.tap import cavity_fields

@@ -19,12 +19,12 @@ from torch import Tensor
 import restore
 from restore.errors import TrainingError
 from restore.fields import Fields
-from restore.learning.contract import Step
 from restore.learning.pipeline import course_of, train
-from restore.learning.recipe import Recipe, parse
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
-from restore.learning.tap_likelihood import TAPLikelihood
+from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.rules.contract import Step
+from restore.learning.rules.tap_likelihood import TAPLikelihood
+from restore.learning.run.folder import Stopped
+from restore.learning.run.session import Session
 from restore.priors import RBM
 from restore.registry import UNITS
 from restore.units.layers import blank

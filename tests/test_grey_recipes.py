@@ -11,8 +11,8 @@ from test_grey_learning import recipe
 import restore
 from restore.errors import UsageError
 from restore.learning.fit import scheduled_rate
-from restore.learning.recipe import parse, read_recipe
-from restore.learning.tables import Optimizer
+from restore.learning.recipes.recipe import parse, read_recipe
+from restore.learning.recipes.tables import Optimizer
 from restore.registry import LEARNERS
 from restore.zoo import describe, published_folder
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from restore.errors import TrainingError
 from restore.fields import Fields
-from restore.learning.independent import LIMIT, independent_units
+from restore.learning.gradients.independent import LIMIT, independent_units
 from restore.units import Bernoulli, Gaussian, Spiked, Spin, TruncatedGaussian, Units
 
 PIXELS = 4

@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from restore.channels import parse_task
-from restore.engine import Engine
 from restore.errors import UsageError
-from restore.learning.contract import Step
+from restore.inference.torch_engine import Engine
 from restore.learning.course import CleanImages, pixel_means
 from restore.learning.fit import epochs_within
-from restore.learning.judging import Trial, verdict
 from restore.learning.pipeline import Trained, course_of, split, train
-from restore.learning.principal import PrincipalComponents, components_machine, held_out_fit
-from restore.learning.recipe import Recipe, parse
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
-from restore.learning.tap_likelihood import TAPLikelihood
+from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.rules.contract import Step
+from restore.learning.rules.principal import PrincipalComponents, components_machine, held_out_fit
+from restore.learning.rules.tap_likelihood import TAPLikelihood
+from restore.learning.run.folder import Stopped
+from restore.learning.run.judging import Trial, verdict
+from restore.learning.run.session import Session
 from restore.marginals import Status
 from restore.solvers import Solution
 

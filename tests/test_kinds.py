@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 import restore
 from restore.data import gather
 from restore.errors import InputError, ModelError, RestoreError, UsageError, in_python
-from restore.kinds import unpack
+from restore.images.kinds import unpack
 
 UNIT = GREY / 255
 

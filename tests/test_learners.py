@@ -13,13 +13,13 @@ from machines import bars_and_stripes, numerical_gradients, random_rbm, seeded, 
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.learning.centring import FORGETTING, centred, follow
-from restore.learning.contract import Gradient, Learner
-from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.course import initial_prior
+from restore.learning.gradients.centring import FORGETTING, centred, follow
+from restore.learning.gradients.statistics import clamped, difference
 from restore.learning.modes import own_modes
-from restore.learning.statistics import clamped, difference
-from restore.learning.tap_likelihood import TAPLikelihood
+from restore.learning.rules.contract import Gradient, Learner
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood, log_likelihood_gradient
 from restore.solvers import TAP

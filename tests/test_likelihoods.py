@@ -13,7 +13,6 @@ import torch
 from machines import brute_force, four_modes, random_rbm, repelling, seeded, two_patterns
 from torch import Tensor
 
-from restore.description import Inference
 from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods import exact, pseudo
 from restore.evaluation.likelihoods.ais import ais_likelihood
@@ -24,6 +23,7 @@ from restore.evaluation.likelihoods.tap import solver_of, tap_likelihood
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import TAP
+from restore.zoo.description import Inference
 
 PIXELS = 6
 

@@ -13,7 +13,7 @@ from omniglot_data import FILES, needs_omniglot, omniglot
 from PIL import Image
 
 from restore.data import load, overlap
-from restore.data.omniglot import drawings_of, ink, rows_of
+from restore.data.sets.omniglot import drawings_of, ink, rows_of
 from restore.errors import InputError
 
 FIRST = "images_background_small1/Greek/character01/0394_01.png"

@@ -9,7 +9,7 @@ import pytest
 from bad_images import images
 
 from restore.errors import InputError, OutputError, UsageError, shown
-from restore.outputs import expand, plan
+from restore.images.outputs import expand, plan
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -37,7 +37,7 @@ def test_output(case, overwrite, tmp_path):
 
 def test_row52_read_only_folder_without_permissions(tmp_path, monkeypatch):
     inputs = images(tmp_path, "x.png")
-    monkeypatch.setattr("restore.outputs.os.access", lambda *_: False)
+    monkeypatch.setattr("restore.images.outputs.os.access", lambda *_: False)
     with pytest.raises(OutputError, match="may not be written to"):
         plan(inputs, None, overwrite=False, skip_existing=False)
 

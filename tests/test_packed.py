@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from restore.data import gather, load, packed
+from restore.data import gather, load
+from restore.data.gathering import packed
 from restore.errors import InputError, RestoreError, TrainingError
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (7, 5, 4), dtype=np.uint8)

@@ -24,9 +24,9 @@ from torch import Tensor
 from waiting import HANG, wait_for
 
 from restore.errors import TrainingError, UsageError
-from restore.learning import parallel
-from restore.learning.run_folder import Stopped
-from restore.learning.share import Share
+from restore.learning.gradients.share import Share
+from restore.learning.run import parallel
+from restore.learning.run.folder import Stopped
 
 TESTS = Path(__file__).parent
 
@@ -233,7 +233,7 @@ def test_the_first_alone_speaks_and_all_have_one_exit_code(
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", str(number))
     monkeypatch.setattr(parallel, "joined", nullcontext)
-    monkeypatch.setattr("restore.learning.recipe.read_recipe", fail)
+    monkeypatch.setattr("restore.learning.recipes.recipe.read_recipe", fail)
     assert run("train", "mine.toml") == code
     assert [line.split(";")[0] for line in capsys.readouterr().err.splitlines()] == lines
 
@@ -276,8 +276,8 @@ def test_a_torch_that_cannot(
 
 
 def as_process(monkeypatch: pytest.MonkeyPatch, number: int, count: int) -> None:
-    monkeypatch.setattr("restore.learning.share.processes", lambda: count)
-    monkeypatch.setattr("restore.learning.share.rank", lambda: number)
+    monkeypatch.setattr("restore.learning.gradients.share.processes", lambda: count)
+    monkeypatch.setattr("restore.learning.gradients.share.rank", lambda: number)
 
 
 @given(rows=st.integers(0, 20), count=st.integers(1, 6))

@@ -12,11 +12,11 @@ from grey_priors import grey_prior
 from parity import Parity, parities
 from priors import random_conditional, random_prior
 
-from restore.description import Description
-from restore.engine import Engine
 from restore.inference.damage import Damage
+from restore.inference.torch_engine import Engine
 from restore.marginals import Marginals, Status
 from restore.zoo import TrainedPrior
+from restore.zoo.description import Description
 
 SHAPE = (10, 12)
 IMAGES = np.random.default_rng(0).random((20, *SHAPE)).round()

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restore.data import Split, load, overlap, sample_binary
-from restore.data.patterns import bars_and_stripes, shifting_bar
-from restore.data.shapes import KINDS, shapes
+from restore.data.sets.patterns import bars_and_stripes, shifting_bar
+from restore.data.sets.shapes import KINDS, shapes
 
 BEST = {"bars-and-stripes": -2.5993, "shifting-bar": -2.1972}
 

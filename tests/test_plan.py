@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from restore.errors import UsageError
-from restore.learning.plan import CONDITIONAL, METHODS, OF_GREY, PLAIN, PLENTY, STEPS, Facts, Wishes, plan
-from restore.learning.principal import Principal
-from restore.learning.recipe import Recipe, parse
-from restore.learning.written import written
+from restore.learning.recipes.plan import CONDITIONAL, METHODS, OF_GREY, PLAIN, PLENTY, STEPS, Facts, Wishes, plan
+from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.recipes.written import written
+from restore.learning.rules.principal import Principal
 
 BINARY = Facts(1000, (20, 30), "binary", 99)
 GREY = Facts(1000, (20, 30), "grey", black=0.01)

@@ -16,16 +16,16 @@ from torch import Tensor
 
 from restore import zoo
 from restore.channels import GaussianNoise
-from restore.description import Inference
 from restore.errors import TrainingError, UsageError
 from restore.learning.pipeline import train
-from restore.learning.principal import PrincipalComponents, components_machine
-from restore.learning.recipe import parse
-from restore.learning.session import Session
+from restore.learning.recipes.recipe import parse
+from restore.learning.rules.principal import PrincipalComponents, components_machine
+from restore.learning.run.session import Session
 from restore.priors import RBM
 from restore.priors.joint_normal import joint_normal
 from restore.solvers import MeanField, solver_of
 from restore.units import Gaussian, TruncatedGaussian
+from restore.zoo.description import Inference
 
 PIXELS, HIDDEN, COUNT = 6, 2, 40
 

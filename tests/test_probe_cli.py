@@ -16,11 +16,11 @@ from priors import random_conditional, random_prior, saved_prior
 
 from restore import zoo
 from restore.cli.probe import _drawn
-from restore.cli.source import Source
+from restore.cli.scoring.source import Source
 from restore.data import binarise, load
 from restore.learning.pipeline import epoch_folder, train
-from restore.learning.recipe import read_recipe
-from restore.learning.session import Session
+from restore.learning.recipes.recipe import read_recipe
+from restore.learning.run.session import Session
 from restore.priors import FullyVisible
 
 pytest.importorskip("sklearn")

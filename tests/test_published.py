@@ -26,16 +26,16 @@ import restore
 from restore import zoo
 from restore.channels import BitFlip, parse_task
 from restore.data import Split, as_pixels, binarise
-from restore.description import Description
-from restore.engine import Engine
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.metrics import error_all, matthews
 from restore.evaluation.scores import GREY_TASKS
-from restore.export.runtime import OnnxEngine
-from restore.learning.recipe import read_recipe
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.torch_engine import Engine
+from restore.learning.recipes.recipe import read_recipe
 from restore.marginals import Marginals, Status
 from restore.solvers import bp_kernel
+from restore.zoo.description import Description
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = sorted(path.parent for path in (ROOT / "models").glob(f"*/{zoo.WEIGHTS}"))

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from restore.data.loading import NAMED
-from restore.description import Inference
 from restore.errors import UsageError
-from restore.learning.conditional_divergence import ConditionalDivergence
-from restore.learning.contrastive import ContrastiveDivergence
-from restore.learning.frank_wolfe import FrankWolfe
-from restore.learning.max_margin import MarginalMaxMargin
-from restore.learning.recipe import parse, read_recipe
-from restore.learning.tables import Data, Optimizer
-from restore.learning.tap_likelihood import TAPLikelihood
+from restore.learning.recipes.recipe import parse, read_recipe
+from restore.learning.recipes.tables import Data, Optimizer
+from restore.learning.rules.conditional_divergence import ConditionalDivergence
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.rules.frank_wolfe import FrankWolfe
+from restore.learning.rules.max_margin import MarginalMaxMargin
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.registry import LEARNERS
+from restore.zoo.description import Inference
 
 RBM_METHODS = "tap, contrastive, spectral, frank_wolfe, principal"
 

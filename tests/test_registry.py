@@ -7,15 +7,15 @@ import math
 import pytest
 import torch
 
-from restore.description import Inference
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.learning.rule import InRounds, LearningRule
+from restore.learning.rules.rule import InRounds, LearningRule
 from restore.priors import RBM, FullyVisible
 from restore.registry import FAMILIES, LEARNERS, PIXELS, SOLVERS, UNITS
 from restore.solvers import solver_of
 from restore.units import Bernoulli
 from restore.units.layers import blank
+from restore.zoo.description import Inference
 
 every_unit = pytest.mark.parametrize("name", UNITS)
 every_solver = pytest.mark.parametrize("name", SOLVERS)

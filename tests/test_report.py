@@ -21,15 +21,15 @@ from restore import zoo
 from restore.channels import BitFlip
 from restore.cli.live import clock, in_lines, table_of
 from restore.errors import OutputError
-from restore.learning.run_folder import Stopped, epoch_records
-from restore.learning.session import Session
+from restore.learning.run.folder import Stopped, epoch_records
+from restore.learning.run.session import Session
+from restore.learning.train import Wishes, learn, planned_lesson
 from restore.priors import RBM
 from restore.progress import Passed, progress
 from restore.report.chart import Chart, svg, ticks
 from restore.report.page import Command, Rows, Section, Sentence, Strip, Strips, page
 from restore.report.passing import drawer
 from restore.report.pictures import GAP, grey, magnification, png, signed, tiled
-from restore.training import Wishes, learn, planned_lesson
 
 Run = Callable[..., int]
 CPU = torch.device("cpu")
@@ -228,7 +228,7 @@ def test_training_that_is_interrupted_leaves_no_page(home: Path, run: Run, monke
 
     np.save("bars.npy", bars())
     with monkeypatch.context() as patched:
-        patched.setattr("restore.training.learn", stop)
+        patched.setattr("restore.learning.train.learn", stop)
         assert run("train", "bars.npy", "--name", "parts", "--epochs", 1) == 130
     with monkeypatch.context() as patched:
         # The page is what is being made when the signal comes.

@@ -10,7 +10,7 @@ from restamp import outdated, payload, resealed, restamp
 
 from restore import zoo
 from restore.errors import ModelError
-from restore.export.runtime import OnnxEngine
+from restore.inference.onnx.engine import OnnxEngine
 
 PUBLISHED = zoo.published_folder() / "tap-mnist-25"
 

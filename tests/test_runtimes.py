@@ -21,9 +21,9 @@ from PIL import Image
 from waiting import HANG
 
 from restore import zoo
-from restore.export import seal
-from restore.export.contract import OBSERVED, SETTINGS, Facts
-from restore.export.runtime import INPUTS, OnnxEngine
+from restore.inference.onnx import seal
+from restore.inference.onnx.contract import OBSERVED, SETTINGS, Facts
+from restore.inference.onnx.engine import INPUTS, OnnxEngine
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

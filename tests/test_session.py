@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from restore.learning.session import Session
+from restore.learning.run.session import Session
 from restore.progress import Passed
 
 PASSED = Passed(2, 9, 1.0, {}, 5)

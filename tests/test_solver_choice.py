@@ -16,16 +16,17 @@ from priors import random_conditional, random_prior
 from waiting import HANG
 
 import restore
-from restore import engines, zoo
+from restore import zoo
 from restore.channels import BitFlip
-from restore.description import Inference
-from restore.engine import Engine
-from restore.engines import open_engine
 from restore.errors import UsageError
+from restore.inference import opening as engines
+from restore.inference.opening import open_engine
+from restore.inference.torch_engine import Engine
 from restore.priors import FullyVisible
 from restore.registry import SOLVERS
 from restore.solvers import AdaptiveTAP, RelaxedBeliefPropagation
 from restore.zoo import TrainedPrior
+from restore.zoo.description import Inference
 
 Run = Callable[..., int]
 SHAPE = (10, 12)
@@ -128,8 +129,8 @@ def test_the_limit_on_memory_reaches_the_solver(solver: str, kind: type) -> None
 @pytest.fixture
 def exported(model: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The folder of a prior with a graph, of which nobody asks more than what it says about itself."""
-    runtime = pytest.importorskip("restore.export.runtime")
-    from restore.export.contract import Facts
+    runtime = pytest.importorskip("restore.inference.onnx.engine")
+    from restore.inference.onnx.contract import Facts
 
     facts = Facts(zoo.describe(Path(model)), "flips and mask", light_ground=False, weights="", at_once=16)
     monkeypatch.setattr(runtime.OnnxEngine, "load", lambda place: runtime.OnnxEngine(facts, None))

@@ -29,10 +29,9 @@ from scipy import stats
 from torch import Tensor
 
 from restore.channels import BitFlip
-from restore.description import Inference
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.learning.statistics import fixed_point
+from restore.learning.gradients.statistics import fixed_point
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
 from restore.priors.bits import pack
@@ -50,11 +49,12 @@ from restore.solvers import (
     Solution,
     solver_of,
 )
-from restore.solvers.gibbs import gibbs_steps
 from restore.solvers.loop import iterate
+from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.solvers.solution import concatenate
 from restore.solvers.starts import SAME, merge, nearest_modes, repeated
 from restore.tracing import tracing
+from restore.zoo.description import Inference
 
 both = pytest.mark.parametrize("kind", [MeanField, TAP], ids=["mean-field", "tap"])
 PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-14, "damping": 0.5}

@@ -30,14 +30,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from restore.errors import TrainingError
-from restore.learning import checkpoint as checkpoints
-from restore.learning import run_folder
-from restore.learning.checkpoint import differences, newest
 from restore.learning.course import CleanImages
 from restore.learning.fit import Fitted, fit
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
-from restore.learning.tables import Training
+from restore.learning.recipes.tables import Training
+from restore.learning.run import checkpoint as checkpoints
+from restore.learning.run import folder as run_folder
+from restore.learning.run.checkpoint import differences, newest
+from restore.learning.run.folder import Stopped
+from restore.learning.run.session import Session
 from restore.priors import RBM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")

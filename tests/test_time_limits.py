@@ -16,12 +16,12 @@ import torch
 from test_judging import SHAPE, Clock, Timed, bars, in_time, log_of, recipe, timed
 
 from restore.learning import pipeline
-from restore.learning.frank_wolfe import FrankWolfe, Growth
 from restore.learning.pipeline import train
-from restore.learning.recipe import Recipe, parse
-from restore.learning.run_folder import Stopped, epoch_seconds, stage_folder
-from restore.learning.session import Session
-from restore.training import Wishes, learn, planned_lesson
+from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.rules.frank_wolfe import FrankWolfe, Growth
+from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
+from restore.learning.run.session import Session
+from restore.learning.train import Wishes, learn, planned_lesson
 
 CPU = torch.device("cpu")
 

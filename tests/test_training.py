@@ -15,10 +15,10 @@ from PIL import Image
 import restore
 from restore import zoo
 from restore.errors import OutputError, TrainingError
-from restore.learning.recipe import Recipe, read_recipe
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
-from restore.training import Wishes, learn, planned_lesson
+from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.run.folder import Stopped
+from restore.learning.run.session import Session
+from restore.learning.train import Wishes, learn, planned_lesson
 
 Run = Callable[..., int]
 CPU = torch.device("cpu")

@@ -20,15 +20,15 @@ from test_training import CPU, SHORT, Run, bars, bits, home, lesson
 
 import restore
 from restore import zoo
-from restore.description import Description
 from restore.errors import OutputError
-from restore.keeping import Place, reserve
 from restore.learning.pipeline import train
-from restore.learning.recipe import parse, read_recipe
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
+from restore.learning.recipes.recipe import parse, read_recipe
+from restore.learning.run.folder import Stopped
+from restore.learning.run.keeping import Place, reserve
+from restore.learning.run.session import Session
+from restore.learning.train import learn
 from restore.progress import Passed
-from restore.training import learn
+from restore.zoo.description import Description
 
 __all__ = ["home"]
 
@@ -90,7 +90,7 @@ def test_row58_sigterm_leaves_the_same_and_a_machine_without_torch_is_told_what_
 ) -> None:
     stopped(run, monkeypatch, number=signal.SIGTERM)
     assert "--model parts restores with epoch " in capsys.readouterr().err
-    monkeypatch.setattr("restore.engines._installed", lambda library: library != "torch")
+    monkeypatch.setattr("restore.inference.opening._installed", lambda library: library != "torch")
     assert run("denoise", "images/000.png", "--model", "parts", "--p", 0.1, "-o", "clean.png") == 2
     assert "needs torch; pip install" in capsys.readouterr().err
 

@@ -14,18 +14,18 @@ import torch
 from fits import BATCHES, EPOCHS, IMAGES, OPTIMIZERS, Still, after_step, bits, log_of, recipe_of, run
 from torch import Tensor
 
-from restore.description import Inference
-from restore.learning.checkpoint import newest
-from restore.learning.contract import LearnerState, Step
-from restore.learning.contrastive import ContrastiveDivergence
 from restore.learning.course import CleanImages, initial_prior
 from restore.learning.fit import Fitted, fit
-from restore.learning.judging import Judged
-from restore.learning.recipe import Recipe
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
-from restore.learning.tables import Data, PriorShape, Training
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.recipes.tables import Data, PriorShape, Training
+from restore.learning.rules.contract import LearnerState, Step
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.run.checkpoint import newest
+from restore.learning.run.folder import Stopped
+from restore.learning.run.judging import Judged
+from restore.learning.run.session import Session
 from restore.priors import RBM
+from restore.zoo.description import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

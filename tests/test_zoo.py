@@ -23,7 +23,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from restore import zoo
-from restore.description import FORMAT, Description, Inference
 from restore.errors import ModelError, OutputError, TrainingError
 from restore.priors import RBM, ConditionalRBM
 from restore.priors.bits import pack
@@ -41,6 +40,7 @@ from restore.zoo import (
     load,
     save,
 )
+from restore.zoo.description import FORMAT, Description, Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

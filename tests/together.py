@@ -21,14 +21,14 @@ from torch import Tensor
 from waiting import HANG
 
 from restore.errors import TrainingError
-from restore.learning import checkpoint as checkpoints
 from restore.learning.fit import fit
-from restore.learning.parallel import joined, rank
 from restore.learning.pipeline import train
-from restore.learning.recipe import parse
-from restore.learning.run_folder import Stopped
-from restore.learning.session import Session
-from restore.learning.tables import Training
+from restore.learning.recipes.recipe import parse
+from restore.learning.recipes.tables import Training
+from restore.learning.run import checkpoint as checkpoints
+from restore.learning.run.folder import Stopped
+from restore.learning.run.parallel import joined, rank
+from restore.learning.run.session import Session
 from restore.priors import RBM
 
 PIPELINES: dict[str, dict[str, Any]] = {

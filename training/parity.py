@@ -18,11 +18,11 @@ import typer
 from restore import zoo
 from restore.channels import parse_task
 from restore.data import load
-from restore.description import Description
-from restore.engines import open_engine
 from restore.inference.damage import Damage
+from restore.inference.opening import open_engine
+from restore.inference.pictures import PictureEngine
 from restore.marginals import Marginals, Status
-from restore.restoration import PictureEngine
+from restore.zoo.description import Description
 
 # Probabilities of two engines may differ by so much, and no pixel in black and white.
 TOLERANCE = 1e-4

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from restore import zoo
-from restore.export.seal import check_seal, sealed
 from restore.files import write_atomically
-from restore.learning.recipe import read_recipe
+from restore.inference.onnx.seal import check_seal, sealed
+from restore.learning.recipes.recipe import read_recipe
 
 TRAINING = Path(__file__).parent
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from restore import zoo
 from restore.errors import ModelError, OutputError, reason, shown
-from restore.export.contract import POLARITIES
-from restore.export.inspection import read_checked
 from restore.files import write_atomically
+from restore.inference.onnx.contract import POLARITIES
+from restore.inference.onnx.inspection import read_checked
+from restore.inference.pictures import INVERTED, outcome
 from restore.marginals import Status
-from restore.restoration import INVERTED, outcome
 
 # Path of an address below the site's root, such as "models/tap-mnist/solver.onnx", to the file there or its content.
 Site = Mapping[str, Path | bytes]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from restore.data.download import RemoteFile, download, read_intact
+from restore.data.sets.download import RemoteFile, download, read_intact
 from restore.errors import InputError, ModelError, OutputError, shown
 from restore.files import write_atomically
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 def main() -> None:
     """Run the command line of this process, and leave with the exit code that fits: see `restore.errors`."""
     # First of all, for whatever is loaded takes time in which a signal may come.
-    from restore.cli import signals
+    from restore.cli.process import signals
 
     signals.leave_at_once()
     import sys
 
-    from restore.cli import streams
+    from restore.cli.process import streams
 
     streams.settle()
     from restore.cli.command import run

@@ -13,7 +13,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from restore.cli import signals
+from restore.cli.process import signals
 from restore.console import drop, say, tell
 from restore.errors import OutputError, RestoreError, UsageError
 

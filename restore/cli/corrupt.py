@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from restore.cli import options, telling
+from restore.cli import options
+from restore.cli.batch import telling
 from restore.images import DEFAULT_MAX_PIXELS
 
 EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy.png"
@@ -43,11 +44,11 @@ def corrupt(
     import numpy as np
 
     from restore.channels import parse_task
-    from restore.cli.clashes import refuse_clashes
+    from restore.cli.batch.clashes import refuse_clashes
     from restore.errors import UsageError, shown
     from restore.files import write_atomically
     from restore.images import Picture, check_format, encode, format_of, read_picture
-    from restore.outputs import expand, paired, plan
+    from restore.images.outputs import expand, paired, plan
 
     damage = parse_task(task)
     if mask_output is not None and damage.mask is None:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from restore.cli import batch, options
+from restore.cli import options
+from restore.cli.batch import restoring as batch
 
 EXAMPLE = "Example:  restore denoise noisy.png --model tap-mnist --p 0.1"
 

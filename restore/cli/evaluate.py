@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from restore.cli import options
-from restore.cli.evaluate_card import evaluate_card
-from restore.cli.evaluate_features import evaluate_features
-from restore.cli.evaluate_likelihood import Choices, Kind, evaluate_likelihood
-from restore.cli.evaluate_task import evaluate_task
-from restore.cli.source import Source
+from restore.cli.scoring.card import evaluate_card
+from restore.cli.scoring.features import evaluate_features
+from restore.cli.scoring.likelihood import Choices, Kind, evaluate_likelihood
+from restore.cli.scoring.source import Source
+from restore.cli.scoring.task import evaluate_task
 from restore.console import tell
 from restore.images import DEFAULT_MAX_PIXELS
 

@@ -33,7 +33,7 @@ def export(
     from restore import zoo
     from restore.errors import ModelError, OutputError, UsageError, shown
     from restore.files import write_atomically
-    from restore.outputs import is_folder, require_writable
+    from restore.images.outputs import is_folder, require_writable
 
     folder = zoo.find(model)
     if not folder.is_dir():

@@ -62,7 +62,7 @@ def info(
 
     folder = zoo.find(model)
     if not folder.is_dir():
-        from restore.export.runtime import OnnxEngine
+        from restore.inference.onnx.engine import OnnxEngine
 
         tell(json_module.dumps(OnnxEngine.load(folder).facts.to_metadata()))
         return

@@ -11,12 +11,12 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from restore.engines import Choice
 from restore.errors import UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
+from restore.images.sizes import Fit
 from restore.inference.damage import Damage
+from restore.inference.opening import Choice
 from restore.registry import SOLVERS
-from restore.sizes import Fit
 
 
 def _solver(name: str) -> str:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from restore.cli import options
-from restore.cli.source import Source
+from restore.cli.scoring.source import Source
 from restore.console import say, tell
 from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from restore.description import Description
+    from restore.zoo.description import Description
 
 EXAMPLE = "Example:  restore probe tap-mnist-100 --data mnist -o tap-mnist-100-probe"
 
@@ -52,10 +52,10 @@ def probe(
     import sklearn.manifold  # noqa: F401 - a missing library is said by `restore.cli.main`
 
     from restore import zoo
-    from restore.engine import Engine
     from restore.evaluation.probing import report
     from restore.evaluation.probing.findings import Findings
     from restore.evaluation.probing.solutions import tap_solutions
+    from restore.inference.torch_engine import Engine
     from restore.progress import progress
 
     for _, folder in priors:
@@ -85,8 +85,8 @@ def _priors(model: str) -> list[tuple[int | None, Path]]:
     """The folder of a prior, of no epoch; or those of the priors kept along a run, with their epochs."""
     from restore import zoo
     from restore.errors import ModelError, shown
+    from restore.images.outputs import is_folder
     from restore.learning.pipeline import kept_epochs
-    from restore.outputs import is_folder
 
     run = Path(model)
     # A run holds the best of its priors as well.
@@ -107,7 +107,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
     """Refuse a folder that cannot be written into, or holds what another probe wrote, before any work."""
     from restore.errors import OutputError, shown
     from restore.evaluation.probing.report import FILES
-    from restore.outputs import require_writable
+    from restore.images.outputs import require_writable
 
     require_writable(target if target.exists() else target.parent)
     there = [name for name in FILES if (target / name).exists()]

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from restore.cli import options
-from restore.cli.processes import launched_by, with_others
+from restore.cli.process.processes import launched_by, with_others
 from restore.console import say
 from restore.errors import shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
-    from restore.keeping import Place
+    from restore.learning.run.keeping import Place
+    from restore.learning.train import Lesson
     from restore.progress import Passed
-    from restore.training import Lesson
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
@@ -115,7 +115,7 @@ def train(
     made = _by_recipe if Path(source).suffix == ".toml" else _by_plan
     called, lesson_of = made(source, given, of_images, data, {"max_bad": max_bad, "max_pixels": max_pixels})
 
-    from restore.keeping import KEEPING, reserve
+    from restore.learning.run.keeping import KEEPING, reserve
 
     folder = run or Path("runs") / called
     place = reserve(called, output, overwrite=overwrite, run=folder, resume=resume)
@@ -124,11 +124,11 @@ def train(
 
     from restore.cli.live import training_shown
     from restore.devices import pick_device
-    from restore.learning.parallel import is_first
-    from restore.learning.session import Session
+    from restore.learning.run.parallel import is_first
+    from restore.learning.run.session import Session
+    from restore.learning.train import learn
     from restore.report.contents import WRITING, write_report
     from restore.report.passing import drawer
-    from restore.training import learn
 
     if threads:
         torch.set_num_threads(threads)
@@ -213,7 +213,7 @@ def _by_recipe(
     from dataclasses import replace
 
     from restore.errors import UsageError
-    from restore.learning.recipe import read_recipe
+    from restore.learning.recipes.recipe import read_recipe
 
     if of_images:
         options = ", ".join(f"--{option.replace('_', '-')}" for option in of_images)
@@ -228,8 +228,8 @@ def _by_recipe(
     recipe = replace(recipe, name=given["name"] or recipe.name, training=replace(recipe.training, **length))
 
     def lesson() -> Lesson:
-        from restore.data.named import folders
-        from restore.training import read_lesson
+        from restore.data.sets.named import folders
+        from restore.learning.train import read_lesson
 
         root = Path(data) if data is not None and folders(Path(data), recipe.data.source) else None
         other = data if root is None else None
@@ -243,8 +243,8 @@ def _by_plan(
 ) -> tuple[str, Callable[[], Lesson]]:
     """The same for images, of which a plan makes a recipe."""
     from restore.errors import UsageError
-    from restore.learning.plan import Wishes
-    from restore.learning.recipe import check_name
+    from restore.learning.recipes.plan import Wishes
+    from restore.learning.recipes.recipe import check_name
 
     name = given["name"]
     if name is None:
@@ -255,7 +255,7 @@ def _by_plan(
     wishes = Wishes(hidden=given["hidden"], epochs=given["epochs"], minutes=given["minutes"], **asked)
 
     def lesson() -> Lesson:
-        from restore.training import planned_lesson
+        from restore.learning.train import planned_lesson
 
         root = None if data is None else Path(data)
         return planned_lesson(source, name, wishes, shown_as=source, root=root, **limits, **gathering)

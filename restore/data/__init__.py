@@ -1,8 +1,8 @@
 """Data sets and image folders as arrays, with splits and checksummed downloads."""
 
 from restore.data.dataset import Dataset, Split, as_pixels, binarise, overlap, sample_binary
-from restore.data.gathering import Gathered, gather
-from restore.data.labels import load_labels
+from restore.data.gathering.gather import Gathered, gather
+from restore.data.gathering.labels import load_labels
 from restore.data.loading import load
 from restore.data.variations import varied
 

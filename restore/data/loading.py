@@ -10,18 +10,18 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.data.caltech101_silhouettes import CALTECH101_SILHOUETTES
-from restore.data.cbcl import CBCL
 from restore.data.dataset import Dataset, Images, Split, as_grey, checked
+from restore.data.gathering.packed import HEAD, holds_tar, is_archive
+from restore.data.gathering.pictures import in_archive, in_folder
+from restore.data.gathering.stock import Stock, of_files, of_rows, whole
 from restore.data.idx import GZIP, UINT8, read_idx
-from restore.data.mnist import MNIST
-from restore.data.named import NamedSet, read_named
-from restore.data.omniglot import OMNIGLOT
-from restore.data.packed import HEAD, holds_tar, is_archive
-from restore.data.patterns import BARS_AND_STRIPES, SHIFTING_BAR
-from restore.data.pictures import in_archive, in_folder
-from restore.data.shapes import SHAPES
-from restore.data.stock import Stock, of_files, of_rows, whole
+from restore.data.sets.caltech101_silhouettes import CALTECH101_SILHOUETTES
+from restore.data.sets.cbcl import CBCL
+from restore.data.sets.mnist import MNIST
+from restore.data.sets.named import NamedSet, read_named
+from restore.data.sets.omniglot import OMNIGLOT
+from restore.data.sets.patterns import BARS_AND_STRIPES, SHIFTING_BAR
+from restore.data.sets.shapes import SHAPES
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together
 

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from restore.channels import Channel, Task, parse_task
-from restore.description import Description
-from restore.engine import Engine
 from restore.errors import ModelError
 from restore.evaluation import metrics
 from restore.evaluation.metrics import Score, summary
+from restore.inference.torch_engine import Engine
+from restore.zoo.description import Description
 
 # From observed images (N, D) and the channel they came through to the probability of ink (or the value) of each pixel.
 Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]

@@ -161,7 +161,7 @@ class PixelwiseEstimate:
     """The posterior mean if pixels were independent: the best estimate that looks at no other pixel.
 
     Attributes:
-        units: of the visible layer, as `restore.learning.independent` finds them.
+        units: of the visible layer, as `restore.learning.gradients.independent` finds them.
     """
 
     units: Units

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from restore.channels import Task, parse_task
-from restore.engine import Engine
 from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
 from restore.evaluation.markdown import plus_minus, table
+from restore.inference.torch_engine import Engine
 
 # Tasks of priors that are told of the damage.
 TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")

@@ -19,13 +19,13 @@ from onnxscript.optimizer import optimize
 from torch import Tensor
 
 from restore.channels import BitFlip, GaussianNoise, Occlusion, SaltAndPepper
-from restore.description import Description
-from restore.engine import grey_polarity_gain, polarity_gain, solve
-from restore.export.contract import OBSERVED, Facts
 from restore.fields import Fields
+from restore.inference.onnx.contract import OBSERVED, Facts
+from restore.inference.torch_engine import grey_polarity_gain, polarity_gain, solve
 from restore.marginals import Status
 from restore.solvers import Solution, solver_of
 from restore.zoo import assembled
+from restore.zoo.description import Description
 
 # What ONNX Runtime reads from version 1.20 on.
 OPSET, IR_VERSION = 18, 8

@@ -15,9 +15,9 @@ import onnx
 from onnx import external_data_helper, helper
 
 from restore.errors import UsageError, shown
-from restore.export.contract import Channel, Facts
 from restore.export.graph import DOT, IR_VERSION, trace
-from restore.export.seal import sealed
+from restore.inference.onnx.contract import Channel, Facts
+from restore.inference.onnx.seal import sealed
 from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
 

@@ -22,8 +22,8 @@ from restore.channels import (
 )
 from restore.channels.levels import Scale
 from restore.channels.values import LARGEST
-from restore.description import Description
 from restore.errors import UsageError, shown
+from restore.zoo.description import Description
 
 # Engines are told of noise in single precision: what that cannot hold is the nearest that it can (or `LARGEST`).
 SMALLEST = float(np.finfo(np.float32).tiny)

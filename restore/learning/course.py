@@ -16,16 +16,16 @@ from torch import Tensor
 
 from restore.channels import Task
 from restore.couplings import Dense
-from restore.description import Inference
 from restore.errors import TrainingError
-from restore.learning.contract import Pairs
-from restore.learning.independent import independent_units
-from restore.learning.judging import Judged, Trial, verdict
+from restore.learning.gradients.independent import independent_units
+from restore.learning.rules.contract import Pairs
+from restore.learning.run.judging import Judged, Trial, verdict
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.registry import UNITS
 from restore.solvers import solver_of
 from restore.units import Bernoulli, Units
 from restore.units.layers import blank
+from restore.zoo.description import Inference
 
 # Pseudo-counts for a pixel's mean, so that a pixel that never changes still has finite log-odds.
 PSEUDO_COUNT = 1.0

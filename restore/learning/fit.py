@@ -13,18 +13,18 @@ from typing import Any, Generic
 import torch
 
 from restore.errors import TrainingError, shown
-from restore.learning.checkpoint import Checkpoint
-from restore.learning.contract import Step
 from restore.learning.course import Course, PriorT
+from restore.learning.gradients.matched import CONVERGED
 from restore.learning.loop import Lap, drive
-from restore.learning.matched import CONVERGED
 from restore.learning.optimizers import optimizer_of
-from restore.learning.pace import SPARE, epochs_in_all, epochs_within, slowing
-from restore.learning.parallel import from_first, highest
-from restore.learning.recipe import Recipe
-from restore.learning.running import Run, numbers, restore_run, snapshot
-from restore.learning.session import Session
-from restore.learning.tables import Optimizer
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.recipes.tables import Optimizer
+from restore.learning.rules.contract import Step
+from restore.learning.run.checkpoint import Checkpoint
+from restore.learning.run.pace import SPARE, epochs_in_all, epochs_within, slowing
+from restore.learning.run.parallel import from_first, highest
+from restore.learning.run.running import Run, numbers, restore_run, snapshot
+from restore.learning.run.session import Session
 from restore.progress import Passed
 
 # Share of images for which the solver of a conditional prior should converge.

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
-from restore.learning import checkpoint as checkpoints
-from restore.learning.checkpoint import Checkpoint
-from restore.learning.parallel import from_first
-from restore.learning.run_folder import THREADS, Sitting, Stopped, circumstances, cut_log, log, sitting, tell_changes
-from restore.learning.session import Session
+from restore.learning.run import checkpoint as checkpoints
+from restore.learning.run.checkpoint import Checkpoint
+from restore.learning.run.folder import THREADS, Sitting, Stopped, circumstances, cut_log, log, sitting, tell_changes
+from restore.learning.run.parallel import from_first
+from restore.learning.run.session import Session
 from restore.progress import Passed
 
 

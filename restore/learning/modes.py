@@ -9,7 +9,7 @@ from torch import Tensor
 
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
-from restore.solvers.gibbs import gibbs_steps, layered_steps
+from restore.solvers.samplers.gibbs import gibbs_steps, layered_steps
 from restore.solvers.tap import TAP
 
 # Sweeps of free Gibbs sampling that carry a chain away from the training image it starts at.

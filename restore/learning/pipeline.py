@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from restore.channels import parse_task
-from restore.description import Inference
 from restore.errors import TrainingError, UsageError
 from restore.learning.course import (
     CleanImages,
@@ -22,9 +21,14 @@ from restore.learning.course import (
     wider,
 )
 from restore.learning.fit import Fitted, fit
-from restore.learning.judging import Trial
 from restore.learning.modes import own_modes, seconds_for_modes
-from restore.learning.outcome import (
+from restore.learning.pretraining import pretrained
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.rounds import run_rounds
+from restore.learning.rules.rule import InRounds
+from restore.learning.run.folder import GROWTH, LAYER, check_earlier, seconds_before, was_limited
+from restore.learning.run.judging import Trial
+from restore.learning.run.outcome import (
     Machine,
     Midway,
     Trained,
@@ -33,18 +37,14 @@ from restore.learning.outcome import (
     grey_pixels_of,
     settled_recipe,
 )
-from restore.learning.parallel import from_first
-from restore.learning.pretraining import pretrained
-from restore.learning.recipe import Recipe
-from restore.learning.rounds import run_rounds
-from restore.learning.rule import InRounds
-from restore.learning.run_folder import GROWTH, LAYER, check_earlier, seconds_before, was_limited
-from restore.learning.session import Session
+from restore.learning.run.parallel import from_first
+from restore.learning.run.session import Session
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.progress import Passed
 from restore.solvers import TAP
 from restore.zoo import TrainedPrior, save
+from restore.zoo.description import Inference
 
 # The shares of a time that growth and pre-training may take where another learner goes on from there; the least share
 # that learning has of a limit of time, whatever else takes; and the number of units that growth is expected to come to.

@@ -19,15 +19,15 @@ import torch
 from torch import Tensor
 
 from restore.couplings import Dense
-from restore.description import Inference
 from restore.fields import Fields
 from restore.learning.course import independent_pixels, pixel_means
 from restore.learning.fit import fit
-from restore.learning.recipe import Recipe
-from restore.learning.run_folder import epoch_seconds, stage_folder
-from restore.learning.session import Session
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.run.folder import epoch_seconds, stage_folder
+from restore.learning.run.session import Session
 from restore.priors import RBM, LayeredPrior
 from restore.units import Bernoulli, Units
+from restore.zoo.description import Inference
 
 
 @dataclass(frozen=True)

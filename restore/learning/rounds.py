@@ -14,12 +14,12 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from restore.learning.checkpoint import Checkpoint
-from restore.learning.contract import LearnerState
 from restore.learning.loop import Lap, drive
-from restore.learning.parallel import from_first
-from restore.learning.run_folder import Stopped, set_generator
-from restore.learning.session import Session
+from restore.learning.rules.contract import LearnerState
+from restore.learning.run.checkpoint import Checkpoint
+from restore.learning.run.folder import Stopped, set_generator
+from restore.learning.run.parallel import from_first
+from restore.learning.run.session import Session
 from restore.progress import Passed
 
 

@@ -1,7 +1,7 @@
 """Learners by the names that recipes have for them, and the families of priors that they train.
 
-A new learner is a file in `restore/learning/` that fulfils `learning/contract.py` (or `learning/rounds.py`), and an
-entry here. Its settings, a dataclass on top of `restore.learning.rule.LearningRule`, are keys of a recipe's [learner].
+A new learner is a file in `restore/learning/rules/` that fulfils `contract.py` there (or `learning/rounds.py`), and an
+entry here. Its settings, a dataclass on top of `LearningRule`, are keys of a recipe's [learner].
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-_TAP = Entry("restore.learning.tap_likelihood:TAPLikelihood")
+_TAP = Entry("restore.learning.rules.tap_likelihood:TAPLikelihood")
 
 # By family.
 LEARNERS: Mapping[str, Mapping[str, Entry]] = MappingProxyType(
     {
         "rbm": {
             "tap": _TAP,
-            "contrastive": Entry("restore.learning.contrastive:ContrastiveDivergence"),
-            "spectral": Entry("restore.learning.spectral:SpectralDescent"),
-            "frank_wolfe": Entry("restore.learning.frank_wolfe:FrankWolfe"),
-            "principal": Entry("restore.learning.principal:Principal"),
+            "contrastive": Entry("restore.learning.rules.contrastive:ContrastiveDivergence"),
+            "spectral": Entry("restore.learning.rules.spectral:SpectralDescent"),
+            "frank_wolfe": Entry("restore.learning.rules.frank_wolfe:FrankWolfe"),
+            "principal": Entry("restore.learning.rules.principal:Principal"),
         },
         "deep": {"tap": _TAP},
         "crbm": {
-            "belief_propagation": Entry("restore.learning.conditional_likelihood:BeliefPropagationLikelihood"),
-            "mean_field": Entry("restore.learning.conditional_likelihood:MeanFieldLikelihood"),
-            "contrastive": Entry("restore.learning.conditional_divergence:ConditionalDivergence"),
-            "perceptron": Entry("restore.learning.perceptron:PerceptronLoss"),
-            "marginal_max_margin": Entry("restore.learning.max_margin:MarginalMaxMargin"),
-            "latent_max_margin": Entry("restore.learning.max_margin:LatentMaxMargin"),
-            "logistic": Entry("restore.learning.logistic:LogisticRegression"),
+            "belief_propagation": Entry("restore.learning.rules.conditional_likelihood:BeliefPropagationLikelihood"),
+            "mean_field": Entry("restore.learning.rules.conditional_likelihood:MeanFieldLikelihood"),
+            "contrastive": Entry("restore.learning.rules.conditional_divergence:ConditionalDivergence"),
+            "perceptron": Entry("restore.learning.rules.perceptron:PerceptronLoss"),
+            "marginal_max_margin": Entry("restore.learning.rules.max_margin:MarginalMaxMargin"),
+            "latent_max_margin": Entry("restore.learning.rules.max_margin:LatentMaxMargin"),
+            "logistic": Entry("restore.learning.rules.logistic:LogisticRegression"),
         },
         "fvbm": {
-            "bslm": Entry("restore.learning.bslm:BSLM"),
-            "gradient_ascent": Entry("restore.learning.bslm:GradientAscent"),
-            "quasi_newton": Entry("restore.learning.bslm:QuasiNewton"),
+            "bslm": Entry("restore.learning.rules.bslm:BSLM"),
+            "gradient_ascent": Entry("restore.learning.rules.bslm:GradientAscent"),
+            "quasi_newton": Entry("restore.learning.rules.bslm:QuasiNewton"),
         },
     }
 )

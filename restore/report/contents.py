@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from restore.description import Description
-from restore.engine import Engine
 from restore.errors import OutputError, RestoreError
 from restore.files import write_atomically
+from restore.inference.torch_engine import Engine
 from restore.learning.pipeline import split
+from restore.learning.train import Learnt
 from restore.report.chart import Chart
 from restore.report.images import fitting, strip
 from restore.report.landscape import field_section, probe_section
 from restore.report.page import Charts, Command, Part, Rows, Section, Sentence, Strips, page
 from restore.report.trials import before_and_after, compared, score_section
-from restore.training import Learnt
+from restore.zoo.description import Description
 
 REPORT = "report.html"
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from restore.engine import Engine
 from restore.evaluation.probing.findings import Findings
 from restore.evaluation.probing.solutions import PROBING, Solutions, tap_solutions
 from restore.evaluation.probing.verdict import ENOUGH
+from restore.inference.torch_engine import Engine
 from restore.priors import FullyVisible
 from restore.report.images import fitting, strip, strongest
 from restore.report.page import Part, Rows, Section, Sentence, Strips

@@ -14,14 +14,14 @@ from torch import Tensor
 from restore.channels import parse_task
 from restore.errors import OutputError
 from restore.files import write_atomically
-from restore.learning.outcome import Machine
+from restore.learning.run.outcome import Machine
+from restore.learning.train import Lesson
 from restore.priors import ConditionalRBM, FullyVisible
 from restore.progress import Passed
 from restore.registry import SOLVERS, UNITS
 from restore.report.images import Colours, strongest
 from restore.report.pictures import grey, magnification, png, signed, tiled
 from restore.solvers import TAP, solver_of
-from restore.training import Lesson
 
 PICTURE = "progress.png"
 

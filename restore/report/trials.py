@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from restore.channels import EachPixel, GaussianNoise, Task, parse_task
-from restore.description import Description
-from restore.engine import Engine, moved_to
 from restore.evaluation.baselines import BASELINES, baseline
 from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
 from restore.evaluation.grey_baselines import PixelwiseEstimate, tuned
 from restore.evaluation.markdown import plus_minus
+from restore.inference.torch_engine import Engine, moved_to
 from restore.report.images import fitting, strip
 from restore.report.page import Part, Rows, Section, Sentence, Strips
+from restore.zoo.description import Description
 
 # Of the damage.
 SEED = 0

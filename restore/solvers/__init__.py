@@ -1,17 +1,17 @@
 """Solvers: deterministic fixed points and samplers that turn a machine into its marginals."""
 
-from restore.description import Inference
 from restore.registry import SOLVERS
 from restore.solvers.adaptive_tap import AdaptiveTAP
 from restore.solvers.belief_propagation import BeliefPropagation
 from restore.solvers.contract import FixedPoint
-from restore.solvers.gibbs import Gibbs
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.mean_field import MeanField
 from restore.solvers.relaxed_bp import RelaxedBeliefPropagation
+from restore.solvers.samplers.gibbs import Gibbs
 from restore.solvers.solution import Solution
 from restore.solvers.starts import SeveralStarts
 from restore.solvers.tap import TAP
+from restore.zoo.description import Inference
 
 __all__ = [
     "TAP",

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from restore import description
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.solvers.contract import FixedPoint
 from restore.solvers.solution import Solution
+from restore.zoo import description
 
 # How often a start that has not settled is tried again, with half the step each time.
 AGAIN = 2
@@ -46,7 +46,7 @@ class Settling:
 
 
 def calmer(solver: FixedPoint) -> FixedPoint:
-    """The solver for another try; see `restore.description.calmer`."""
+    """The solver for another try; see `restore.zoo.description.calmer`."""
     damping, tol = description.calmer(solver.damping, solver.tol)
     return replace(solver, damping=damping, tol=tol)
 

@@ -13,11 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restore.description import Description
 from restore.errors import REASON, ModelError, OutputError, RestoreError, reason, shown
 from restore.files import remove_abandoned, write_atomically
 from restore.registry import UNITS
-from restore.stored import BYTES, FLOATS, Header, read_header
+from restore.zoo.description import Description
+from restore.zoo.header import BYTES, FLOATS, Header, read_header
 
 if TYPE_CHECKING:
     import numpy as np

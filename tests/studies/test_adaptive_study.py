@@ -13,8 +13,8 @@ from adaptive import Curve, Point, measured_epochs
 from harness import TRAINING, Asked, parsed
 
 from restore.errors import InputError
-from restore.learning.recipe import read_recipe
-from restore.learning.tap_likelihood import TAPLikelihood
+from restore.learning.recipes.recipe import read_recipe
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 
 pytest.importorskip("matplotlib")
 

@@ -26,7 +26,7 @@ from restore.data import binarise, load
 from restore.errors import InputError
 from restore.learning.course import initial_prior, pixel_means
 from restore.learning.fit import Stopped
-from restore.learning.session import Session
+from restore.learning.run.session import Session
 from restore.priors import RBM
 from restore.priors.exact import log_likelihood, log_likelihood_gradient
 

@@ -21,7 +21,7 @@ from restore.errors import InputError
 from restore.evaluation.likelihoods.tap import log_weights
 from restore.evaluation.probing.findings import Findings
 from restore.evaluation.probing.solutions import tap_solutions
-from restore.learning.recipe import read_recipe
+from restore.learning.recipes.recipe import read_recipe
 from restore.priors.exact import log_likelihood
 
 # It needs scikit-learn.

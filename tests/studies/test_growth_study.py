@@ -16,7 +16,7 @@ from harness import TRAINING, Asked, read
 from PIL import Image
 
 from restore.errors import InputError
-from restore.learning.recipe import read_recipe
+from restore.learning.recipes.recipe import read_recipe
 
 
 def point(method: str, hidden: int, likelihood: float, **changed: object) -> Point:

@@ -12,9 +12,9 @@ from harness import Asked, main, section, spread
 from priors import random_conditional, random_prior
 
 from restore import zoo
-from restore.engine import Engine, starts
 from restore.errors import UsageError
 from restore.evaluation.likelihoods.result import Likelihood
+from restore.inference.torch_engine import Engine, starts
 
 SHAPE = (12, 12)
 

@@ -13,12 +13,12 @@ from harness import Asked, kept_of, main, panels, publish, read, tell_missing, w
 from torch import Tensor
 
 from restore.console import say
-from restore.engine import Engine
 from restore.errors import InputError
 from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.evaluation.markdown import table
-from restore.learning.recipe import Recipe, read_recipe
-from restore.learning.run_folder import epoch_records
+from restore.inference.torch_engine import Engine
+from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.run.folder import epoch_records
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,9 +20,9 @@ from harness import Asked, main, panels, publish, write
 from restore.console import say
 from restore.errors import TrainingError
 from restore.evaluation.markdown import table
-from restore.learning.bslm import BSLM, rounds_of, spins_of
-from restore.learning.pseudo_likelihood import Spins, covariance, flattened, unflattened
-from restore.learning.separation import refuse_unbounded
+from restore.learning.gradients.pseudo_likelihood import Spins, covariance, flattened, unflattened
+from restore.learning.gradients.separation import refuse_unbounded
+from restore.learning.rules.bslm import BSLM, rounds_of, spins_of
 from restore.priors import FullyVisible
 from restore.priors.exact import exact_samples
 

@@ -19,10 +19,10 @@ from harness import Asked, main, panels, publish, tell_missing, write
 from torch import Tensor
 
 from restore.console import say
-from restore.engine import Engine
 from restore.errors import InputError, shown
 from restore.evaluation.evaluate import Report, evaluate, task_of
 from restore.evaluation.markdown import plus_minus, table
+from restore.inference.torch_engine import Engine
 from restore.marginals import Status
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from restore.evaluation.markdown import plus_minus, table
 from restore.files import write_atomically
 from restore.learning.course import CleanImages, pixel_means
 from restore.learning.fit import fit
-from restore.learning.recipe import Recipe
-from restore.learning.run_folder import epoch_seconds
-from restore.learning.session import Session
-from restore.learning.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.run.folder import epoch_seconds
+from restore.learning.run.session import Session
 from restore.priors import RBM, LayeredPrior
 from restore.progress import Meter, Passed
 

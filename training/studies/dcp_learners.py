@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from restore.learning.contract import Learner
-from restore.learning.contrastive import ContrastiveDivergence
-from restore.learning.spectral import SpectralDescent
+from restore.learning.rules.contract import Learner
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.rules.spectral import SpectralDescent
 from restore.priors import RBM
 
 ALGORITHMS = ("CD", "PCD", "CG", "SSD", "S-DCP", "CS-DCP")

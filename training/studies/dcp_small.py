@@ -14,15 +14,15 @@ from harness import finish, panels
 from torch import Tensor
 
 from restore.evaluation.markdown import table
-from restore.learning.contract import LearnerState
 from restore.learning.course import initial_prior
+from restore.learning.rules.contract import LearnerState
 from restore.priors.exact import log_likelihood
 from restore.progress import Meter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Mean log-likelihood, in nats, of a model that is the distribution of a computed set: see `restore.data.patterns`.
+# Mean log-likelihood, in nats, of a model that is the distribution of a computed set: see `restore.data.sets.patterns`.
 BEST = {"shifting-bar": -math.log(9), "bars-and-stripes": -0.75 * math.log(16) - 0.25 * math.log(8)}
 
 # The same for a model with `HIDDEN` hidden units. On Bars & Stripes it is the highest of 400 ascents of the exact

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from restore.channels import BitFlip, parse_task
 from restore.console import say
-from restore.engine import Engine, machine_under
 from restore.errors import UsageError
 from restore.evaluation import metrics
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.markdown import table
+from restore.inference.torch_engine import Engine, machine_under
 from restore.solvers import Solution
 
 if TYPE_CHECKING:

@@ -23,17 +23,17 @@ from torch import Tensor
 from restore import zoo
 from restore.console import say
 from restore.data import Split
-from restore.data.labels import load_labels
-from restore.description import Description
+from restore.data.gathering.labels import load_labels
 from restore.devices import pick_device
-from restore.engine import Engine
 from restore.errors import InputError
 from restore.evaluation.probing.findings import Findings
 from restore.evaluation.probing.receptive import receptive_fields
 from restore.evaluation.probing.solutions import Solutions, tap_solutions
-from restore.learning.recipe import Recipe, read_recipe
-from restore.learning.run_folder import epoch_seconds
+from restore.inference.torch_engine import Engine
+from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.run.folder import epoch_seconds
 from restore.progress import progress
+from restore.zoo.description import Description
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,7 +22,7 @@ from restore.evaluation.evaluate import Restorer, restorer_of
 from restore.evaluation.grey_baselines import DENOISERS, Biharmonic, PixelwiseEstimate, tuned
 from restore.evaluation.markdown import table
 from restore.evaluation.metrics import Score
-from restore.learning.independent import independent_units
+from restore.learning.gradients.independent import independent_units
 from restore.units import Spiked, TruncatedGaussian
 
 if TYPE_CHECKING:

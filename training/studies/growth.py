@@ -25,15 +25,15 @@ from harness import (
 from torch import Tensor
 
 from restore import zoo
-from restore.cli.evaluate_features import evaluate_features
-from restore.cli.source import Source
+from restore.cli.scoring.features import evaluate_features
+from restore.cli.scoring.source import Source
 from restore.console import say
-from restore.engine import Engine
 from restore.errors import InputError
 from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.markdown import table
-from restore.learning.recipe import Recipe, read_recipe
-from restore.learning.run_folder import epoch_seconds
+from restore.inference.torch_engine import Engine
+from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.run.folder import epoch_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,15 +20,15 @@ from restore import zoo
 from restore.console import say, tell
 from restore.data import Split, as_pixels, load
 from restore.devices import pick_device
-from restore.engine import Engine
 from restore.errors import InputError, RestoreError, TrainingError, shown
 from restore.files import write_atomically
-from restore.learning.checkpoint import newest
+from restore.inference.torch_engine import Engine
 from restore.learning.pipeline import kept_epochs
-from restore.learning.recipe import Recipe, read_recipe
-from restore.learning.session import Session
+from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.run.checkpoint import newest
+from restore.learning.run.session import Session
+from restore.learning.train import learn, read_lesson
 from restore.progress import progress
-from restore.training import learn, read_lesson
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

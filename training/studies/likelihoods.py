@@ -14,7 +14,6 @@ from harness import Asked, finish, kept_of, main, panels, publish, spread, write
 from torch import Tensor
 
 from restore.console import say
-from restore.engine import Engine
 from restore.errors import InputError, UsageError
 from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
@@ -22,7 +21,8 @@ from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
 from restore.evaluation.likelihoods.tap import solver_of, tap_likelihood
 from restore.evaluation.markdown import plus_minus, table
-from restore.learning.recipe import read_recipe
+from restore.inference.torch_engine import Engine
+from restore.learning.recipes.recipe import read_recipe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from restore.description import Inference
 from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, unnormalised
 from restore.evaluation.probing.solutions import MOSTLY, PROBING, Solutions, tap_solutions
@@ -27,6 +26,7 @@ from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.solvers import TAP
 from restore.solvers.settling import Settling
+from restore.zoo.description import Inference
 
 
 @dataclass(frozen=True)

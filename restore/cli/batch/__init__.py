@@ -1,0 +1,1 @@
+"""What denoise and complete do with many images."""

@@ -1,0 +1,168 @@
+"""Which images a command restores, and where the results go: decided before the first one is read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from restore.cli.batch.clashes import STDIN, STDOUT, File, refuse_clashes
+from restore.cli.batch.manifest import Manifest
+from restore.cli.options import Settings
+from restore.errors import UsageError, shown
+from restore.images import format_of
+from restore.images.outputs import Standing, expand, means_folder, paired, plan
+
+STDIO = "-"
+
+# Options that say where results go or how they are computed, but not what they are; the prior is known by its weights.
+NOT_THE_RESULT = {
+    *("model", "output", "overwrite", "skip_existing", "force", "json", "quiet"),
+    *("max_pixels", "engine", "device", "max_memory", "workers"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One image to restore: where it comes from, where the results go, and its mask's file if it has one."""
+
+    source: str
+    target: str
+    uncertainty: Path | None = None
+    mask: Path | None = None
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files the results are made from."""
+        return (Path(self.source),) if self.mask is None else (Path(self.source), self.mask)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What there is to do.
+
+    Attributes:
+        jobs: the images to restore.
+        named: how many images the user named, also those whose results are there already.
+        manifest: that of the folder the results go to; None if they go to single files.
+    """
+
+    jobs: list[Job]
+    named: int
+    manifest: Manifest | None = None
+
+
+def work_of(
+    inputs: Sequence[str], settings: Settings, masks: str | None, channel: Mapping[str, Any] | None = None
+) -> Work:
+    """One job for each image named, and for each in a folder named, whose results are not there yet.
+
+    Args:
+        inputs: files and folders, or STDIO alone.
+        settings: where the results go.
+        masks: a mask, or a folder of masks; None for none.
+        channel: what else the results depend on: the damage that the user told of.
+
+    Raises:
+        UsageError: if results would overwrite each other, an input, or a mask, or do not belong where they go; or if
+            a run of other settings made those that are there.
+        OutputError: if a result exists already, which no earlier run has made.
+    """
+    if STDIO in inputs or settings.output == STDIO:
+        return Work(_stdio_jobs(inputs, settings, masks), 1)
+    sources = expand(inputs)
+    _refuse_clashes(_all_jobs(sources, settings, masks), settings)
+    manifest = None
+    if settings.output is not None and means_folder(settings.output):
+        manifest = _manifest(Path(settings.output), settings, channel or {})
+
+    def standing(source: Path, target: Path) -> Standing:
+        if manifest is None:
+            return Standing.FOREIGN
+        return manifest.standing(Job(str(source), str(target), None, _mask_of(source, masks)).sources, target)
+
+    pairs = plan(
+        sources,
+        settings.output,
+        overwrite=settings.overwrite,
+        skip_existing=settings.skip_existing,
+        standing=standing,
+    )
+    for _, target in pairs:
+        format_of(target)
+    maps: dict[Path, Path] = {}
+    if settings.uncertainty is not None:
+        left = [source for source, _ in pairs]
+        maps = dict(
+            plan(
+                left,
+                settings.uncertainty,
+                suffix="uncertainty",
+                overwrite=settings.overwrite,
+                skip_existing=False,
+                standing=standing,
+            )
+        )
+    jobs = [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in pairs]
+    return Work(jobs, len(sources), manifest)
+
+
+def _all_jobs(sources: Sequence[Path], settings: Settings, masks: str | None) -> list[Job]:
+    """The jobs of images, whatever of their results is there."""
+    targets = paired(sources, settings.output)
+    maps = {} if settings.uncertainty is None else dict(paired(sources, settings.uncertainty, "uncertainty"))
+    return [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in targets]
+
+
+def _refuse_clashes(jobs: Sequence[Job], settings: Settings) -> None:
+    """Refuse a file of any job that is to be written, and is a file of this or another job too."""
+    reads: list[File] = [file for job in jobs for file in job.sources]
+    writes: list[File] = [Path(job.target) for job in jobs if job.target != STDIO]
+    writes += [job.uncertainty for job in jobs if job.uncertainty is not None]
+    if any(job.source == STDIO for job in jobs):
+        reads.append(STDIN)
+    if settings.json or any(job.target == STDIO for job in jobs):
+        writes.append(STDOUT)
+    refuse_clashes(reads, writes)
+
+
+def _manifest(folder: Path, settings: Settings, channel: Mapping[str, Any]) -> Manifest:
+    told = {one.name: getattr(settings, one.name) for one in fields(Settings) if one.name not in NOT_THE_RESULT}
+    if settings.uncertainty is not None:
+        told["uncertainty"] = os.path.relpath(settings.uncertainty, folder)
+    model = None if settings.model == "auto" else settings.model
+    return Manifest.of(folder, {**channel, **told}, model, settings.overwrite)
+
+
+def _stdio_jobs(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[Job]:
+    """The one job there is then; none if its result is there already."""
+    if len(inputs) != 1:
+        raise UsageError("- stands for the only image; name files instead to restore several")
+    target = STDIO if settings.output in (None, STDIO) else str(settings.output)
+    if target == STDIO:
+        if settings.json:
+            raise UsageError("--json and the image cannot both go to stdout; give -o FILE")
+        if sys.stdout.isatty():
+            raise UsageError("a PNG does not belong on a terminal; give -o FILE or redirect stdout")
+    elif means_folder(target):
+        raise UsageError(f"{shown(target)}: is a folder, and an image from stdin has no name there; give -o FILE")
+    maps = Path(settings.uncertainty) if settings.uncertainty is not None else None
+    job = Job(inputs[0], target, maps, _mask_of(Path(inputs[0]), masks))
+    _refuse_clashes([job], settings)
+    source = [Path(inputs[0])]
+    if target != STDIO and not plan(source, target, overwrite=settings.overwrite, skip_existing=settings.skip_existing):
+        return []
+    if maps is not None:
+        plan(source, settings.uncertainty, overwrite=settings.overwrite, skip_existing=False)
+    return [job]
+
+
+def _mask_of(source: Path, masks: str | None) -> Path | None:
+    """The mask of an image: the file given, or the one of the same name in the folder given."""
+    if masks is None:
+        return None
+    folder = Path(masks)
+    return folder / source.name if folder.is_dir() else folder

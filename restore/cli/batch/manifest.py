@@ -1,0 +1,264 @@
+"""What a folder of outputs remembers of how each was made, so that a batch that was stopped goes on where it was.
+
+One line of JSON for the outputs of each image, on disk *before* they are: it names the files they are made from, the
+prior and the checksum of its weights, and the checksums of what will be written. Whenever a run dies, an output that is
+there is therefore known, and not made again; and a line whose output is not there is work to do. A line with `settings`
+tells those of all lines below it, and one with `error` why an image failed, which the next run tries again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from restore.errors import ModelError, OutputError, UsageError, shown
+from restore.images.outputs import Standing
+from restore.zoo import WEIGHTS, find
+
+NAME = ".restore-manifest.jsonl"
+
+# A file as it was read: its size, and when it was last changed, in nanoseconds.
+Stamp = tuple[int, int]
+
+
+def stamp(path: Path) -> Stamp:
+    """A file as it is now; one that cannot be asked is of size -1."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return -1, 0
+    return status.st_size, status.st_mtime_ns
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The files of a restored image, as they are to be written.
+
+    Attributes:
+        sources: the image, and its mask if it has one, as they were read.
+        model: name or folder of the prior.
+        contents: what each output is to hold.
+    """
+
+    sources: Mapping[str, Stamp]
+    model: str
+    contents: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What outputs of one image were made from; files are named relative to the folder.
+
+    Attributes:
+        sources: the image, and its mask if it has one, as they were read.
+        model: name or folder of the prior.
+        weights: checksum of the prior's weights.
+        files: checksums of the outputs.
+        settings: options that the outputs depend on.
+    """
+
+    sources: Mapping[str, Stamp]
+    model: str
+    weights: str
+    files: Mapping[str, str]
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The manifest of a folder, as a run finds it.
+
+    Attributes:
+        folder: where the outputs go.
+        settings: the run's options that outputs depend on; of JSON's types.
+        model: name or folder of the run's prior; None if that depends on the image.
+        overwrite: outputs of other settings may be replaced.
+        known: what outputs were made from, by name and checksum.
+    """
+
+    folder: Path
+    settings: Mapping[str, Any]
+    model: str | None
+    overwrite: bool
+    known: Mapping[str, Mapping[str, Origin]]
+    _weights: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, folder: Path, settings: Mapping[str, Any], model: str | None, overwrite: bool) -> Manifest:
+        """Read the manifest of a folder; without one nothing is known.
+
+        Raises:
+            OutputError: if there is one that cannot be read.
+        """
+        known: dict[str, dict[str, Origin]] = {}
+        for origin in _read(folder / NAME):
+            for name, checksum in origin.files.items():
+                known.setdefault(name, {})[checksum] = origin
+        return cls(folder, settings, model, overwrite, known)
+
+    def standing(self, sources: Sequence[Path], target: Path) -> Standing:
+        """What an existing output is to this run.
+
+        Args:
+            sources: the image, and its mask if it has one.
+            target: the output.
+
+        Raises:
+            UsageError: if it was made with another mask, prior or other settings, and may not be replaced.
+        """
+        name = self.name_of(target)
+        # What it is is what its content says: its line may tell of a later content that was never written.
+        origin = self.known[name].get(_checksum(target) or "") if name in self.known else None
+        now = {self.name_of(source): stamp(source) for source in sources}
+        if origin is None or next(iter(origin.sources)) != next(iter(now)):
+            return Standing.FOREIGN
+        changed = self._changed(origin, now)
+        if changed and not self.overwrite:
+            raise UsageError(
+                f"{shown(target)}: was made with another setting: {changed}; give --overwrite to replace it, "
+                "or another -o"
+            )
+        intact = all(_checksum(self.folder / output) == checksum for output, checksum in origin.files.items())
+        same = not changed and intact and origin.sources == now
+        return Standing.DONE if same else Standing.OUTDATED
+
+    @contextmanager
+    def writing(self) -> Iterator[Journal]:
+        """Append to the manifest, as the only run that does.
+
+        Raises:
+            OutputError: if another run works in the folder, or the file system refuses.
+        """
+        path = self.folder / NAME
+        try:
+            stream = path.open("ab", buffering=0)
+        except OSError as fault:
+            raise _cannot_be_written(path, fault) from fault
+        with stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise OutputError(
+                    f"{shown(self.folder)}: another run restores into this folder; wait for it or choose another -o"
+                ) from None
+            journal = Journal(self, stream)
+            journal.append([{"settings": self.settings}])
+            yield journal
+
+    def weights_of(self, model: str) -> str:
+        """The checksum of a prior's weights, or of a file of `restore export`.
+
+        Raises:
+            ModelError: if there is no such prior.
+        """
+        if model not in self._weights:
+            place = find(model)
+            path = place / WEIGHTS if place.is_dir() else place
+            checksum = _checksum(path)
+            if checksum is None:
+                raise ModelError(f"{shown(path)}: cannot be read; check its permissions")
+            self._weights[model] = checksum
+        return self._weights[model]
+
+    def name_of(self, path: str | Path) -> str:
+        """A file as the manifest names it: relative, so that folders that move together still know each other."""
+        return os.path.relpath(path, self.folder)
+
+    def _changed(self, origin: Origin, sources: Iterable[str]) -> str:
+        """Which setting is not as it was, in words; empty if none is."""
+        before, now = origin.settings, self.settings
+        said = [
+            f"{key} was {before.get(key)} and is {now.get(key)}"
+            for key in sorted(before.keys() | now.keys())
+            if before.get(key) != now.get(key)
+        ]
+        if list(origin.sources) != list(sources):
+            said.append("the mask is another file")
+        model = self.model or origin.model
+        with suppress(ModelError):
+            if self.weights_of(model) == origin.weights:
+                return "; ".join(said)
+        return "; ".join([*said, f"the prior was {shown(origin.model)} and is {shown(model)}, or has changed"])
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A manifest that lines are appended to."""
+
+    manifest: Manifest
+    stream: IO[bytes]
+
+    def promise(self, entries: Iterable[Entry]) -> None:
+        """Tell what is about to be written.
+
+        Raises:
+            OutputError: if the file system refuses.
+        """
+        name = self.manifest.name_of
+        self.append(
+            {
+                "sources": {name(source): seen for source, seen in entry.sources.items()},
+                "model": entry.model,
+                "weights": self.manifest.weights_of(entry.model),
+                "files": {name(file): hashlib.sha256(content).hexdigest() for file, content in entry.contents.items()},
+            }
+            for entry in entries
+        )
+
+    def failed(self, source: str, reason: str) -> None:
+        """Tell why an image has no output."""
+        self.append([{"input": self.manifest.name_of(source), "error": reason}])
+
+    def append(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Write lines and flush them to disk; raises OutputError as `promise` does."""
+        try:
+            # Each line ends the one before it as well, for a run that died may have left half a line.
+            self.stream.write(b"".join(b"\n" + json.dumps(line).encode() for line in lines) + b"\n")
+            os.fsync(self.stream.fileno())
+        except OSError as fault:
+            raise _cannot_be_written(self.manifest.folder / NAME, fault) from fault
+
+
+def _read(path: Path) -> Iterator[Origin]:
+    """The origins in a manifest, the oldest first; lines that are none, such as half ones, tell nothing."""
+    settings: Mapping[str, Any] = {}
+    try:
+        with path.open("rb") as stream:
+            for line in stream:
+                try:
+                    told = json.loads(line)
+                    settings = told.get("settings", settings)
+                    if "files" in told:
+                        sources = {str(name): (size, time) for name, (size, time) in told["sources"].items()}
+                        files = {str(name): str(checksum) for name, checksum in told["files"].items()}
+                        if sources:
+                            yield Origin(sources, told["model"], told["weights"], files, settings)
+                except (ValueError, TypeError, KeyError, AttributeError):
+                    continue
+    except FileNotFoundError:
+        return
+    except OSError as fault:
+        raise OutputError(
+            f"{shown(path)}: cannot be read ({fault.strerror}); check its permissions or choose another -o"
+        ) from fault
+
+
+def _checksum(path: Path) -> str | None:
+    """The SHA-256 of a file; None if it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _cannot_be_written(path: Path, fault: OSError) -> OutputError:
+    reason = fault.strerror or fault
+    return OutputError(f"{shown(path)}: cannot be written ({reason}); free some space or choose another -o")

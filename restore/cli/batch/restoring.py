@@ -1,0 +1,118 @@
+"""What denoise and complete do: files in, restored files out, a line of JSON each, and a verdict on the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+from restore.cli.batch.jobs import work_of
+from restore.cli.batch.pool import workers
+from restore.cli.batch.stages import CHUNK, Failed, Made, Stages, portions
+from restore.cli.batch.telling import Failures, Notes, print_json
+from restore.cli.options import Settings, memory_size
+from restore.console import say
+from restore.errors import ModelError, UsageError, shown
+from restore.inference.damage import Damage
+from restore.inference.opening import open_engine
+from restore.inference.pictures import PictureEngine
+from restore.progress import progress
+from restore.zoo import describe, find
+
+
+def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | None = None) -> None:
+    """Restore every input; see the two commands for what the options mean.
+
+    Raises:
+        RestoreError: of the one input that failed, or PartialFailure if there were several inputs.
+    """
+    if settings.max_pixels < 1:
+        raise UsageError(f"--max-pixels must be at least 1, not {settings.max_pixels}")
+    memory = memory_size(settings.max_memory)
+    if settings.model != "auto":
+        # The header alone says whether the prior wants to be told of the damage.
+        place = find(settings.model)
+        if place.is_dir():
+            about = describe(place)
+            damage.check_kind(about, mask=masks is not None)
+            if about.unfinished and not settings.quiet:
+                say(f"{shown(settings.model)}: is unfinished: {about.unfinished}")
+    elif not damage.touched and masks is None:
+        raise UsageError(
+            "--p is missing; give the probability that a pixel is inverted, such as --p 0.1, or of grey images the "
+            "--sigma of their noise"
+        )
+    work = work_of(inputs, settings, masks, damage.levels())
+    failures = Failures(settings.json, many=work.named > 1)
+    notes = Notes(settings.quiet, many=work.named > 1)
+    total = len(work.jobs)
+    if total < work.named:
+        notes.add(f"{work.named - total} of {work.named} images have their results already, which are left as they are")
+    if not total:
+        return
+    engines = Engines(settings, memory, work.named)
+    if settings.model != "auto":
+        # A model that cannot be had fails the whole command, before an image is read; and after everything that can be
+        # refused without one, for it may be torch that loads here.
+        engines.of(settings.model)
+    stages = Stages(settings, damage, engines.of)
+    with (
+        nullcontext() if work.manifest is None else work.manifest.writing() as journal,
+        progress("restored", total, quiet=settings.quiet or total == 1) as meter,
+        workers(1 if total == 1 else settings.workers) as mapped,
+    ):
+        loaded = mapped(stages.read, work.jobs, 2 * settings.workers)
+
+        def made() -> Iterator[Made | Failed]:
+            for portion in portions(loaded):
+                encoded = list(mapped(stages.encode, stages.solve(portion), CHUNK))
+                if journal is not None:
+                    journal.promise(item.entry for item in encoded if isinstance(item, Made))
+                yield from encoded
+
+        # While the files of one portion are written, the next one is solved.
+        for done, item in enumerate(mapped(stages.write, made(), CHUNK), 1):
+            with failures.of(item.job.source):
+                if isinstance(item, Failed):
+                    if journal is not None:
+                        journal.failed(item.job.source, str(item.fault))
+                    raise item.fault
+                notes.tell(item.job.source, item.record["notes"], item.common, item.level)
+                if settings.json:
+                    print_json(item.record)
+            if done % CHUNK == 0 or done == total:
+                meter(done)
+    notes.conclude(total)
+    failures.verdict(total)
+
+
+@dataclass(frozen=True)
+class Engines:
+    """The engines of a run, each opened when it is first asked for.
+
+    Attributes:
+        settings: what they compute with.
+        memory: bytes they may take; None for their own limits.
+        images: how many there are to restore, those of an earlier run included: what computes is then the same.
+        opened: those that were asked for, and why others cannot be had.
+    """
+
+    settings: Settings
+    memory: int | None
+    images: int
+    opened: dict[str, PictureEngine | ModelError] = field(default_factory=dict)
+
+    def of(self, model: str) -> PictureEngine:
+        """The engine of a prior; see `open_engine` for the errors."""
+        if model not in self.opened:
+            chosen = self.settings
+            try:
+                self.opened[model] = open_engine(
+                    model, chosen.engine, chosen.device, self.memory, self.images, chosen.solver
+                )
+            except ModelError as fault:
+                self.opened[model] = fault
+        found = self.opened[model]
+        if isinstance(found, ModelError):
+            raise found
+        return found

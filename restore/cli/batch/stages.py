@@ -1,0 +1,295 @@
+"""The stages an image goes through in a batch: read, solved together with others, encoded, written.
+
+Each takes what the one before it makes. A fault of an image takes its place, and later stages pass it on.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+from restore.cli.batch.jobs import STDIO, Job
+from restore.cli.batch.manifest import Entry, Stamp, stamp
+from restore.cli.options import Settings
+from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
+from restore.files import holds, write_atomically
+from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
+from restore.images.sizes import check_size
+from restore.inference.choice import restore_with_each
+from restore.inference.damage import Damage
+from restore.inference.explained import objection
+from restore.inference.opening import open_each
+from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome, stopped_as_trained
+from restore.marginals import Marginals, Status
+from restore.zoo import candidates
+
+# Images solved, recorded and written together, fewer where they are large: what a stopped batch may have to do again.
+CHUNK = 64
+CHUNK_PIXELS = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A job with its picture in memory, and its files as they were when it was read."""
+
+    job: Job
+    picture: Picture
+    mask: Mask | None
+    stamps: dict[str, Stamp]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A picture with its restoration by the prior it is most probable under.
+
+    Attributes:
+        result: the restoration.
+        engine, model: what restored it, and the name of its prior.
+        levels: what --json tells of the damage that was assumed.
+        notes: what is to be told of the choice.
+        seconds: what it took.
+    """
+
+    loaded: Loaded
+    result: Restored
+    engine: PictureEngine
+    model: str
+    levels: dict[str, Any]
+    notes: tuple[str, ...]
+    seconds: float
+
+    @property
+    def job(self) -> Job:
+        return self.loaded.job
+
+
+@dataclass(frozen=True)
+class Made:
+    """A restored image as it is to be written, and what is told of it.
+
+    Attributes:
+        entry: the contents of its files, and what they are made from.
+        record: what --json tells.
+        common: those of its notes that may hold for many images.
+        level: the level of noise that was chosen for it; None where it was told.
+    """
+
+    job: Job
+    entry: Entry
+    record: dict[str, Any]
+    common: tuple[str, ...]
+    level: ChosenLevel | None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An image that came to nothing."""
+
+    job: Job
+    fault: RestoreError
+
+
+Item = TypeVar("Item", Job, Solved, Made)
+Result = TypeVar("Result")
+Step = Callable[["Stages", Item], Result]
+
+
+def _step(work: Step[Item, Result]) -> Callable[[Stages, Item | Failed], Result | Failed]:
+    @wraps(work)
+    def step(self: Stages, item: Item | Failed) -> Result | Failed:
+        if isinstance(item, Failed):
+            return item
+        try:
+            return work(self, item)
+        except RestoreError as fault:
+            return Failed(item if isinstance(item, Job) else item.job, fault)
+
+    return step
+
+
+def portions(items: Iterable[Loaded | Failed]) -> Iterator[list[Loaded | Failed]]:
+    """The items in lists, each of which fits into memory."""
+    portion: list[Loaded | Failed] = []
+    pixels = 0
+    for item in items:
+        portion.append(item)
+        pixels += 0 if isinstance(item, Failed) else item.picture.levels.size
+        if len(portion) == CHUNK or pixels >= CHUNK_PIXELS:
+            yield portion
+            portion, pixels = [], 0
+    if portion:
+        yield portion
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages, with all that they have in common.
+
+    Attributes:
+        settings: what the user said.
+        damage: what the user said of it; masks are those of the jobs.
+        engine_of: the engine of a prior by name.
+    """
+
+    settings: Settings
+    damage: Damage
+    engine_of: Callable[[str], PictureEngine]
+
+    @_step
+    def read(self, job: Job) -> Loaded:
+        """The picture of a job, with its mask."""
+        settings = self.settings
+        stamps = {str(path): stamp(path) for path in job.sources}
+        source: Any = io.BytesIO(_stdin()) if job.source == STDIO else Path(job.source)
+        name = "stdin" if job.source == STDIO else job.source
+        picture = read_picture(source, name=name, frame=settings.frame, max_pixels=settings.max_pixels)
+        check_format(picture, "PNG" if job.target == STDIO else format_of(job.target), name=job.target)
+        mask = None
+        if job.mask is not None:
+            shape = picture.levels.shape
+            mask = read_mask(job.mask, name=str(job.mask), shape=shape, max_pixels=settings.max_pixels)
+        return Loaded(job, picture, mask, stamps)
+
+    def solve(self, items: Sequence[Loaded | Failed]) -> list[Solved | Failed]:
+        """The restorations of pictures, those by the same priors together; in the order of the items.
+
+        Raises:
+            RestoreError: that all of them have in common.
+        """
+        found: list[Solved | Failed | None] = []
+        by_models: dict[tuple[str, ...], list[int]] = {}
+        for index, item in enumerate(items):
+            fault = item if isinstance(item, Failed) else None
+            if isinstance(item, Loaded):
+                try:
+                    by_models.setdefault(self._models_for(item), []).append(index)
+                except RestoreError as reason:
+                    fault = Failed(item.job, reason)
+            found.append(fault)
+        for models, indices in by_models.items():
+            chosen = [item for item in (items[index] for index in indices) if isinstance(item, Loaded)]
+            for index, solved in zip(indices, self._restore(chosen, models), strict=True):
+                found[index] = solved
+        return [item for item in found if item is not None]
+
+    def _models_for(self, item: Loaded) -> tuple[str, ...]:
+        shape = item.picture.levels.shape
+        chosen, fit, force = self.settings.model, self.settings.fit, self.settings.force
+        try:
+            models = candidates(shape, self.damage.sigma is not None) if chosen == "auto" else (chosen,)
+            # All are opened here, where a fault is the image's own.
+            engines = open_each(models, self.engine_of)
+            about = next(iter(engines.values())).description
+            check_size(shape, about.image_shape, about.name, fit=fit, force=force)
+        except ModelError as fault:
+            raise ModelError(f"{shown(item.job.source)}: {fault}") from None
+        return tuple(engines)
+
+    def _restore(self, items: Sequence[Loaded], models: Sequence[str]) -> list[Solved]:
+        started = time.perf_counter()
+        engines = [self.engine_of(model) for model in models]
+        tried = restore_with_each(
+            engines,
+            [item.picture.pixels for item in items],
+            self.damage.covering(None if items[0].mask is None else [item.mask.hidden for item in items if item.mask]),
+            invert=self.settings.invert,
+        )
+        seconds = (time.perf_counter() - started) / len(items)
+        solved = []
+        for index, item in enumerate(items):
+            best = max(range(len(tried)), key=lambda one: tried[one].evidence[index])
+            found = tried[best]
+            others = ", ".join(one.marginals.model for one in tried if one is not found)
+            notes = (f"more probable under {found.marginals.model} than under {others}",) if others else ()
+            levels = self._levels(item, found.marginals, index)
+            (model,) = (name for name, engine in zip(models, engines, strict=True) if engine is found.engine)
+            solved.append(Solved(item, found.restored[index], found.engine, model, levels, notes, seconds))
+        return solved
+
+    @_step
+    def encode(self, item: Solved) -> Made:
+        """What the files of a restored picture are to hold."""
+        job, picture, mask, result = item.job, item.loaded.picture, item.loaded.mask, item.result
+        if result.status is Status.DIVERGED:
+            raise OutputError(f"{shown(job.target)}: is not written, for {result.status.sentence}")
+        if result.shortfall and not self.settings.force:
+            why = objection(
+                item.engine.description,
+                result.shortfall,
+                inverted=result.inverted,
+                invert=self.settings.invert,
+                chosen=self.damage.unknown is not None,
+            )
+            raise ModelError(f"{shown(job.source)}: {why}")
+        contents = {}
+        if job.uncertainty is not None:
+            name = str(job.uncertainty)
+            plain = Picture(picture.levels)
+            contents[name] = encode(plain, 2 * result.deviations, format=format_of(name), name=name)
+        values = result.means if self.settings.soft else result.estimate
+        format = "PNG" if job.target == STDIO else format_of(job.target)
+        contents[job.target] = encode(picture, values, format=format, hidden=result.replaced, name=job.target)
+        about = item.engine.description
+        chosen = () if result.level is None else (result.level.sentence,)
+        notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *chosen, *item.notes]
+        common = (outcome(result.status, about),) if stopped_as_trained(result.status, about) else ()
+        entry = Entry(item.loaded.stamps, item.model, contents)
+        return Made(job, entry, self._record(item, notes), (*common, *item.notes), result.level)
+
+    @_step
+    def write(self, item: Made) -> Made:
+        """The same, when its files are on disk, or on stdout. A file that a killed run had finished stays as it is."""
+        for name, content in item.entry.contents.items():
+            if name == STDIO:
+                sys.stdout.buffer.write(content)
+                sys.stdout.buffer.flush()
+            elif not holds(name, content):
+                write_atomically(name, content)
+        return item
+
+    def _record(self, item: Solved, notes: list[str]) -> dict[str, Any]:
+        """What --json tells of a restored image."""
+        job, about, result = item.job, item.engine.description, item.result
+        return {
+            "input": shown(job.source),
+            "output": shown(job.target),
+            "model": about.name,
+            "engine": item.engine.name,
+            "solver": about.inference.solver,
+            "learnt": about.task or None,
+            "iterations": result.iterations,
+            "converged": result.status == 0,
+            "status": outcome(result.status, about),
+            "residual": result.residual,
+            "seconds": item.seconds,
+            "notes": notes,
+            **item.levels,
+        }
+
+    def _levels(self, item: Loaded, found: Marginals, index: int) -> dict[str, Any]:
+        """What --json tells of the damage that was assumed, and of the levels it was chosen from."""
+        mask = None if item.job.mask is None else shown(str(item.job.mask))
+        noise = found.noise
+        if noise is None:
+            return {"channel": {**self.damage.levels(), "mask": mask}, "levels": None}
+        told = {**self.damage.at(float(noise.chosen[index])).levels(), "mask": mask}
+        evidence = [value if math.isfinite(value) else None for value in noise.evidence[index].tolist()]
+        converged = noise.converged[index].tolist()
+        return {
+            "channel": told,
+            "levels": {"tried": noise.tried.tolist(), "evidence": evidence, "converged": converged},
+        }
+
+
+def _stdin() -> bytes:
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as fault:
+        raise InputError(f"stdin: cannot be read ({fault.strerror}); redirect it from an image, or name one") from fault

@@ -1,0 +1,96 @@
+"""What commands on many images tell of each: faults and notes on stderr, JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from restore.console import say
+from restore.errors import PartialFailure, RestoreError, shown
+from restore.inference.pictures import ChosenLevel
+
+
+@dataclass
+class Failures:
+    """Faults of single images: one image's stops the command, one of many is reported and counted."""
+
+    json: bool
+    many: bool
+    found: int = 0
+
+    @contextmanager
+    def of(self, source: str | Path) -> Iterator[None]:
+        try:
+            yield
+        except RestoreError as fault:
+            if self.json:
+                print_json({"input": shown(source), "error": str(fault)})
+            if not self.many:
+                raise
+            self.found += 1
+            say(f"restore: {fault}")
+
+    def verdict(self, total: int) -> None:
+        """Raise PartialFailure if any of the images failed."""
+        if self.found:
+            raise PartialFailure(f"{self.found} of {total} images failed; the messages above say why")
+
+
+@dataclass
+class Notes:
+    """What stderr is told about images: each note behind the image's name, but what is told of many only once.
+
+    Attributes:
+        quiet: tell nothing.
+        many: there are several images.
+        counted: how many images a common note is true of.
+        levels: the levels of noise that were chosen, by name.
+        largest: how many of them are the largest that was tried, so that larger ones may be more probable.
+    """
+
+    quiet: bool
+    many: bool
+    counted: Counter[str] = field(default_factory=Counter)
+    levels: dict[str, list[float]] = field(default_factory=dict)
+    largest: int = 0
+
+    def tell(self, source: str, notes: Sequence[str], common: Collection[str], level: ChosenLevel | None) -> None:
+        """Tell the notes on an image, except that among many the common ones are counted, and its level is kept."""
+        if self.many:
+            self.counted.update(note for note in notes if note in common)
+            if level is not None:
+                self.levels.setdefault(level.name, []).append(level.value)
+                self.largest += level.largest
+                common = (*common, level.sentence)
+            notes = [note for note in notes if note not in common]
+        for note in () if self.quiet else notes:
+            say(f"{shown(source)}: {note}")
+
+    def add(self, note: str) -> None:
+        """Tell a note on the whole."""
+        if not self.quiet:
+            say(note)
+
+    def conclude(self, total: int) -> None:
+        """Tell the common notes, each with its count, and where the levels lie."""
+        if self.quiet:
+            return
+        for name, values in self.levels.items():
+            middle, low, high = (f"{value:.3g}" for value in (median(values), min(values), max(values)))
+            end = f", for {self.largest} of them the largest that was tried" if self.largest else ""
+            say(
+                f"{len(values)} of {total} images: {name} = {middle} has the highest evidence (the median; from {low} "
+                f"to {high}{end})"
+            )
+        for note, count in self.counted.items():
+            say(f"{count} of {total} images: {note}")
+
+
+def print_json(record: dict[str, Any]) -> None:
+    print(json.dumps(record), flush=True)

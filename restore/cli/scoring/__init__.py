@@ -1,0 +1,1 @@
+"""What `restore evaluate` does, one file for each thing it measures."""

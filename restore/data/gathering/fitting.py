@@ -1,0 +1,122 @@
+"""Images of one size from images of many: cut out of the middle, averaged over area, or drawn as patches."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restore.data.dataset import Images, fixed_order
+from restore.data.gathering.stock import Batch
+
+
+def commonest(sizes: NDArray[np.intp]) -> tuple[int, int]:
+    """The most common of sizes (N, 2); the smallest of several equally common ones."""
+    counts = Counter((int(height), int(width)) for height, width in sizes)
+    return min(counts, key=lambda size: (-counts[size], size[0] * size[1], size))
+
+
+def cropped(images: Images, shape: tuple[int, int]) -> Images:
+    """The middle of images (N, H, W) that are at least of the size (h, w); (N, h, w)."""
+    (height, width), (rows, columns) = images.shape[1:], shape
+    top, left = (height - rows) // 2, (width - columns) // 2
+    return images[:, top : top + rows, left : left + columns]
+
+
+def resized(images: Images, shape: tuple[int, int]) -> Images:
+    """Images (N, H, W) averaged over the area that each new pixel covers; (N, h, w), uint8."""
+    return images if images.shape[1:] == shape else np.rint(averaged(images, shape)).astype(np.uint8)
+
+
+def averaged(images: Images, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """As `resized`, without rounding: what `restore.images.shrink` does to a picture, for many pictures at once."""
+    (height, width), (rows, columns) = images.shape[1:], shape
+    # The direction that shrinks more goes first, so that little is left for the other.
+    if height * columns < width * rows:
+        return _means(_means(images, columns, 2), rows, 1)
+    return _means(_means(images, rows, 1), columns, 2)
+
+
+def _means(values: NDArray[Any], count: int, axis: int) -> NDArray[np.float64]:
+    """The means over so many equal parts of an axis; those of grey levels are exact up to a last division."""
+    along = np.moveaxis(values, axis, 0)
+    edges = np.linspace(0, len(along), count + 1)
+    means = np.empty((count, *along.shape[1:]))
+    for mean, start, end in zip(means, edges, edges[1:], strict=False):
+        # Whole entries from one to the other, and shares of those before and after them.
+        first, last = math.ceil(start), math.floor(end)
+        if first > last:  # both edges are within one entry
+            mean[...] = along[last]
+            continue
+        along[first:last].sum(axis=0, dtype=np.float64, out=mean)
+        if start < first:
+            mean += (first - start) * along[first - 1]
+        if last < end:
+            mean += (end - last) * along[last]
+        mean /= end - start
+    return np.moveaxis(means, 0, axis)
+
+
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """Places of patches within images.
+
+    Attributes:
+        image: number of the image that each is from, (P,).
+        top, left: its first row and column in that image, (P,).
+        shape: height and width of all.
+    """
+
+    image: NDArray[np.intp]
+    top: NDArray[np.intp]
+    left: NDArray[np.intp]
+    shape: tuple[int, int]
+
+    def cut(self, batch: Batch) -> tuple[NDArray[np.intp], Images]:
+        """Which patches, (p,), are from the images of a batch, and these, (p, h, w)."""
+        numbers, images = batch
+        order = np.argsort(numbers)
+        row = order[np.searchsorted(numbers, self.image, sorter=order).clip(max=len(numbers) - 1)]
+        which = np.flatnonzero(numbers[row] == self.image)
+        rows, columns = (
+            first[which, None] + np.arange(size) for first, size in zip((self.top, self.left), self.shape, strict=True)
+        )
+        return which, images[row[which, None, None], rows[:, :, None], columns[:, None, :]]
+
+
+def spread(count: int, among: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
+    """How many of `count` patches each image gives: as many as any other, but for one, if it is among those that give.
+
+    Args:
+        count: of the patches.
+        among: which images give any, (N,).
+        seed: decides which give one more.
+    """
+    quotas = np.zeros(len(among), dtype=np.intp)
+    numbers = np.flatnonzero(among)
+    quotas[numbers] = count // len(numbers)
+    quotas[numbers[fixed_order(len(numbers), seed)[: count % len(numbers)]]] += 1
+    return quotas
+
+
+def drawn(quotas: NDArray[np.intp], sizes: NDArray[np.intp], shape: tuple[int, int], seed: int) -> Patches:
+    """Random places of patches, each place within an image as probable as any other.
+
+    Numpy promises the raw bits drawn here for all its versions.
+
+    Args:
+        quotas: how many patches to draw from each image, (N,).
+        sizes: height and width of the images, (N, 2), each at least `shape` where anything is drawn.
+        shape: height and width of a patch.
+        seed: of the draw.
+    """
+    image = np.repeat(np.arange(len(quotas)), quotas)
+    # None of the bits that others draw with the same seed.
+    bits = np.random.PCG64(seed).jumped(2)
+    fractions = (bits.random_raw((len(image), 2)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    top, left = (fractions * (sizes[image] - np.array(shape) + 1)).astype(np.intp).T
+    return Patches(image, top, left, shape)

@@ -1,0 +1,264 @@
+"""`gather`: from whatever holds a user's images to what a prior learns from and what it is judged by."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restore.data.dataset import Dataset, Images, as_grey, checked
+from restore.data.gathering.fitting import commonest, cropped, drawn, resized, spread
+from restore.data.gathering.holding_out import held_out_of
+from restore.data.gathering.levels import Levels, counted_levels, extremes, on_light_ground, threshold_of
+from restore.data.gathering.near_duplicates import SIDE, nearly_same, thumbnails
+from restore.data.gathering.pictures import some
+from restore.data.gathering.stock import Batch, Stock, of_arrays, of_rows
+from restore.data.loading import open_stock
+from restore.errors import InputError, TrainingError, UsageError, shown
+from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
+from restore.images.sizes import near
+
+Fit: TypeAlias = Literal["error", "crop", "resize"]
+
+# Pixels of the largest images that a machine with a weight for every pixel and hidden unit can be expected to learn.
+MAX_PIXELS = 128 * 128
+
+_PAIRS_SHOWN = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """Images to learn from and images to be judged by, none of which comes from a file of the others.
+
+    Attributes:
+        training: (N, H, W), at least two.
+        held_out: (M, H, W), at least one.
+        levels: whether they are black and white, or grey: as detected, or as asked for.
+        threshold: 0 to 254; a pixel above it is white.
+        notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
+            were split, near-duplicates across the split, which levels were found, which polarity. Those of `training`
+            are among them.
+    """
+
+    training: Dataset
+    held_out: Dataset
+    levels: Levels
+    threshold: int
+    notes: tuple[str, ...] = ()
+
+
+def gather(
+    source: str | Path | NDArray[Any] | Sequence[NDArray[Any]],
+    *,
+    shape: tuple[int, int] | None = None,
+    fit: Fit = "resize",
+    patches: int = 0,
+    levels: Literal["auto", "binary", "grey"] = "auto",
+    held_out: float = 0.1,
+    seed: int = 0,
+    root: Path | None = None,
+    max_bad: int = 0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
+) -> Gathered:
+    """Gather the images of a source, at one size, split by file.
+
+    The split goes by the names of files within their folder or archive (`held_out_of`), or by the numbers of rows, and
+    comes before everything else. A held-out image that is nearly the same as one that is learnt from (`nearly_same`) is
+    left out, so that scores are of images never seen, and reported. What a source has set aside for testing (a folder
+    test beside a folder train, the test split of a named set) is neither learnt from nor held out.
+
+    Args:
+        source: what `restore.data.load` takes; an array (N, H, W); or arrays (H, W) of any sizes. Arrays are uint8,
+            bool, or floats in [0, 1].
+        shape: height and width of the images to learn from; by default the images' own, and of several the most common.
+        fit: what becomes of images of another size: an error, their middle ("crop"), or an average over the area of
+            each new pixel ("resize").
+        patches: 0, or how many random patches of `shape` to learn from, as many from each file as from any other; the
+            held-out files give the share `held_out` of that number.
+        levels: "auto" takes images for black and white if nine pixels of ten are near black or near white.
+        held_out: share of the images to hold out; at least one is, and at least two are not.
+        seed: of the split and the patches.
+        root, max_bad, max_pixels: as in `restore.data.load`; the images to learn from count too.
+
+    Raises:
+        UsageError: if a setting is out of its range, or patches are asked for without their shape.
+        InputError: if the source does not exist, is no such file, has too many pixels, or is an archive that is damaged
+            or dangerous.
+        TrainingError: if the data are empty, fewer than three, unreadable beyond `max_bad`, of sizes that `fit` does
+            not make equal, too large to learn, or of a single grey level.
+    """
+    _check(shape, fit, patches, levels, held_out, seed)
+    stock = _stock_of(source, root, max_bad, max_pixels)
+    if len(stock.names) < 3 or not stock.sizes.all():
+        raise _too_few(stock)
+    held = held_out_of(stock.names, held_out, seed)
+    size, size_notes = _size_for(stock, shape, fit, patches)
+    owner, shaped = _as_patches(stock, size, patches, held, held_out, seed) if patches else _as_wholes(stock, size, fit)
+    check_together(len(owner) * size[0] * size[1], stock.label, max_pixels)
+    pieces = np.empty((len(owner), *size), dtype=np.uint8)
+    looks = np.empty((len(held), SIDE**2), dtype=np.float32)
+    counts = np.zeros(256, dtype=np.int64)
+    for batch in stock.batches():
+        rows, found = shaped(batch)
+        pieces[rows] = found
+        looks[batch[0]] = thumbnails(batch[1])
+        counts += counted_levels(batch[1])
+    kept, twin_notes = _without_twins(stock, looks, held)
+    training = checked(pieces[~held[owner]], stock.label, "train")
+    threshold, found_levels, level_notes = _levels_of(training.images, counts, levels, stock.label)
+    notes = (
+        *stock.notes,
+        *size_notes,
+        f"{held.sum()} of {len(held)} images are held out, by their names and seed {seed}",
+        *twin_notes,
+        *level_notes,
+        *training.notes,
+    )
+    return Gathered(training, Dataset(pieces[kept[owner]], stock.label, "test"), found_levels, threshold, notes)
+
+
+def _check(shape: tuple[int, int] | None, fit: str, patches: int, levels: str, held_out: float, seed: int) -> None:
+    if shape is not None and min(shape) < 1:
+        raise UsageError(f"the shape {_said(shape)} has no pixels; give height and width, such as 28x28")
+    if fit not in get_args(Fit):
+        raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {fit!r}")
+    if levels not in ("auto", *get_args(Levels)):
+        raise UsageError(f"levels must be one of auto, {', '.join(get_args(Levels))}, not {levels!r}")
+    if patches and shape is None:
+        raise UsageError("patches need a shape; give it with --shape, such as --shape 16x16")
+    if patches < 0 or patches == 1:
+        raise UsageError(f"patches must be 0, or 2 and more to learn from, not {patches}")
+    if not 0 < held_out < 1:
+        raise UsageError(f"the share held out must lie between 0 and 1, not {held_out}")
+    if seed < 0:
+        raise UsageError(f"the seed must not be negative, not {seed}")
+
+
+def _stock_of(
+    source: str | Path | NDArray[Any] | Sequence[NDArray[Any]], root: Path | None, max_bad: int, max_pixels: int
+) -> Stock:
+    if isinstance(source, str | os.PathLike):
+        return open_stock(source, root=root, max_bad=max_bad, max_pixels=max_pixels)
+    if not isinstance(source, np.ndarray):
+        return of_arrays([plain(array) for array in source], "the images")
+    if source.ndim != 3:
+        raise InputError(f"the images have shape {source.shape}; give (N, H, W)")
+    levels, notes = as_grey(plain(source), "the images")
+    return of_rows(levels, "the images", notes)
+
+
+def _too_few(stock: Stock) -> TrainingError:
+    if not len(stock.sizes) or not stock.sizes.all():
+        return TrainingError(f"{stock.label}: the data set is empty; give it some images")
+    many = "one image is" if len(stock.names) == 1 else "two images are"
+    return TrainingError(
+        f"{stock.label}: {many} not enough to train on; give at least three, two to learn from and one to hold out"
+    )
+
+
+def _size_for(
+    stock: Stock, shape: tuple[int, int] | None, fit: Fit, patches: int
+) -> tuple[tuple[int, int], tuple[str, ...]]:
+    """Height and width of the images to learn from, and what becomes of those of another size."""
+    size = shape or commonest(stock.sizes)
+    if size[0] * size[1] > MAX_PIXELS:
+        raise TrainingError(
+            f"{stock.label}: images of {_said(size)} pixels are too large to learn; give a smaller --shape, such as "
+            "--shape 28x28, or learn from parts of them with --patches"
+        )
+    if patches or fit == "crop":
+        small = np.flatnonzero((stock.sizes < size).any(axis=1))
+        if len(small):
+            close = not patches and all(near(tuple(stock.sizes[number]), size) for number in small)
+            remedy = "remove them or give a smaller --shape" + (", or use --fit resize" if close else "")
+            raise TrainingError(
+                f"{stock.label}: {len(small)} images are smaller than {_said(size)} "
+                f"({some(stock.names[number] for number in small)}); {remedy}"
+            )
+    other = int((stock.sizes != size).any(axis=1).sum())
+    if patches or not other:
+        return size, ()
+    sizes = {_said((height, width)) for height, width in stock.sizes.tolist()}
+    if fit == "error":
+        close = all(near(tuple(one), size) for one in stock.sizes.tolist())
+        remedy = " or --fit resize" if close else ", or --patches to learn from parts of them"
+        raise TrainingError(
+            f"{stock.label}: {other} of {len(stock.sizes)} images are not of {_said(size)} pixels (height x width) "
+            f"but of others ({some(sorted(sizes - {_said(size)}))}); use --fit crop{remedy}"
+        )
+    done = "cut down to its middle" if fit == "crop" else "resized to it"
+    chosen = "" if shape else ", the most common size"
+    return size, (f"{other} of {len(stock.sizes)} images are not of {_said(size)} pixels{chosen}, and are {done}",)
+
+
+def _as_wholes(
+    stock: Stock, size: tuple[int, int], fit: Fit
+) -> tuple[NDArray[np.intp], Callable[[Batch], tuple[NDArray[np.intp], Images]]]:
+    """Which image each piece is from, and from a batch to the pieces that it gives: here one of each image."""
+    shaped = cropped if fit == "crop" else resized
+    return np.arange(len(stock.names)), lambda batch: (batch[0], shaped(batch[1], size))
+
+
+def _as_patches(
+    stock: Stock, size: tuple[int, int], count: int, held: NDArray[np.bool_], share: float, seed: int
+) -> tuple[NDArray[np.intp], Callable[[Batch], tuple[NDArray[np.intp], Images]]]:
+    """As `_as_wholes`, with patches."""
+    quotas = spread(count, ~held, seed) + spread(max(1, round(count * share)), held, seed)
+    places = drawn(quotas, stock.sizes, size, seed)
+    return places.image, places.cut
+
+
+def _without_twins(
+    stock: Stock, looks: NDArray[np.float32], held: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Which images are held out and not nearly the same as one learnt from; all that are held out if none is left."""
+    candidates, known = np.flatnonzero(held), np.flatnonzero(~held)
+    twins = nearly_same(looks[held], looks[~held])
+    same = twins >= 0
+    if not same.any():
+        return held, ()
+    pairs = [
+        f"{shown(stock.names[one])} is like {shown(stock.names[other])}"
+        for one, other in zip(candidates[same][:_PAIRS_SHOWN], known[twins[same]], strict=False)
+    ]
+    what = f"of {len(candidates)} held-out images are nearly the same as one that is learnt from"
+    told = f"{same.sum()} {what} ({', '.join(pairs)}{', ...' if same.sum() > len(pairs) else ''})"
+    if same.all():
+        return held, (f"{told}: all of them, so that no score tells how well new images are restored",)
+    kept = held.copy()
+    kept[candidates[same]] = False
+    return kept, (f"{told} and are left out",)
+
+
+def _levels_of(
+    training: Images, counts: NDArray[np.int64], asked: Literal["auto", "binary", "grey"], label: str
+) -> tuple[int, Levels, tuple[str, ...]]:
+    """Threshold and levels of the training images, given how often each level is in the images as they came."""
+    trained = counted_levels(training)
+    if np.count_nonzero(trained) < 2:
+        raise TrainingError(
+            f"{label}: all pixels to learn from have the same grey level; give images that show something"
+        )
+    threshold = threshold_of(trained)
+    found, share, (dark, bright) = extremes(counts)
+    notes: tuple[str, ...] = ()
+    if asked == "auto":
+        near = f"{share:.1%} of the pixels are near black (level {dark}) or near white (level {bright})"
+        notes += (
+            (f"taken for black and white, cut at level {threshold}: {near}; --levels grey learns grey levels",)
+            if found == "binary"
+            else (f"taken for grey: only {near}; --levels binary cuts them at level {threshold}",)
+        )
+    levels = found if asked == "auto" else asked
+    if levels == "binary" and on_light_ground(training, threshold):
+        notes += ("dark shapes on a light ground: priors learn them as they are, so restore images of that kind alone",)
+    return threshold, levels, notes
+
+
+def _said(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"

@@ -1,0 +1,77 @@
+"""Caltech-101 silhouettes: 8,671 outlines of objects, 28x28, black on white (Marlin, Swersky, Chen & de Freitas, 2010).
+
+The images come in one file, sorted by class. Which of them are for training (4,100), validation (2,264) and testing
+(2,307) is published in a second file, which is not distributed with it and is not read here. The splits here have the
+published sizes but members of their own, drawn by a fixed permutation: scores compare with published ones as draws from
+one population, not image by image. Training and validation images are one split, since a recipe holds its validation
+images out of the training split itself. A few silhouettes occur twice, also across the splits.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restore.data.dataset import Images, Split, fixed_order
+from restore.data.sets.download import RemoteFile, read_intact
+from restore.data.sets.named import Labels, LabelSource, NamedSet
+
+_FILE = RemoteFile(
+    "caltech101_silhouettes_28.mat",
+    701_202,
+    "862d0a4b828256d54ad5de7c5066c18c72f355cac5b7cde4c1c3be7c000d180b",
+    ("https://people.cs.umass.edu/~marlin/data/",),
+)
+_SIDE = 28
+_SIZES: dict[Split, int] = {"train": 4_100 + 2_264, "test": 2_307}
+_SEED = 0
+
+
+def rows_of(split: Split) -> NDArray[np.intp]:
+    """Which rows of the file make up a split, in the order of the split; each row is in exactly one."""
+    order = fixed_order(sum(_SIZES.values()), _SEED)
+    return order[: _SIZES["train"]] if split == "train" else order[_SIZES["train"] :]
+
+
+def upright(rows: NDArray[np.uint8]) -> Images:
+    """Rows of the file as pictures.
+
+    Args:
+        rows: shape (N, 28·28), each image column after column, 0 = silhouette, 1 = ground.
+
+    Returns:
+        Shape (N, 28, 28), 0 = silhouette, 255 = ground.
+    """
+    columns = rows.reshape(len(rows), _SIDE, _SIDE)
+    return np.ascontiguousarray(columns.transpose(0, 2, 1)) * np.uint8(255)
+
+
+def _read(split: Split, paths: tuple[Path, ...]) -> Images:
+    return upright(_rows(split, paths, "X"))
+
+
+def _read_labels(split: Split, paths: tuple[Path, ...]) -> Labels:
+    """Numbers of the classes, from 1, in the order of the names in the file."""
+    return _rows(split, paths, "Y").ravel().astype(np.int64)
+
+
+def _rows(split: Split, paths: tuple[Path, ...], variable: str) -> NDArray[Any]:
+    """What a variable of the file, one row or one entry per image, holds for a split."""
+    from scipy.io import loadmat
+
+    (path,) = paths
+    # loadmat is compiled code that a damaged file can crash beyond any exception, and the splits hold for the published
+    # order of the images only: so it is shown nothing but the published bytes, and there is no other fault to expect.
+    content = read_intact(path, _FILE)
+    values = loadmat(io.BytesIO(content), variable_names=[variable])[variable]
+    rows: NDArray[Any] = values.reshape(sum(_SIZES.values()), -1)
+    return rows[rows_of(split)]
+
+
+_FILES: dict[Split, tuple[RemoteFile, ...]] = {"train": (_FILE,), "test": (_FILE,)}
+
+CALTECH101_SILHOUETTES = NamedSet("caltech101-silhouettes", _FILES, _read, LabelSource(_FILES, _read_labels))

@@ -1,0 +1,92 @@
+"""Omniglot: handwritten characters of many alphabets (Lake, Salakhutdinov & Tenenbaum, 2015), as 28x28 images.
+
+Read are the two small "background" archives, each of five alphabets with twenty drawings of every character, 105x105,
+black on white. Greek and Latin are in both, so that 5,840 drawings are 4,840 different ones, and the others are left
+out. A picture is shown white on black, as MNIST is: a pixel's grey level is the share of its area that is ink. No split
+is published for these archives; a quarter of the drawings, drawn by a fixed permutation, is for testing, so that both
+parts hold drawings of the same characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from restore.data.dataset import Images, Split, fixed_order
+from restore.data.gathering.archive import grey_levels, members_of
+from restore.data.sets.download import RemoteFile
+from restore.data.sets.named import NamedSet
+from restore.errors import InputError, shown
+from restore.images.resizing import shrink
+
+_MIRRORS = (
+    "https://raw.githubusercontent.com/brendenlake/omniglot/master/python/",
+    "https://github.com/brendenlake/omniglot/raw/master/python/",
+)
+_FILES = (
+    RemoteFile(
+        "images_background_small1.zip",
+        1_319_022,
+        "f38eb80f801274ac2b4dff5b24289016bfaba4a7d5bb50deebf27104ad6cb8a4",
+        _MIRRORS,
+    ),
+    RemoteFile(
+        "images_background_small2.zip",
+        1_580_917,
+        "3ccaa407515a8778e5d0861875af38b17e418f301ad5bb3b5a6b65d901a41c7f",
+        _MIRRORS,
+    ),
+)
+_DRAWINGS = 4_840
+_TESTED = _DRAWINGS // 4
+_SEED = 0
+_SIDE, _SHOWN_SIDE = 105, 28
+
+# A drawing within an archive: folder of the archive, alphabet, character, drawing; no alphabet leads out of it.
+_DRAWING = re.compile(r"images_background_small\d/((?!\.{1,2}/)[^/]+)/(character\d+)/(\d{4}_\d\d\.png)")
+
+
+def rows_of(split: Split) -> np.ndarray:
+    """Which drawings, sorted by alphabet, character and number, make up a split, in the order of the split."""
+    order = fixed_order(_DRAWINGS, _SEED)
+    return order[_TESTED:] if split == "train" else order[:_TESTED]
+
+
+def drawings_of(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Name, "alphabet/character/drawing", and content of each picture of an archive, as `members_of` finds them."""
+    for found, content in members_of(path, _DRAWING, "drawing of Omniglot"):
+        yield "/".join(found.groups()), content
+
+
+def ink(content: bytes, where: str) -> Images:
+    """A drawing as grey levels (28, 28): the share of each pixel that is ink, times 255.
+
+    Args:
+        content: an image file, 105x105, black on white.
+        where: what to call it in messages.
+
+    Raises:
+        InputError: if it is none.
+    """
+    black = grey_levels(content, _SIDE, where, "drawing") < 128
+    share, _ = shrink(black.astype(np.float64), None, (_SHOWN_SIDE, _SHOWN_SIDE))
+    return np.rint(share * 255).astype(np.uint8)
+
+
+def _read(split: Split, paths: tuple[Path, ...]) -> Images:
+    found: dict[str, tuple[Path, bytes]] = {}
+    for path in paths:
+        for name, content in drawings_of(path):
+            found.setdefault(name, (path, content))
+    if len(found) != _DRAWINGS:
+        places = " and ".join(shown(path) for path in paths)
+        raise InputError(f"{places}: hold {len(found)} different drawings instead of {_DRAWINGS}; get the files again")
+    names = sorted(found)
+    wanted = [names[row] for row in rows_of(split)]
+    return np.stack([ink(found[name][1], f"{shown(found[name][0])}: {shown(name)}") for name in wanted])
+
+
+OMNIGLOT = NamedSet("omniglot", {"train": _FILES, "test": _FILES}, _read)

@@ -1,0 +1,62 @@
+"""Discs, rings, squares, triangles and crosses, drawn by code: a set to learn from where no other is at hand.
+
+White shapes on black, 16x16, one in each picture, with a radius of 4 to 7 pixels, wherever that fits, and turned by any
+angle. The five kinds take turns. No picture comes twice, so that those for testing are none of those to learn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restore.data.dataset import Images, Split
+from restore.data.sets.named import NamedSet
+
+# Where each kind is, in coordinates in which the circle around it has radius 1.
+KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]] = {
+    "disc": lambda u, v: np.hypot(u, v) <= 1,
+    "ring": lambda u, v: (np.hypot(u, v) <= 1) & (np.hypot(u, v) > 0.55),
+    "square": lambda u, v: np.maximum(abs(u), abs(v)) <= np.sqrt(0.5),
+    # Below its three sides, of which the lower one is level.
+    "triangle": lambda u, v: np.maximum(v, np.sqrt(0.75) * abs(u) - v / 2) <= 0.5,
+    "cross": lambda u, v: (np.minimum(abs(u), abs(v)) <= 0.3) & (np.maximum(abs(u), abs(v)) <= 0.95),
+}
+SIDE = 16
+TRAINED, TESTED = 4_000, 1_000
+
+_SEED = 0
+# Of so many pictures enough are different.
+_DRAWN = 6_000
+_RADII = (4.0, 7.0)
+
+
+def shapes(count: int, seed: int) -> Images:
+    """Pictures of the kinds in turn, (count, 16, 16), 0 or 255; some may be the same.
+
+    Numpy promises the raw bits drawn here for all its versions.
+    """
+    fractions = (np.random.PCG64(seed).random_raw((4, count, 1, 1)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    radius = _RADII[0] + (_RADII[1] - _RADII[0]) * fractions[0]
+    row, column = radius + (SIDE - 2 * radius) * fractions[1:3]
+    angle = 2 * np.pi * fractions[3]
+    pixels = np.arange(SIDE) + 0.5
+    down, right = (pixels[:, None] - row) / radius, (pixels - column) / radius
+    u, v = np.cos(angle) * right + np.sin(angle) * down, np.cos(angle) * down - np.sin(angle) * right
+    images = np.zeros((count, SIDE, SIDE), dtype=np.uint8)
+    for number, within in enumerate(KINDS.values()):
+        turn = slice(number, None, len(KINDS))
+        images[turn][within(u[turn], v[turn])] = 255
+    return images
+
+
+def _read(split: Split, paths: tuple[Path, ...]) -> Images:
+    drawn = shapes(_DRAWN, _SEED)
+    _, first = np.unique(drawn.reshape(_DRAWN, -1), axis=0, return_index=True)
+    different = drawn[np.sort(first)]
+    return different[:TRAINED] if split == "train" else different[TRAINED : TRAINED + TESTED]
+
+
+SHAPES = NamedSet("shapes", {"train": (), "test": ()}, _read)

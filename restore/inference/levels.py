@@ -1,0 +1,68 @@
+"""The noise level of an image, chosen by its evidence: how probable a prior finds the image at each level.
+
+log p(y | level) = log Z(prior under evidence) + log p(y | x = 0, level) - log Z(prior). The first is what a solver
+computes, for a channel's fields are log p(y | x) up to a constant in x, which is zero at x = 0; the second is that
+constant; the third is the same for all levels. Maximising it is type II maximum likelihood (MacKay, 2003, ch. 28).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from restore.channels.levels import Scale
+from restore.marginals import Marginals, NoiseLevel, Status
+from restore.zoo.description import Description
+
+# Images whose levels are tried at a time.
+BLOCK = 64
+
+# From the numbers of images (R,) and a level for each (R,) to the log-evidence of each (R,), in nats and up to a
+# constant per image, and whether the solver converged, boolean (R,).
+Evidence = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def choose_level(evidence: Evidence, images: int, scale: Scale) -> NoiseLevel:
+    """The level of each image that has the highest evidence.
+
+    Every level of the scale is tried, many images side by side; a parabola through the best and its neighbours tells
+    what lies between. At an end of the scale, and beside a level whose evidence is no number, it is the best as it is.
+
+    Args:
+        evidence: computes it for some images, each at a level.
+        images: how many there are.
+        scale: what to try.
+    """
+    tried = len(scale.places)
+    parts = []
+    for first in range(0, images, BLOCK):
+        numbers = np.arange(first, min(first + BLOCK, images))
+        parts.append(evidence(np.repeat(numbers, tried), np.tile(scale.levels, len(numbers))))
+    curve, converged = (np.concatenate(part).reshape(images, tried) for part in zip(*parts, strict=True))
+    peaks = _peaks(np.where(np.isfinite(curve), curve, -np.inf), scale.places)
+    return NoiseLevel(scale.level(peaks), scale.levels, curve, converged)
+
+
+def _peaks(curves: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Where curves (N, G) over evenly spaced places are highest, (N,); the first place where all is -inf."""
+    rows, best = np.arange(len(curves)), curves.argmax(1)
+    middle = best.clip(1, len(places) - 2)
+    left, top, right = (curves[rows, middle + side] for side in (-1, 0, 1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift = (left - right) / (2 * (left - 2 * top + right))
+    inside = (best == middle) & np.isfinite(shift)
+    return places[best] + np.where(inside, shift, 0) * (places[1] - places[0])
+
+
+def log_partition(about: Description, solve: Callable[[np.ndarray], Marginals]) -> float:
+    """log Z of a prior alone, as its solver finds it, in nats; NaN of a conditional one, or if it does not converge.
+
+    Args:
+        about: the prior's description.
+        solve: the marginals of images (1, H, W) of which nothing was seen.
+    """
+    if about.conditional:
+        return float("nan")
+    found = solve(np.zeros((1, *about.image_shape)))
+    return float(found.log_partition[0]) if found.status[0] == Status.CONVERGED else float("nan")

@@ -1,0 +1,98 @@
+"""What an exported file promises, whoever runs it: names of inputs, and metadata. No torch and no onnx needed.
+
+The inputs and outputs themselves are described in docs/onnx.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from restore.errors import ModelError, reason
+from restore.inference.onnx import seal
+from restore.zoo.description import Description
+from restore.zoo.limits import AT_ONCE
+
+# Raised when inputs, outputs or their meaning change.
+VERSION = 1
+
+Channel = Literal["flips and mask", "noise and mask", "learnt", "field"]
+
+# Inputs that say what was observed, by channel, and those that every graph has.
+OBSERVED: dict[str, tuple[str, ...]] = {
+    "flips and mask": ("image", "p", "mask"),
+    "noise and mask": ("image", "sigma", "p", "mask"),
+    "learnt": ("image",),
+    "field": ("field",),
+}
+SETTINGS = ("max_iter", "tol", "damping")
+
+POLARITIES = ("light on dark", "dark on light")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The metadata of an exported file.
+
+    Attributes:
+        about: the prior's description.
+        channel: what the graph is told, a key of `OBSERVED`.
+        light_ground: whether the images are dark on light.
+        weights: SHA-256 of the weights file that its tensors come from, hexadecimal.
+        at_once: images to give it at a time; more take longer, as their state leaves the caches of a processor.
+    """
+
+    about: Description
+    channel: Channel
+    light_ground: bool
+    weights: str
+    at_once: int
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return (*OBSERVED[self.channel], *SETTINGS)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs, in their order."""
+        layers = [f"{kind}.{layer}" for layer in range(1, self.about.layers) for kind in ("means", "variances")]
+        inversion = [] if self.channel == "field" else ["inversion"]
+        results = ("log_partition", "iterations", "residual", "converged")
+        return ("restored", "means", "variances", *layers, *results, *inversion)
+
+    def to_metadata(self) -> dict[str, str]:
+        """Model properties: those of the weights file's header, and what only a graph has."""
+        return self.about.to_header() | {
+            "graph_version": str(VERSION),
+            "channel": self.channel,
+            "polarity": POLARITIES[self.light_ground],
+            "weights_sha256": self.weights,
+            "images_at_once": str(self.at_once),
+        }
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, str], where: str) -> Facts:
+        """Read the model properties of a file.
+
+        Raises:
+            ModelError: if it is no export of ours, or a newer one; `where` names it in the message.
+        """
+        if "graph_version" not in metadata:
+            raise ModelError(f"{where}: is no file of `restore export`; choose another model")
+        try:
+            # First, for what a newer kind says besides may be anything.
+            if int(metadata["graph_version"]) > VERSION:
+                raise ModelError(f"{where}: a newer kind of graph than this version runs; update the package")
+            about = Description.from_header({key: metadata[key] for key in metadata if key not in _OWN}, where)
+            channel, polarity = metadata["channel"], metadata["polarity"]
+            at_once = int(metadata["images_at_once"])
+            if channel not in OBSERVED or polarity not in POLARITIES or not 1 <= at_once <= AT_ONCE:
+                raise ValueError(f"{channel}, {polarity}, {at_once}")
+            light = polarity == POLARITIES[True]
+            return cls(about, cast(Channel, channel), light, metadata["weights_sha256"], at_once)
+        except (KeyError, ValueError) as fault:
+            raise ModelError(f"{where}: its metadata are damaged ({reason(fault)}); export it again") from fault
+
+
+_OWN = ("graph_version", "channel", "polarity", "weights_sha256", "images_at_once", seal.KEY)

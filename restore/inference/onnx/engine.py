@@ -1,0 +1,301 @@
+"""Restoring with an exported graph in onnxruntime: no torch, and a start in a fraction of its time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnxruntime
+
+from restore.errors import ModelError, UsageError, reason, shown
+from restore.inference.damage import Damage, number
+from restore.inference.levels import log_partition
+from restore.inference.onnx.contract import OBSERVED, Facts
+from restore.inference.onnx.inspection import read_checked
+from restore.marginals import Marginals, Status
+from restore.registry import UNITS
+from restore.zoo import GRAPH, WEIGHTS, describe
+from restore.zoo.description import Description, Inference, calmer
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession, NodeArg
+
+# onnxruntime's own messages are for its developers; what they say comes in its exceptions too.
+FATAL_ONLY = 4
+
+# Bytes that all graphs together may take: half of the machine's memory. What takes more is damaged, or fails anyway.
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+onnxruntime.create_and_register_allocator(
+    onnxruntime.OrtMemoryInfo(
+        "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+    ),
+    onnxruntime.OrtArenaCfg({"max_mem": MEMORY}),
+)
+
+# To compute what is constant in advance saves no time here, and takes seconds and gigabytes where a shape is damaged.
+NOT_BEFORE = ["ConstantFolding"]
+
+
+@dataclass(frozen=True)
+class OnnxEngine:
+    """A prior with its solver in onnxruntime, ready to restore; as in `restore.inference.pictures.PictureEngine`.
+
+    Attributes:
+        facts: what the graph says about itself.
+        session: the graph.
+        weights: the file of weights that the graph was made from, where it lies beside it.
+    """
+
+    facts: Facts
+    session: InferenceSession
+    weights: Path | None = None
+
+    @classmethod
+    def load(cls, place: Path) -> OnnxEngine:
+        """The graph in a prior's folder, or a file of `restore export`.
+
+        Raises:
+            ModelError: if it is damaged, no export of ours, made from other weights than lie beside it, or if its
+                tensors are said to lie outside its folder.
+        """
+        path = place / GRAPH if place.is_dir() else place
+        content = read_checked(path)
+        # A file that refers to weights, or that lies beside them as the graph of a folder, must be made from them.
+        refers = place.is_dir() or WEIGHTS.encode() in content
+        weights = path.parent / WEIGHTS if refers else None
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = FATAL_ONLY
+        options.intra_op_num_threads = _threads()
+        options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
+        try:
+            if weights:
+                describe(path.parent)
+            digest = hashlib.sha256(weights.read_bytes()).hexdigest() if weights else None
+            session = onnxruntime.InferenceSession(
+                _named(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=NOT_BEFORE
+            )
+            metadata = session.get_modelmeta().custom_metadata_map
+        except ModelError:
+            raise
+        except Exception as fault:  # onnxruntime's exceptions have no base of their own
+            raise ModelError(
+                f"{shown(path)}: is no graph that can be run ({_one_line(fault)}); get the file again"
+            ) from fault
+        facts = Facts.from_metadata(metadata, shown(path))
+        _check_interface(session, facts, shown(path))
+        if digest is not None and digest != facts.weights:
+            raise ModelError(
+                f"{shown(path)}: was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
+                f"with `restore export {shown(path.parent)} --beside --overwrite`"
+            )
+        return cls(facts, session, weights)
+
+    @property
+    def name(self) -> str:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return "onnx"
+
+    @property
+    def description(self) -> Description:
+        """The prior's."""
+        return self.facts.about
+
+    def with_solver(self, solver: str) -> OnnxEngine:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        own = self.description
+        if own.with_solver(solver) != own:
+            raise UsageError(
+                f"--solver {solver}: the graph of {shown(own.name)} holds {own.inference.solver} alone; "
+                "leave it away, or give --engine torch and the prior by name"
+            )
+        return self
+
+    def for_evidence(self) -> OnnxEngine:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return replace(self, facts=replace(self.facts, about=self.description.for_evidence()))
+
+    @property
+    def light_ground(self) -> bool:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return self.facts.light_ground
+
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        """As in `restore.inference.pictures.PictureEngine`.
+
+        Raises:
+            ModelError: if the graph was exported without its channel.
+        """
+        if self.facts.channel == "field":
+            raise ModelError(f"{shown(self.description.name)}: exported with --no-channel it takes no images")
+        seen = self.description.as_known(grey)
+        # Where one value serves all pixels or images, sizes of 1 do.
+        told = {
+            "image": seen,
+            "p": np.array(damage.flips_of(seen), np.float32, ndmin=3),
+            "sigma": np.array(number(damage.sigma), np.float32, ndmin=3),
+            "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
+        }
+        parts = []
+        for first in range(0, len(seen), self.facts.at_once):
+            rows = slice(first, first + self.facts.at_once)
+            parts.append(self.run({name: value if len(value) == 1 else value[rows] for name, value in told.items()}))
+        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return _marginals(found, self.description.layers), found["inversion"]
+
+    @cached_property
+    def log_partition(self) -> float:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return log_partition(self.description, lambda nothing: self.marginals(nothing, Damage(hidden=nothing == 0))[0])
+
+    def features(self, grey: np.ndarray) -> np.ndarray:
+        """As in `restore.inference.pictures.PictureEngine`; of the weights alone, as no damage is left to solve for.
+
+        Raises:
+            ModelError: if the graph does not lie beside its weights.
+        """
+        from safetensors.numpy import load_file
+
+        self.description.check_features()
+        if not UNITS[self.description.hidden_type].bits:
+            name = shown(self.description.name)
+            raise ModelError(f"{name}: features of hidden units that are not binary take torch; give engine='torch'")
+        if self.weights is None:
+            name = shown(self.description.name)
+            raise ModelError(f"{name}: is a graph by itself, which has no features; name the prior it was made from")
+        # The graph could not have been loaded with other weights than these.
+        stored = load_file(self.weights)
+        visible = self.description.as_known(grey).reshape(len(grey), -1)
+        log_odds = visible @ stored["weights.0"].astype(np.float32) + stored["units.1.bias"].astype(np.float32)
+        return np.exp(-np.logaddexp(0, -log_odds))
+
+    def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs of the graph by name, for what it is told of by name, with the prior's own settings.
+
+        Images without a fixed point have another try, as those of `restore.solvers.SeveralStarts` have.
+        """
+        settings = self.description.inference
+        found = self._run_once(observed, settings)
+        left = ~found["converged"] & (settings.starts > 0)
+        if left.any():
+            rows = {name: value if len(value) == 1 else value[left] for name, value in observed.items()}
+            damping, tol = calmer(settings.damping, settings.tol)
+            again = self._run_once(rows, replace(settings, damping=damping, tol=tol))
+            again["iterations"] += found["iterations"][left]
+            for name, value in found.items():
+                value[left] = again[name]
+        return found
+
+    def _run_once(self, observed: Mapping[str, np.ndarray], settings: Inference) -> dict[str, np.ndarray]:
+        feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
+        feed["max_iter"] = np.array(settings.max_iter, np.int64)
+        feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
+        outputs = list(self.facts.outputs)
+        try:
+            found = dict(zip(outputs, self.session.run(outputs, feed), strict=True))
+            _check_answer(found, self.session, max(map(len, observed.values())))
+        except Exception as fault:  # see `load`
+            name = shown(self.description.name)
+            raise ModelError(f"{name}: its graph cannot be run ({_one_line(fault)}); get the file again") from fault
+        return found
+
+
+def _threads() -> int:
+    """How many threads share an operation: as many as torch takes where it is told so, else onnxruntime's choice, 0.
+
+    Threads that wait for work keep cores busy, which others may need.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(asked) if asked.isdecimal() else 0
+
+
+def _named(path: Path) -> str | bytes:
+    """A file for onnxruntime: by its name, or where that is no UTF-8, the content."""
+    name = str(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return path.read_bytes()
+    return name
+
+
+def _one_line(fault: Exception) -> str:
+    """What onnxruntime says, up to where it tells of its own source code."""
+    return reason(Exception(str(fault).split("/onnxruntime_src")[0]))
+
+
+def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
+    """The outputs of a graph as engines return them: what diverged is NaN, so that nobody takes it for an answer."""
+    diverged = np.isinf(found["residual"])
+    stopped = np.where(diverged, Status.DIVERGED, Status.MAX_ITER)
+
+    def per_layer(kind: str) -> tuple[np.ndarray, ...]:
+        values = [found[kind].reshape(len(diverged), -1), *(found[f"{kind}.{layer}"] for layer in range(1, layers))]
+        return tuple(np.where(diverged[:, None], np.float32(np.nan), value) for value in values)
+
+    return Marginals(
+        per_layer("means"),
+        per_layer("variances"),
+        np.where(diverged, np.nan, found["log_partition"]),
+        found["iterations"],
+        found["residual"],
+        np.where(found["converged"], Status.CONVERGED, stopped).astype(np.int64),
+    )
+
+
+# Types and ranks of the inputs, in onnxruntime's words.
+INPUTS = {
+    "image": ("tensor(float)", 3),
+    "field": ("tensor(float)", 3),
+    "p": ("tensor(float)", 3),
+    "sigma": ("tensor(float)", 3),
+    "mask": ("tensor(bool)", 3),
+    "max_iter": ("tensor(int64)", 0),
+    "tol": ("tensor(float)", 0),
+    "damping": ("tensor(float)", 0),
+}
+
+# Types of the outputs that are not in single precision.
+OUTPUTS = {"log_partition": "tensor(double)", "iterations": "tensor(int64)", "converged": "tensor(bool)"}
+
+# A type, and sizes of which None is free.
+Kind = tuple[str, tuple[int | None, ...]]
+
+
+def _check_interface(session: InferenceSession, facts: Facts, where: str) -> None:
+    """Refuse a graph whose inputs or outputs are not what its metadata promise."""
+    image = (None, *facts.about.image_shape)
+    shapes: dict[str, tuple[int | None, ...]] = dict.fromkeys(
+        ("image", "field", "restored", "means", "variances"), image
+    )
+    for layer, size in enumerate(facts.about.sizes):
+        shapes |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (None, size))
+    inputs = {name: (INPUTS[name][0], shapes.get(name, (None,) * INPUTS[name][1])) for name in facts.inputs}
+    outputs = {name: (OUTPUTS.get(name, "tensor(float)"), shapes.get(name, (None,))) for name in facts.outputs}
+    wrong = _differing(inputs, _kinds(session.get_inputs())) | _differing(outputs, _kinds(session.get_outputs()))
+    if wrong:
+        listed = ", ".join(shown(name) for name in sorted(wrong))
+        raise ModelError(f"{where}: inputs or outputs missing, extra or of wrong type or shape: {listed}")
+
+
+def _check_answer(found: Mapping[str, np.ndarray], session: InferenceSession, images: int) -> None:
+    """Refuse outputs of other sizes than promised, which onnxruntime does not mind, and those that are no numbers."""
+    for node in session.get_outputs():
+        value = found[node.name]
+        if value.shape != (images, *node.shape[1:]) or np.isnan(value).any():
+            raise ValueError(f"{node.name} is not what the graph promises")
+
+
+def _kinds(nodes: Sequence[NodeArg]) -> dict[str, Kind]:
+    return {
+        node.name: (node.type, tuple(size if isinstance(size, int) else None for size in node.shape)) for node in nodes
+    }
+
+
+def _differing(promised: Mapping[str, Kind], found: Mapping[str, Kind]) -> set[str]:
+    return {name for name in promised.keys() | found.keys() if promised.get(name) != found.get(name)}

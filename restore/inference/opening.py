@@ -1,0 +1,144 @@
+"""Choosing what restores with a prior: onnxruntime, which starts at once, or torch, which knows every device."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from restore.errors import ModelError, UsageError, shown
+from restore.registry import SOLVERS
+from restore.zoo import GRAPH, describe, find, leave_out
+
+if TYPE_CHECKING:
+    from restore.inference.pictures import PictureEngine
+
+Choice = Literal["auto", "onnx", "torch"]
+
+
+# From so many images on torch, which takes a second longer to start, has caught up in solvers that have a kernel of
+# their own there; in others it never does: see benchmarks/README.md.
+MANY = 48
+
+
+def open_engine(
+    model: str,
+    engine: Choice = "auto",
+    device: str = "auto",
+    max_memory: int | None = None,
+    images: int = 1,
+    solver: str | None = None,
+) -> PictureEngine:
+    """Load a prior into an engine.
+
+    Args:
+        model: name or path of a prior, or a file of `restore export`; see `restore.zoo.find`.
+        engine: "onnx" for the prior's exported graph in onnxruntime, on the CPU; "torch"; or "auto": the graph where
+            there is one, unless images are many for it, or something is asked for that takes torch, or the caller has
+            loaded torch already and has a CUDA device.
+        device: "auto", "cpu" or "cuda[:N]"; anything but the CPU takes torch.
+        max_memory: bytes that the messages or matrices of a solver may take; a limit takes torch.
+        images: how many there are to restore, as far as is known.
+        solver: what to solve the prior with; None for its own. Another one takes torch.
+
+    Raises:
+        UsageError: if there is no such engine or device, if `max_memory` is no number of bytes, if the solver does not
+            fit the prior, if onnxruntime is asked for what takes torch, or if the library that is needed is not
+            installed.
+        ModelError: if there is no such prior, its file is damaged, or it has no graph and torch is not wanted,
+            or it is nothing but a graph and torch is.
+    """
+    if engine not in get_args(Choice):
+        raise UsageError(f"engine must be one of {', '.join(get_args(Choice))}, not {shown(str(engine))}")
+    if max_memory is not None and (not isinstance(max_memory, int) or max_memory < 1):
+        raise UsageError(f"max_memory is a number of bytes, such as {2**31}, not {max_memory!r}")
+    beyond = _beyond_onnx(device, max_memory)
+    if engine == "onnx" and beyond:
+        raise UsageError(f"{beyond}: onnxruntime computes on the CPU without it; leave it away, or give --engine torch")
+    place = find(model)
+    alone = not place.is_dir()
+    if alone and (engine == "torch" or beyond):
+        raise ModelError(f"{shown(place)}: is a graph for onnxruntime alone; name the prior it was made from")
+    if solver is not None and not alone:
+        about = describe(place)
+        if engine == "auto" and about.with_solver(solver) != about:
+            engine, beyond = "torch", beyond or f"--solver {solver}"
+    if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, images)):
+        _require_onnx(place)
+        from restore.inference.onnx.engine import OnnxEngine
+
+        loaded: PictureEngine = OnnxEngine.load(place)
+    else:
+        require_torch(beyond or shown(model))
+        from restore.inference.torch_engine import Engine
+
+        loaded = Engine.load(model, device, max_memory)
+    return loaded if solver is None else loaded.with_solver(solver)
+
+
+def open_each(names: Sequence[str], open_one: Callable[[str], PictureEngine]) -> dict[str, PictureEngine]:
+    """The engines of those of several priors that can be opened, by name; of each other one there is but a warning.
+
+    Raises:
+        ModelError: if none can be.
+    """
+    opened: dict[str, PictureEngine] = {}
+    faults: list[ModelError] = []
+    for name in names:
+        try:
+            opened[name] = open_one(name)
+        except ModelError as fault:
+            faults.append(fault)
+    if not opened:
+        raise faults[0]
+    for each in faults:
+        leave_out(str(each))
+    return opened
+
+
+def require_torch(asker: str) -> None:
+    """Refuse what takes torch where it is not installed.
+
+    Raises:
+        UsageError: naming what asked for it, and the remedy.
+    """
+    if not _installed("torch"):
+        raise UsageError(f"{asker}: needs torch; pip install 'restore-prior[torch]'")
+
+
+def _beyond_onnx(device: str, max_memory: int | None) -> str:
+    """The option that asks for what takes torch; empty if there is none."""
+    if device not in ("auto", "cpu"):
+        return f"--device {shown(device)}"
+    return "--max-memory" if max_memory is not None else ""
+
+
+def _graph_is_best(folder: Path, device: str, images: int) -> bool:
+    if not (folder / GRAPH).is_file() or not _installed("onnxruntime"):
+        return False
+    if not _installed("torch"):
+        return True
+    many = images >= MANY and SOLVERS[describe(folder).inference.solver].kernel
+    return not many and not _cuda_at_hand(device)
+
+
+def _require_onnx(place: Path) -> None:
+    if place.is_dir() and not (place / GRAPH).is_file():
+        raise ModelError(
+            f"{shown(place)}: has no {GRAPH} for onnxruntime; make it with `restore export --beside`, "
+            "or give --engine torch"
+        )
+    if not _installed("onnxruntime"):
+        raise UsageError("--engine onnx: needs onnxruntime; pip install onnxruntime, or give --engine torch")
+
+
+def _cuda_at_hand(device: str) -> bool:
+    """Whether torch is loaded, so that it costs no time any more, and would compute on CUDA."""
+    torch = sys.modules.get("torch")
+    return device == "auto" and torch is not None and bool(torch.cuda.is_available())
+
+
+def _installed(library: str) -> bool:
+    return find_spec(library) is not None

@@ -1,0 +1,262 @@
+"""Restoring pictures: from grey values of any size to a prior's and back, in batches, with any engine.
+
+Shared by the Python interface and the command line, which differ only in how images come in and go out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from restore.errors import ModelError
+from restore.images import enlarge, shrink
+from restore.images.sizes import lost_detail, near, said, without_resizing
+from restore.inference.damage import Damage
+from restore.inference.explained import Observed, shortfall, unexplained
+from restore.inference.levels import choose_level
+from restore.marginals import Marginals, NoiseLevel, Status, voided
+from restore.zoo.description import Description
+
+# An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
+INVERTED = 0.05
+
+
+class PictureEngine(Protocol):
+    """A loaded prior with its solver, as far as pictures are concerned."""
+
+    @property
+    def name(self) -> str:
+        """What computes: "torch" or "onnx"."""
+
+    @property
+    def description(self) -> Description:
+        """The facts about the prior."""
+
+    @property
+    def light_ground(self) -> bool:
+        """Whether the prior expects dark strokes on light."""
+
+    @property
+    def log_partition(self) -> float:
+        """log Z of the prior alone, in nats; NaN of a conditional one, and where the solver does not converge."""
+
+    def with_solver(self, solver: str) -> PictureEngine:
+        """The same prior restoring with another solver; see `Description.with_solver`.
+
+        Raises:
+            UsageError: if it does not fit, or if the engine holds one solver only.
+        """
+
+    def for_evidence(self) -> PictureEngine:
+        """The same prior, solved as closely as log Z needs that is compared between levels of noise or priors."""
+
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        """Posterior marginals of damaged images.
+
+        Args:
+            grey: grey values at the prior's size, (N, H, W), N >= 1, in [0, 1] but for Gaussian noise. Of a binary
+                prior those above `description.threshold` of 255 count as white.
+            damage: what is known of it, none of its levels to be chosen, all hidden pixels as (N, H, W).
+
+        Returns:
+            The marginals; and by how many nats per visible pixel each image is likelier after inversion, (N,).
+        """
+
+    def features(self, grey: np.ndarray) -> np.ndarray:
+        """E[h | v], the expected hidden units given whole images; shape (N, H), float32, in [0, 1].
+
+        Args:
+            grey: as in `marginals`.
+
+        Raises:
+            ModelError: if the prior is a conditional one, whose hidden units see a damaged image too, or has none.
+        """
+
+
+@dataclass(frozen=True)
+class ChosenLevel:
+    """A level of noise that was chosen for a picture.
+
+    Attributes:
+        name: "p" or "sigma".
+        value: the one with the highest evidence.
+        largest: whether no larger one was tried.
+    """
+
+    name: str
+    value: float
+    largest: bool
+
+    @classmethod
+    def of(cls, name: str, noise: NoiseLevel, index: int) -> ChosenLevel:
+        """That of one picture of many."""
+        return cls(name, float(noise.chosen[index]), bool(noise.chosen[index] >= noise.tried[-1]))
+
+    @property
+    def sentence(self) -> str:
+        end = " (the largest that was tried)" if self.largest else ""
+        return f"{self.name} = {self.value:.3g} has the highest evidence{end}"
+
+
+@dataclass(frozen=True, eq=False)
+class Restored:
+    """One restored picture, at the size it came in.
+
+    Attributes:
+        estimate: the restored image, (H, W), 0 or 1; the means where those are grey values.
+        means: posterior probability of white, or mean of the grey value, (H, W).
+        deviations: posterior standard deviation, (H, W) in [0, 0.5].
+        replaced: boolean (H, W): the pixels the estimate is for; None where it is for all of them.
+        iterations, residual, status: see `restore.marginals.Marginals`.
+        notes: what the user should know, one sentence each.
+        inverted: whether it looks inverted.
+        shortfall: as in `Marginals`.
+        level: the level of noise that was chosen for it; None where it was told.
+    """
+
+    estimate: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray
+    replaced: np.ndarray | None
+    iterations: int
+    residual: float
+    status: Status
+    notes: tuple[str, ...]
+    inverted: bool
+    shortfall: float
+    level: ChosenLevel | None
+
+
+def restore_pictures(
+    engine: PictureEngine, pixels: Sequence[np.ndarray], damage: Damage, *, invert: bool = False
+) -> tuple[list[Restored], Marginals]:
+    """Restore pictures of known damage; or with a prior that has learnt what it is.
+
+    Those of another size than the prior's are resized, and their results back, where `restore.images.sizes` lets them.
+
+    Args:
+        engine: the prior.
+        pixels: grey values, each (H, W), in [0, 1] but for Gaussian noise.
+        damage: what is known of it; a level that is to be chosen is the one of highest evidence for each picture.
+        invert: black on white pictures for a prior of white on black ones, or the other way round.
+
+    Returns:
+        The restored pictures, and the marginals of all of them at the prior's size.
+
+    Raises:
+        UsageError: as of `Damage.check_for`.
+    """
+    about = engine.description
+    damage.check_for(about)
+    damage = damage.inverted() if invert else damage
+    shape, hidden = about.image_shape, damage.hidden
+    small = []
+    for index, values in enumerate(pixels):
+        mask = None if hidden is None else hidden[index]
+        small.append(shrink(1 - values if invert else values, mask, shape))
+    grey = np.stack([shrunk for shrunk, _ in small])
+    told = damage.covering(None if hidden is None else np.stack([mask for _, mask in small]))
+    noise = None if told.unknown is None else _chosen(engine.for_evidence(), grey, told)
+    seen = Observed(grey, told if noise is None else told.at(noise.chosen))
+    found, gain = _solved(engine, seen)
+    closely = engine.for_evidence()
+    tried = [] if noise is None else [told.at(level) for level in noise.tried.tolist()]
+    lack = shortfall(about, lambda: engine.log_partition, lambda some: _solved(closely, some)[0], seen, found, tried)
+    found = replace(found, noise=noise, model=about.name, shortfall=lack)
+    restored = []
+    for index, values in enumerate(pixels):
+        means, variances = (part[0][index].reshape(shape).astype(np.float64) for part in (found.means, found.variances))
+        deviations = np.sqrt(variances.clip(0))
+        if invert:
+            means = 1 - means
+        if values.shape != shape:
+            # Cut to black and white after enlarging, so that contours are smooth.
+            means, deviations = enlarge(means, values.shape), enlarge(deviations, values.shape)
+        status = Status(int(found.status[index]))
+        notes: tuple[str, ...] = () if status is Status.CONVERGED else (outcome(status, about),)
+        if hidden is None and not about.grey and not np.isin(values, (0, 1)).all():
+            notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
+        inverted = bool(gain[index] > INVERTED)
+        if not near(values.shape, shape):
+            notes += (lost_detail(shape),)
+        if lack[index]:
+            notes += (unexplained(about.name, lack[index]),)
+        if inverted:
+            expected = "dark on light" if engine.light_ground else "light strokes on dark"
+            remedy = "leave the inversion away" if invert else "try --invert"
+            notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
+        level = None
+        if noise is not None and damage.unknown is not None:
+            level = ChosenLevel.of(damage.unknown, noise, index)
+            lost = np.isnan(noise.evidence[index]).sum()
+            if lost:
+                notes += (f"the solver diverged at {lost} of {len(noise.tried)} levels of noise, which were left out",)
+        replaced = hidden[index] if hidden is not None and not damage.touched else None
+        restored.append(
+            Restored(
+                means if about.grey else (means > 0.5).astype(np.float64),
+                means,
+                deviations,
+                replaced,
+                int(found.iterations[index]),
+                float(found.residual[index]),
+                status,
+                notes,
+                inverted,
+                float(lack[index]),
+                level,
+            )
+        )
+    return restored, found
+
+
+def _solved(engine: PictureEngine, seen: Observed) -> tuple[Marginals, np.ndarray]:
+    """As `PictureEngine.marginals`, with the evidence of priors that have not learnt the damage."""
+    found, gain = engine.marginals(seen.grey, seen.damage)
+    found = voided(found)
+    if engine.description.conditional:
+        return found, gain
+    black = seen.damage.log_black(engine.description, seen.grey)
+    return replace(found, evidence=found.log_partition + black), gain
+
+
+def _chosen(engine: PictureEngine, grey: np.ndarray, damage: Damage) -> NoiseLevel:
+    """The level of each picture in place of the one that is to be chosen."""
+
+    def evidence(rows: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found, _ = _solved(engine, Observed(grey[rows], damage.rows(rows).at(levels)))
+        assert found.evidence is not None  # conditional priors take no levels
+        return found.evidence, found.status == Status.CONVERGED
+
+    return choose_level(evidence, len(grey), damage.scale(engine.description))
+
+
+def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
+    """Pictures of the prior's size as one array (N, H, W).
+
+    Raises:
+        ModelError: if one has another size.
+    """
+    for values in pixels:
+        if values.shape != about.image_shape:
+            resized = "resize it first" if near(values.shape, about.image_shape) else None
+            remedy = resized or without_resizing(values.shape, about.image_shape)
+            raise ModelError(
+                f"the image has {said(values.shape)} pixels and {about.name} knows {said(about.image_shape)}; {remedy}"
+            )
+    return np.stack(pixels)
+
+
+def stopped_as_trained(status: Status, about: Description) -> bool:
+    """Whether the solver of a conditional prior stopped where it did in training, as it is meant to."""
+    return about.conditional and status is Status.MAX_ITER
+
+
+def outcome(status: Status, about: Description) -> str:
+    """The sentence for how the solver of an image ended."""
+    if stopped_as_trained(status, about):
+        return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
+    return status.sentence

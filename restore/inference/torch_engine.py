@@ -1,0 +1,278 @@
+"""The engine: evidence in, marginals out, for as many images as there are.
+
+An `Engine` holds a prior on a device with its solver. It works on flat tensors, and for `restore.inference.pictures`
+on grey values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from restore.channels import Channel
+from restore.devices import pick_device
+from restore.errors import InputError, UsageError
+from restore.fields import Fields
+from restore.inference.damage import Damage
+from restore.inference.levels import log_partition
+from restore.marginals import Marginals
+from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
+from restore.registry import SOLVERS
+from restore.solvers import FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
+from restore.solvers.solution import concatenate
+from restore.solvers.starts import nearest_modes
+from restore.units import Units
+from restore.zoo import TrainedPrior, find, light_ground, load
+from restore.zoo.description import Description
+
+# Rows (images times starts) solved side by side: enough to keep the matrix products busy, few enough that their state
+# stays in the caches of a processor.
+ROWS = {"cpu": 2048, "cuda": 32768}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A prior with its solver, ready to restore.
+
+    Attributes:
+        trained: the prior and what it carries.
+        device: where to compute.
+        max_memory: bytes that the messages or matrices of a solver may take; None for its own limit.
+    """
+
+    trained: TrainedPrior
+    device: torch.device
+    max_memory: int | None = None
+
+    @classmethod
+    def load(cls, model: str, device: str = "auto", max_memory: int | None = None) -> Engine:
+        """A published or user-trained prior by name or path; see `restore.zoo.find` for the errors."""
+        where = pick_device(device)
+        return cls.of(load(find(model)), where, max_memory)
+
+    @classmethod
+    def of(cls, trained: TrainedPrior, device: torch.device, max_memory: int | None = None) -> Engine:
+        """A prior moved to a device."""
+        moved = replace(
+            trained,
+            machine=trained.machine.to(device),
+            pixel_means=trained.pixel_means.to(device),
+            modes=trained.modes.to(device),
+            grey_pixels=None if trained.grey_pixels is None else moved_to(trained.grey_pixels, device),
+        )
+        return cls(moved, device, max_memory)
+
+    @property
+    def name(self) -> str:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return "torch"
+
+    @property
+    def description(self) -> Description:
+        """The prior's."""
+        return self.trained.description
+
+    @property
+    def light_ground(self) -> bool:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return light_ground(self.trained.pixel_means.cpu().numpy())
+
+    def free_machine(self, what: str) -> LayeredPrior | FullyVisible:
+        """The prior's machine, for what only one over images has; see `Description.check_unconditional`."""
+        self.description.check_unconditional(what)
+        machine = self.trained.machine
+        assert not isinstance(machine, ConditionalRBM)
+        return machine
+
+    def machine(self, what: str) -> RBM | FullyVisible:
+        """The prior's machine, for what only a binary one over images has; see `Description.check_plain`."""
+        self.description.check_unconditional(what)
+        self.description.check_plain(what)
+        machine = self.free_machine(what)
+        assert isinstance(machine, RBM | FullyVisible)
+        return machine
+
+    def machine_with_features(self) -> RBM:
+        """The prior's machine, for what only one with hidden units has; see `Description.check_features`."""
+        self.description.check_features()
+        machine = self.trained.machine
+        assert isinstance(machine, RBM)
+        return machine
+
+    @cached_property
+    def solver(self) -> FixedPoint:
+        """The fixed point that the prior restores with."""
+        made = solver_of(self.trained.description.inference)
+        if isinstance(made, LayeredMap) or self.max_memory is None:
+            return made
+        return replace(made, max_memory=self.max_memory)
+
+    def with_solver(self, solver: str) -> Engine:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return replace(self, trained=replace(self.trained, description=self.description.with_solver(solver)))
+
+    def for_evidence(self) -> Engine:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return replace(self, trained=replace(self.trained, description=self.description.for_evidence()))
+
+    @property
+    def several_starts(self) -> SeveralStarts:
+        """The solver, from starts of one's own; raises UsageError for a solver that starts by itself."""
+        about = self.trained.description
+        if not SOLVERS[about.inference.solver].starts:
+            raise UsageError(f"{about.name}: {about.inference.solver} has one start only; give no other")
+        return SeveralStarts(self.solver)
+
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        """As in `restore.inference.pictures.PictureEngine`; see `restore` for the errors."""
+        observed, channel = self.pixels(grey), damage.channel(self.description.grey)
+        if self.trained.grey_pixels is not None:
+            gain = grey_polarity_gain(observed, channel, moved_to(self.trained.grey_pixels, torch.device("cpu")))
+            return _in_numpy(self.restore(observed, channel)), gain.numpy()
+        hidden = None if damage.hidden is None else np.ascontiguousarray(damage.hidden)
+        mask = None if hidden is None else torch.from_numpy(hidden).flatten(1)
+        solution = self.restore(observed, None if self.description.conditional else channel)
+        gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
+        return _in_numpy(solution), gain.numpy()
+
+    @cached_property
+    def log_partition(self) -> float:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return log_partition(self.description, lambda nothing: self.marginals(nothing, Damage(hidden=nothing == 0))[0])
+
+    def pixels(self, grey: np.ndarray) -> Tensor:
+        """Grey values (N, H, W) as the prior knows them: as they are, or black and white; (N, D)."""
+        return torch.from_numpy(np.ascontiguousarray(self.description.as_known(grey))).flatten(1)
+
+    def features(self, grey: np.ndarray) -> np.ndarray:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        machine = self.machine_with_features()
+        with torch.inference_mode():
+            return machine.transform(self.pixels(grey).to(machine.weights)).cpu().numpy()
+
+    def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
+        """Posterior marginals of damaged images.
+
+        Args:
+            observed: images (N, D), binary or grey values as the prior knows them, on any device; N at least 1.
+            channel: how they were damaged; None for a conditional prior, which has learnt that.
+
+        Returns:
+            The solution, on the engine's device; `means[0]` is each pixel's probability of ink, or grey value.
+
+        Raises:
+            UsageError: if the images have another number of pixels than the prior, or there are none; if a channel is
+                given to a conditional prior, or none to another one.
+            InputError: if one image alone does not fit into the device's memory, or `max_memory`.
+        """
+        if observed.dim() != 2 or observed.shape[1] != self.description.pixels or not len(observed):
+            expected = self.description.pixels
+            raise UsageError(f"images of shape {tuple(observed.shape)} do not fit; give (N >= 1, {expected})")
+        self.description.check_told(p=channel is not None, sigma=False, mask=False)
+        evidence = Fields(observed.float()) if channel is None else channel.evidence(observed)
+        if not self.description.grey:
+            # Of bits x² = x, and nearest modes are ranked by linear fields.
+            evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
+        done: list[Solution] = []
+        first, size = 0, max(1, ROWS[self.device.type] // max(1, self.description.inference.starts))
+        with torch.inference_mode():
+            while first < len(observed):
+                try:
+                    done.append(solve(self.trained, self.solver, _rows(evidence, first, first + size)))
+                except torch.cuda.OutOfMemoryError:
+                    if size == 1:
+                        raise InputError(
+                            f"{self.device}: out of memory with a single image; use --device cpu"
+                        ) from None
+                    torch.cuda.empty_cache()
+                    size //= 2
+                    continue
+                first += size
+        return concatenate(done)
+
+
+def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
+    """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts."""
+    settings = trained.description.inference
+    machine = machine_under(trained, evidence)
+    if not settings.starts:
+        return solver.solve(machine)
+    evidence = _like(trained.pixel_means, evidence)
+    strength = evidence.linear.abs().mean(-1)
+    power = (strength / settings.trust).clamp(max=1)
+    return SeveralStarts(solver).solve(machine, starts(trained, evidence), power)
+
+
+def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | FullyVisible:
+    """The prior under evidence (batch, D); that of a conditional prior is the observed image as it is."""
+    prior = trained.machine
+    evidence = _like(trained.pixel_means, evidence)
+    return prior.given(evidence.linear) if isinstance(prior, ConditionalRBM) else prior.tilt(evidence)
+
+
+def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
+    """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence.
+
+    The pointwise estimate is the posterior mean if pixels were independent (TAP machine, eq. 46).
+    """
+    pointwise, _ = trained.pointwise.moments(evidence)
+    modes = nearest_modes(evidence.linear, trained.modes, trained.description.inference.starts - 1)
+    return torch.cat([pointwise[:, None], modes], 1)
+
+
+def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:
+    """How much likelier each image is after inversion under independent pixels; nats per visible pixel, (batch,)."""
+    log_odds = torch.logit(pixel_means)
+    visible = torch.ones_like(observed, dtype=torch.bool) if hidden is None else ~hidden
+    # log p(1 - y) - log p(y) is the sum of (1 - 2 y) logit(m) over visible pixels.
+    gain = torch.where(visible, (1 - 2 * observed) * log_odds, torch.zeros(())).sum(-1)
+    return gain / visible.sum(-1).clamp_min(1)
+
+
+def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Tensor:
+    """As `polarity_gain`, of grey images (N, D) that came through a channel, under independent pixels of a kind."""
+
+    def likelihood(seen: Tensor) -> tuple[Tensor, Tensor]:
+        told = channel.evidence(seen)
+        evidence = Fields(told.linear, told.quadratic)
+        # What of log p(y | x) does not depend on x: of Gaussian noise -y²/(2 sigma²). Of impulses it differs between
+        # black and white, so that they have no say.
+        return pixels.log_partition(evidence) - evidence.quadratic * seen * seen / 2, evidence.quadratic
+
+    (inverted, _), (upright, precision) = likelihood(1 - observed), likelihood(observed)
+    through = (precision > 0).expand_as(observed)
+    return torch.where(through, inverted - upright, 0.0).sum(-1) / through.sum(-1).clamp_min(1)
+
+
+def moved_to(units: Units, device: torch.device) -> Units:
+    """Units on another device."""
+    return units.with_parameters({name: value.to(device) for name, value in units.parameters.items()})
+
+
+def _in_numpy(solution: Solution) -> Marginals:
+    return Marginals(
+        tuple(layer.cpu().numpy() for layer in solution.means),
+        tuple(layer.cpu().numpy() for layer in solution.variances),
+        solution.log_partition.cpu().double().numpy(),
+        solution.iterations.cpu().numpy(),
+        solution.residual.cpu().numpy(),
+        solution.status.cpu().numpy(),
+    )
+
+
+def _like(tensor: Tensor, fields: Fields) -> Fields:
+    """Fields on the device and in the precision of a tensor."""
+    presence = None if fields.presence is None else fields.presence.to(tensor)
+    return Fields(fields.linear.to(tensor), fields.quadratic.to(tensor), presence)
+
+
+def _rows(fields: Fields, first: int, last: int) -> Fields:
+    def part(values: Tensor) -> Tensor:
+        return values if values.dim() < 2 or len(values) == 1 else values[first:last]
+
+    presence = None if fields.presence is None else part(fields.presence)
+    return Fields(fields.linear[first:last], part(fields.quadratic), presence)

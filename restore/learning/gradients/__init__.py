@@ -1,0 +1,1 @@
+"""What learners compute with: statistics, gauges, and the likelihoods that have one."""

@@ -1,0 +1,72 @@
+"""The gauge in which a gradient is taken: every unit's mean subtracted, and grey levels in a unit of their own.
+
+exp(vᵀWh + bᵀv + cᵀh) can be written as exp((v - μ)ᵀW(h - λ) + b'ᵀv + c'ᵀh) for any offsets μ, λ: the same
+distribution in other parameters. Ascent in the second set of parameters, read back in the first, takes better
+conditioned steps (Melchior, Fischer & Wiskott, "How to center deep Boltzmann machines", JMLR 2016). Likewise the
+exponent U x - V x²/2 of a grey pixel can be written with y = (x - m) / u in place of x. Neither offsets nor units ever
+leave this file: the prior itself is always written in the plain form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from torch import Tensor
+
+from restore.couplings import Coupling
+from restore.learning.rules.contract import Gradient
+
+# Weight of the newest mini-batch in the moving average of the hidden offset.
+FORGETTING = 0.01
+
+
+@dataclass(frozen=True)
+class GreyScale:
+    """How grey levels are measured.
+
+    Attributes:
+        unit: u, what counts as one step: about what neighbours leave open of a pixel; positive.
+        centre: m, a typical value of each pixel, (D,).
+    """
+
+    unit: float
+    centre: Tensor
+
+
+def centred(
+    couplings: Sequence[Coupling], gradient: Gradient, offsets: Sequence[Tensor], grey: GreyScale | None = None
+) -> Gradient:
+    """The ascent direction in the plain parameters that the gradient in the centred ones amounts to.
+
+    With g the plain gradient and ⊗ the outer product: ΔW = g_W - μ⊗g_c - g_b⊗λ, Δb = g_b - ΔW λ, Δc = g_c - ΔWᵀ μ; with
+    more layers every one of them loses ΔW λ to the layer above, and ΔWᵀ μ to the one below. Of grey pixels ΔW and the
+    first term of Δb are divided by u²; ΔV = (g_V + m g_b) / u⁴, and Δb gains m ΔV.
+
+    Args:
+        couplings: those of the machine.
+        gradient: plain gradient of a layered machine.
+        offsets: of every layer, (units,).
+        grey: how the grey levels of layer 0 are measured; None where they are 0 and 1, or measured as they are.
+    """
+    moved = dict(gradient)
+    if grey is not None:
+        slope = gradient["units.0.bias"]
+        curvature = (gradient["units.0.quadratic"] + grey.centre * slope) / grey.unit**4
+        moved |= {"units.0.bias": slope / grey.unit**2 + grey.centre * curvature, "units.0.quadratic": curvature}
+    for index, (below, above) in enumerate(pairwise(offsets)):
+        biases = gradient[f"units.{index}.bias"], gradient[f"units.{index + 1}.bias"]
+        change = couplings[index].with_weights(gradient[f"weights.{index}"])
+        change = change.centred((below, biases[0]), (above, biases[1]))
+        if grey is not None and index == 0:
+            change = change.with_weights(change.weights / grey.unit**2)
+        moved[f"weights.{index}"] = change.weights
+        moved[f"units.{index}.bias"] = moved[f"units.{index}.bias"] - change.down(above)
+        moved[f"units.{index + 1}.bias"] = moved[f"units.{index + 1}.bias"] - change.up(below)
+    return moved
+
+
+def follow(offset: Tensor, batch_mean: Tensor) -> Tensor:
+    """Moving average of a hidden offset."""
+    return offset.lerp(batch_mean, FORGETTING)

@@ -1,0 +1,94 @@
+"""What learners of conditional priors share: the inference of an epoch, in training and ever after.
+
+A prior whose gradient came from an approximate inference works best with just that inference: the same method and the
+same number of iterations (CRBM-BP, sec. 6, observation 3).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from restore.errors import UsageError
+from restore.learning.gradients.share import Share
+from restore.learning.rules.contract import Gradient, LearnerState, Pairs, Step
+from restore.learning.rules.rule import LearningRule
+from restore.learning.run.parallel import summed
+from restore.marginals import Status
+from restore.priors import ConditionalRBM
+from restore.solvers import FixedPoint, Solution, solver_of
+from restore.zoo.description import Inference
+
+# The monitor that training watches for a solver that no longer converges.
+CONVERGED = "converged"
+
+
+@dataclass(frozen=True)
+class Matched(LearningRule, ABC):
+    """Settings of the inference that a conditional prior is learnt, and later used, with.
+
+    As learning goes on couplings grow and the inference needs more iterations, so the limit grows with the epochs
+    (CRBM-BP, sec. 6, observation 1).
+
+    Attributes:
+        iterations: iteration limit in the first epoch.
+        growth: how much it grows per epoch.
+        tol: an image has converged when no mean moves by more than this in one iteration.
+    """
+
+    solver: ClassVar[str]
+
+    iterations: int = 7
+    growth: int = 1
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or self.growth < 0:
+            raise UsageError(
+                f"iterations must be at least 1 and growth not negative, not {self.iterations} and {self.growth}"
+            )
+        if not self.tol >= 0:
+            raise UsageError(f"tol must not be negative, not {self.tol}")
+
+    def inference(self, epoch: int) -> Inference:
+        """See `restore.learning.rules.contract.ConditionalLearner`."""
+        limit = self.iterations + self.growth * epoch
+        return Inference(solver=self.solver, max_iter=limit, tol=self.tol, damping=0.0, modes=0, starts=0)
+
+    def fixed_point(self, epoch: int) -> FixedPoint:
+        """The solver of an epoch."""
+        return solver_of(self.inference(epoch))
+
+    def init(self, prior: ConditionalRBM, images: Tensor, generator: torch.Generator) -> LearnerState:
+        """Nothing is carried from one mini-batch to the next."""
+        return {}
+
+    def step(
+        self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
+    ) -> Step:
+        """See `restore.learning.rules.contract.Learner`."""
+        images = Share.of(len(batch.clean))
+        with images.draws():
+            gradient, monitors = self.means(prior, Pairs(*map(images.own, batch)), generator, epoch)
+        gradient, monitors = (summed(images.part(values)) for values in (gradient, monitors))
+        told = {name: value.square().mean().sqrt() if value.dim() else value for name, value in monitors.items()}
+        return Step(gradient, {}, told)
+
+    @abstractmethod
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
+        """Gradient and monitors of some of the images, all of them means over these.
+
+        Of a monitor that is a vector the root mean square is told.
+        """
+
+
+def verdict(found: Solution) -> dict[str, Tensor]:
+    """Monitors of an inference: the share of images that converged, and the mean number of iterations."""
+    converged = (found.status == Status.CONVERGED).double().mean()
+    return {CONVERGED: converged, "iterations": found.iterations.double().mean()}

@@ -1,0 +1,373 @@
+"""A plan: from facts about images, and the little that a user asks for, to the tables of a recipe.
+
+Nothing here reads or trains anything. What a plan gives is an ordinary recipe, that can be written down, changed by
+hand, and repeated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from restore.errors import UsageError
+from restore.learning.recipes.tables import require
+from restore.learning.rules.frank_wolfe import FrankWolfe
+
+Tables = dict[str, dict[str, Any]]
+
+# Images below which a prior is held back in proportion, and how much at most: of fewer it knows less.
+PLENTY = 5000
+MOST_HELD_BACK = 20.0
+
+# Share of black pixels from which grey pixels are either exactly that or have a level.
+MOSTLY_BLACK = 0.3
+
+# Steps that a learner takes, whatever the number of images, and how often it is judged meanwhile.
+STEPS = 8000
+CONDITIONAL_STEPS = 3000
+JUDGED = 30
+
+# What a prior that is told of the damage is judged by while it is trained.
+WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
+
+# Pixels up to which images have as many hidden units as they have pixels.
+SMALL = 200
+
+# Hidden units of priors that learn to undo one damage, at most, unless they are told.
+CONDITIONAL_UNITS = 256
+
+# Pixels times the square of the hidden units that are best trained in a minute, some 300 of 28x28 pixels. With more
+# time both more units and more steps do good, and the time is their product.
+TRAINED = 7e7
+
+# Variations of each of few images at most, and by which part of their smaller side they are moved at most.
+MOST_COPIES, PIXELS_PER_SHIFT = 20, 7
+
+# Variations that principal components of grey images are found from, in all; faces and parts are lit differently.
+VARIED = 40_000
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan has to know of images.
+
+    Attributes:
+        images: number of them to learn from.
+        image_shape: height and width.
+        levels: "binary" or "grey".
+        threshold: grey level, 0 to 254, above which a pixel of binary images is white.
+        black: share of the pixels that are exactly black.
+    """
+
+    images: int
+    image_shape: tuple[int, int]
+    levels: Literal["binary", "grey"]
+    threshold: int = 127
+    black: float = 0.0
+
+    @property
+    def pixels(self) -> int:
+        return self.image_shape[0] * self.image_shape[1]
+
+    @property
+    def grey(self) -> bool:
+        return self.levels == "grey"
+
+    @property
+    def held_back(self) -> float:
+        """By what a penalty on weights is multiplied where there are few images."""
+        return min(MOST_HELD_BACK, max(1.0, PLENTY / self.images))
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a user asks for; None, "" and "auto" leave it to the plan.
+
+    Attributes:
+        method: one of `METHODS`.
+        hidden: number of hidden units; "auto" finds it by growing them, or by images held out.
+        epochs: passes over the images.
+        minutes: the time that all may take, at most.
+        task: the damage that a conditional prior learns to undo, such as "flip:0.1".
+        tables: tables of a recipe whose entries go before what the plan says.
+    """
+
+    method: str = "auto"
+    hidden: int | Literal["auto"] | None = None
+    epochs: int | None = None
+    minutes: float | None = None
+    task: str = ""
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, table in self.tables.items():
+            require(
+                isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}, not {table!r}"
+            )
+        require(self.hidden != 0, "hidden must be at least 1, not 0")
+        if self.method != "auto" and self.method not in METHODS:
+            raise UsageError(f"method must be auto or one of {', '.join(METHODS)}, not {self.method}")
+        require(self.epochs is None or self.minutes is None, "epochs and minutes are two ways to say when; give one")
+        require(self.epochs is None or self.epochs >= 1, f"epochs must be at least 1, not {self.epochs}")
+        require(self.minutes is None or self.minutes > 0, f"minutes must be positive, not {self.minutes}")
+        if self.method in CONDITIONAL:
+            require(bool(self.task), f"task is missing; {self.method} learns to undo one damage, such as flip:0.1")
+        elif self.method != "auto":
+            require(
+                not self.task,
+                f"task is for conditional priors, and one by {self.method} is told of the damage when it restores; "
+                "leave it away, or take crbm-bp",
+            )
+
+    @property
+    def by_steps(self) -> bool:
+        """Whether something was asked for that only a learner with steps and epochs knows."""
+        return self.epochs is not None or "optimizer" in self.tables
+
+
+# Learners of priors that are told of the damage; and of those that learn to undo one, with rate and scale of weights.
+PLAIN: dict[str, dict[str, Any]] = {
+    "tap": {"method": "tap", "starts": "redrawn"},
+    "pcd": {"method": "contrastive", "starts": "persistent"},
+    "cd": {"method": "contrastive", "steps": 10},
+    "fw": {"method": "frank_wolfe"},
+    "fvbm": {"method": "quasi_newton", "precision": "float32", "steps": 60, "rounds": 2},
+    "principal": {"method": "principal"},
+}
+CONDITIONAL: dict[str, tuple[str, float, float]] = {
+    "crbm-bp": ("belief_propagation", 0.03, 0.05),
+    "crbm-mf": ("mean_field", 0.03, 0.05),
+    "crbm-cd": ("contrastive", 0.02, 0.01),
+    "crbm-percloss": ("perceptron", 0.02, 0.01),
+    "crbm-mssvm": ("marginal_max_margin", 0.01, 0.05),
+    "crbm-lssvm": ("latent_max_margin", 0.01, 0.05),
+    "crbm-lr": ("logistic", 0.02, 0.0),
+}
+METHODS = (*PLAIN, *CONDITIONAL)
+OF_GREY = ("tap", "principal")
+
+# The method of each learner.
+OF_PLAIN = {table["method"]: method for method, table in PLAIN.items()} | dict.fromkeys(
+    ("bslm", "gradient_ascent"), "fvbm"
+)
+OF_CONDITIONAL = {learner: method for method, (learner, _, _) in CONDITIONAL.items()}
+
+
+def plan(
+    name: str, source: str, facts: Facts, wishes: Wishes, *, seed: int, gathering: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The tables of the recipe for what a user asks for.
+
+    Args:
+        name: of the prior.
+        source: what the images are called.
+        facts: about the images.
+        wishes: what is asked for.
+        seed: of everything random.
+        gathering: the table [data.gathering] that the images come by.
+
+    Raises:
+        UsageError: if that cannot be done with such images.
+    """
+    method = _method(facts, wishes)
+    data: dict[str, Any] = {"source": source} | ({} if facts.grey else {"threshold": facts.threshold})
+    data |= ({"task": wishes.task} if wishes.task else {}) | {"gathering": dict(gathering)}
+    if method in CONDITIONAL:
+        tables = _conditional(method, facts, wishes)
+    elif method == "principal":
+        tables = _principal(facts, wishes)
+    elif method == "fvbm":
+        require(wishes.hidden is None, "fvbm has no hidden units; leave hidden away")
+        tables = {"prior": {"family": "fvbm"}, "learner": PLAIN[method] | {"l2": 0.001 * facts.held_back}}
+    elif method == "fw":
+        growth = PLAIN[method] | _growth(facts)
+        tables = {"prior": {"hidden": wishes.hidden or "auto"}, "learner": growth, "inference": _inference(None)}
+    else:
+        tables = (_grey if facts.grey else _binary)(method, facts, wishes)
+    tables = tables | {"data": data | tables.get("data", {})}
+    if wishes.minutes is not None:
+        # With more epochs than without a limit a prior restores worse, not better.
+        tables["training"] = tables.get("training", {}) | {"minutes": float(wishes.minutes)}
+    if wishes.epochs is not None:
+        training = tables.get("training", {})
+        # Judged and kept as often as over the epochs that would be usual.
+        often = {
+            key: min(training[key], _every(wishes.epochs))
+            for key in ("watch_every", "checkpoint_every")
+            if key in training
+        }
+        # A learner that has none says so.
+        tables["training"] = training | often | {"epochs": wishes.epochs}
+    told = wishes.tables
+    if "method" in told.get("learner", {}):
+        # The settings of one method mean nothing to another.
+        tables["learner"] = {}
+    together = {key: dict(tables.get(key, {})) | dict(told.get(key, {})) for key in tables.keys() | told.keys()}
+    order = [key for key in ORDER if key in together] + sorted(together.keys() - set(ORDER))
+    # Principal components cancel each other where images do not vary.
+    head = {"name": name, "seed": seed} | ({"storage": "float32"} if method == "principal" else {})
+    return head | {key: together[key] for key in order if together[key]}
+
+
+# Of the tables in a recipe.
+ORDER = ("data", "prior", "growth", "learner", "optimizer", "training", "inference")
+
+
+def _method(facts: Facts, wishes: Wishes) -> str:
+    method, learner = wishes.method, wishes.tables.get("learner", {}).get("method", "")
+    if method == "auto":
+        # What surrounds a learner that was named, so that its settings are those of no other.
+        method = (OF_CONDITIONAL if wishes.task else OF_PLAIN).get(learner, "auto")
+    if method == "auto" and wishes.task:
+        method = "crbm-bp"
+    if method == "auto":
+        closed = facts.grey and facts.black < MOSTLY_BLACK and not wishes.by_steps
+        method = "principal" if closed else "tap"
+    if facts.grey:
+        require(
+            method in OF_GREY,
+            f"{method} learns from black and white images, and these are grey; take {' or '.join(OF_GREY)}, or levels "
+            "binary",
+        )
+    else:
+        require(method != "principal", "principal learns from grey levels; take tap, or levels grey")
+    return method
+
+
+def _size(facts: Facts, wishes: Wishes) -> int | Literal["auto"]:
+    """As many hidden units as asked for, or as are usual."""
+    return wishes.hidden or _usual(facts)
+
+
+def _usual(facts: Facts) -> int:
+    """As many hidden units as a third of the pixels, of small images all; at most a fourth of the images."""
+    return max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
+
+
+def _largest(facts: Facts, wishes: Wishes, most: int) -> int:
+    """As many hidden units as the time lets train, at most `most`, where it ends growth before the images held out do.
+
+    Who says how many units there may be wants no others.
+    """
+    if "units" in wishes.tables.get("growth", {}):
+        return 0
+    in_time = math.inf if wishes.minutes is None else math.sqrt(wishes.minutes * TRAINED / facts.pixels)
+    return int(min(most, facts.pixels, max(8, min(in_time, facts.images // 4))))
+
+
+def _passes(facts: Facts, steps: int, largest: int) -> tuple[int, int]:
+    """Epochs and size of mini-batches for so many steps."""
+    batch = max(5, min(largest, facts.images // 10))
+    return max(10, round(steps * batch / facts.images)), batch
+
+
+def _every(epochs: int) -> int:
+    """How many of so many epochs lie between two that are judged, or kept."""
+    return max(1, epochs // JUDGED)
+
+
+def _training(facts: Facts, steps: int = STEPS) -> dict[str, Any]:
+    epochs, batch = _passes(facts, steps, 50)
+    every = _every(epochs)
+    return {
+        "epochs": epochs,
+        "batch": batch,
+        "watch": WATCHED[facts.levels],
+        "watch_every": every,
+        "checkpoint_every": every,
+    }
+
+
+def _growth(facts: Facts) -> dict[str, Any]:
+    return {"penalty": 0.003 * facts.held_back}
+
+
+def _inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
+    """Few hidden units have strong couplings, on which TAP oscillates unless it is damped."""
+    strong = isinstance(hidden, int) and hidden <= 100
+    return {"modes": 500, "starts": 6} | ({"damping": 0.7, "max_iter": 300} if strong else {})
+
+
+def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
+    """Few images are learnt moved about, as so many more."""
+    copies = min(MOST_COPIES, -(-PLENTY // facts.images))
+    # Copies tell no more of what images have in common.
+    growth, held_back = _growth(facts), facts.held_back
+    moved: Tables = {}
+    if copies > 1:
+        shift = max(1, min(facts.image_shape) // PIXELS_PER_SHIFT)
+        moved = {"data": {"variations": {"copies": copies, "shift": shift}}}
+        facts = replace(facts, images=copies * facts.images)
+    hidden = _size(facts, wishes)
+    # More units than usual know variations of few images too well.
+    most = _usual(facts) if copies > 1 else FrankWolfe.units
+    filled = {"filled": _largest(facts, wishes, most)} if hidden == "auto" else {}
+    return moved | {
+        "prior": {"hidden": hidden} | filled,
+        "growth": growth if hidden == "auto" else {},
+        "learner": PLAIN[method],
+        "optimizer": {"rate": 0.05, "momentum": 0.5, "weight_decay": 1e-4 * held_back},
+        "training": _training(facts),
+        "inference": _inference(hidden),
+    }
+
+
+def _grey(method: str, facts: Facts, wishes: Wishes) -> Tables:
+    """As the published priors of grey digits, which are mostly black, and of faces, which are not."""
+    dark = facts.black >= MOSTLY_BLACK
+    return {
+        "prior": {
+            "hidden": _size(facts, wishes),
+            "visible": "truncated-gauss-bernoulli" if dark else "truncated-gaussian",
+        },
+        "learner": PLAIN[method] | {"grey_unit": 0.2 if dark else 0.1},
+        "optimizer": {
+            "rate": 0.03 if dark else 0.01,
+            "average": 0.999,
+            "weight_decay": 1e-4 * facts.held_back,
+        },
+        "training": _training(facts),
+        "inference": {"max_iter": 200 if dark else 500, "tol": 1e-3},
+    }
+
+
+def _principal(facts: Facts, wishes: Wishes) -> Tables:
+    """Grey levels in closed form, of images moved by a pixel and lit differently.
+
+    As many components as would make images held out likeliest leave next to nothing open, and solvers no way to move.
+    """
+    hidden = wishes.hidden or max(1, min(7 * facts.pixels // 10, facts.images // 4))
+    copies = max(1, min(MOST_COPIES, VARIED // facts.images))
+    return {
+        "data": {"variations": {"copies": copies, "shift": 1, "contrast": [0.5, 1.1]}},
+        "prior": {
+            "hidden": hidden,
+            "visible": "truncated-gaussian",
+            "hidden_type": "gaussian",
+        },
+        "learner": PLAIN["principal"],
+    }
+
+
+def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
+    learner, rate, scale = CONDITIONAL[method]
+    require(learner != "logistic" or wishes.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden away")
+    epochs, batch = _passes(facts, CONDITIONAL_STEPS, 40)
+    hidden = 1 if learner == "logistic" else wishes.hidden or min(CONDITIONAL_UNITS, _size(facts, wishes))
+    filled = {"filled": _largest(facts, wishes, CONDITIONAL_UNITS)} if hidden == "auto" else {}
+    # The limit of iterations grows by one per epoch, and where there are very many it is large at once.
+    limits = {"iterations": 25, "growth": 0} if epochs > 30 and learner != "logistic" else {}
+    return {
+        "prior": {"family": "crbm", "hidden": hidden, "weight_scale": scale} | filled,
+        "growth": _growth(facts) if hidden == "auto" else {},
+        "learner": {"method": learner} | limits,
+        "optimizer": {
+            "rate": rate,
+            "momentum": 0.9,
+            "weight_decay": 1e-4 * facts.held_back if facts.held_back > 1 else 0.0,
+            "average": 0.999,
+        },
+        "training": {"epochs": epochs, "batch": batch, "checkpoint_every": _every(epochs)},
+    }

@@ -1,0 +1,252 @@
+"""Recipes: a whole training run as one TOML file, read into plain dataclasses.
+
+Unknown keys, wrong types and values out of range are usage errors that name the key and what it may be.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from restore.errors import UsageError, shown
+from restore.learning.recipes.tables import Data, Optimizer, Pretraining, PriorShape, Training, require
+from restore.learning.rules.frank_wolfe import FrankWolfe
+from restore.registry import LEARNERS, misfit
+from restore.zoo.description import Inference
+
+# What [prior] says of units that are binary and in two layers. Machines of others restore from one start unless a
+# recipe asks for modes.
+PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": []}
+
+Made = TypeVar("Made")
+
+
+def check_name(name: str) -> None:
+    """Raises UsageError for what cannot be the name of a prior."""
+    require(
+        bool(re.fullmatch(r"\w[\w.+-]{0,59}", name)),
+        f"name becomes a folder: at most 60 letters, digits and . _ + -, the first no sign, not {name!r}",
+    )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training run: see the classes of its tables; [inference] is `restore.zoo.description.Inference`.
+
+    [growth] says how hidden units are added where [prior] hidden = "auto"; the learner then goes on from there.
+    Likewise [pretraining] for the layers of a deep machine.
+
+    `storage` is the precision in which the weights are kept, in the file and from then on.
+    """
+
+    name: str
+    data: Data
+    prior: PriorShape
+    method: str
+    learner: Any
+    training: Training = field(default_factory=Training)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    inference: Inference = field(default_factory=Inference)
+    growth: FrankWolfe = field(default_factory=FrankWolfe)
+    seed: int = 0
+    storage: Literal["float16", "float32"] = "float16"
+    pretraining: Pretraining = field(default_factory=Pretraining)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
+        self.data.check(self.prior)
+        self.learner.check(self.prior)
+        require(
+            self.prior.plain or self.learner.any_units,
+            f"[learner] {self.method} trains binary units only; take tap",
+        )
+        require(
+            not (self.prior.filled and self.in_rounds),
+            f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it away",
+        )
+        wrong = misfit(self.inference.solver, fully_visible=self.prior.family == "fvbm", plain=self.prior.plain)
+        require(not wrong, f"[inference] {wrong}")
+        require(self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")
+        self.pretraining.check(self.prior)
+        if self.in_rounds:
+            require(
+                self.growth == FrankWolfe(),
+                f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it away",
+            )
+            require(
+                self.optimizer == Optimizer(),
+                f"[optimizer] has no meaning for {self.method}, which takes its own steps; leave it away",
+            )
+        self.training.check(self.prior, self.data, by=self.method, in_rounds=self.in_rounds)
+
+    @property
+    def auto(self) -> bool:
+        """Whether the number of hidden units is found by growing them."""
+        return self.prior.grows
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether the learner changes the prior itself, in rounds over all images."""
+        return bool(self.learner.in_rounds)
+
+    @property
+    def limit(self) -> int:
+        """Epochs, or rounds at most."""
+        most: int = self.learner.most(self.prior, self.training.epochs)
+        return most
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the prior answers to a damaged image alone; its learner then knows how it restores."""
+        return self.prior.family == "crbm"
+
+    @property
+    def manner(self) -> Literal["threshold", "sampled", "grey"]:
+        """How images become pixels to learn from, as in `restore.data.as_pixels`."""
+        return "grey" if self.prior.grey else self.data.binarisation
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything the recipe says, in values that JSON has."""
+        return json.loads(json.dumps(asdict(self)))
+
+    @property
+    def training_facts(self) -> dict[str, Any]:
+        """What decides the trained weights; how they are used and stored later does not."""
+        return {key: value for key, value in self.as_dict().items() if key not in ("name", "inference", "storage")}
+
+    @property
+    def growth_facts(self) -> dict[str, Any]:
+        """What decides how hidden units grow, before a learner goes on from there."""
+        settings = self.learner if self.in_rounds else self.growth
+        minutes = {"minutes": self.training.minutes} if self.training.minutes else {}
+        return minutes | {
+            "data": self.as_dict()["data"],
+            "growth": asdict(settings),
+            "hidden": self.prior.hidden,
+            "seed": self.seed,
+        }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all settings, whatever the layout of the file; defaults count as if they were written out.
+
+        So a recipe that would train differently has another digest, even if only a default has changed. A new setting
+        changes every digest: `training/restamp.py` then brings the published priors up to date.
+        """
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read and check a recipe.
+
+    Raises:
+        UsageError: if the file is missing or is no TOML, and for unknown keys, wrong types and values out of range.
+    """
+    try:
+        text = path.read_bytes().decode()
+        table = tomllib.loads(text)
+    except OSError as fault:
+        raise UsageError(f"{shown(path)}: cannot be read ({fault.strerror}); give the path of a recipe") from fault
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise UsageError(f"{shown(path)}: not a TOML file ({fault}); see training/recipes/ for examples") from fault
+    try:
+        return parse(table)
+    except UsageError as fault:
+        raise UsageError(f"{shown(path)}: {fault}") from fault
+
+
+def parse(table: dict[str, Any]) -> Recipe:
+    """A recipe from the tables of its TOML file."""
+    table = dict(table)
+    if "learner" not in table:
+        raise UsageError("[learner] is missing; add it")
+    if "method" in table:
+        raise UsageError("method is not a known key here; it belongs into [learner]")
+    learner_table = dict(_expect(table.pop("learner"), dict, "[learner]"))
+    method = learner_table.pop("method", None)
+    prior = table.get("prior")
+    family = prior.get("family", "rbm") if isinstance(prior, dict) else "rbm"
+    known = LEARNERS.get(family, {}) if isinstance(family, str) else {}
+    if known and (not isinstance(method, str) or method not in known):
+        others = [other for other, methods in LEARNERS.items() if isinstance(method, str) and method in methods]
+        hint = f'; that one is for [prior] family = "{others[0]}"' if others else ""
+        raise UsageError(
+            f"[learner] method for family {family} must be one of {', '.join(known)}, not {method!r}{hint}"
+        )
+    if family != "fvbm" and isinstance(prior, dict) and "hidden" not in prior:
+        raise UsageError("[prior] hidden is missing; add it")
+    if family == "crbm" and "inference" in table:
+        raise UsageError("[inference] follows from the learner of a crbm; leave it away")
+    kind = known[method].load() if known else None
+    if kind is not None and kind.restores_with:
+        table["inference"] = kind.restores_with | dict(_expect(table.get("inference", {}), dict, "[inference]"))
+    if any(isinstance(prior, dict) and prior.get(key, plain) != plain for key, plain in PLAIN.items()):
+        table["inference"] = {"modes": 0, "starts": 1} | dict(_expect(table.get("inference", {}), dict, "[inference]"))
+    learner = _make(kind, learner_table, "[learner] ") if kind is not None else None
+    return _make(Recipe, table | {"method": method, "learner": learner}, "")
+
+
+def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
+    """Build a dataclass from a TOML table, checking names and types; the class itself checks ranges."""
+    known = {entry.name: entry for entry in fields(kind)}  # type: ignore[arg-type]
+    hints = typing.get_type_hints(kind)
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            raise UsageError(f"{where}{shown(key)} is not a known key; {hint}")
+    required = {entry.name for entry in known.values() if entry.default is entry.default_factory is MISSING}
+    for missing in sorted(required - table.keys()):
+        raise UsageError(f"{where}{missing} is missing; add it")
+    values = {key: _typed(value, hints[key], f"{where}{key}") for key, value in table.items()}
+    try:
+        return kind(**values)
+    except UsageError as fault:
+        raise UsageError(f"{where}{fault}") from fault
+
+
+def _typed(value: Any, hint: Any, where: str) -> Any:
+    if typing.get_origin(hint) is Literal:
+        choices = typing.get_args(hint)
+        if value not in choices:
+            raise UsageError(f"{where} must be one of {', '.join(map(str, choices))}, not {value!r}")
+        return value
+    if hint is Any:
+        return value
+    if typing.get_origin(hint) is Mapping:
+        return _expect(value, dict, where)
+    if hint in (int, float, bool, str):
+        return _expect(value, hint, where)
+    if typing.get_origin(hint) is tuple:
+        kind = typing.get_args(hint)[0]
+        return tuple(_expect(entry, kind, f"{where} entries") for entry in _expect(value, list, where))
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        # A number, or a word that stands for one.
+        number, words = typing.get_args(hint)
+        return value if value in typing.get_args(words) else _expect(value, number, where)
+    # A table within a table is called by both names, as TOML does.
+    table = f"[{where.removeprefix('[').replace('] ', '.')}]"
+    return _make(hint, _expect(value, dict, table), f"{table} ")
+
+
+def _expect(value: Any, kind: type, where: str) -> Any:
+    if kind is float and type(value) is int and abs(value) < 2**63:
+        return float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{where} must be {_NAMES[kind]}, not {value!r}")
+    return value
+
+
+_NAMES: types.MappingProxyType[type, str] = types.MappingProxyType(
+    {int: "a whole number", float: "a number", bool: "true or false", str: "a text", dict: "a table", list: "a list"}
+)

@@ -1,0 +1,352 @@
+"""Maximum pseudo-likelihood for fully visible machines: block successive lower-bound maximisation, and its rivals.
+
+BSLM (Nguyen & Wood 2016) maximises in turn, over each bias and each coupling alone, a parabola that touches the
+log-pseudo-likelihood at the present parameters and lies below it elsewhere: no step can lower it. The paper goes
+through the couplings in lexicographic order. Updates of couplings without a common unit do not see each other, so the
+order here is that of a round-robin tournament, whose rounds are updated at once: the same algorithm in another cyclic
+order.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from torch import Tensor
+
+from restore.errors import TrainingError, UsageError
+from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
+from restore.learning.gradients.separation import refuse_unbounded, separated_units, told_units
+from restore.learning.recipes.tables import PriorShape
+from restore.learning.rounds import Round
+from restore.learning.rules.contract import LearnerState
+from restore.learning.rules.rule import InRounds
+from restore.priors import FullyVisible
+
+# Pairs of steps and changes of the gradient that quasi-Newton steps remember.
+MEMORY = 10
+
+# A quasi-Newton step must gain this share of what the gradient promises, or it is halved, at most so many times.
+ENOUGH, HALVINGS = 1e-4, 30
+
+# Quasi-Newton steps end where one promises this share of the tolerance.
+NEGLIGIBLE = 1e-3
+
+# Numbers of a block of images that a sweep goes through at a time, so that they stay in the caches of a processor, and
+# the fewest images of one.
+BLOCK, NARROWEST = 2**15, 64
+
+# A coupling of spins of this size makes odds of e^40 to 1, which no number of images measures: it goes to infinity.
+HUGE = 10.0
+
+# Pseudo-counts of a pixel's mean at the start, so that one that never changes has finite log-odds.
+PSEUDO_COUNT = 1.0
+
+
+def tournament(units: int) -> Tensor:
+    """Rounds in which every unit meets every other exactly once and no unit twice in a round (the circle method).
+
+    Returns:
+        Shape (rounds, 2, pairs): `units` - 1 rounds of `units` / 2 pairs, or if that is odd, `units` rounds in each of
+        which one unit rests.
+    """
+    ring = units - 1 + units % 2
+    turn, step = torch.arange(ring)[:, None], torch.arange(1, (ring + 1) // 2)
+    rounds = torch.stack([(turn + step) % ring, (turn - step) % ring], 1)
+    if units % 2:
+        return rounds
+    fixed = torch.stack([turn, torch.full_like(turn, units - 1)], 1)
+    return torch.cat([rounds, fixed], 2)
+
+
+def sweep(objective: Objective, at: Spins, step: float = 1.0) -> Spins:
+    """One sweep of BSLM (eq. 2.4, 2.7): all biases, which do not see each other, then all couplings.
+
+    Args:
+        objective: what to raise.
+        at: where to start.
+        step: μ of eq. 4.1 and 4.2. Along one coordinate the objective curves at most as much as the parabola, so no
+            step lowers it for 0 < μ < 2; 1 maximises the bound.
+    """
+    sample, l2 = objective.sample, objective.l2
+    scale = step / (1 + l2)
+    couplings, bias = at.couplings.clone(), at.bias.clone()
+    predicted = objective.fields(at).tanh_()
+    change = scale * (sample.means - predicted @ sample.shares - l2 * bias)
+    bias += change
+    predicted = _moved(predicted, change[:, None].tanh())
+    width = max(NARROWEST, BLOCK // len(bias))
+    parts = [
+        [part.contiguous() for part in block.split(width, -1)] for block in (sample.spins, predicted, sample.shares)
+    ]
+    unit = other = torch.empty(0, dtype=torch.int64, device=bias.device)
+    shift = bias.new_empty(0, 1)
+    for first, second in tournament(len(bias)).to(bias.device):
+        before, unit, other_before, other = unit, torch.cat([first, second]), other, torch.cat([second, first])
+        explained = bias.new_zeros(len(unit))
+        for seen, answers, shares in zip(*parts, strict=True):
+            # What the round before has changed is taken in here, where the block is at hand anyway.
+            moved = _moved(answers.index_select(0, before), seen.index_select(0, other_before).mul_(shift))
+            answers.index_copy_(0, before, moved)
+            explained.addmv_(seen.index_select(0, other).mul_(answers.index_select(0, unit)), shares)
+        explained = explained.unflatten(0, (2, -1)).mean(0)
+        change = scale * (sample.pairs[first, second] - explained - l2 * couplings[first, second])
+        couplings[first, second] += change
+        couplings[second, first] += change
+        shift = change.tanh().repeat(2)[:, None]
+    return Spins(couplings, bias)
+
+
+def _moved(predicted: Tensor, shift: Tensor) -> Tensor:
+    """tanh(f + δ) from tanh f and tanh δ: a division takes a fraction of the time of another tanh."""
+    return (predicted + shift).div_(
+        torch.addcmul(torch.ones((), dtype=shift.dtype, device=shift.device), predicted, shift)
+    )
+
+
+def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> Spins:
+    """Quasi-Newton steps (L-BFGS) in all parameters at once, each taken only if it raises the objective.
+
+    They end early where a step promises a rise far below `tol`.
+
+    It does if its value says so; or if the slope along the step is not negative at its end: the objective is concave.
+    That tells rises below the rounding of values, down to that of gradients.
+
+    Between sweeps they are what is called spacer steps: as long as none lowers the objective, the sweeps still lead to
+    its maximum (Luenberger & Ye, Linear and Nonlinear Programming, sec. 7.9).
+    """
+    at, here = start, objective.evaluate(start)
+    known: deque[tuple[Spins, Spins]] = deque(maxlen=MEMORY)
+    # As far as the curvature allows in any direction.
+    first = 1 / (objective.sample.curvature + objective.l2)
+    for _ in range(steps):
+        direction = _quasi_newton(here.gradient, known, first)
+        promised, length = float(direction.dot(here.gradient)), 1.0
+        if promised < NEGLIGIBLE * tol:
+            break
+        for _ in range(HALVINGS):
+            reached = at.plus(direction, length)
+            there = objective.evaluate(reached)
+            if there.value > here.value + ENOUGH * length * promised or float(direction.dot(there.gradient)) >= 0:
+                break
+            length /= 2
+        else:
+            break
+        moved, turned = reached.plus(at, -1.0), here.gradient.plus(there.gradient, -1.0)
+        # Positive but for rounding.
+        if float(moved.dot(turned)) > 0:
+            known.append((moved, turned))
+        at, here = reached, there
+    return at
+
+
+def _quasi_newton(gradient: Spins, known: deque[tuple[Spins, Spins]], first: float) -> Spins:
+    """The gradient times an inverse of minus the second derivatives, as past steps tell it (the two-loop recursion)."""
+    direction, shares = gradient, []
+    for moved, turned in reversed(known):
+        share = float(moved.dot(direction) / moved.dot(turned))
+        direction = direction.plus(turned, -share)
+        shares.append(share)
+    scale = float(known[-1][0].dot(known[-1][1]) / known[-1][1].dot(known[-1][1])) if known else first
+    direction = Spins(scale * direction.couplings, scale * direction.bias)
+    for (moved, turned), share in zip(known, reversed(shares), strict=True):
+        direction = direction.plus(moved, share - float(turned.dot(direction) / moved.dot(turned)))
+    return direction
+
+
+@dataclass(frozen=True)
+class PseudoLikelihoodAscent(InRounds, ABC):
+    """What learners by pseudo-likelihood share; a round takes all images.
+
+    Attributes:
+        tol: a round that raises the mean log-pseudo-likelihood of an image (in nats) by less is the last.
+        rounds: no more rounds than this.
+        l2: penalty, see `Objective`. Without one the maximum may not exist: where a pixel never changes, for instance.
+        precision: of all but sums over images, which are in float64. In float32 the last digits of the objective
+            are noise from about 1e-7 of its size on.
+    """
+
+    # TAP with the common damping oscillates on couplings learnt from images, mean field does not; and Gibbs chains that
+    # lead to modes take a step per pixel.
+    restores_with: ClassVar[Mapping[str, Any]] = {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
+
+    tol: float = 1e-9
+    rounds: int = 100
+    l2: float = 0.0
+    precision: Literal["float32", "float64"] = "float64"
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise UsageError(f"rounds must be at least 1, not {self.rounds}")
+        if not 0 <= self.tol < math.inf or not 0 <= self.l2 < math.inf:
+            raise UsageError(f"tol and l2 must be 0 or positive, not {self.tol} and {self.l2}")
+
+    def cut_short(self, prior: PriorShape, rounds: int) -> str:
+        return f"the limit of {rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
+
+    def most(self, prior: PriorShape, epochs: int) -> int:
+        return self.rounds
+
+    def settled(self, prior: PriorShape, passes: int) -> tuple[Self, PriorShape]:
+        return replace(self, rounds=passes), prior
+
+    def at_work(self, prior: PriorShape, validation: Tensor) -> Self:
+        return self
+
+    def machine(self, state: Mapping[str, Tensor]) -> FullyVisible:
+        return FullyVisible.from_spins(*spins_of(state)).to(torch.float32)
+
+    @abstractmethod
+    def improve(self, objective: Objective, at: Spins) -> Spins:
+        """The parameters after one round."""
+
+    def objective(self, images: Tensor) -> Objective:
+        """What is maximised for binary images (N, D)."""
+        return Objective(Sample.of(images, getattr(torch, self.precision)), self.l2)
+
+    def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
+        """Units without couplings that have the images' means; the maximum is unique, so nothing is drawn.
+
+        Raises:
+            TrainingError: if the images hold other values than 0 and 1; or if without a penalty there is no maximum.
+        """
+        objective = self.objective(images)
+        if not self.l2:
+            refuse_unbounded(images)
+        means = objective.sample.means * (len(images) / (len(images) + PSEUDO_COUNT))
+        return state_at(objective, Spins(torch.zeros_like(objective.sample.pairs), means.atanh()))
+
+    def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
+        """One round; see `round` for the errors."""
+        return self.round(self.objective(images), state)
+
+    def round(self, objective: Objective, state: LearnerState) -> Round:
+        """One round towards the maximum of an objective.
+
+        Raises:
+            TrainingError: if the parameters prove that without a penalty there is no maximum, or diverged.
+        """
+        before = float(state["value"])
+        after = state_at(objective, self.improve(objective, spins_of(state)))
+        gained = float(after["value"]) - before
+        if not math.isfinite(gained):
+            raise TrainingError("the log-pseudo-likelihood is no longer finite; lower the step")
+        if not self.l2:
+            proof = separated_units(objective, spins_of(after))
+            if len(proof):
+                raise TrainingError(
+                    f"{told_units(proof)} can be predicted from the others without one error in "
+                    f"{objective.sample.count} images: the pseudo-likelihood has no maximum; set [learner] l2, such as "
+                    "1e-3, or give more images"
+                )
+        monitors = {
+            "log_pseudo_likelihood": float(after["value"]),
+            "gained": gained,
+            "largest_coupling": float(after["couplings"].abs().max()),
+        }
+        verdict = ""
+        if gained < self.tol:
+            verdict = f"the log-pseudo-likelihood rose by {gained:.3g}, less than {self.tol:g}"
+        if not self.l2 and monitors["largest_coupling"] > HUGE:
+            verdict = (
+                f"a coupling of {monitors['largest_coupling']:.3g} in spins means that these images bound it hardly, "
+                "or not at all; set [learner] l2, such as 1e-3"
+            )
+        return Round(after, monitors, verdict)
+
+
+@dataclass(frozen=True)
+class BSLM(PseudoLikelihoodAscent):
+    """One sweep per round, and quasi-Newton steps after it; no round lowers the objective but by rounding.
+
+    Attributes:
+        spacers: the number of those steps. 0 is the paper's algorithm. A step takes two products of the images with
+            the couplings, a sweep as much as D / 2 of them.
+        step: μ, see `sweep`.
+    """
+
+    spacers: int = 20
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.spacers < 0:
+            raise UsageError(f"spacers must not be negative, not {self.spacers}")
+        if not 0 < self.step < 2:
+            raise UsageError(f"step must lie in (0, 2), where a sweep lowers nothing, not {self.step}")
+
+    def improve(self, objective: Objective, at: Spins) -> Spins:
+        swept = sweep(objective, at, self.step)
+        return climb(objective, swept, self.spacers, self.tol) if self.spacers else swept
+
+
+@dataclass(frozen=True)
+class GradientAscent(PseudoLikelihoodAscent):
+    """All parameters at once by μ times the steps of BSLM (Hyvärinen 2006).
+
+    Monotone if 0 < μ < 2 / λ, λ the largest eigenvalue of the second moments of (1, x): see `Sample.curvature`. That is
+    at least 2 / D, and for images whose pixels are alike hardly more: the paper's μ <= 1 is right only for sweeps in
+    which each update sees the earlier ones.
+
+    Attributes:
+        step: μ; 0 stands for 1 / λ.
+    """
+
+    step: float = 0.0
+    rounds: int = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.step < math.inf:
+            raise UsageError(f"step must be positive, or 0 for the largest that is safe, not {self.step}")
+
+    def improve(self, objective: Objective, at: Spins) -> Spins:
+        step = self.step or 1 / (objective.sample.curvature + self.l2)
+        return at.plus(objective.evaluate(at).gradient, step)
+
+
+@dataclass(frozen=True)
+class QuasiNewton(PseudoLikelihoodAscent):
+    """The quasi-Newton steps of `climb` alone: for many pixels, where one sweep takes as long as hundreds of them.
+
+    Attributes:
+        steps: in a round. What they remember of the curvature ends with it.
+    """
+
+    steps: int = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps < 1:
+            raise UsageError(f"steps must be at least 1, not {self.steps}")
+
+    def improve(self, objective: Objective, at: Spins) -> Spins:
+        return climb(objective, at, self.steps, self.tol)
+
+
+def state_at(objective: Objective, at: Spins) -> LearnerState:
+    """The state of a learner that is at some parameters."""
+    value = torch.tensor(objective.value(at), dtype=torch.float64)
+    return {"couplings": at.couplings, "bias": at.bias, "value": value}
+
+
+def spins_of(state: Mapping[str, Tensor]) -> Spins:
+    """The parameters in a learner's state."""
+    return Spins(state["couplings"], state["bias"])
+
+
+def rounds_of(learner: PseudoLikelihoodAscent, images: Tensor, start: Spins) -> Iterator[Round]:
+    """All rounds of a learner from parameters of one's own."""
+    objective = learner.objective(images)
+    state = state_at(objective, start)
+    for _ in range(learner.rounds):
+        found = learner.round(objective, state)
+        yield found
+        if found.verdict:
+            return
+        state = found.state

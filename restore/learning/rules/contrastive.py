@@ -1,0 +1,160 @@
+"""Contrastive divergence, and the programming of differences of convex functions that it is a case of.
+
+The mean log-likelihood is g(θ) - f(θ) with f = log Z and g the mean of log Σ_h exp(-E(v, h)), both convex. Contrastive
+divergence (Hinton 2002; persistent: Tieleman 2008) climbs it along ∇g - ∇f̂, with ∇f̂ from a few Gibbs sweeps. S-DCP
+(Upadhya & Sastry, ACML 2017, Alg. 3) holds ∇g of a mini-batch fixed for several steps: they descend on the *convex*
+function f(θ') - θ'ᵀ∇g(θ), which lies above -log-likelihood up to a constant and touches it at θ. Its samples come from
+one chain that starts at the data and goes on through these steps. One step per mini-batch is contrastive divergence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from restore.couplings import Coupling
+from restore.errors import UsageError
+from restore.learning.gradients.centring import centred, follow
+from restore.learning.gradients.share import Share
+from restore.learning.gradients.statistics import clamped, difference
+from restore.learning.rules.contract import Gradient, LearnerState, Step
+from restore.learning.rules.rule import LearningRule
+from restore.learning.run.parallel import summed
+from restore.priors import RBM
+from restore.solvers.samplers.gibbs import gibbs_steps
+
+
+class _Batch(NamedTuple):
+    """What stays the same in all steps on a mini-batch.
+
+    Attributes:
+        data: the data's statistics, as far as the share of this process goes.
+        means: of visible and hidden units over the whole mini-batch.
+        chains: which of the chains are those of this process.
+    """
+
+    data: Gradient
+    means: tuple[Tensor, Tensor]
+    chains: Share
+
+    def offsets(self, state: LearnerState) -> LearnerState:
+        """The offsets after one more move towards the means."""
+        return {f"offset.{layer}": follow(state[f"offset.{layer}"], mean) for layer, mean in enumerate(self.means)}
+
+    def product(self, coupling: Coupling, state: LearnerState) -> Tensor:
+        """What the offsets leave in the data's half of the gradient in the weights besides the covariance."""
+        visible, hidden = (mean - state[f"offset.{layer}"] for layer, mean in enumerate(self.means))
+        return coupling.product(visible[None], hidden[None])
+
+
+@dataclass(frozen=True)
+class ContrastiveDivergence(LearningRule):
+    """CD-k, PCD-k, the centred gradient (CG), S-DCP and CS-DCP.
+
+    | | starts | centring | inner_steps |
+    | --- | --- | --- | --- |
+    | CD | data | false | 1 |
+    | PCD | persistent | false | 1 |
+    | CG | data | true | 1 |
+    | S-DCP | data | false | d |
+    | CS-DCP | data | true | d |
+
+    Attributes:
+        starts: "data" restarts the chains from every mini-batch (CD); "persistent" goes on from where the chains of
+            the one before ended (PCD).
+        chains: how many persistent chains are kept.
+        steps: Gibbs sweeps per gradient (k, or K').
+        centring: take the gradient in the centred gauge.
+        inner_steps: gradient steps per mini-batch (d), for all of which the data's statistics are those before the
+            first, and the chains go on. In each the offsets of the centred gauge move towards the means of the
+            mini-batch, of the visible units too, and the data's half of the gradient stays in the gauge of the first
+            (Alg. 4).
+    """
+
+    any_units: ClassVar[bool] = True
+
+    starts: Literal["data", "persistent"] = "data"
+    chains: int = 100
+    steps: int = 1
+    centring: bool = True
+    inner_steps: int = 1
+
+    def __post_init__(self) -> None:
+        if self.chains < 1 or self.steps < 1:
+            raise UsageError(f"chains and steps must be at least 1, not {self.chains} and {self.steps}")
+        if self.inner_steps < 1:
+            raise UsageError(f"inner_steps must be at least 1, not {self.inner_steps}")
+
+    @property
+    def sweeps(self) -> int:
+        """Gibbs sweeps per mini-batch, d K': what learners are compared at equal values of (sec. 3.1 of the paper).
+
+        It leaves out the statistics, whose time is that of about one sweep for each of the d + 1 times.
+        """
+        return self.inner_steps * self.steps
+
+    def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
+        state = {"offset.0": images.mean(0), "offset.1": torch.full_like(prior.hidden.parameters["bias"], 0.5)}
+        if self.starts == "persistent":
+            chosen = torch.randint(len(images), (self.chains,), generator=generator, device=images.device)
+            state["chains"] = prior.sample_hidden(images[chosen], generator)
+        return state
+
+    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
+        images = Share.of(len(batch))
+        own = images.own(batch)
+        fields = prior.hidden_fields(own)
+        # Chains rest in their hidden states, so that a sweep ends with the fields its statistics need.
+        if "chains" in state:
+            chains = Share.of(len(state["chains"]))
+            hidden = chains.own(state["chains"])
+        else:
+            chains = images
+            with chains.draws():
+                hidden = prior.hidden.sample(fields, generator)
+        data = images.part(clamped(prior, own, fields))
+        means = summed({name: data[name] for name in ("units.0.bias", "units.1.bias")})
+        whole = _Batch(data, (means["units.0.bias"], means["units.1.bias"]), chains)
+        return self._inner_step(prior, whole, hidden, state, generator, None, self.inner_steps)
+
+    def _inner_step(
+        self,
+        prior: RBM,
+        batch: _Batch,
+        hidden: Tensor,
+        state: LearnerState,
+        generator: torch.Generator,
+        product: Tensor | None,
+        remaining: int,
+    ) -> Step:
+        """One of the steps on a mini-batch; `product` is `_Batch.product` at the first of them, None in that."""
+        chains = batch.chains
+        with chains.draws():
+            visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)
+        fields = prior.hidden_fields(visible)
+        gradient = summed(difference(batch.data, chains.part(clamped(prior, visible, fields))))
+        gap = gradient["units.0.bias"].square().mean().sqrt()
+        state = state | batch.offsets(state)
+        coupling = prior.couplings[0]
+        first = batch.product(coupling, state) if product is None else product
+        if self.centring:
+            weights = gradient["weights.0"] + (first - batch.product(coupling, state))
+            offsets = state["offset.0"], state["offset.1"]
+            gradient = centred(prior.couplings, gradient | {"weights.0": weights}, offsets)
+        monitors = {"pixel_mean_gap": gap, "sweeps": torch.full_like(gap, self.sweeps)}
+        if remaining > 1:
+
+            def again(moved: RBM) -> Step:
+                with chains.draws():
+                    onwards = moved.sample_hidden(visible, generator)
+                return self._inner_step(moved, batch, onwards, state, generator, first, remaining - 1)
+
+            return Step(gradient, state, monitors, again)
+        if self.starts == "persistent":
+            with chains.draws():
+                last = chains.placed(prior.hidden.sample(fields, generator))
+            state = state | summed({"chains": last})
+        return Step(gradient, state, monitors)

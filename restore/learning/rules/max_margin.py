@@ -1,0 +1,76 @@
+"""Max-margin learning of conditional RBMs (CRBM-BP, sec. 4.2).
+
+The state that the model prefers to the truth, once every wrong pixel is rewarded by one (Hamming loss), is pushed down
+and the truth is pulled up. The reward adds 1 - 2 v to the visible log-odds, v being the truth, so finding that state is
+inference in a tilted machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from restore.fields import Fields
+from restore.learning.gradients.matched import Matched, verdict
+from restore.learning.gradients.statistics import conditional, conditional_clamped, difference
+from restore.learning.rules.contract import Gradient, Pairs
+from restore.priors import RBM, ConditionalRBM
+from restore.solvers import Solution
+
+
+def loss_augmented(machine: RBM, clean: Tensor) -> RBM:
+    """The machine whose log-probability is increased by the number of pixels that differ from the truth."""
+    return machine.tilt(Fields(1 - 2 * clean))
+
+
+def states(found: Solution) -> tuple[Tensor, ...]:
+    """Most probable states, per layer."""
+    return tuple((mean > 0.5).to(mean.dtype) for mean in found.means)
+
+
+def loss(found: Solution, clean: Tensor, truth: Tensor) -> dict[str, Tensor]:
+    """Monitor: the objective of eq. 6, given the log-probability of the truth; below 0 where inference failed.
+
+    The tilt of `loss_augmented` is the Hamming loss but for its value at v = 0, which is the number of pixels set.
+    """
+    return {"margin_loss": (found.log_partition + clean.sum(-1) - truth).double().mean()}
+
+
+@dataclass(frozen=True)
+class MarginalMaxMargin(Matched):
+    """MSSVM: hidden units are summed out on both sides (eq. 7); the state comes from mixed-product."""
+
+    solver: ClassVar[str] = "mixed_product"
+
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
+        machine = prior.given(batch.observed)
+        found = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
+        preferred, _ = states(found)
+        model = conditional_clamped(machine, preferred, batch.observed)
+        data = conditional_clamped(machine, batch.clean, batch.observed)
+        truth = -machine.free_energy(batch.clean)
+        return difference(data, model), verdict(found) | loss(found, batch.clean, truth)
+
+
+@dataclass(frozen=True)
+class LatentMaxMargin(Matched):
+    """LSSVM: hidden units are maximised on both sides; the state comes from max-product."""
+
+    solver: ClassVar[str] = "max_product"
+
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
+        machine = prior.given(batch.observed)
+        found = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
+        visible, hidden = states(found)
+        model = conditional(visible, hidden, batch.observed)
+        answer = machine.hidden.mode(machine.hidden_fields(batch.clean))
+        data = conditional(batch.clean, answer, batch.observed)
+        truth = -machine.energy((batch.clean, answer))
+        return difference(data, model), verdict(found) | loss(found, batch.clean, truth)

@@ -1,0 +1,50 @@
+"""CD-PercLoss: a random search for a state the model prefers to the truth (Mnih, Larochelle & Hinton, 2011)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from restore.fields import Fields
+from restore.learning.gradients.statistics import conditional_clamped, difference
+from restore.learning.rules.conditional_divergence import ConditionalDivergence
+from restore.learning.rules.contract import Gradient, Pairs
+from restore.priors import ConditionalRBM
+from restore.solvers.samplers.gibbs import gibbs_steps
+
+
+@dataclass(frozen=True)
+class PerceptronLoss(ConditionalDivergence):
+    """A Gibbs chain from a sample of the logistic prediction; of its states that of lowest free energy is pushed down.
+
+    The start is a sample, not the mode: that has a free energy many nats below all that a chain comes through, and
+    would always be what is found. For the same reason the truth does not compete with the states of the chain, as in
+    max(0, F(truth) - min F): they seldom beat it, and next to nothing would be learnt.
+
+    Attributes:
+        steps: length of the search.
+        regression: epochs of logistic regression first. The search starts from what b and Wvx, which that learns, say
+            without the hidden units.
+        iterations, growth, tol: of the mean field with which the prior will restore.
+    """
+
+    steps: int = 10
+
+    def chain_means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
+    ) -> tuple[Gradient, dict[str, Tensor]]:
+        machine = prior.given(batch.observed)
+        visible = machine.visible.sample(Fields(torch.zeros_like(batch.clean)), generator)
+        visited = [visible]
+        for _ in range(self.steps):
+            visible = gibbs_steps(machine, visible, 1, generator)
+            visited.append(visible)
+        energies = torch.stack([machine.free_energy(state) for state in visited])
+        lowest, where = energies.min(0)
+        negative = torch.stack(visited)[where, torch.arange(len(where), device=where.device)]
+        data = conditional_clamped(machine, batch.clean, batch.observed)
+        gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
+        beaten = {"truth_beaten": lowest < machine.free_energy(batch.clean), "start_beaten": lowest < energies[0]}
+        return gradient, {name: share.double().mean() for name, share in beaten.items()}

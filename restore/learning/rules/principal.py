@@ -1,0 +1,159 @@
+"""Maximum likelihood in closed form: probabilistic PCA as a machine of Gaussian units.
+
+Tipping & Bishop, Probabilistic Principal Component Analysis (J. R. Stat. Soc. B 61, 1999), sec. 3.2 (eq. 7 and 8): of
+all normal distributions whose covariance is a matrix of rank H plus a multiple of the unit matrix, the likeliest has
+the mean of the images, their H largest principal variances λ_k along the directions u_k, and everywhere else the mean
+1/v of those that are left.
+
+A machine of Gaussian units, V = v for every pixel and 1 for every hidden unit, has the precision v I - W Wᵀ over its
+pixels. It is that distribution for columns √(v - 1/λ_k) u_k of W; biases of v m for the pixels and -Wᵀm for the hidden
+units put its mean at m and hidden units around 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from restore.couplings import Dense
+from restore.errors import TrainingError
+from restore.learning.recipes.tables import PriorShape, require
+from restore.learning.rounds import Round
+from restore.learning.rules.contract import LearnerState
+from restore.learning.rules.rule import InRounds
+from restore.priors import RBM
+from restore.units import Gaussian, TruncatedGaussian
+
+# A pixel's variance that the components leave open counts as none below this share of what there is.
+NOTHING = 1e-12
+
+
+@dataclass(frozen=True)
+class Principal(InRounds):
+    """There is nothing to choose: as many components as there are hidden units."""
+
+    any_units: ClassVar[bool] = True
+    # Its couplings are too strong for TAP. Mean field has the means of Gaussian units right, at any strength.
+    restores_with: ClassVar[Mapping[str, Any]] = {
+        "solver": "mean_field",
+        "max_iter": 5000,
+        "tol": 1e-3,
+        "damping": 0.0,
+    }
+
+    rounds: ClassVar[int] = 1
+
+    def check(self, prior: PriorShape) -> None:
+        """Its machine has grey pixels and Gaussian hidden units, as many as told or as images held out favour."""
+        require(
+            (prior.visible, prior.hidden_type) == ("truncated-gaussian", "gaussian"),
+            '[learner] principal is for [prior] visible = "truncated-gaussian" and hidden_type = "gaussian"; give them',
+        )
+
+    def most(self, prior: PriorShape, epochs: int) -> int:
+        return self.rounds
+
+    def at_work(self, prior: PriorShape, validation: Tensor) -> PrincipalComponents:
+        return PrincipalComponents(prior.hidden, validation)
+
+    def machine(self, state: Mapping[str, Tensor]) -> RBM:
+        return components_machine(state)
+
+
+@dataclass(frozen=True)
+class PrincipalComponents:
+    """In its only round it finds the likeliest machine with one curvature for all pixels, if grey levels had no bounds.
+
+    That they end at black and white only the trained machine knows: its pixels are truncated Gaussian units. Little of
+    the weight lies beyond unless images are mostly black or white.
+
+    Attributes:
+        hidden: number of components, fewer than pixels; "auto" for as many as make the images held out likeliest.
+        validation: those images (M, D).
+    """
+
+    hidden: int | Literal["auto"]
+    validation: Tensor | None = None
+
+    @property
+    def rounds(self) -> int:
+        return Principal.rounds
+
+    def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
+        """Nothing is known before the only round."""
+        return {}
+
+    def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
+        """The machine's parameters by the names of `components_machine`, in double precision.
+
+        Raises:
+            TrainingError: if there are fewer than 2 images, as many components as pixels, or images that do not vary
+                beyond them.
+        """
+        count, pixels = images.shape
+        if self.hidden != "auto" and self.hidden >= pixels:
+            raise TrainingError(
+                f"{self.hidden} principal components of {pixels} pixels; lower [prior] hidden to at most {pixels - 1}"
+            )
+        if count < 2:
+            raise TrainingError(f"{count} images have no principal components; give at least two")
+        images = images.double()
+        mean = images.mean(0)
+        variances, directions = torch.linalg.eigh((images - mean).T @ (images - mean) / count)
+        hidden = self.hidden
+        if hidden == "auto":
+            assert self.validation is not None
+            hidden = 1 + int(held_out_fit(variances, (self.validation.double() - mean) @ directions).argmax())
+        left = variances[: pixels - hidden].mean()
+        if not left > NOTHING * variances.sum():
+            raise TrainingError(
+                f"{count} images vary along no more than {hidden} directions, which leaves pixels no variance of "
+                "their own; lower [prior] hidden or give more images"
+            )
+        curvature = 1 / left
+        components = variances[pixels - hidden :].flip(0), directions[:, pixels - hidden :].flip(1)
+        weights = components[1] * (curvature - 1 / components[0]).clamp_min(0).sqrt()
+        found = {
+            "weights.0": weights,
+            "units.0.bias": curvature * mean,
+            "units.0.quadratic": curvature.expand(pixels).clone(),
+            "units.1.bias": -mean @ weights,
+            "units.1.quadratic": torch.ones_like(components[0]),
+        }
+        explained = components[0].sum() / variances.sum()
+        return Round(
+            found,
+            {"residual_variance": float(left), "explained": float(explained)},
+            f"the likeliest machine, in closed form; it explains {float(explained):.1%} of the variance",
+        )
+
+
+def held_out_fit(variances: Tensor, projections: Tensor) -> Tensor:
+    """Mean log-likelihood of images held out for every number of components, but for the same constant.
+
+    Args:
+        variances: principal variances of the training images in ascending order, (D,).
+        projections: images held out, less the mean, along their directions, (M, D).
+
+    Returns:
+        Shape (D - 1,), for 1, 2, ... D - 1 components; minus infinity where these leave pixels no variance.
+    """
+    known, seen = variances.flip(0), projections.square().mean(0).flip(0)
+    pixels = len(known)
+    numbers = torch.arange(1, pixels, device=known.device)
+    rest, unseen = ((values.sum() - values.cumsum(0))[:-1] for values in (known, seen))
+    left = rest / (pixels - numbers)
+    sure = known.clamp_min(torch.finfo(known.dtype).tiny)
+    cost = (sure.log() + seen / sure).cumsum(0)[:-1] + (pixels - numbers) * left.clamp_min(0).log() + unseen / left
+    return torch.where(left > NOTHING * known.sum(), -cost / 2, -torch.inf)
+
+
+def components_machine(state: Mapping[str, Tensor]) -> RBM:
+    """The machine of grey pixels from 0 to 1 that `PrincipalComponents` has found, in single precision."""
+    named = {name: value.float() for name, value in state.items()}
+    visible = TruncatedGaussian(named["units.0.bias"], named["units.0.quadratic"])
+    return RBM((visible, Gaussian(named["units.1.bias"], named["units.1.quadratic"])), (Dense(named["weights.0"]),))

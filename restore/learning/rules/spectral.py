@@ -1,0 +1,85 @@
+"""Stochastic spectral descent: steepest ascent under norms that bound log Z (Carlson, Cevher & Carin, AISTATS 2015).
+
+Steepest ascent along a gradient s under a norm ‖·‖ is the #-operator, s# = argmax_x ⟨s, x⟩ - ‖x‖²/2, for which
+⟨s, s#⟩ = ‖s#‖² = the square of the dual norm of s. How far a step may go follows from bounds on the curvature of
+f = log Z over binary units, all of them from Var(x) <= E[x²]:
+
+    f(W + Δ) <= f(W) + ⟨∇f, Δ⟩ + (DH/2) ‖Δ‖², the Schatten-∞ (spectral) norm, since |vᵀΔh| <= √D √H ‖Δ‖;
+    f(b + δ) <= f(b) + ⟨∇f, δ⟩ + (D²/2) ‖δ‖², the maximum norm, since |δᵀv| <= D ‖δ‖; and H²/2 for c.
+
+The bound in W is no worse than that in the Euclidean norm, which is never smaller, but s# is a longer step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from restore.learning.rules.contract import Gradient, LearnerState, Step
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.rules.rule import LearningRule
+from restore.priors import RBM
+
+
+def sharp_matrix(gradient: Tensor) -> Tensor:
+    """‖s‖_1 U Vᵀ of a matrix s = U Σ Vᵀ (..., D, H), ‖s‖_1 = tr Σ: the #-operator of the Schatten-∞ norm.
+
+    Directions in which s is zero to rounding stay so: any choice there is an argmax too.
+    """
+    left, values, right = torch.linalg.svd(gradient, full_matrices=False)
+    floor = torch.finfo(values.dtype).eps * max(gradient.shape[-2:]) * values[..., :1]
+    return (left * (values > floor).to(values.dtype).unsqueeze(-2)) @ right * values.sum(-1)[..., None, None]
+
+
+def sharp_vector(gradient: Tensor) -> Tensor:
+    """‖s‖_1 sign(s) of a vector s (..., n): the #-operator of the maximum norm."""
+    return gradient.sign() * gradient.abs().sum(-1, keepdim=True)
+
+
+def spectral(gradient: Gradient) -> Gradient:
+    """The ascent direction in a binary RBM whose plain gradient is given.
+
+    A rate of 1/(DH) times this is the step to the top of each of the three bounds above, so the biases' directions have
+    factors H/D and D/H. (A third of that rate is safe for all three at once; in practice rates are far larger.)
+    """
+    visible, hidden = gradient["weights.0"].shape[-2:]
+    return {
+        "weights.0": sharp_matrix(gradient["weights.0"]),
+        "units.0.bias": sharp_vector(gradient["units.0.bias"]) * (hidden / visible),
+        "units.1.bias": sharp_vector(gradient["units.1.bias"]) * (visible / hidden),
+    }
+
+
+@dataclass(frozen=True)
+class SpectralDescent(LearningRule):
+    """SSD: the gradient of contrastive divergence, ascended under other norms. Meant for mini-batches of about 1,000.
+
+    Attributes:
+        starts, chains, steps: as of `ContrastiveDivergence`.
+    """
+
+    starts: Literal["data", "persistent"] = "data"
+    chains: int = 100
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        self.contrastive  # noqa: B018 - checks chains and steps
+
+    @property
+    def contrastive(self) -> ContrastiveDivergence:
+        return ContrastiveDivergence(self.starts, self.chains, self.steps, centring=False)
+
+    @property
+    def sweeps(self) -> int:
+        """Gibbs sweeps per mini-batch; the singular value decomposition of a (D, H) matrix comes on top."""
+        return self.contrastive.sweeps
+
+    def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
+        return self.contrastive.init(prior, images, generator)
+
+    def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
+        step = self.contrastive.step(prior, batch, state, generator, epoch)
+        return replace(step, gradient=spectral(step.gradient))

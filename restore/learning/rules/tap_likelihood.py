@@ -1,0 +1,172 @@
+"""Maximum likelihood with log Z from TAP solutions (TAP machine, Alg. 2), or from adaptive ones (appendix D)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from restore.channels import BitFlip
+from restore.errors import UsageError
+from restore.fields import Fields
+from restore.learning.gradients.centring import GreyScale, centred, follow
+from restore.learning.gradients.free import FREE
+from restore.learning.gradients.share import Share
+from restore.learning.gradients.statistics import clamped, clamped_above, difference
+from restore.learning.recipes.tables import PriorShape, require
+from restore.learning.rules.contract import Gradient, LearnerState, Step
+from restore.learning.rules.rule import LearningRule
+from restore.learning.run.parallel import summed
+from restore.priors import RBM, LayeredPrior
+from restore.solvers import TAP, AdaptiveTAP
+from restore.solvers.loop import iterate
+from restore.solvers.tap import cavity_fields
+from restore.units import Bernoulli
+
+Starts = Literal["data", "noisy", "persistent", "redrawn"]
+
+
+@dataclass(frozen=True)
+class TAPLikelihood(LearningRule):
+    """Gradient of the TAP log-likelihood: clamped statistics minus those of TAP solutions of the free machine.
+
+    Attributes:
+        starts: where the solutions of a step start.
+            "data": from the mini-batch itself (the paper's choice);
+            "noisy": from the mini-batch with pixels flipped, each image at a rate drawn from [0, noise] (the paper's
+            proposal, end of sec. VII.D);
+            "persistent": from the solutions of the step before;
+            "redrawn": from images drawn from the marginals of the step before. The draw lets solutions leave spurious
+            minima, which a deterministic continuation cannot.
+        solutions: how many persistent or redrawn solutions are kept (K).
+        iterations: iteration limit per step.
+        tol: a solution is left alone once no mean moves by more than this.
+        damping: share of the old value kept at each iteration.
+        noise: largest flip rate of noisy starts, in [0, 0.5].
+        centring: take the gradient in the centred gauge.
+        grey_unit: what the gradient counts as one grey level step, in (0, 1]: of grey pixels alone. The plain gradient
+            (1) hardly moves a curvature, whose scale is the inverse variance of what neighbours leave open of a pixel.
+        fixed_point: what solutions of the free machine solve, a key of `FREE`.
+    """
+
+    any_units: ClassVar[bool] = True
+
+    starts: Starts = "data"
+    solutions: int = 100
+    iterations: int = 3
+    tol: float = 0.0
+    damping: float = 0.0
+    noise: float = 0.0
+    centring: bool = True
+    grey_unit: float = 1.0
+    fixed_point: str = "tap"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.grey_unit <= 1:
+            raise UsageError(f"grey_unit must lie in (0, 1], not {self.grey_unit}")
+        if self.grey_unit < 1 and not self.centring:
+            raise UsageError("grey_unit is part of the centred gauge; leave it away, or set centring")
+        if self.solutions < 1 or self.iterations < 1:
+            raise UsageError(f"solutions and iterations must be at least 1, not {self.solutions} and {self.iterations}")
+        if not 0 <= self.noise <= 0.5:
+            raise UsageError(f"noise must lie in [0, 0.5], not {self.noise}")
+        if (self.noise > 0) != (self.starts == "noisy"):
+            raise UsageError('noise is the flip rate of starts = "noisy": give both or neither')
+        if self.fixed_point not in FREE:
+            raise UsageError(f"fixed_point must be one of {', '.join(FREE)}, not {self.fixed_point!r}")
+        self.solver  # noqa: B018 - checks tol and damping
+
+    def check(self, prior: PriorShape) -> None:
+        """Some settings are for some units only."""
+        super().check(prior)
+        grey = prior.grey
+        require(grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it away")
+        require(
+            prior.plain or FREE[self.fixed_point].any_units,
+            f'[learner] fixed_point = "{self.fixed_point}" is for binary units in two layers; leave it away',
+        )
+        require(not grey or self.starts != "noisy", '[learner] starts = "noisy" flips pixels; take redrawn')
+
+    @property
+    def solver(self) -> TAP | AdaptiveTAP:
+        return FREE[self.fixed_point].solver(max_iter=self.iterations, tol=self.tol, damping=self.damping)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether solutions of one step are the starts of the next."""
+        return self.starts in ("persistent", "redrawn")
+
+    def init(self, prior: LayeredPrior, images: Tensor, generator: torch.Generator) -> LearnerState:
+        nothing = Fields(images.new_zeros(1))
+        means = [images.mean(0), *(layer.moments(nothing)[0] for layer in prior.layers[1:])]
+        state = {f"offset.{index}": mean for index, mean in enumerate(means)}
+        if self.grey_unit < 1:
+            # Of pixels that may be exactly 0, the typical value of those that are not.
+            seen = (images != 0).sum(0).clamp_min(1)
+            state["centre"] = images.sum(0) / seen
+        if self.remembers:
+            chosen = torch.randint(len(images), (self.solutions,), generator=generator, device=images.device)
+            parts = self.solver.init(prior, images[chosen])
+            state |= {f"solution.{index}": value for index, value in enumerate(parts)}
+        return state
+
+    def step(
+        self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0
+    ) -> Step:
+        images, solutions = Share.of(len(batch)), self._solutions(batch, state)
+        free = FREE[self.fixed_point].solutions(self.solver, prior, self._start(prior, batch, state, generator))
+        data = images.part(self._clamped(prior, images.own(batch)))
+        gradient = summed(difference(data, solutions.part(free.statistics)))
+        hidden = range(1, len(prior.layers))
+        told = solutions.part(free.monitors) | {f"units.{index}.bias": data[f"units.{index}.bias"] for index in hidden}
+        if self.remembers:
+            told |= {f"solution.{index}": solutions.placed(value) for index, value in enumerate(free.state)}
+        told = summed(told)
+        offsets = [state["offset.0"]]
+        offsets += [follow(state[f"offset.{index}"], told[f"units.{index}.bias"]) for index in hidden]
+        if self.centring:
+            grey = GreyScale(self.grey_unit, state["centre"]) if "centre" in state else None
+            gradient = centred(prior.couplings, gradient, offsets, grey)
+        after = state | {f"offset.{index}": offset for index, offset in enumerate(offsets)}
+        after |= {name: value for name, value in told.items() if name.startswith("solution.")}
+        return Step(gradient, after, {name: told[name] for name in free.monitors})
+
+    def _solutions(self, batch: Tensor, state: LearnerState) -> Share:
+        return Share.of(len(state["solution.0"] if self.remembers else batch))
+
+    def _clamped(self, prior: LayeredPrior, batch: Tensor) -> Gradient:
+        """Statistics given the images: exact with one layer of hidden units, of TAP solutions with more."""
+        if isinstance(prior, RBM):
+            return clamped(prior, batch)
+        above = prior.above(batch)
+        start = self.solver.init(above, above.layers[0].moments(Fields(batch.new_zeros(1)))[0])
+        state = iterate(
+            self.solver.step, above, start, max_iter=self.iterations, tol=self.tol, watched=len(above.layers)
+        ).state
+        depth = len(above.layers)
+        return clamped_above(prior, batch, above, list(state[:depth]), list(state[depth:]))
+
+    def _start(
+        self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator
+    ) -> tuple[Tensor, ...]:
+        """Where this process's share of the solutions starts."""
+        solutions = self._solutions(batch, state)
+        if self.starts == "data":
+            return self.solver.init(prior, solutions.own(batch))
+        if self.starts == "noisy":
+            rate = self.noise * torch.rand((len(batch), 1), generator=generator, device=batch.device, dtype=batch.dtype)
+            return self.solver.init(prior, solutions.own(BitFlip(rate).corrupt(batch, generator)))
+        kept = tuple(
+            solutions.own(state[f"solution.{index}"])
+            for index in range(sum(name.startswith("solution") for name in state))
+        )
+        if self.starts == "persistent":
+            return kept
+        if isinstance(prior.layers[0], Bernoulli):
+            return self.solver.init(prior, solutions.own(torch.bernoulli(state["solution.0"], generator=generator)))
+        depth = len(prior.layers)
+        fields = cavity_fields(prior, 0, list(kept[:depth]), list(kept[depth : 2 * depth]))
+        with solutions.draws():
+            return self.solver.init(prior, prior.layers[0].sample(fields, generator))

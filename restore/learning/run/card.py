@@ -1,0 +1,176 @@
+"""The card of a trained prior: what it is, how it was made, and how well it restores."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from restore.errors import ModelError
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.run.outcome import Trained
+from restore.registry import FAMILIES, UNITS
+from restore.zoo.description import Description
+
+SCORES = "## Scores"
+
+
+def machine_facts() -> str:
+    """The machine in words: processor, threads, accelerator, torch."""
+    processor = platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        models = {
+            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        }
+        processor = ", ".join(sorted(models)) or processor
+    return f"{processor}, {torch.get_num_threads()} thread(s), torch {torch.__version__}"
+
+
+def write_card(
+    trained: Trained,
+    recipe: Recipe,
+    recipe_text: str,
+    command: str,
+    images: int,
+    seconds: Sequence[float],
+    where: str,
+) -> str:
+    """The card as Markdown.
+
+    Args:
+        trained: what came out.
+        recipe: how.
+        recipe_text: the recipe as it is written.
+        command: what was typed.
+        images: number of training images, variations counted.
+        seconds: training time at the end of each epoch.
+        where: the device trained on.
+    """
+    about = trained.prior.description
+    height, width = about.image_shape
+    learnt_from = images - recipe.data.validation
+    above = "".join(f", {size} above them" for size in about.deeper)
+    what = "variations of images" if recipe.data.variations.copies else "images"
+    lines = [
+        *_unfinished(about),
+        f"A {_units(about)} {FAMILIES[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
+        f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} {what} of `{about.data}`",
+        f"({_seen(about)}).",
+        *_use(about, trained),
+        *_watched(recipe, trained),
+        f"Licence: {about.licence}.",
+    ]
+    about_lines = "\n".join(lines)
+    # What ends by itself says why.
+    end = f"\n- {'growth' if recipe.auto else 'end'}: {trained.verdict}" if trained.verdict else ""
+    speed = "" if about.unfinished else f", {_speed(recipe, learnt_from, seconds)}"
+    return f"""# {about.name}
+
+{about_lines}
+
+## Training
+
+    {command}
+
+- time: {seconds[-1] / 60:.1f} minutes{speed}{end}
+- machine: {where}, {machine_facts()}
+- seed: {recipe.seed}
+- recipe (SHA-256 {about.recipe[:16]}):
+
+```toml
+{recipe_text.strip()}
+```
+
+{SCORES}
+
+Not measured yet.
+"""
+
+
+def _unfinished(about: Description) -> list[str]:
+    """That there is more to come, in words."""
+    if not about.unfinished:
+        return []
+    return [
+        f"**Unfinished**: this is {about.unfinished}. The command below goes on, with `--resume`, from the run in",
+        f"`{about.run}`; what it ends with takes this place.",
+        "",
+    ]
+
+
+def _seen(about: Description) -> str:
+    """What the pixels of its images are."""
+    return "grey levels" if about.grey else f"ink = grey level above {about.threshold}"
+
+
+def _units(about: Description) -> str:
+    """Kinds of units, visible ones first where they are not all binary."""
+    if all(UNITS[kind].bits for kind in about.unit_kinds):
+        return "binary"
+    return f"{about.visible}/{about.hidden_type}"
+
+
+# The iteration limit at which speeds of training are compared.
+REFERENCE = 10
+
+
+def _speed(recipe: Recipe, images: int, seconds: Sequence[float]) -> str:
+    """Images per second: on the whole, and where the iteration limit grows, in the epoch with that of reference.
+
+    Rounds go over all images many times, or over a part: there is no such speed, but their number.
+    """
+    if recipe.in_rounds:
+        return f"{len(seconds)} rounds"
+    speed = f"{len(seconds) * images / seconds[-1]:.0f} images per second"
+    limits = [recipe.learner.inference(epoch).max_iter if recipe.conditional else 0 for epoch in range(len(seconds))]
+    if limits.count(REFERENCE) != 1:
+        return speed
+    epoch = limits.index(REFERENCE)
+    taken = seconds[epoch] - (seconds[epoch - 1] if epoch else 0.0)
+    return f"{speed}; {images / taken:.0f} in the epoch with at most {REFERENCE} iterations"
+
+
+def _use(about: Description, trained: Trained) -> list[str]:
+    """How the prior restores, in words."""
+    settings = about.inference
+    if not about.conditional:
+        return [f"It restores with the `{settings.solver}` solver from {settings.starts} starts per image."]
+    lines = [
+        f"It undoes {about.task} from the damaged image alone, with the inference that it was trained with:",
+        f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}.",
+    ]
+    if trained.error is not None:
+        lines.append(
+            f"Its parameters are those after epoch {trained.epoch}, which had the lowest validation error: "
+            f"{100 * trained.error:.3f} % of all pixels."
+        )
+    return lines
+
+
+def _watched(recipe: Recipe, trained: Trained) -> list[str]:
+    """How a prior that is told of damage was chosen among those of all epochs, in words."""
+    if not recipe.training.watch or trained.error is None:
+        return []
+    left = (
+        f"a root mean squared error of {trained.error**0.5:.4f}" if recipe.prior.grey else f"{trained.error:.3%} wrong"
+    )
+    best = "better than any before" if trained.prior.description.unfinished else "best of all"
+    return [
+        f"Its parameters are those after epoch {trained.epoch}, which restored images held out {best}: after",
+        f"{recipe.training.watch} it left {left}.",
+    ]
+
+
+def with_scores(card: str, scores: str, where: str) -> str:
+    """The card with its section of scores replaced.
+
+    Raises:
+        ModelError: if the card has no such section; `where` names it.
+    """
+    head, mark, _ = card.partition(SCORES)
+    if not mark:
+        raise ModelError(f"{where}: has no section {SCORES!r}; train the model again")
+    return f"{head}{SCORES}\n\n{scores.strip()}\n"

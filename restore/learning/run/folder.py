@@ -1,0 +1,239 @@
+"""What every training run keeps in its folder, and how it is stopped: lock, checkpoints, log, signals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from restore.errors import TrainingError, shown
+from restore.files import remove_abandoned, write_atomically
+from restore.learning.run import checkpoint as checkpoints
+from restore.learning.run.checkpoint import Checkpoint
+from restore.learning.run.parallel import from_first, highest, is_first, processes, rank
+
+# What may be another in the next sitting, for nothing that was learnt before rests on it: the threads, on which bits of
+# what follows depend, and how long all may take.
+THREADS = "threads"
+LIMITS = ("recipe.minutes", "recipe.training.minutes", "recipe.training.last")
+
+
+class Stopped(KeyboardInterrupt):
+    """Training was stopped by a signal, after writing a checkpoint; `signal_number` says which."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.signal_number = signal_number
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """A run at the beginning of a sitting.
+
+    Attributes:
+        found: the checkpoint to go on from; None for a new run.
+        stops: the signals received so far.
+        changed: what may be another than in the sitting before, and is: a phrase per entry, as `differences` has them.
+    """
+
+    found: Checkpoint | None
+    stops: list[int]
+    changed: Mapping[str, str]
+
+    @property
+    def limited_otherwise(self) -> bool:
+        """Whether the time is another than in the sitting before."""
+        return any(key in self.changed for key in LIMITS)
+
+    def stop(self) -> int:
+        """The signal that ends the sitting, 0 for none; a run looks here between steps, all its processes at once."""
+        return highest(self.stops[0] if self.stops else 0)
+
+
+def circumstances() -> dict[str, int]:
+    """What decides about bits beside recipe and data: threads, and processes."""
+    return {THREADS: torch.get_num_threads(), "processes": processes()}
+
+
+@contextmanager
+def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator[Sitting]:
+    """Hold a run folder, find where the run is to go on, and collect requests to stop.
+
+    Args:
+        folder: made if it is missing.
+        identity: what decides the course of the run; a checkpoint of another one is refused.
+        resume: go on from the newest checkpoint in the folder, if there is one.
+
+    Raises:
+        TrainingError: the folder is in use, holds another run, or cannot be written.
+    """
+    with ExitStack() as held, _stop_requests() as stops:
+
+        def begin() -> tuple[Checkpoint | None, dict[str, str], Mapping[str, Any]]:
+            held.enter_context(checkpoints.locked(folder))
+            remove_abandoned(folder)
+            return *_found(folder, identity, resume), identity
+
+        found, changed, wanted = from_first(begin)
+        unlike = {} if is_first() else checkpoints.differences(wanted, identity)
+        if unlike:
+            said = "; ".join(unlike.values())
+            raise TrainingError(f"process {rank()} is not like the first: {said}; give all the same")
+        yield Sitting(found, stops, changed)
+
+
+def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Checkpoint | None, dict[str, str]]:
+    """The checkpoint to go on from, and what may be another than it was then, and is."""
+    found = checkpoints.newest(folder)
+    if found is None:
+        return None, {}
+    if not resume:
+        raise TrainingError(f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run")
+    # Checkpoints did not always tell; there was one process then.
+    changed = checkpoints.differences({"processes": 1} | found.facts["identity"], identity)
+    refused = [phrase for key, phrase in changed.items() if key != THREADS and key not in LIMITS]
+    if refused:
+        raise TrainingError(
+            f"{shown(folder)}: cannot resume: {'; '.join(refused)}; what it has learnt so far rests on that: undo the "
+            "change, or choose another --run to begin anew"
+        )
+    return found, changed
+
+
+def set_generator(generator: torch.Generator, found: Checkpoint, seed: int) -> str:
+    """Put a generator where it was at a checkpoint; one of another kind of device has to begin anew.
+
+    Returns:
+        What that changes, in words; nothing where the generator goes on.
+    """
+    if found.tensors["generator"].shape == generator.get_state().shape:
+        generator.set_state(found.tensors["generator"])
+        return ""
+    # Not as at the beginning, so that nothing is drawn twice.
+    generator.manual_seed((seed + found.step) % 2**63)
+    return "it goes on on another kind of device, with other random numbers"
+
+
+def tell_changes(folder: Path, changes: Sequence[str]) -> None:
+    """Say what is no longer as it was."""
+    for change in changes:
+        warnings.warn(f"{shown(folder)}: {change}; its recipe will not repeat the run to the bit", stacklevel=3)
+
+
+def was_limited(folder: Path) -> bool:
+    """Whether a run, or a stage of one, had a limit of time when it was there last."""
+    found = checkpoints.newest(folder) if folder.is_dir() else None
+    recipe = {} if found is None else found.facts["identity"].get("recipe", {})
+    return bool(recipe.get("minutes") or recipe.get("training", {}).get("minutes"))
+
+
+def log(folder: Path, record: dict[str, Any]) -> None:
+    """Add a line to the log of a run."""
+    try:
+        with (folder / "log.jsonl").open("a") as stream:
+            stream.write(json.dumps(record) + "\n")
+    except OSError as fault:
+        raise TrainingError(
+            f"{shown(folder)}/log.jsonl: cannot be written ({fault.strerror}); free some space"
+        ) from fault
+
+
+# The folder, inside that of a run, of the growth of hidden units that went before; and of a layer's pre-training.
+GROWTH, LAYER = "growth", "layer-"
+
+
+def stage_folder(folder: Path, number: int) -> Path:
+    """The folder, inside that of a run, of the pre-training of layer `number`, counted from 1."""
+    return folder / f"{LAYER}{number}"
+
+
+def epoch_records(folder: Path) -> list[dict[str, Any]]:
+    """What the log of a run says of each epoch.
+
+    Raises:
+        TrainingError: if there is no sound log.
+    """
+    try:
+        lines = (folder / "log.jsonl").read_text().splitlines()
+        records = [record | {"seconds": float(record["seconds"])} for record in map(json.loads, lines)]
+        if not records:
+            # A checkpoint is on the disk before the line of the log that belongs to it.
+            raise ValueError("empty")
+        return records
+    except (OSError, ValueError, TypeError, KeyError) as fault:
+        raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
+
+
+def epoch_seconds(folder: Path) -> list[float]:
+    """Training time of a run at the end of each epoch, growth, pre-training and all sittings included, from its log.
+
+    Raises:
+        TrainingError: if there is no sound log.
+    """
+    before = seconds_before(folder)
+    return [before + record["seconds"] for record in epoch_records(folder)]
+
+
+def seconds_before(folder: Path) -> float:
+    """Training time of the growth or the pre-training that went before a run, from the logs."""
+    return sum(epoch_seconds(inside)[-1] for inside in _earlier(folder))
+
+
+def check_earlier(folder: Path, own: str) -> None:
+    """Refuse what went before another run in a folder, which would be taken for a part of this one.
+
+    Args:
+        folder: of the run.
+        own: how the names begin of the folders inside for what goes before this one; "" where nothing does.
+
+    Raises:
+        TrainingError: if there is anything else.
+    """
+    others = [inside for inside in _earlier(folder) if not own or not inside.name.startswith(own)]
+    if others:
+        raise TrainingError(
+            f"{shown(folder)}: holds a run already, which began with {others[0].name}; give another --run, or remove it"
+        )
+
+
+def _earlier(folder: Path) -> list[Path]:
+    """The folders of what went before a run."""
+    return [inside for inside in (folder / GROWTH, *sorted(folder.glob(f"{LAYER}*"))) if inside.is_dir()]
+
+
+def cut_log(folder: Path, epochs: int) -> None:
+    """Drop what was logged after the checkpoint that a run goes on from: it will be logged again."""
+    path = folder / "log.jsonl"
+    if path.exists():
+        lines = path.read_bytes().splitlines(keepends=True)[:epochs]
+        write_atomically(path, b"".join(lines), TrainingError)
+
+
+@contextmanager
+def _stop_requests() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM instead of dying of them, where this thread may say so."""
+    received: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+
+    try:
+        previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread
+        yield received
+        return
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            # What `parallel` has set since, as a failure is under way, stays.
+            if signal.getsignal(number) is note:
+                signal.signal(number, handler)

@@ -1,0 +1,284 @@
+"""Training from end to end: images and a recipe, or a plan for one, become a prior that is kept under a name.
+
+The command and the Python interface are both thin layers over this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from restore.data import Dataset, as_pixels, load, varied
+from restore.data.gathering.gather import Fit, Gathered, gather
+from restore.errors import TrainingError, shown
+from restore.files import write_atomically
+from restore.images import DEFAULT_MAX_PIXELS
+from restore.learning import pipeline
+from restore.learning.recipes.plan import Facts, Wishes, plan
+from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.recipes.tables import PriorShape
+from restore.learning.recipes.written import written
+from restore.learning.run.checkpoint import newest
+from restore.learning.run.folder import GROWTH, epoch_records, epoch_seconds
+from restore.learning.run.outcome import Trained
+from restore.learning.run.parallel import from_first
+from restore.learning.run.session import Session
+
+# What a run folder calls the recipe that it came from.
+RECIPE = "recipe.toml"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is to be trained, and on what.
+
+    Attributes:
+        recipe: how.
+        text: the recipe as it is written.
+        tables: the recipe as a plan made it; None for one that somebody wrote.
+        training: images to learn from.
+        held_out: images to be judged by; None where the recipe holds some out of the others, or none.
+        notes: what a user should know about the images, and about the plan.
+    """
+
+    recipe: Recipe
+    text: str
+    tables: Mapping[str, Any] | None
+    training: Dataset
+    held_out: Dataset | None
+    notes: tuple[str, ...]
+
+    @property
+    def image_shape(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.training.images.shape[1], self.training.images.shape[2]
+
+    def filled_up_to(self, units: int) -> Lesson:
+        """The same, with another number of hidden units that growth is filled up to where time ends it."""
+        tables = self.tables
+        if tables is not None:
+            tables = {**tables, "prior": {**tables["prior"], "filled": units}}
+        recipe = replace(self.recipe, prior=replace(self.recipe.prior, filled=units))
+        return replace(self, recipe=recipe, tables=tables, text=self.text if tables is None else written(tables))
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the images, so that a run is not resumed on others."""
+        if self.held_out is None:
+            return self.training.fingerprint
+        return hashlib.sha256(f"{self.training.fingerprint} {self.held_out.fingerprint}".encode()).hexdigest()
+
+    def pixels(self, device: torch.device) -> Tensor:
+        """The training images as the prior learns from them, variations and all; (N, D)."""
+        recipe = self.recipe
+        return self.as_pixels(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
+
+    def held_out_pixels(self, device: torch.device) -> Tensor | None:
+        """The images held out, likewise but as they are; (M, D)."""
+        return None if self.held_out is None else self.as_pixels(self.held_out.images, device)
+
+    def as_pixels(self, images: np.ndarray, device: torch.device) -> Tensor:
+        """Some images (N, H, W) of the lesson's as the prior knows them; (N, D)."""
+        recipe = self.recipe
+        return torch.from_numpy(as_pixels(images, recipe.manner, recipe.data.threshold, recipe.seed)).to(device)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A prior that has been trained, and all that a report on it needs.
+
+    Attributes:
+        lesson: what was trained, and on what.
+        trained: the prior, the epoch it is from, its validation error, and why training ended.
+        curve: a record for every epoch or round, as in the log.
+        grown: likewise for every round of the growth that went before; empty where there was none.
+        seconds: training time at the end of each, growth and all sittings included.
+        device: where.
+    """
+
+    lesson: Lesson
+    trained: Trained
+    curve: tuple[Mapping[str, Any], ...]
+    grown: tuple[Mapping[str, Any], ...]
+    seconds: tuple[float, ...]
+    device: torch.device
+
+    @property
+    def text(self) -> str:
+        """The recipe that gives this prior again: a plan with what training has found, or as its author wrote it."""
+        tables, recipe, settled = self.lesson.tables, self.lesson.recipe, self.trained.settled
+        if tables is None or settled == recipe:
+            return self.lesson.text
+        told = dict(tables)
+        for name in ("prior", "growth", "learner", "pretraining", "training"):
+            before, after = asdict(getattr(recipe, name)), asdict(getattr(settled, name))
+            found = {key: value for key, value in after.items() if value != before[key]}
+            # A limit of time that is none any more, and epochs where there are rounds, are left away.
+            kept = {key: value for key, value in dict(told.get(name, {})).items() if key not in found}
+            told[name] = kept | {key: value for key, value in found.items() if value}
+        return written({key: value for key, value in told.items() if value != {}})
+
+
+def _filled_before(folder: Path) -> int:
+    """Up to how many units growth was filled up in a run that goes on; 0 where it did not come so far."""
+    found = newest(folder) if folder.is_dir() else None
+    return 0 if found is None else found.facts["identity"]["recipe"].get("prior", {}).get("filled", 0)
+
+
+def read_lesson(
+    recipe: Recipe,
+    text: str,
+    *,
+    prior: PriorShape | None = None,
+    source: str | None = None,
+    root: Path | None = None,
+    max_bad: int = 0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
+) -> Lesson:
+    """The lesson of a recipe that somebody wrote.
+
+    Args:
+        recipe: how.
+        text: as it was written.
+        prior: other than the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says
+            how many.
+        source: other data than the recipe's.
+        root: where named data sets are looked for first.
+        max_bad: images of a folder that may be unreadable.
+        max_pixels: what an image may have at most, and all of them together twenty times as many.
+
+    Raises:
+        RestoreError: as `restore.data.load` and `restore.data.gathering.gather.gather`.
+    """
+    name = source or recipe.data.source
+    if recipe.data.gathered:
+        asked = recipe.data.gathering
+        found = gather(
+            name,
+            shape=(asked.shape[0], asked.shape[1]) if asked.shape else None,
+            fit=asked.fit,
+            patches=asked.patches,
+            levels=asked.levels or "auto",
+            held_out=asked.held_out,
+            seed=recipe.seed,
+            root=root,
+            max_bad=max_bad,
+            max_pixels=max_pixels,
+        )
+        training, held_out, notes = found.training, found.held_out, found.notes
+    else:
+        loaded = load(name, split="train", root=root, max_bad=max_bad, max_pixels=max_pixels)
+        training, held_out, notes = loaded.first(recipe.data.count), None, loaded.notes
+    table = replace(recipe.data, source=name)
+    prior = prior or recipe.prior
+    if prior.hidden == "auto" and not table.holds_out:
+        table = replace(table, validation=max(1, len(training.images) // 10))
+    return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes)
+
+
+def planned_lesson(
+    source: Any,
+    name: str,
+    wishes: Wishes,
+    *,
+    shown_as: str,
+    shape: tuple[int, int] | None = None,
+    fit: Fit = "resize",
+    patches: int = 0,
+    levels: Literal["auto", "binary", "grey"] = "auto",
+    threshold: int | None = None,
+    held_out: float = 0.1,
+    seed: int = 0,
+    root: Path | None = None,
+    max_bad: int = 0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
+) -> Lesson:
+    """The lesson that a plan makes of images; see `gather` and `restore.learning.recipes.plan`.
+
+    Args:
+        source: what is gathered.
+        name: of the prior.
+        wishes: what is asked for.
+        shown_as: the source in words.
+        threshold: grey level above which a pixel is white; None for that of Otsu.
+    """
+    found: Gathered = gather(
+        source,
+        shape=shape,
+        fit=fit,
+        patches=patches,
+        levels=levels,
+        held_out=held_out,
+        seed=seed,
+        root=root,
+        max_bad=max_bad,
+        max_pixels=max_pixels,
+    )
+    images = found.training.images
+    facts = Facts(
+        len(images),
+        (images.shape[1], images.shape[2]),
+        found.levels,
+        found.threshold if threshold is None else threshold,
+        float((images == 0).mean()),
+    )
+    gathering: dict[str, Any] = {"levels": found.levels, "shape": list(facts.image_shape), "fit": fit}
+    gathering |= {"patches": patches, "held_out": held_out}
+    tables = plan(name, shown(shown_as), facts, wishes, seed=seed, gathering=gathering)
+    recipe = parse(tables)
+    notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
+    return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes)
+
+
+def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
+    """A plan in a sentence."""
+    height, width = facts.image_shape
+    seen = "grey" if recipe.prior.grey else f"black and white (white above {recipe.data.threshold})"
+    units = {"auto": "as many hidden units as it takes", 0: "no hidden units"}
+    size = units.get(recipe.prior.hidden, f"{recipe.prior.hidden} hidden units")
+    length = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
+    length += f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
+    copies = recipe.data.variations.copies
+    varied = f", each in {copies} variations" if copies else ""
+    return (
+        f"learning from {facts.images} {seen} images of {width}x{height} pixels{varied}, {held_out} held out: "
+        f"{recipe.method}, {size}{length}"
+    )
+
+
+def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int = 0, elsewhere: float = 0.0) -> Learnt:
+    """Train what a lesson says, on its images and in its time; see `restore.learning.pipeline.train`.
+
+    The recipe of a plan is left in the run folder, where it can be taken from to change it or repeat it.
+
+    Args:
+        lesson: what.
+        session: where, and who hears of it; its data and budget are the lesson's.
+        device: to train on.
+        every: as in `restore.learning.pipeline.train`.
+        elsewhere: seconds of a limit of time that other work takes, before and after.
+    """
+    folder = session.folder
+    if session.resume and lesson.tables is not None and lesson.recipe.prior.filled:
+        # A plan makes it of the limit of time, which may be another now; units that are trained already stay.
+        lesson = lesson.filled_up_to(from_first(lambda: _filled_before(folder)) or lesson.recipe.prior.filled)
+    trained = pipeline.train(
+        lesson.recipe,
+        lesson.pixels(device),
+        lesson.image_shape,
+        replace(session, data=lesson.fingerprint, budget=lesson.recipe.training.seconds - elsewhere),
+        held_out=lesson.held_out_pixels(device),
+        every=every,
+    )
+    growth = folder / GROWTH
+    grown = tuple(epoch_records(growth)) if growth.is_dir() else ()
+    learnt = Learnt(lesson, trained, tuple(epoch_records(folder)), grown, tuple(epoch_seconds(folder)), device)
+    from_first(lambda: write_atomically(folder / RECIPE, learnt.text.encode(), TrainingError))
+    return learnt

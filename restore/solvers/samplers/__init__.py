@@ -1,0 +1,1 @@
+"""Samplers: slow, and exact in the long run."""

@@ -1,0 +1,330 @@
+"""What a prior says about itself in the header of its weights file: readable without loading a single weight."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from restore.channels import parse_task
+from restore.errors import ModelError, UsageError, reason, shown
+from restore.registry import FAMILIES, PIXELS, SOLVERS, UNITS, misfit
+from restore.zoo import limits
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# The newest format of weights files; 1 knows neither grey pixels, nor several hidden layers, nor hidden units that are
+# not binary.
+FORMAT = 2
+
+
+# Where log Z is compared between levels of noise or priors it must be good to a tenth of a nat: a start settles to this
+# tolerance there, and has so many times the iterations. At 1e-2, which pixels are content with, log Z is off by 2 nats
+# at worst, mostly because two ends of one solution still lie apart and count as two.
+EVIDENCE_TOL, EVIDENCE_PATIENCE = 1e-4, 4
+
+
+def calmer(damping: float, tol: float) -> tuple[float, float]:
+    """Damping and tolerance for another try of what did not settle: with half the step changes are half as large."""
+    return (1 + damping) / 2, tol / 2
+
+
+@dataclass(frozen=True)
+class Inference:
+    """How a prior restores: its solver, and how many starts it gives the solver.
+
+    Attributes:
+        solver: the fixed point, a key of `SOLVERS`.
+        max_iter: iteration limit per start.
+        tol: a start has converged when no mean moves by more than this in one iteration.
+        damping: share of the old value kept at each update, in [0, 1).
+        modes: how many of its own modes the prior carries as possible starts.
+        starts: starts per image: the pointwise estimate, and the modes nearest to the evidence. 0 leaves the start to
+            the solver; belief propagation has no other way.
+        trust: mean strength of the evidence, in log-odds per pixel, from which on log Z decides in full between
+            solutions. Under weaker evidence their weight is exp(log Z) to a power in proportion: what tells solutions
+            apart then is mostly the prior's own log Z, whose error is of the order of the differences.
+    """
+
+    solver: str = "tap"
+    max_iter: int = 1000
+    tol: float = 1e-2
+    damping: float = 0.3
+    modes: int = 2000
+    starts: int = 11
+    trust: float = 1.5
+
+    def __post_init__(self) -> None:
+        if self.solver not in SOLVERS:
+            raise UsageError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
+        if not 1 <= self.max_iter <= limits.ITERATIONS:
+            raise UsageError(f"max_iter must lie in 1 ... {limits.ITERATIONS}, not {self.max_iter}")
+        if not 0 <= self.starts <= limits.STARTS or (self.starts == 0 and self.modes):
+            raise UsageError(
+                f"starts must lie in 0 ... {limits.STARTS}, and be 0 only without modes, not {self.starts}"
+            )
+        if self.starts and not SOLVERS[self.solver].starts:
+            raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
+        if not 0 < self.trust < math.inf:
+            raise UsageError(f"trust must be positive and finite, not {self.trust}")
+        if not 0 <= self.modes <= limits.MODES:
+            raise UsageError(f"modes must lie in 0 ... {limits.MODES}, not {self.modes}")
+        if not 0 <= self.tol < math.inf or not 0 <= self.damping < 1:
+            raise UsageError(f"tol must be finite and >= 0, and damping in [0, 1), not {self.tol} and {self.damping}")
+
+    def for_evidence(self) -> Inference:
+        """Settings under which log Z is good enough to be compared."""
+        limit = min(EVIDENCE_PATIENCE * self.max_iter, limits.ITERATIONS)
+        return replace(self, tol=min(self.tol, EVIDENCE_TOL), max_iter=limit)
+
+
+@dataclass(frozen=True)
+class Description:
+    """The facts about a prior that decide how it is used.
+
+    Attributes:
+        name: published or chosen name.
+        image_shape: height and width of the images it knows, in pixels.
+        hidden: number of hidden units, of a deep machine those next to the image; 0 for a fully visible machine alone.
+        deeper: numbers of hidden units of further layers; empty for all but deep machines.
+        threshold: a pixel is 1 when its grey level, 0 to 255, is above this.
+        data: what it was trained on.
+        method: the learner that trained it.
+        recipe: SHA-256 of the recipe.
+        inference: its solver.
+        family, visible, hidden_type: kind of machine, and of its units, as in `FAMILIES` and `UNITS`.
+        task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others, which are told how
+            an image was damaged.
+        licence: under which its weights are given.
+        unfinished: how far its training had come, in words; empty where that has ended.
+        run: the folder of the run that goes on with an unfinished prior.
+    """
+
+    name: str
+    image_shape: tuple[int, int]
+    hidden: int
+    threshold: int
+    data: str
+    method: str
+    recipe: str = ""
+    inference: Inference = field(default_factory=Inference)
+    family: str = "rbm"
+    visible: str = "bernoulli"
+    hidden_type: str = "bernoulli"
+    licence: str = "Apache-2.0"
+    task: str = ""
+    deeper: tuple[int, ...] = ()
+    unfinished: str = ""
+    run: str = ""
+
+    @property
+    def pixels(self) -> int:
+        return self.image_shape[0] * self.image_shape[1]
+
+    @property
+    def layers(self) -> int:
+        """Number of layers of units, the image among them."""
+        return len(self.sizes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of units of every layer, the image first."""
+        return (self.pixels,) if self.fully_visible else (self.pixels, self.hidden, *self.deeper)
+
+    @property
+    def unit_kinds(self) -> tuple[str, ...]:
+        """Unit type of every layer."""
+        return (self.visible, *[self.hidden_type] * (self.layers - 1))
+
+    @property
+    def grey(self) -> bool:
+        """Whether pixels are grey levels from 0 to 1, and not black or white."""
+        return UNITS[self.visible].grey
+
+    @property
+    def plain(self) -> bool:
+        """Whether all units are binary and in two layers at most, as in the first format of weights files."""
+        return all(UNITS[kind].bits for kind in self.unit_kinds) and not self.deeper
+
+    @property
+    def fully_visible(self) -> bool:
+        """Whether the pixels are coupled with each other, and there are no hidden units."""
+        return self.family == "fvbm"
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the prior answers to a damaged image alone, without being told of a channel."""
+        return self.family == "crbm"
+
+    @property
+    def solvers(self) -> tuple[str, ...]:
+        """What can solve this prior: a conditional one keeps the solver that it was trained with."""
+        if self.conditional:
+            return (self.inference.solver,)
+        fits = {"fully_visible": self.fully_visible, "plain": self.plain}
+        return tuple(name for name in SOLVERS if not misfit(name, **fits))
+
+    def as_known(self, grey: np.ndarray) -> np.ndarray:
+        """Grey values in the prior's own terms: as they are, or 0 and 1; the same shape, float32."""
+        return (grey if self.grey else grey > self.threshold / 255).astype("float32")
+
+    def with_solver(self, name: str) -> Description:
+        """The same prior with another solver, under the settings of its own.
+
+        Belief propagation starts by itself, and needs no damping.
+
+        Raises:
+            UsageError: naming the choices, if there is no such solver or it does not fit the prior.
+        """
+        if name == self.inference.solver:
+            return self
+        if name not in self.solvers:
+            remedy = "it was trained with that; leave --solver away" if self.conditional else "give one of these"
+            raise UsageError(
+                f"{shown(self.name)} restores with {', '.join(self.solvers)}, not with {shown(name)}; {remedy}"
+            )
+        alone: dict[str, Any] = {} if SOLVERS[name].starts else {"modes": 0, "starts": 0, "damping": 0.0}
+        return replace(self, inference=replace(self.inference, solver=name, **alone))
+
+    def for_evidence(self) -> Description:
+        """The same prior with a solver whose log Z is good enough to be compared; conditional priors have no log Z."""
+        return self if self.conditional else replace(self, inference=self.inference.for_evidence())
+
+    def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
+        """Refuse to be told of the damage by p, sigma or a mask, or not to be, as the kind of prior is.
+
+        Raises:
+            UsageError: if a conditional prior is told, or another one is not; if a prior of binary images is told of
+                Gaussian noise.
+        """
+        told = p or sigma or mask
+        if sigma and not self.grey:
+            raise UsageError(
+                f"{shown(self.name)} knows black and white images; --sigma is for priors of grey ones, "
+                "which `restore models` marks: choose one of them, or give p"
+            )
+        if self.conditional and told:
+            raise UsageError(
+                f"{shown(self.name)} has learnt to undo {shown(self.task)} from the damaged image alone: "
+                "`restore denoise` without --p and without a mask; for other damage choose another model"
+            )
+        if self.grey and not told:
+            raise UsageError(
+                "sigma is missing; give the standard deviation of the noise, black being 0 and white 1, such as "
+                "--sigma 0.1"
+            )
+        if not self.conditional and not told:
+            raise UsageError("p is missing; give the probability that a pixel is inverted, such as --p 0.1")
+
+    def check_unconditional(self, what: str) -> None:
+        """Refuse what only a prior over images has, such as a likelihood.
+
+        Raises:
+            ModelError: if this one answers to a damaged image.
+        """
+        if self.conditional:
+            raise ModelError(
+                f"{shown(self.name)} answers to a damaged image and has no {what} of images by themselves; "
+                "choose a prior that is told of the damage"
+            )
+
+    def check_plain(self, what: str) -> None:
+        """Refuse what is known of binary machines in one or two layers only.
+
+        Raises:
+            ModelError: if the prior is another one.
+        """
+        if not self.plain:
+            raise ModelError(
+                f"{shown(self.name)} has grey pixels, or hidden units that are not binary or in several layers: no "
+                f"{what} of such a prior is computed here; choose a binary one"
+            )
+
+    def check_features(self) -> None:
+        """Refuse to be asked for hidden units.
+
+        Raises:
+            ModelError: if there are none, or if they see a damaged image.
+        """
+        self.check_unconditional("features")
+        if self.deeper:
+            raise ModelError(
+                f"{shown(self.name)} has several layers of hidden units, and no features of its own; choose a prior "
+                "with one layer"
+            )
+        if self.fully_visible:
+            raise ModelError(
+                f"{shown(self.name)} has no hidden units, and so no features; choose a prior that has some"
+            )
+
+    def to_header(self) -> dict[str, str]:
+        """Metadata of a safetensors header: texts only."""
+        facts = dataclasses.asdict(self) | {"format_version": 1 if self.plain else FORMAT}
+        if self.plain:
+            # A key that the first format does not know.
+            del facts["deeper"]
+        if not self.unfinished:
+            del facts["unfinished"], facts["run"]
+        return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
+
+    @classmethod
+    def from_header(cls, header: Mapping[str, str] | None, where: str) -> Description:
+        """Read the metadata of a weights file.
+
+        Raises:
+            ModelError: if it is no prior of ours, incomplete, or of a newer format; `where` names it in the message.
+        """
+        if not header or "format_version" not in header:
+            raise ModelError(f"{where}: holds no prior of this package; train one with `restore train`")
+        try:
+            version = int(header["format_version"])
+            if version > FORMAT:
+                raise ModelError(
+                    f"{where}: written in format {version}, this version reads {FORMAT}; update the package"
+                )
+            if version < 1 or max(map(len, header.values())) > limits.TEXT:
+                raise ValueError(f"format {version}, or a text of more than {limits.TEXT} characters")
+            texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
+            facts: dict[str, Any] = {
+                key: value if key in texts else limits.strict(value) for key, value in header.items()
+            }
+            del facts["format_version"]
+            shape = facts.pop("image_shape")
+            inference, deeper = facts.pop("inference"), facts.pop("deeper", [])
+            about = cls(
+                image_shape=(int(shape[0]), int(shape[1])),
+                inference=Inference(**limits.of_declared_types(Inference, inference)),
+                deeper=tuple(int(size) for size in deeper),
+                **limits.of_declared_types(cls, facts),
+            )
+            units = about.hidden == 0 if about.fully_visible else about.hidden >= 1
+            if list(about.image_shape) != shape or min(shape) < 1 or not units or not 0 <= about.threshold < 255:
+                raise ValueError(f"{about.hidden} hidden units, images of shape {shape}, threshold {about.threshold}")
+            if list(about.deeper) != deeper or bool(deeper) != (about.family == "deep") or min(about.sizes) < 1:
+                raise ValueError(f"a {about.family} with layers of {about.sizes} units")
+            if about.layers > limits.LAYERS or max(about.sizes) > limits.UNITS:
+                raise ValueError(f"at most {limits.LAYERS} layers of {limits.UNITS} units are known here")
+            starts = min(about.inference.starts, about.inference.modes + 1)
+            if 4 * starts**2 * about.pixels > limits.DISTANCES:
+                raise ValueError(f"{starts} starts of {about.pixels} pixels take too much memory")
+            known = about.visible in PIXELS and about.hidden_type in UNITS
+            if about.family not in FAMILIES or not known or (about.family not in ("rbm", "deep") and not about.plain):
+                raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
+            wrong = misfit(about.inference.solver, fully_visible=about.fully_visible, plain=about.plain)
+            if wrong:
+                raise ValueError(wrong)
+            if about.grey and about.inference.modes:
+                raise ValueError("modes of a prior of grey images")
+            if about.task:
+                parse_task(about.task)
+            if bool(about.task) != about.conditional:
+                raise ValueError(f"a {about.family} with the task {about.task!r}")
+            if about.conditional and about.inference.starts:
+                raise ValueError(f"a {about.family} with {about.inference.starts} starts")
+            return about
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:
+            raise ModelError(f"{where}: its description is damaged ({reason(fault)}); get the file again") from fault
