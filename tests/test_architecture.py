@@ -131,7 +131,17 @@ def heavy_after(code: str, *arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["", ".api", ".restoration", ".choice", ".kinds", ".channels", ".engines", ".marginals", ".ray_data"]
+    "module",
+    [
+        "",
+        ".api",
+        ".inference.pictures",
+        ".inference.choice",
+        ".images.kinds",
+        ".channels",
+        ".inference.opening",
+        ".ray_data",
+    ],
 )
 def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
     assert not heavy_after(f"import restore{module}")

@@ -25,7 +25,7 @@ from torch import Tensor
 from restore.data import binarise, load
 from restore.errors import InputError
 from restore.learning.course import initial_prior, pixel_means
-from restore.learning.fit import Stopped
+from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.priors import RBM
 from restore.priors.exact import log_likelihood, log_likelihood_gradient

@@ -23,7 +23,7 @@ from restore.zoo.description import Description
 
 FLIPS, IMPULSES, NOISE = bit_flip.LEVELS, salt_and_pepper.LEVELS, gaussian_noise.LEVELS
 
-ASSETS = Path(__file__).parent.parent / "assets"
+ASSETS = Path(__file__).parents[2] / "assets"
 CPU = torch.device("cpu")
 
 # Binary images, and grey ones in which impulses are among the values.

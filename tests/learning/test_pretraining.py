@@ -239,7 +239,7 @@ def test_bad_recipes(tables: dict[str, dict[str, Any]], says: str) -> None:
 
 
 def test_the_published_recipe_pretrains() -> None:
-    path = Path(__file__).parents[1] / "training" / "recipes" / "tap-deep-mnist.toml"
+    path = Path(__file__).parents[2] / "training" / "recipes" / "tap-deep-mnist.toml"
     recipe = parse(tomllib.loads(path.read_text()))
     assert recipe.pretraining.epochs and recipe.prior.deeper
     # Modes take several minutes to find, so that a deep recipe has to ask for them.

@@ -33,7 +33,7 @@ from restore.zoo.header import read_header
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
-PUBLISHED = Path(__file__).parent.parent / "models"
+PUBLISHED = Path(__file__).parents[2] / "models"
 
 Header = dict[str, Any]
 

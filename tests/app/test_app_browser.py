@@ -36,7 +36,7 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
-ASSETS = Path(__file__).parent.parent / "assets"
+ASSETS = Path(__file__).parents[2] / "assets"
 # The page has no tools for grey images. A prior without a graph is no reason to skip: the repository has them all.
 PUBLISHED = [
     folder

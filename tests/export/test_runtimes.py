@@ -25,7 +25,7 @@ from restore.inference.onnx import seal
 from restore.inference.onnx.contract import OBSERVED, SETTINGS, Facts
 from restore.inference.onnx.engine import INPUTS, OnnxEngine
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGE = (DOCS / "onnx.md").read_text()
 PRIOR = ROOT / "models" / "tap-mnist-25"

@@ -161,7 +161,7 @@ except TrainingError as fault:
 assert newest(folder).step == 1
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
     )
     assert "cannot be written (File too large)" in done.stdout
     assert len(done.stdout.splitlines()) == 1

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from recipes import GOOD, assert_refused, write
 
 from restore.data.loading import NAMED
 from restore.errors import UsageError
@@ -24,29 +25,7 @@ from restore.zoo.description import Inference
 
 RBM_METHODS = "tap, contrastive, spectral, frank_wolfe, principal"
 
-TRAINING = sorted((Path(__file__).parents[1] / "training" / "recipes").rglob("*.toml"))
-
-GOOD = """
-name = "digits"
-
-[data]
-source = "mnist"
-
-[prior]
-hidden = 5
-
-[learner]
-method = "tap"
-
-[training]
-epochs = 2
-"""
-
-
-def write(folder: Path, text: str | bytes, name: str = "recipe.toml") -> Path:
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
+TRAINING = sorted((Path(__file__).parents[2] / "training" / "recipes").rglob("*.toml"))
 
 
 def with_line(table: str, line: str) -> str:
@@ -281,16 +260,6 @@ RANGE = {
     "seed": ("", "seed = -1", "seed must lie in 0 ... 2^63 - 1, not -1"),
     "seed-large": ("", f"seed = {2**64}", "seed must lie in"),
 }
-
-
-def assert_refused(path: Path, says: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        read_recipe(path)
-    text = str(caught.value)
-    assert text.startswith(f"{path}: ")
-    assert says in text
-    assert "\n" not in text
-    assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_what_is_not_installed_is_named(exported: str, without: Callable[..., No
 
 @pytest.mark.parametrize("words", [[], ["--device", "cuda:9"]], ids=["no-graph", "37-device"])
 def test_the_command_line_without_torch_says_what_to_install(plain: str, words: list[str]) -> None:
-    asset = Path(__file__).parent.parent / "assets" / "digit-noisy.png"
+    asset = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
     code = "import sys; sys.modules['torch'] = None; from restore.cli import main; main()"
     command = [sys.executable, "-c", code, "denoise", str(asset), "--model", plain, "--p", "0.1", "-o", "-", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)

@@ -36,7 +36,7 @@ Run = Callable[..., int]
 CPU = torch.device("cpu")
 SHAPE = (4, 5)
 PIXELS = 20
-ASSETS = Path(__file__).parent.parent / "assets"
+ASSETS = Path(__file__).parents[2] / "assets"
 
 
 def small(bias: float = 0.0, **settings: Any) -> TrainedPrior:

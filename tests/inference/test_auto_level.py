@@ -27,7 +27,7 @@ from restore.marginals import Marginals, Status
 
 FLIPS, IMPULSES, NOISE = bit_flip.LEVELS, salt_and_pepper.LEVELS, gaussian_noise.LEVELS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 CPU = torch.device("cpu")
 SHAPE = (5, 7)
 DRAW = np.random.default_rng(0)
@@ -189,7 +189,7 @@ def digit() -> np.ndarray:
     """The digit of the README."""
     from PIL import Image
 
-    clean = np.asarray(Image.open(Path(__file__).parent.parent / "assets" / "digit.png")) / 255
+    clean = np.asarray(Image.open(Path(__file__).parents[2] / "assets" / "digit.png")) / 255
     return (clean > 0.5).astype(float)
 
 

@@ -32,7 +32,7 @@ from restore.errors import ModelError, OutputError, UsageError
 from restore.inference.pictures import INVERTED, outcome
 from restore.marginals import Status
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 SITE = Path(assembly.__file__).parent / "site"
 

@@ -15,7 +15,7 @@ from waiting import HANG
 
 from restore import zoo
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "assets"
 
 # What an installation without the extra does not have.

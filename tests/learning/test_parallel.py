@@ -28,7 +28,7 @@ from restore.learning.gradients.share import Share
 from restore.learning.run import parallel
 from restore.learning.run.folder import Stopped
 
-TESTS = Path(__file__).parent
+SUPPORT = Path(__file__).parents[1] / "support"
 
 pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available() or not torch.distributed.is_gloo_available(), reason="torch without gloo"
@@ -40,7 +40,7 @@ def start(folder: Path, *words: object) -> subprocess.Popen[str]:
     without = folder / "without"
     without.mkdir(exist_ok=True)
     (without / "onnx.py").write_text("raise ModuleNotFoundError('none here', name='onnx')")
-    places = [str(without), str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    places = [str(without), str(SUPPORT.parents[1]), str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])]
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", *map(str, words)]
     return subprocess.Popen(
         launch,

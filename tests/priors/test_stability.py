@@ -144,7 +144,7 @@ def test_files_of_unstable_machines_are_refused(
         read(folder)
     assert str(caught.value).startswith(f"{folder / WEIGHTS}: ") and "\n" not in str(caught.value)
     options = ("--p", 0.1) if prior.description.visible == "bernoulli" else ("--sigma", 0.1)
-    image = Path(__file__).parent.parent / "assets" / "digit-noisy.png"
+    image = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
     assert run("denoise", image, "--model", folder, *options, "-o", tmp_path / "out.png") == 4
     assert "the machine is unstable" in capsys.readouterr().err
     assert run("export", folder, "-o", tmp_path / "graph.onnx") == 4

@@ -37,7 +37,7 @@ from restore.marginals import Marginals, Status
 from restore.solvers import bp_kernel
 from restore.zoo.description import Description
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent for path in (ROOT / "models").glob(f"*/{zoo.WEIGHTS}"))
 NAMES = [folder.name for folder in FOLDERS]
 CONDITIONAL = [folder for folder in FOLDERS if folder.name.startswith("crbm-")]

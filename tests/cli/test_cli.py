@@ -23,7 +23,7 @@ from restore import zoo
 Run = Callable[..., int]
 
 # A prior with a graph, and an image for it: a process that restores with it need not load torch, which takes seconds.
-QUICK, DIGIT = "tap-mnist-25", Path(__file__).parent.parent / "assets" / "digit-noisy.png"
+QUICK, DIGIT = "tap-mnist-25", Path(__file__).parents[2] / "assets" / "digit-noisy.png"
 
 
 @pytest.fixture(scope="module")

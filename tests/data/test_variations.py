@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from machines import bars_and_stripes
-from test_recipe import GOOD, assert_refused, write
+from recipes import GOOD, assert_refused, write
 
 import restore
 from restore.data import sample_binary, varied

@@ -28,7 +28,7 @@ from restore.zoo import published_folder
 
 Run = Callable[..., int]
 
-ASSETS = Path(__file__).parent.parent / "assets"
+ASSETS = Path(__file__).parents[2] / "assets"
 CPU = torch.device("cpu")
 SHAPE = (5, 7)
 WHITE, BLACK = 0.3, 0.05

@@ -31,7 +31,7 @@ def prior(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_67_priors_changed_at_random(target: str, prior: Path) -> None:
-    script = Path(__file__).parent / "fuzz_priors.py"
+    script = Path(__file__).parents[1] / "support" / "fuzz_priors.py"
     found = subprocess.run(
         [sys.executable, script, prior, target, str(CASES)],
         env=os.environ | {"OMP_NUM_THREADS": "1"},

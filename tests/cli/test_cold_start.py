@@ -12,7 +12,7 @@ from waiting import HANG
 
 from restore import zoo
 
-IMAGE = Path(__file__).parent.parent / "assets" / "digit-noisy.png"
+IMAGE = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
 GRAPH = zoo.published_folder() / zoo.PREFERRED_BINARY / zoo.GRAPH
 
 # What no command line that restores with onnxruntime can do without.

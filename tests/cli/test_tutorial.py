@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 from PIL import Image
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 
 # What takes long on the page, and does not here. What follows the last of it are other ways to train.

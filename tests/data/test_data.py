@@ -82,7 +82,7 @@ def test_overlap_counts_test_images_seen_in_training() -> None:
 
 def test_loading_data_does_not_load_torch() -> None:
     code = "import sys, restore.data; sys.exit(not {'torch', 'skimage', 'scipy'}.isdisjoint(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0
 
 
 # --- idx files ---
