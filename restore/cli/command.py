@@ -28,7 +28,7 @@ COMMANDS = {
     "models": ("models", "models", "MODELS_EXAMPLE"),
     "info": ("models", "info", "INFO_EXAMPLE"),
     "export": ("export", "export", "EXAMPLE"),
-    "app": ("page", "app", "EXAMPLE"),
+    "app": ("app", "app", "EXAMPLE"),
 }
 
 # Libraries that not every installation has, and the extra of the package that brings each.

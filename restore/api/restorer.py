@@ -1,0 +1,127 @@
+"""A prior loaded once, to restore often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from restore import zoo
+from restore.errors import speaking_python
+from restore.images import DEFAULT_MAX_PIXELS
+from restore.images.kinds import in_kind, unpack
+from restore.images.sizes import Fit
+from restore.inference.callers import Manner, beyond, masks, restored
+from restore.inference.damage import Auto, Damage
+from restore.inference.opening import Choice, open_engine
+from restore.inference.pictures import PictureEngine, whole
+from restore.zoo.description import Description
+
+# What callers may say of flips; see `denoise`.
+Told: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | None
+
+
+@dataclass(frozen=True)
+class Restorer:
+    """A loaded prior; `restore.load` makes it once, so that many calls need not load it again."""
+
+    engine: PictureEngine
+
+    @property
+    def description(self) -> Description:
+        """Name, image shape, number of hidden units, how it restores, and what damage it has learnt to undo."""
+        return self.engine.description
+
+    @speaking_python
+    def denoise(
+        self,
+        image: Any,
+        p: Told = None,
+        *,
+        sigma: float | Auto | None = None,
+        fit: Fit = "error",
+        force: bool = False,
+        invert: bool = False,
+        soft: bool = False,
+        channel_axis: int | None = None,
+        return_solution: bool = False,
+        solver: str | None = None,
+        max_pixels: int = DEFAULT_MAX_PIXELS,
+    ) -> Any:
+        """As `restore.denoise`, with this prior."""
+        damage = Damage.of(p, sigma)
+        collection = unpack(image, channel_axis, beyond(damage), max_pixels)
+        engines = (self.solved_by(solver).engine,)
+        return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
+
+    @speaking_python
+    def complete(
+        self,
+        image: Any,
+        mask: Any,
+        p: Told = None,
+        *,
+        sigma: float | Auto | None = None,
+        fit: Fit = "error",
+        force: bool = False,
+        invert: bool = False,
+        soft: bool = False,
+        channel_axis: int | None = None,
+        return_solution: bool = False,
+        solver: str | None = None,
+        max_pixels: int = DEFAULT_MAX_PIXELS,
+    ) -> Any:
+        """As `restore.complete`, with this prior."""
+        damage = Damage.of(p, sigma)
+        collection = unpack(image, channel_axis, beyond(damage), max_pixels)
+        engines = (self.solved_by(solver).engine,)
+        damage = damage.covering(masks(mask, collection, max_pixels))
+        return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
+
+    @speaking_python
+    def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
+        """Features of images for other methods, such as a classifier: the expected hidden units given each image.
+
+        Args:
+            images: as in `restore.denoise`, of the prior's size.
+            invert, channel_axis: as in `restore.denoise`.
+
+        Returns:
+            E[h | v], shape (N, hidden units), float32 in [0, 1], also for a single image: a tensor for tensors, else an
+            array.
+
+        Raises:
+            ModelError: if an image has another size; if the prior is a conditional one, or a graph by itself.
+        """
+        grey = whole([item.pixels for item in unpack(images, channel_axis).items], self.description)
+        return in_kind(self.engine.features(1 - grey if invert else grey), images)
+
+    def solved_by(self, solver: str | None) -> Restorer:
+        """The same prior, solved with another fixed point; None for its own."""
+        return self if solver is None else Restorer(self.engine.with_solver(solver))
+
+
+@speaking_python
+def load(model: str | Path, device: str = "auto", max_memory: int | None = None, engine: Choice = "auto") -> Restorer:
+    """Load a prior by its name or the path of its folder.
+
+    Args:
+        model: see `list_models` for the names; or a file of `restore export`.
+        device: "auto", "cpu" or "cuda[:N]".
+        max_memory: bytes that the messages of belief propagation, or the matrices of adaptive TAP, may take, by default
+            2 GiB; larger batches are solved in parts.
+        engine: "onnx", "torch", or "auto" for the one that is sooner done with a few images; for many at a time a
+            conditional prior is faster in "torch". See `restore.inference.opening.open_engine`.
+
+    Raises:
+        ModelError: if there is no such model, or its file is damaged.
+        UsageError: if there is no such device or engine, or it lacks a library.
+    """
+    return Restorer(open_engine(str(model), engine, device, max_memory))
+
+
+def list_models() -> list[str]:
+    """Names of the published priors and of those trained by this user."""
+    return [folder.name for folder in zoo.folders()]

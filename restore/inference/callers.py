@@ -1,0 +1,116 @@
+"""The images of a caller, restored together: what goes wrong with some of them is one sentence that names the first."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restore.errors import ModelError, shown
+from restore.images.kinds import Collection, unpack_masks
+from restore.images.sizes import Fit, check_size, lost_detail, near
+from restore.inference.choice import Tried, restore_with_each
+from restore.inference.damage import Damage
+from restore.inference.explained import objection, unexplained
+from restore.inference.pictures import PictureEngine
+from restore.marginals import Status
+from restore.zoo.description import Description
+
+# Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
+FARTHEST = 6.0
+
+# By more no float may lie outside, whatever the noise: squares have to fit into single precision.
+FARTHEST_OF_ALL = 1e15
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What `restore.denoise` and `restore.complete` have in common, as there."""
+
+    fit: Fit
+    force: bool
+    invert: bool
+    soft: bool
+    return_solution: bool
+
+
+def restored(
+    engines: Sequence[PictureEngine],
+    collection: Collection,
+    damage: Damage,
+    manner: Manner,
+) -> Any:
+    """The images of a caller restored by the engine under which they are most probable, as their own kind.
+
+    Raises:
+        ModelError: for the first image that has a wrong size, diverged, or is not explained.
+    """
+    pixels, paths = [item.pixels for item in collection.items], [item.path for item in collection.items]
+    _check_sizes(engines[0].description, pixels, paths, manner)
+    tried = restore_with_each(engines, pixels, damage, invert=manner.invert)
+    best = max(tried, key=lambda one: one.evidence.sum())
+    lost = [index for index, part in enumerate(best.restored) if part.status is Status.DIVERGED]
+    strange = [index for index, part in enumerate(best.restored) if part.shortfall]
+    if lost and not manner.return_solution:
+        raise ModelError(_loss(paths, lost, Status.DIVERGED.sentence))
+    if strange and manner.force:
+        told = unexplained(best.engine.description.name, best.restored[strange[0]].shortfall)
+        warnings.warn(_loss(paths, strange, told, advice=""), stacklevel=4)
+    elif strange and not manner.return_solution:
+        raise ModelError(_loss(paths, strange, _objection(best, strange[0], manner, damage.unknown is not None)))
+    kept = lost if manner.force else [*lost, *strange]
+    found = [
+        item.unchanged() if index in kept else item.back(part.means if manner.soft else part.estimate, part.replaced)
+        for index, (item, part) in enumerate(zip(collection.items, best.restored, strict=True))
+    ]
+    together = collection.together(found)
+    return (together, best.marginals) if manner.return_solution else together
+
+
+def _check_sizes(about: Description, pixels: Sequence[np.ndarray], paths: Sequence[str], manner: Manner) -> None:
+    """Refuse images of which one has a size that is neither the prior's nor to be brought to it."""
+    for index, values in enumerate(pixels):
+        if manner.force and not near(values.shape, about.image_shape):
+            warnings.warn(f"{_named(paths, index)}: {lost_detail(about.image_shape)}", stacklevel=5)
+        try:
+            check_size(values.shape, about.image_shape, about.name, fit=manner.fit, force=manner.force)
+        except ModelError as fault:
+            raise ModelError(f"{_named(paths, index)}: {fault}" if paths[index] or len(paths) > 1 else fault) from None
+
+
+def _objection(best: Tried, index: int, manner: Manner, chosen: bool) -> str:
+    part = best.restored[index]
+    return objection(
+        best.engine.description,
+        part.shortfall,
+        inverted=part.inverted,
+        invert=manner.invert,
+        chosen=chosen,
+    )
+
+
+REST = "; return_solution=True restores the others, and tells of each"
+
+
+def _loss(paths: Sequence[str], lost: Sequence[int], reason: str, advice: str = REST) -> str:
+    """The sentence for images, by their paths (empty for none), of which some came to nothing, by their numbers."""
+    more = f"; so it did for {len(lost) - 1} more of them" if len(lost) > 1 else ""
+    return f"{_named(paths, lost[0])}: {reason}{more}{advice if len(lost) < len(paths) else ''}"
+
+
+def _named(paths: Sequence[str], index: int) -> str:
+    return shown(paths[index]) or ("the image" if len(paths) == 1 else f"image {index} of {len(paths)}, from 0")
+
+
+def beyond(damage: Damage) -> float:
+    """How far Gaussian noise may carry floats out of [0, 1]."""
+    return min(FARTHEST * damage.largest_sigma, FARTHEST_OF_ALL)
+
+
+def masks(given: Any, collection: Collection, max_pixels: int) -> list[np.ndarray]:
+    """The masks for images, one each."""
+    shapes = [(item.pixels.shape[0], item.pixels.shape[1]) for item in collection.items]
+    return unpack_masks(given, shapes, max_pixels)
