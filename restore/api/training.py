@@ -91,7 +91,7 @@ def train(
     from restore.devices import pick_device
     from restore.inference.torch_engine import Engine
     from restore.learning import train as training
-    from restore.learning.recipes.plan import Wishes
+    from restore.learning.recipes.wishes import Wishes
     from restore.learning.run import keeping
     from restore.learning.run.session import Session
     from restore.report.contents import WRITING, write_report

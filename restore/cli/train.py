@@ -243,8 +243,8 @@ def _by_plan(
 ) -> tuple[str, Callable[[], Lesson]]:
     """The same for images, of which a plan makes a recipe."""
     from restore.errors import UsageError
-    from restore.learning.recipes.plan import Wishes
     from restore.learning.recipes.recipe import check_name
+    from restore.learning.recipes.wishes import Wishes
 
     name = given["name"]
     if name is None:

@@ -21,9 +21,10 @@ from restore.errors import TrainingError, shown
 from restore.files import write_atomically
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.learning import pipeline
-from restore.learning.recipes.plan import Facts, Wishes, plan
+from restore.learning.recipes.plan import plan
 from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.recipes.tables import PriorShape
+from restore.learning.recipes.wishes import Facts, Wishes
 from restore.learning.recipes.written import written
 from restore.learning.run.checkpoint import newest
 from restore.learning.run.folder import GROWTH, epoch_records, epoch_seconds

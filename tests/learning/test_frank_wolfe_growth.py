@@ -15,16 +15,8 @@ from torch import Tensor
 from restore.learning.gradients import hidden_unit
 from restore.learning.gradients.hidden_unit import Unit, find_unit
 from restore.learning.rules import frank_wolfe
-from restore.learning.rules.frank_wolfe import (
-    FrankWolfe,
-    Growth,
-    prior_of,
-    rbm_of,
-    repowered,
-    stopping_verdict,
-    unit_means,
-    without_worst,
-)
+from restore.learning.rules.frank_wolfe import FrankWolfe, Growth, stopping_verdict
+from restore.learning.rules.frank_wolfe_moves import prior_of, rbm_of, repowered, unit_means, without_worst
 from restore.priors import RBM, FractionalRBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood
 from restore.solvers.samplers.gibbs import gibbs_steps

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from restore.errors import UsageError
-from restore.learning.recipes.plan import CONDITIONAL, METHODS, OF_GREY, PLAIN, PLENTY, STEPS, Facts, Wishes, plan
+from restore.learning.recipes.plan import STEPS, plan
 from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.recipes.wishes import CONDITIONAL, METHODS, OF_GREY, PLAIN, PLENTY, Facts, Wishes
 from restore.learning.recipes.written import written
 from restore.learning.rules.principal import Principal
 

@@ -18,10 +18,11 @@ from test_judging import SHAPE, Clock, Timed, bars, in_time, log_of, recipe, tim
 from restore.learning import pipeline
 from restore.learning.pipeline import train
 from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.recipes.wishes import Wishes
 from restore.learning.rules.frank_wolfe import FrankWolfe, Growth
 from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
 from restore.learning.run.session import Session
-from restore.learning.train import Wishes, learn, planned_lesson
+from restore.learning.train import learn, planned_lesson
 
 CPU = torch.device("cpu")
 

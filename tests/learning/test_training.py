@@ -16,9 +16,10 @@ import restore
 from restore import zoo
 from restore.errors import OutputError, TrainingError
 from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.recipes.wishes import Wishes
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
-from restore.learning.train import Wishes, learn, planned_lesson
+from restore.learning.train import learn, planned_lesson
 
 Run = Callable[..., int]
 CPU = torch.device("cpu")

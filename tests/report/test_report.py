@@ -21,9 +21,10 @@ from restore import zoo
 from restore.channels import BitFlip
 from restore.cli.live import clock, in_lines, table_of
 from restore.errors import OutputError
+from restore.learning.recipes.wishes import Wishes
 from restore.learning.run.folder import Stopped, epoch_records
 from restore.learning.run.session import Session
-from restore.learning.train import Wishes, learn, planned_lesson
+from restore.learning.train import learn, planned_lesson
 from restore.priors import RBM
 from restore.progress import Passed, progress
 from restore.report.chart import Chart, svg, ticks

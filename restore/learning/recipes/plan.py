@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal
 
-from restore.errors import UsageError
 from restore.learning.recipes.tables import require
+from restore.learning.recipes.wishes import CONDITIONAL, OF_CONDITIONAL, OF_GREY, OF_PLAIN, PLAIN, PLENTY, Facts, Wishes
 from restore.learning.rules.frank_wolfe import FrankWolfe
 
 Tables = dict[str, dict[str, Any]]
-
-# Images below which a prior is held back in proportion, and how much at most: of fewer it knows less.
-PLENTY = 5000
-MOST_HELD_BACK = 20.0
 
 # Share of black pixels from which grey pixels are either exactly that or have a level.
 MOSTLY_BLACK = 0.3
@@ -47,112 +43,6 @@ MOST_COPIES, PIXELS_PER_SHIFT = 20, 7
 
 # Variations that principal components of grey images are found from, in all; faces and parts are lit differently.
 VARIED = 40_000
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a plan has to know of images.
-
-    Attributes:
-        images: number of them to learn from.
-        image_shape: height and width.
-        levels: "binary" or "grey".
-        threshold: grey level, 0 to 254, above which a pixel of binary images is white.
-        black: share of the pixels that are exactly black.
-    """
-
-    images: int
-    image_shape: tuple[int, int]
-    levels: Literal["binary", "grey"]
-    threshold: int = 127
-    black: float = 0.0
-
-    @property
-    def pixels(self) -> int:
-        return self.image_shape[0] * self.image_shape[1]
-
-    @property
-    def grey(self) -> bool:
-        return self.levels == "grey"
-
-    @property
-    def held_back(self) -> float:
-        """By what a penalty on weights is multiplied where there are few images."""
-        return min(MOST_HELD_BACK, max(1.0, PLENTY / self.images))
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What a user asks for; None, "" and "auto" leave it to the plan.
-
-    Attributes:
-        method: one of `METHODS`.
-        hidden: number of hidden units; "auto" finds it by growing them, or by images held out.
-        epochs: passes over the images.
-        minutes: the time that all may take, at most.
-        task: the damage that a conditional prior learns to undo, such as "flip:0.1".
-        tables: tables of a recipe whose entries go before what the plan says.
-    """
-
-    method: str = "auto"
-    hidden: int | Literal["auto"] | None = None
-    epochs: int | None = None
-    minutes: float | None = None
-    task: str = ""
-    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for key, table in self.tables.items():
-            require(
-                isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}, not {table!r}"
-            )
-        require(self.hidden != 0, "hidden must be at least 1, not 0")
-        if self.method != "auto" and self.method not in METHODS:
-            raise UsageError(f"method must be auto or one of {', '.join(METHODS)}, not {self.method}")
-        require(self.epochs is None or self.minutes is None, "epochs and minutes are two ways to say when; give one")
-        require(self.epochs is None or self.epochs >= 1, f"epochs must be at least 1, not {self.epochs}")
-        require(self.minutes is None or self.minutes > 0, f"minutes must be positive, not {self.minutes}")
-        if self.method in CONDITIONAL:
-            require(bool(self.task), f"task is missing; {self.method} learns to undo one damage, such as flip:0.1")
-        elif self.method != "auto":
-            require(
-                not self.task,
-                f"task is for conditional priors, and one by {self.method} is told of the damage when it restores; "
-                "leave it away, or take crbm-bp",
-            )
-
-    @property
-    def by_steps(self) -> bool:
-        """Whether something was asked for that only a learner with steps and epochs knows."""
-        return self.epochs is not None or "optimizer" in self.tables
-
-
-# Learners of priors that are told of the damage; and of those that learn to undo one, with rate and scale of weights.
-PLAIN: dict[str, dict[str, Any]] = {
-    "tap": {"method": "tap", "starts": "redrawn"},
-    "pcd": {"method": "contrastive", "starts": "persistent"},
-    "cd": {"method": "contrastive", "steps": 10},
-    "fw": {"method": "frank_wolfe"},
-    "fvbm": {"method": "quasi_newton", "precision": "float32", "steps": 60, "rounds": 2},
-    "principal": {"method": "principal"},
-}
-CONDITIONAL: dict[str, tuple[str, float, float]] = {
-    "crbm-bp": ("belief_propagation", 0.03, 0.05),
-    "crbm-mf": ("mean_field", 0.03, 0.05),
-    "crbm-cd": ("contrastive", 0.02, 0.01),
-    "crbm-percloss": ("perceptron", 0.02, 0.01),
-    "crbm-mssvm": ("marginal_max_margin", 0.01, 0.05),
-    "crbm-lssvm": ("latent_max_margin", 0.01, 0.05),
-    "crbm-lr": ("logistic", 0.02, 0.0),
-}
-METHODS = (*PLAIN, *CONDITIONAL)
-OF_GREY = ("tap", "principal")
-
-# The method of each learner.
-OF_PLAIN = {table["method"]: method for method, table in PLAIN.items()} | dict.fromkeys(
-    ("bslm", "gradient_ascent"), "fvbm"
-)
-OF_CONDITIONAL = {learner: method for method, (learner, _, _) in CONDITIONAL.items()}
 
 
 def plan(

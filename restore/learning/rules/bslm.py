@@ -31,11 +31,9 @@ from restore.priors import FullyVisible
 # Pairs of steps and changes of the gradient that quasi-Newton steps remember.
 MEMORY = 10
 
-# A quasi-Newton step must gain this share of what the gradient promises, or it is halved, at most so many times.
-ENOUGH, HALVINGS = 1e-4, 30
-
-# Quasi-Newton steps end where one promises this share of the tolerance.
-NEGLIGIBLE = 1e-3
+# A quasi-Newton step must gain this share of what the gradient promises, or it is halved, at most so many times. Steps
+# end where one promises this share of the tolerance.
+ENOUGH, HALVINGS, NEGLIGIBLE = 1e-4, 30, 1e-3
 
 # Numbers of a block of images that a sweep goes through at a time, so that they stay in the caches of a processor, and
 # the fewest images of one.
