@@ -12,7 +12,7 @@ from restore.cli.scoring.card import evaluate_card
 from restore.cli.scoring.features import evaluate_features
 from restore.cli.scoring.likelihood import Choices, Kind, evaluate_likelihood
 from restore.cli.scoring.source import Source
-from restore.cli.scoring.task import evaluate_task
+from restore.cli.scoring.task import Trial, evaluate_task
 from restore.console import tell
 from restore.images import DEFAULT_MAX_PIXELS
 
@@ -117,7 +117,7 @@ def evaluate(
     source = Source(data, split, n, threshold, data_root, quiet, max_pixels)
     report: Report | Likelihood | Classification
     if task is not None:
-        report = evaluate_task(model, source, task, mask, neighbours, soft, seed, device, max_memory, solver)
+        report = evaluate_task(model, source, Trial(task, mask, neighbours, soft, seed), device, max_memory, solver)
     elif likelihood is not None:
         report = evaluate_likelihood(model, source, likelihood, choices, seed, device)
     else:

@@ -197,7 +197,8 @@ class BeliefPropagation:
         else:
             log_z = self._log_probability(machine, means, hidden_means)
         broken = (outcome.status == int(Status.DIVERGED)) | ~_finite(machine, batch)
-        return _solution(means, hidden_means, both, log_z, outcome.iterations, outcome.residual, outcome.status, broken)
+        found = bp_kernel.Found(means, hidden_means, both, None, outcome.iterations, outcome.residual)
+        return _solution(found, log_z, outcome.status, broken)
 
     def _fused(self, machine: RBM, batch: int, threads: int, pairs: bool, largest: float) -> Solution:
         sound = _finite(machine, batch)
@@ -222,7 +223,7 @@ class BeliefPropagation:
         else:
             log_z = found.log_partition + sum((own.double() - limit).clamp(min=0).sum(-1) for own in fields)
         both = None if found.pairs is None else found.pairs / batch
-        return _solution(found.visible, found.hidden, both, log_z, found.iterations, found.residual, status, ~sound)
+        return _solution(replace(found, pairs=both), log_z, status, ~sound)
 
     def _log_probability(self, machine: RBM, visible: Tensor, hidden: Tensor) -> Tensor:
         """Unnormalised log-probability of the most probable state, for the kinds that look for one."""
@@ -251,21 +252,11 @@ def _plain_memory(weights: Tensor) -> int:
     return ARRAYS * max(1, weights.numel()) * weights.element_size()
 
 
-def _solution(
-    visible: Tensor,
-    hidden: Tensor,
-    pairs: Tensor | None,
-    log_partition: Tensor,
-    iterations: Tensor,
-    residual: Tensor,
-    status: Tensor,
-    broken: Tensor,
-) -> Solution:
+def _solution(found: bp_kernel.Found, log_partition: Tensor, status: Tensor, broken: Tensor) -> Solution:
     """The solution, in which the answers for broken images, and averages over them, are NaN."""
-    visible, hidden = (torch.where(broken[:, None], torch.nan, mean) for mean in (visible, hidden))
-    log_partition, residual = (torch.where(broken, torch.nan, value) for value in (log_partition, residual))
+    means = tuple(torch.where(broken[:, None], torch.nan, mean) for mean in (found.visible, found.hidden))
+    log_partition, residual = (torch.where(broken, torch.nan, value) for value in (log_partition, found.residual))
     status = torch.where(broken, int(Status.DIVERGED), status)
-    pairs = None if pairs is None else torch.where(broken.any(), torch.nan, pairs)
-    means = (visible, hidden)
+    pairs = None if found.pairs is None else torch.where(broken.any(), torch.nan, found.pairs)
     variances = tuple(mean * (1 - mean) for mean in means)
-    return Solution(means, variances, log_partition, iterations, residual, status, pairs)
+    return Solution(means, variances, log_partition, found.iterations, residual, status, pairs)
