@@ -22,6 +22,9 @@ class Fields:
         quadratic: broadcastable with `linear`; zero where a source says nothing about the scale of x.
         presence: broadcastable with `linear`: how much likelier a source makes every value but 0, as a logarithm; None
             where it says nothing about that. Neighbours never do.
+
+    >>> (Fields(torch.tensor([1.0, -2.0])) + Fields(torch.tensor([0.5, 0.5]))).linear.tolist()
+    [1.5, -1.5]
     """
 
     linear: Tensor

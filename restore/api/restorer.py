@@ -25,7 +25,18 @@ Told: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | None
 
 @dataclass(frozen=True)
 class Restorer:
-    """A loaded prior; `restore.load` makes it once, so that many calls need not load it again."""
+    """A loaded prior; `restore.load` makes it once, so that many calls need not load it again.
+
+    >>> import numpy as np
+    >>> import restore
+    >>> prior = restore.load("tap-mnist")
+    >>> prior.description.image_shape, prior.description.hidden
+    ((28, 28), 500)
+    >>> blank = np.zeros((3, 28, 28), bool)
+    >>> clean, solution = prior.denoise(blank, p=0.1, return_solution=True)
+    >>> clean.shape, solution.means[0].shape
+    ((3, 28, 28), (3, 784))
+    """
 
     engine: PictureEngine
 
@@ -123,5 +134,10 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None,
 
 
 def list_models() -> list[str]:
-    """Names of the published priors and of those trained by this user."""
+    """Names of the published priors and of those trained by this user.
+
+    >>> import restore
+    >>> "tap-mnist" in restore.list_models()
+    True
+    """
     return [folder.name for folder in zoo.folders()]

@@ -36,6 +36,16 @@ def denoise(
 ) -> Any:
     """Remove flipped pixels from a binary image, noise from a grey one, or damage that a prior has learnt to undo.
 
+    >>> import numpy as np
+    >>> import restore
+    >>> stroke = np.zeros((28, 28), bool)
+    >>> stroke[5:23, 13:15] = True
+    >>> noisy = stroke.copy()
+    >>> noisy[8, 20] = noisy[20, 4] = True
+    >>> clean = restore.denoise(noisy, "tap-mnist", p=0.02)
+    >>> bool(clean[8, 20]), bool(clean[20, 4]), bool(clean[12, 13])
+    (False, False, True)
+
     Args:
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), an (N, H, W)
             batch, or a list of them. A pixel counts as white above the prior's threshold (half of white for MNIST).
@@ -102,6 +112,16 @@ def complete(
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Any:
     """Fill the pixels under a mask.
+
+    >>> import numpy as np
+    >>> import restore
+    >>> stroke = np.zeros((28, 28), bool)
+    >>> stroke[5:23, 13:15] = True
+    >>> hole = np.zeros((28, 28), bool)
+    >>> hole[12:16, 10:18] = True
+    >>> whole = restore.complete(stroke & ~hole, hole, "tap-mnist")
+    >>> bool((whole[~hole] == stroke[~hole]).all()), bool(whole[13, 13])
+    (True, True)
 
     Args:
         image: as in `denoise`.

@@ -44,6 +44,14 @@ def train(
 ) -> Restorer:
     """Train a prior on images; what is not said follows from them.
 
+    >>> import numpy as np
+    >>> import restore
+    >>> bars = np.zeros((60, 6, 6), bool)
+    >>> bars[np.arange(60), np.arange(60) % 6] = True
+    >>> prior = restore.train(bars, hidden=4, epochs=2)
+    >>> prior.description.image_shape, prior.description.hidden
+    ((6, 6), 4)
+
     Args:
         images: of any kind `denoise` takes, or the path of a folder, an archive or a data set.
         name: what to call the prior.

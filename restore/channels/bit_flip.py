@@ -36,6 +36,11 @@ class BitFlip:
 
     Raises:
         UsageError: if a probability is not a number in [0, 1].
+
+    >>> import torch
+    >>> field = BitFlip(0.1).evidence(torch.tensor([0.0, 1.0])).linear  # log(.9 / .1) = 2.1972
+    >>> [round(value, 4) for value in field.tolist()]
+    [-2.1972, 2.1972]
     """
 
     probability: Parameter

@@ -72,7 +72,11 @@ def matthews(truth: Tensor, restored: Tensor) -> Tensor:
 
 
 def psnr(truth: Tensor, restored: Tensor) -> Tensor:
-    """Peak signal-to-noise ratio in decibels of images in [0, 1]; shape (N,), infinite for a perfect one."""
+    """Peak signal-to-noise ratio in decibels of images in [0, 1]; shape (N,), infinite for a perfect one.
+
+    >>> psnr(torch.zeros(1, 4), torch.full((1, 4), 0.1, dtype=torch.float64)).round(decimals=6).tolist()
+    [20.0]
+    """
     return -10 * torch.log10((truth.double() - restored.double()).square().mean(dim=1))
 
 
