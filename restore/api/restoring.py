@@ -58,7 +58,7 @@ def denoise(
             chooses for each image the one under which the prior finds it most probable, up to .48 (grey: .9).
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1.
             Floats may then lie up to 6 sigma outside [0, 1]; noise that was cut off there is undone less well. "auto"
-            chooses it likewise, from .01 to .5; of p and sigma one at most.
+            chooses it in the same way, from .01 to .5; only one of p and sigma may be "auto".
         fit: "resize" brings images of another size to the prior's and back, by a factor of 2 at most; "error" refuses
             them.
         force: resize by more than that too, and restore images that the prior explains less well than independent

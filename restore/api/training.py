@@ -62,7 +62,7 @@ def train(
             and goes on from there; where `minutes` end that growth, there are as many as can be trained.
         epochs: passes over the images.
         minutes: the time that all of it may take at most, instead; it ends with the best prior so far.
-        task: for a conditional prior, which is not told of the damage: what it learns to undo, such as "flip:0.1" or
+        task: for a conditional prior: the damage that it learns to undo, such as "flip:0.1" or
             "patch:8".
         shape: height and width to learn; by default the images' own.
         fit: how images of other sizes come to that: "crop", "resize", or "error" for not at all.

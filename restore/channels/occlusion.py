@@ -94,7 +94,7 @@ class Patch:
         fill: the value painted, in [0, 1].
         mask: "known": the restorer is given the hidden pixels, and all others are exact. "unknown": it knows only that
             there is such a patch somewhere. A pixel shows its true value outside the patch and nothing of it inside, so
-            it is told of bit flips with half the probability that the patch covers the pixel.
+            it assumes bit flips with half the probability that the patch covers the pixel.
         grey: whether images hold values rather than ink: exact ones are told in another way. No channel of grey values
             says that a patch is somewhere unknown.
     """
@@ -106,7 +106,7 @@ class Patch:
 
     def __post_init__(self) -> None:
         if self.grey and self.mask == "unknown":
-            raise UsageError(f"{self}: --mask unknown is for priors of binary images; leave it away for grey ones")
+            raise UsageError(f"{self}: --mask unknown is for priors of binary images; leave it out for grey ones")
         if self.size < 1:
             raise UsageError(f"patch:{self.size}: a patch is at least one pixel wide")
         if not 0 <= self.fill <= 1:

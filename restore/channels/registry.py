@@ -27,7 +27,7 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
         text: "flip:0.1", "flip:0.1,0.02", "noise:0.2", "salt:0.1", "patch:8" (painted 0), "patch:12:1"; or several, one
             after the other: "noise:0.1+patch:8".
         mask: "known" (the default for patches) or "unknown"; only patches have one.
-        grey: whether the restorer is to be told of grey values; if not, images are binary.
+        grey: whether the restorer knows grey values; if not, images are binary.
 
     Raises:
         UsageError: for anything else; the message lists the accepted forms.
@@ -38,7 +38,7 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
     tasks = tuple(_parse_one(part, asked) for part in text.split("+"))
     task = tasks[0] if len(tasks) == 1 else Chain(tasks)
     if mask is not None and task.mask is None:
-        raise UsageError(f"{text}: may hit any pixel, so there is no mask to know; leave --mask away")
+        raise UsageError(f"{text}: may hit any pixel, so there is no mask to know; leave --mask out")
     return task
 
 

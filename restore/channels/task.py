@@ -23,7 +23,7 @@ class Asked:
     Attributes:
         text: all of what the user wrote.
         mask: whether the restorer is to know a mask, of tasks that have one.
-        grey: whether the restorer is to be told of grey values; if not, images are binary.
+        grey: whether the restorer knows grey values; if not, images are binary.
     """
 
     text: str
@@ -81,7 +81,7 @@ class EachPixel:
 
 @dataclass(frozen=True)
 class Chain:
-    """One task after the other; the restorer is told of all of them.
+    """One task after the other; the restorer knows all of them.
 
     Attributes:
         tasks: at least one, in the order in which they damage.

@@ -52,7 +52,7 @@ def corrupt(
 
     damage = parse_task(task)
     if mask_output is not None and damage.mask is None:
-        raise UsageError(f"{task}: hides no pixels, so there is no mask to write; leave --mask-output away")
+        raise UsageError(f"{task}: hides no pixels, so there is no mask to write; leave --mask-output out")
     sources = expand(images, suffix="corrupted")
     to_write = [paired(sources, output, "corrupted")]
     if mask_output is not None:

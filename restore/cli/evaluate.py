@@ -103,11 +103,11 @@ def evaluate(
     if data is None and not card:
         raise UsageError("--data is missing; give the images to evaluate on")
     if task is None and (mask is not None or soft or max_memory is not None or solver is not None):
-        raise UsageError("--mask, --soft, --max-memory and --solver belong to --task; leave them away")
+        raise UsageError("--mask, --soft, --max-memory and --solver belong to --task; leave them out")
     if classify and split == "train":
-        raise UsageError("--classify trains on the training images and counts errors on the others; leave --split away")
+        raise UsageError("--classify trains on the training images and counts errors on the others; leave --split out")
     if card and (json or split == "train" or threshold is not None):
-        raise UsageError("--card is about test images as the prior knows them; leave --json, --split, --threshold away")
+        raise UsageError("--card is about test images as the prior knows them; leave --json, --split, --threshold out")
     choices = Choices(schedule, runs, starts, pixels)
     choices.check(likelihood)
     if card:

@@ -39,7 +39,7 @@ def export(
     if not folder.is_dir():
         raise ModelError(f"{shown(folder)}: is exported already; name the prior it was made from")
     if beside and (output is not None or float16 or no_channel):
-        raise UsageError("--beside writes the whole prior into its folder; leave -o, --float16 and --no-channel away")
+        raise UsageError("--beside writes the whole prior into its folder; leave -o, --float16 and --no-channel out")
     # A folder may be named by a path without its name in it, such as a dot.
     target = folder / zoo.GRAPH if beside else Path(output or f"{folder.resolve().name}.onnx")
     if is_folder(target):

@@ -48,7 +48,7 @@ def probe(
     _check_target(target, overwrite)
 
     # So that none is missing only after the work is done.
-    import matplotlib.figure  # noqa: F401 - likewise
+    import matplotlib.figure  # noqa: F401 - also to find out whether it is there
     import sklearn.manifold  # noqa: F401 - a missing library is said by `restore.cli.main`
 
     from restore import zoo

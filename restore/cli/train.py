@@ -217,7 +217,7 @@ def _by_recipe(
 
     if of_images:
         options = ", ".join(f"--{option.replace('_', '-')}" for option in of_images)
-        raise UsageError(f"{source}: is a recipe, which says that itself; change it there and leave {options} away")
+        raise UsageError(f"{source}: is a recipe, which says that itself; change it there and leave {options} out")
     recipe = read_recipe(Path(source))
     prior = recipe.prior
     if given["hidden"] is not None:

@@ -50,7 +50,7 @@ class Coupling(ABC):
 
     @abstractmethod
     def down(self, above: Tensor) -> Tensor:
-        """What states above tell the units below, likewise."""
+        """What states above tell the units below, in the same form."""
 
     @abstractmethod
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ def task_of(about: Description) -> Task:
 
 
 def restorer_of(engine: Engine) -> Restorer:
-    """A prior as a restorer: it is told of the channel, unless it has learnt the damage."""
+    """A prior as a restorer, which knows the channel unless it has learnt the damage."""
     conditional = engine.trained.description.conditional
     return lambda observed, channel: engine.restore(observed, None if conditional else channel).means[0]
 
@@ -43,10 +43,10 @@ class Report:
         n: number of images.
         error_all: share of wrong pixels among all.
         error_changed: share of wrong pixels among those the corruption changed, pooled over images.
-        error_unchanged: share of wrong pixels among the others, pooled likewise.
+        error_unchanged: share of wrong pixels among the others, pooled in the same way.
         mcc: Matthews correlation, mean over images.
         psnr: in decibels; None unless values, not ink, were restored.
-        ssim: None likewise.
+        ssim: mean structural similarity; None for binary images.
         seconds: wall-clock time of the restoration alone.
         solver: that of the prior; None for restorers that have none.
     """

@@ -61,7 +61,7 @@ def matthews(truth: Tensor, restored: Tensor) -> Tensor:
     """Matthews correlation of the rounded images with the truth (TAP machine, sec. VII.D); shape (N,), in [-1, 1].
 
     It is 0 wherever truth or prediction is constant, also where both are the same constant: a constant image correlates
-    with nothing. scikit-learn decides likewise.
+    with nothing. scikit-learn does the same.
     """
     real, guess = _ink(truth).double(), _ink(restored).double()
     pixels = truth.shape[1]

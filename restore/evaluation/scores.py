@@ -13,7 +13,7 @@ from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
 from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
 
-# Tasks of priors that are told of the damage.
+# Tasks of priors that know the damage.
 TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")
 GREY_TASKS = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3", "salt:0.2", "patch:8")
 

@@ -25,7 +25,7 @@ from restore.channels.values import LARGEST
 from restore.errors import UsageError, shown
 from restore.zoo.description import Description
 
-# Engines are told of noise in single precision: what that cannot hold is the nearest that it can (or `LARGEST`).
+# Engines take noise in single precision; a value out of its range becomes the nearest in it (or `LARGEST`).
 SMALLEST = float(np.finfo(np.float32).tiny)
 
 # A level of noise that is to be chosen by its evidence.
@@ -51,7 +51,7 @@ class Damage:
             and one of black pixels; of a prior of grey images the probability of salt or pepper; "auto" if it is to be
             chosen for each image; None if there is no such damage, or if the prior has learnt what is.
         sigma: standard deviation of Gaussian noise, of priors of grey images, one for all or per image (N, 1, 1);
-            "auto" likewise; None if there is none.
+            "auto" if it is to be chosen; None if there is none.
         hidden: the pixels to fill, one boolean (H, W) per image, or all as (N, H, W); None if there are none.
     """
 
@@ -70,7 +70,7 @@ class Damage:
         if isinstance(p, str) and p != "auto":
             raise UsageError(f"p is a flip probability in [0, 1], or auto, not {shown(p)}")
         if isinstance(p, str) and isinstance(sigma, str) and p == sigma:
-            raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it away")
+            raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it out")
         told = p if p is None or isinstance(p, str) else _probabilities(p)
         known = sigma is None or (isinstance(sigma, str) and sigma == "auto")
         return cls(told, sigma if known else _deviation(sigma), hidden)  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ class Damage:
         return Damage(some(self.p), some(self.sigma), None if hidden is None else np.asarray(hidden)[rows])
 
     def with_at_least(self, least: float, about: Description) -> Damage:
-        """The same with at least so much noise of the kind that a prior is told of."""
+        """The same with at least so much noise, of the kind that the prior knows."""
         if about.grey:
             return replace(self, sigma=np.maximum(number(self.sigma), least))
         if isinstance(self.p, Rates):

@@ -52,7 +52,7 @@ class Observed:
         return Observed(self.grey[rows], self.damage.rows(rows))
 
     def forgiven(self, about: Description) -> Observed:
-        """The same, told of noise of `FORGIVEN` at least."""
+        """The same, with noise of at least `FORGIVEN`."""
         return replace(self, damage=self.damage.with_at_least(FORGIVEN, about))
 
     @property

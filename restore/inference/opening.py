@@ -56,7 +56,7 @@ def open_engine(
         raise UsageError(f"max_memory is a number of bytes, such as {2**31}, not {max_memory!r}")
     beyond = _beyond_onnx(device, max_memory)
     if engine == "onnx" and beyond:
-        raise UsageError(f"{beyond}: onnxruntime computes on the CPU without it; leave it away, or give --engine torch")
+        raise UsageError(f"{beyond}: onnxruntime computes on the CPU without it; leave it out, or give --engine torch")
     place = find(model)
     alone = not place.is_dir()
     if alone and (engine == "torch" or beyond):

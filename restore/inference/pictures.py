@@ -186,7 +186,7 @@ def restore_pictures(
             notes += (unexplained(about.name, lack[index]),)
         if inverted:
             expected = "dark on light" if engine.light_ground else "light strokes on dark"
-            remedy = "leave the inversion away" if invert else "try --invert"
+            remedy = "leave the inversion out" if invert else "try --invert"
             notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
         level = None
         if noise is not None and damage.unknown is not None:

@@ -49,7 +49,7 @@ def optimizer_of(
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(OPTIMIZERS))}"
         raise UsageError(f"name {name!r} is no optimizer of torch that fits here; {hint}")
     if "lr" in options:
-        raise UsageError("options hold lr, which follows from rate; leave it away")
+        raise UsageError("options hold lr, which follows from rate; leave it out")
     taken = inspect.signature(OPTIMIZERS[name]).parameters
     settings: dict[str, Any] = {"lr": rate}
     if name == "sgd":

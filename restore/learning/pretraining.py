@@ -89,7 +89,7 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
         recipe: of the deep machine; `recipe.pretraining` says for how many epochs each RBM is trained, at most where
             there is a limit of time.
         images: training images (N, D).
-        session: of the deep machine; RBM n works in `stage_folder(folder, n)`, and is told of as the stage "layer n".
+        session: of the deep machine; RBM n works in `stage_folder(folder, n)`, as the stage "layer n".
             No layer takes more of the budget than those before it have left of equal shares.
 
     Returns:

@@ -82,7 +82,7 @@ class Lesson:
         return self.as_pixels(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
 
     def held_out_pixels(self, device: torch.device) -> Tensor | None:
-        """The images held out, likewise but as they are; (M, D)."""
+        """The images held out as the prior knows them, without variations; (M, D)."""
         return None if self.held_out is None else self.as_pixels(self.held_out.images, device)
 
     def as_pixels(self, images: np.ndarray, device: torch.device) -> Tensor:
@@ -99,7 +99,7 @@ class Learnt:
         lesson: what was trained, and on what.
         trained: the prior, the epoch it is from, its validation error, and why training ended.
         curve: a record for every epoch or round, as in the log.
-        grown: likewise for every round of the growth that went before; empty where there was none.
+        grown: a record for every round of the growth that went before; empty where there was none.
         seconds: training time at the end of each, growth and all sittings included.
         device: where.
     """
@@ -121,7 +121,7 @@ class Learnt:
         for name in ("prior", "growth", "learner", "pretraining", "training"):
             before, after = asdict(getattr(recipe, name)), asdict(getattr(settled, name))
             found = {key: value for key, value in after.items() if value != before[key]}
-            # A limit of time that is none any more, and epochs where there are rounds, are left away.
+            # A limit of time that is none any more, and epochs where there are rounds, are left out.
             kept = {key: value for key, value in dict(told.get(name, {})).items() if key not in found}
             told[name] = kept | {key: value for key, value in found.items() if value}
         return written({key: value for key, value in told.items() if value != {}})

@@ -47,7 +47,7 @@ def drawer(
         clock: seconds since whenever.
 
     Returns:
-        To be told of every epoch or round. Those of single layers, whose pixels are not images, are not drawn.
+        A watcher, called after every epoch or round. It draws no epochs of single layers, whose pixels are not images.
     """
     recipe, shape = lesson.recipe, lesson.image_shape
     start = _start(lesson, device)

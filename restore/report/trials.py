@@ -56,7 +56,7 @@ class Scores:
 
 
 def tasks_for(about: Description) -> list[Task]:
-    """What a prior is tried on: the damage that it has learnt, or some that it is told of."""
+    """What a prior is tried on: the damage that it has learnt, or damage that it knows."""
     if about.conditional:
         return [task_of(about)]
     if about.grey:
@@ -85,7 +85,7 @@ def compared(engine: Engine, training: Tensor, held_out: Tensor) -> list[Scores]
     Args:
         engine: the prior.
         training: images (N, D) as the prior knows them, on the processor.
-        held_out: likewise (M, D), M at least 1, to be damaged.
+        held_out: images (M, D), M at least 1, to be damaged.
     """
     about = engine.trained.description
 

@@ -147,7 +147,7 @@ def run(
     Args:
         weights: (D, H), float32, of which there is a `largest_weight`.
         visible_fields: (batch, D), float32, at most `LARGEST_FIELD` in size.
-        hidden_fields: (batch, H), likewise.
+        hidden_fields: (batch, H), float32, at most `LARGEST_FIELD` in size.
         largest: that.
         kind, max_iter, tol: as in `BeliefPropagation`.
         threads: at most this many.

@@ -157,7 +157,7 @@ class Description:
 
     @property
     def conditional(self) -> bool:
-        """Whether the prior answers to a damaged image alone, without being told of a channel."""
+        """Whether the prior restores from the damaged image alone, without knowing a channel."""
         return self.family == "crbm"
 
     @property
@@ -183,7 +183,7 @@ class Description:
         if name == self.inference.solver:
             return self
         if name not in self.solvers:
-            remedy = "it was trained with that; leave --solver away" if self.conditional else "give one of these"
+            remedy = "it was trained with that; leave --solver out" if self.conditional else "give one of these"
             raise UsageError(
                 f"{shown(self.name)} restores with {', '.join(self.solvers)}, not with {shown(name)}; {remedy}"
             )

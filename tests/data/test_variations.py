@@ -127,7 +127,7 @@ def test_variations_that_are_none(line: str, says: str, tmp_path: Path) -> None:
 
 def test_variations_are_not_held_out_from_each_other(tmp_path: Path) -> None:
     text = VARIED.replace('source = "mnist"', 'source = "mnist"\nvalidation = 5')
-    assert_refused(write(tmp_path, text), "leave validation or variations away")
+    assert_refused(write(tmp_path, text), "leave validation or variations out")
 
 
 # --- learners ---

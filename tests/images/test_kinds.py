@@ -236,7 +236,7 @@ def test_messages_speak_of_arguments() -> None:
         "give --engine torch, or --solver mean_field": 'give engine="torch", or solver="mean_field"',
         "give --model tap-mnist --fit resize": 'give model="tap-mnist" fit="resize"',
         "--sigma (or sigma=) is for": "sigma= is for",
-        "leave --solver away": "leave solver away",
+        "leave --solver out": "leave solver out",
         "such as --sigma 0.1 (or sigma=0.1)": "such as sigma=0.1",
         "raise the limit (--max-memory or max_memory=)": "raise the limit (max_memory=)",
         "--levels grey learns grey levels": 'levels="grey" learns grey levels',

@@ -171,7 +171,7 @@ def test_a_recipe_reads() -> None:
         ({"growth": {"penalty": 0.5}}, "[growth] has no meaning for frank_wolfe"),
         ({"prior": {"hidden": "auto", "filled": 9}}, "[prior] filled is for a learner that goes on from there"),
         ({"prior": {"hidden": "auto", "filled": -1}}, "filled must not be negative, not -1"),
-        ({"prior": {"hidden": 9, "filled": 9}}, 'filled is for hidden = "auto"; leave it away'),
+        ({"prior": {"hidden": 9, "filled": 9}}, 'filled is for hidden = "auto"; leave it out'),
         (
             {
                 "data": {"source": "mnist", "validation": 10, "task": "flip:0.1"},

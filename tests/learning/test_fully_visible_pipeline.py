@@ -70,7 +70,7 @@ def test_a_recipe_needs_the_family_and_a_method_only() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"prior": {"family": "fvbm", "hidden": 5}}, "no hidden units; leave hidden away"),
+        ({"prior": {"family": "fvbm", "hidden": 5}}, "no hidden units; leave hidden out"),
         ({"prior": {"family": "rbm"}}, r"\[prior\] hidden is missing; add it"),
         (
             {"inference": {"solver": "sum_product", "modes": 0, "starts": 0}},

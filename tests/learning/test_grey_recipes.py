@@ -43,7 +43,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "sampled": (
         {"data": {"binarisation": "sampled"}},
-        r"\[data\] binarisation is for black and white .* leave it away",
+        r"\[data\] binarisation is for black and white .* leave it out",
     ),
     "visible": ({"prior": {"visible": "gaussian"}}, r"\[prior\] visible must be one of bernoulli, truncated-gaussian"),
     "hidden-type": ({"prior": {"hidden_type": "potts"}}, r"\[prior\] hidden_type must be one of bernoulli, spin"),
@@ -69,7 +69,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "shrinkage": ({"optimizer": {"shrinkage": -1.0}}, r"\[optimizer\] shrinkage must be 0 or positive, not -1"),
     "shrinkage-inf": ({"optimizer": {"shrinkage": float("inf")}}, r"\[optimizer\] shrinkage must be 0 or positive"),
     "patience": ({"training": {"patience": 2}}, r"\[training\] patience needs"),
-    "task": ({"data": {"task": "noise:0.1"}}, r'\[data\] task belongs to \[prior\] family = "crbm"; leave it away'),
+    "task": ({"data": {"task": "noise:0.1"}}, r'\[data\] task belongs to \[prior\] family = "crbm"; leave it out'),
 }
 
 

@@ -145,7 +145,7 @@ def test_recipes_that_make_no_sense_are_refused(tables: dict[str, Any], says: st
 
 def test_36_learners_in_rounds_are_not_watched() -> None:
     tables = {"name": "x", "data": {"source": "y", "validation": 3}, "prior": {"hidden": 3}}
-    with pytest.raises(UsageError, match=r"\[training\] watch has no meaning for frank_wolfe; leave it away"):
+    with pytest.raises(UsageError, match=r"\[training\] watch has no meaning for frank_wolfe; leave it out"):
         parse(tables | {"learner": {"method": "frank_wolfe"}, "training": {"watch": "flip:0.1"}})
 
 

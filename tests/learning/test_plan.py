@@ -121,15 +121,15 @@ REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
     "task-of-grey": (GREY, {"task": "noise:0.1"}, "crbm-bp learns from black and white images"),
     "grey-learner": (BINARY, {"method": "principal"}, "principal learns from grey levels; take tap, or levels grey"),
     "growing-grey": (DARK, {"hidden": "auto"}, 'hidden = "auto" grows binary units only; give a number'),
-    "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "epochs has no meaning for frank_wolfe; leave it away"),
+    "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "epochs has no meaning for frank_wolfe; leave it out"),
     "table": (BINARY, {"tables": {"growth": 3}}, "growth is a table of a recipe, such as {'penalty': 0.01}, not 3"),
     "hidden": (BINARY, {"hidden": -1}, "hidden must be at least 1, not -1"),
     "no-hidden": (BINARY, {"hidden": 0}, "hidden must be at least 1, not 0"),
-    "hidden-of-none": (BINARY, {"method": "fvbm", "hidden": 50}, "fvbm has no hidden units; leave hidden away"),
+    "hidden-of-none": (BINARY, {"method": "fvbm", "hidden": 50}, "fvbm has no hidden units; leave hidden out"),
     "hidden-of-logistic": (
         BINARY,
         {"method": "crbm-lr", "task": "flip:0.1", "hidden": "auto"},
-        "crbm-lr uses no hidden unit; leave hidden away",
+        "crbm-lr uses no hidden unit; leave hidden out",
     ),
 }
 

@@ -226,7 +226,7 @@ RANGE = {
     "average-nan": ("optimizer", "average = nan", "[optimizer] average must lie in [0, 1), not nan"),
     "patience": ("training", "patience = -1", "[training] patience must not be negative, not -1"),
     "patience-alone": ("training", "patience = 3", "[training] patience needs [data] validation"),
-    "task": ("data", 'task = "flip:0.1"', '[data] task belongs to [prior] family = "crbm"; leave it away'),
+    "task": ("data", 'task = "flip:0.1"', '[data] task belongs to [prior] family = "crbm"; leave it out'),
     "binarisation": (
         "data",
         'binarisation = "grey"',
@@ -281,7 +281,7 @@ def test_36_adaptive_tap_is_for_binary_units_in_two_layers(shape: str, tmp_path:
     if shape == 'visible = "bernoulli"':
         assert read_recipe(path).learner.fixed_point == "adaptive_tap"
     else:
-        says = '[learner] fixed_point = "adaptive_tap" is for binary units in two layers; leave it away'
+        says = '[learner] fixed_point = "adaptive_tap" is for binary units in two layers; leave it out'
         assert_refused(path, says)
 
 
@@ -304,8 +304,8 @@ CONDITIONAL = {
         "[learner] method for family crbm must be one of belief_propagation, mean_field, contrastive, perceptron, "
         "marginal_max_margin, latent_max_margin, logistic, not 'tap'; that one is for [prior] family = \"rbm\"",
     ),
-    "inference": ("[inference]\ndamping = 0.1", "[inference] follows from the learner of a crbm; leave it away"),
-    "inference-empty": ("[inference]", "[inference] follows from the learner of a crbm; leave it away"),
+    "inference": ("[inference]\ndamping = 0.1", "[inference] follows from the learner of a crbm; leave it out"),
+    "inference-empty": ("[inference]", "[inference] follows from the learner of a crbm; leave it out"),
     "iterations": (
         "[learner]\niterations = 0",
         "[learner] iterations must be at least 1 and growth not negative, not 0",

@@ -94,7 +94,7 @@ REFUSED = {
     "36-shape": (("images", "--name", "x", "--shape", "28"), 2, "--shape must be HEIGHTxWIDTH"),
     "36-both": (("images", "--name", "x", "--epochs", 1, "--minutes", 1), 2, "give one"),
     "01-no-such-folder": (("nowhere", "--name", "x"), 3, "nowhere"),
-    "36-recipe-and-more": (("r.toml", "--method", "tap", "--held-out", 0.2), 2, "leave --method, --held-out away"),
+    "36-recipe-and-more": (("r.toml", "--method", "tap", "--held-out", 0.2), 2, "leave --method, --held-out out"),
 }
 
 

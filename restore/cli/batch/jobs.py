@@ -64,7 +64,7 @@ def work_of(
         inputs: files and folders, or STDIO alone.
         settings: where the results go.
         masks: a mask, or a folder of masks; None for none.
-        channel: what else the results depend on: the damage that the user told of.
+        channel: what else the results depend on: the damage that the user gave.
 
     Raises:
         UsageError: if results would overwrite each other, an input, or a mask, or do not belong where they go; or if

@@ -30,7 +30,7 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
         raise UsageError(f"--max-pixels must be at least 1, not {settings.max_pixels}")
     memory = memory_size(settings.max_memory)
     if settings.model != "auto":
-        # The header alone says whether the prior wants to be told of the damage.
+        # The header alone says whether the prior needs to know the damage.
         place = find(settings.model)
         if place.is_dir():
             about = describe(place)

@@ -53,7 +53,7 @@ class Solved:
         result: the restoration.
         engine, model: what restored it, and the name of its prior.
         levels: what --json tells of the damage that was assumed.
-        notes: what is to be told of the choice.
+        notes: what the user should know about the choice.
         seconds: what it took.
     """
 
@@ -72,7 +72,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class Made:
-    """A restored image as it is to be written, and what is told of it.
+    """A restored image as it is to be written, and what is said about it.
 
     Attributes:
         entry: the contents of its files, and what they are made from.

@@ -44,7 +44,7 @@ class Failures:
 
 @dataclass
 class Notes:
-    """What stderr is told about images: each note behind the image's name, but what is told of many only once.
+    """What stderr says about images: each note follows the image's name, and a note on many images is said once.
 
     Attributes:
         quiet: tell nothing.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from restore.console import tell
 
-# Test images by default, of priors that are told of the damage; others restore all.
+# Test images by default, for priors that know the damage; conditional ones restore all.
 TOLD = 1000
 
 

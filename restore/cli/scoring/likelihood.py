@@ -29,7 +29,7 @@ class Choices:
 
         for name, owner in {"schedule": "ais", "runs": "ais", "starts": "tap", "pixels": "pseudo"}.items():
             if getattr(self, name) is not None and owner != kind:
-                raise UsageError(f"--{name} belongs to --likelihood {owner}; leave it away")
+                raise UsageError(f"--{name} belongs to --likelihood {owner}; leave it out")
         for name, least in {"runs": 2, "starts": 1, "pixels": 1}.items():
             value = getattr(self, name)
             if value is not None and value < least:

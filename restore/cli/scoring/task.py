@@ -36,7 +36,7 @@ def evaluate_task(
     grey = model not in BASELINES and describe(find(model)).grey
     damage = parse_task(trial.task, trial.mask, grey=grey)
     if solver is not None and model in BASELINES:
-        raise UsageError(f"{model}: has no solver; leave --solver away")
+        raise UsageError(f"{model}: has no solver; leave --solver out")
 
     import torch
 
@@ -63,7 +63,7 @@ def evaluate_task(
     source.check_size(dataset, about)
     if about.conditional:
         if trial.mask == "known":
-            raise UsageError(f"{about.name} sees the damaged image alone; leave --mask known away")
+            raise UsageError(f"{about.name} sees the damaged image alone; leave --mask known out")
         if str(damage) != str(task_of(about)) and not source.quiet:
             say(f"{model}: was trained to undo {about.task}, not {damage}")
     seen = damage.unmasked() if about.conditional else damage

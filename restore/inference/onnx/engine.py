@@ -112,7 +112,7 @@ class OnnxEngine:
         if own.with_solver(solver) != own:
             raise UsageError(
                 f"--solver {solver}: the graph of {shown(own.name)} holds {own.inference.solver} alone; "
-                "leave it away, or give --engine torch and the prior by name"
+                "leave it out, or give --engine torch and the prior by name"
             )
         return self
 
@@ -175,7 +175,7 @@ class OnnxEngine:
         return np.exp(-np.logaddexp(0, -log_odds))
 
     def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs of the graph by name, for what it is told of by name, with the prior's own settings.
+        """The outputs of the graph by name, for its inputs by name, with the prior's own settings.
 
         Images without a fixed point have another try, as those of `restore.solvers.SeveralStarts` have.
         """

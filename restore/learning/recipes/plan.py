@@ -25,7 +25,7 @@ STEPS = 8000
 CONDITIONAL_STEPS = 3000
 JUDGED = 30
 
-# What a prior that is told of the damage is judged by while it is trained.
+# What an unconditional prior is judged by while it is trained.
 WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
 
 # Pixels up to which images have as many hidden units as they have pixels.
@@ -69,7 +69,7 @@ def plan(
     elif method == "principal":
         tables = _principal(facts, wishes)
     elif method == "fvbm":
-        require(wishes.hidden is None, "fvbm has no hidden units; leave hidden away")
+        require(wishes.hidden is None, "fvbm has no hidden units; leave hidden out")
         tables = {"prior": {"family": "fvbm"}, "learner": PLAIN[method] | {"l2": 0.001 * facts.held_back}}
     elif method == "fw":
         growth = PLAIN[method] | _growth(facts)
@@ -243,7 +243,7 @@ def _principal(facts: Facts, wishes: Wishes) -> Tables:
 
 def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
     learner, rate, scale = CONDITIONAL[method]
-    require(learner != "logistic" or wishes.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden away")
+    require(learner != "logistic" or wishes.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden out")
     epochs, batch = _passes(facts, CONDITIONAL_STEPS, 40)
     hidden = 1 if learner == "logistic" else wishes.hidden or min(CONDITIONAL_UNITS, _size(facts, wishes))
     filled = {"filled": _largest(facts, wishes, CONDITIONAL_UNITS)} if hidden == "auto" else {}

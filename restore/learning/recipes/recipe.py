@@ -72,7 +72,7 @@ class Recipe:
         )
         require(
             not (self.prior.filled and self.in_rounds),
-            f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it away",
+            f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it out",
         )
         wrong = misfit(self.inference.solver, fully_visible=self.prior.family == "fvbm", plain=self.prior.plain)
         require(not wrong, f"[inference] {wrong}")
@@ -81,11 +81,11 @@ class Recipe:
         if self.in_rounds:
             require(
                 self.growth == FrankWolfe(),
-                f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it away",
+                f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it out",
             )
             require(
                 self.optimizer == Optimizer(),
-                f"[optimizer] has no meaning for {self.method}, which takes its own steps; leave it away",
+                f"[optimizer] has no meaning for {self.method}, which takes its own steps; leave it out",
             )
         self.training.check(self.prior, self.data, by=self.method, in_rounds=self.in_rounds)
 
@@ -186,7 +186,7 @@ def parse(table: dict[str, Any]) -> Recipe:
     if family != "fvbm" and isinstance(prior, dict) and "hidden" not in prior:
         raise UsageError("[prior] hidden is missing; add it")
     if family == "crbm" and "inference" in table:
-        raise UsageError("[inference] follows from the learner of a crbm; leave it away")
+        raise UsageError("[inference] follows from the learner of a crbm; leave it out")
     kind = known[method].load() if known else None
     if kind is not None and kind.restores_with:
         table["inference"] = kind.restores_with | dict(_expect(table.get("inference", {}), dict, "[inference]"))

@@ -108,7 +108,7 @@ class Data:
         require(self.count == 0 or self.count > 1, f"count must be 0, for all images, or at least 2, not {self.count}")
         require(
             not (self.validation and self.variations.copies),
-            "validation images would be held out from variations of themselves; leave validation or variations away",
+            "validation images would be held out from variations of themselves; leave validation or variations out",
         )
         if self.task:
             parse_task(self.task)
@@ -118,10 +118,10 @@ class Data:
         if prior.family == "crbm":
             require(bool(self.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
         else:
-            require(not self.task, '[data] task belongs to [prior] family = "crbm"; leave it away')
+            require(not self.task, '[data] task belongs to [prior] family = "crbm"; leave it out')
         require(
             not prior.grey or self.binarisation == "threshold",
-            "[data] binarisation is for black and white pixels, and these are grey; leave it away",
+            "[data] binarisation is for black and white pixels, and these are grey; leave it out",
         )
         require(
             not prior.grows or self.holds_out,
@@ -165,19 +165,17 @@ class PriorShape:
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
         if self.family == "fvbm":
-            require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden away")
-            require(self.plain, "a fully visible machine has binary units in one layer; leave the rest away")
+            require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden out")
+            require(self.plain, "a fully visible machine has binary units in one layer; leave the rest out")
             return
         require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
         deep = self.family == "deep"
         require(bool(self.deeper) == deep, 'deeper, as in [100], is for family = "deep", and has to be there for that')
         require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
         require(self.filled >= 0, f"filled must not be negative, not {self.filled}")
-        require(not self.filled or self.hidden == "auto", 'filled is for hidden = "auto"; leave it away')
+        require(not self.filled or self.hidden == "auto", 'filled is for hidden = "auto"; leave it out')
         require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
-        require(
-            self.binary or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them away"
-        )
+        require(self.binary or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them out")
         components = (self.visible, self.hidden_type) == ("truncated-gaussian", "gaussian")
         require(
             self.binary or components or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number'
@@ -229,7 +227,7 @@ class Optimizer:
     def __post_init__(self) -> None:
         require(0 <= self.end <= 1, f"end is the share of the rate left at the end, in [0, 1], not {self.end}")
         require(self.schedule != "geometric" or self.end > 0, "end is missing; a geometric schedule never reaches 0")
-        require(self.schedule != "constant" or not self.end, "end has no meaning for a constant rate; leave it away")
+        require(self.schedule != "constant" or not self.end, "end has no meaning for a constant rate; leave it out")
         require(0 <= self.shrinkage < math.inf, f"shrinkage must be 0 or positive, not {self.shrinkage}")
         require(0 < self.rate < math.inf, f"rate must be positive, not {self.rate}")
         require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
@@ -253,7 +251,7 @@ class Training:
     With `patience`, training ends after as many epochs without a lower validation error; 0 is no such end. A learner
     that works in rounds knows its own end and has no epochs; its checkpoints lie that many rounds apart.
 
-    `watch` is the damage by which a prior that is told of damage is judged, such as "flip:0.1": every `watch_every`
+    `watch` is the damage by which an unconditional prior is judged, such as "flip:0.1": every `watch_every`
     epochs and after the last it restores the images held out, and the prior that did so best is kept.
 
     `minutes` is the time that the whole run may take, 0 for as much as it takes. There are then as many epochs as the
@@ -277,7 +275,7 @@ class Training:
         require(0 <= self.last <= self.epochs, f"last must lie in 0 ... {self.epochs} (epochs), not {self.last}")
         require(self.patience >= 0, f"patience must not be negative, not {self.patience}")
         require(0 <= self.minutes < math.inf, f"minutes must be 0, for no limit, or positive, not {self.minutes}")
-        require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it away")
+        require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it out")
 
     def check(self, prior: PriorShape, data: Data, *, by: str, in_rounds: bool) -> None:
         """Refuse what has no meaning for a learner, or nothing to be judged by.
@@ -287,13 +285,13 @@ class Training:
             in_rounds: whether it works in rounds, and so has no epochs.
         """
         if in_rounds:
-            require(not self.epochs, f"[training] epochs has no meaning for {by}; leave it away")
-            require(not self.watch, f"[training] watch has no meaning for {by}; leave it away")
+            require(not self.epochs, f"[training] epochs has no meaning for {by}; leave it out")
+            require(not self.watch, f"[training] watch has no meaning for {by}; leave it out")
         else:
             require(self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
         conditional = prior.family == "crbm"
         if self.watch:
-            require(not conditional, "[training] watch is what a crbm has in [data] task; leave it away")
+            require(not conditional, "[training] watch is what a crbm has in [data] task; leave it out")
             require(data.holds_out, "[data] validation is missing; [training] watch needs images held out")
             parse_task(self.watch, grey=prior.grey)
         require(
@@ -323,5 +321,5 @@ class Pretraining:
     def check(self, prior: PriorShape) -> None:
         """Refuse priors that have no layers to train one by one."""
         if self.epochs:
-            require(prior.family == "deep", '[pretraining] is for [prior] family = "deep"; leave it away')
-            require(prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it away")
+            require(prior.family == "deep", '[pretraining] is for [prior] family = "deep"; leave it out')
+            require(prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it out")

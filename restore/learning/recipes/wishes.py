@@ -83,7 +83,7 @@ class Wishes:
             require(
                 not self.task,
                 f"task is for conditional priors, and one by {self.method} is told of the damage when it restores; "
-                "leave it away, or take crbm-bp",
+                "leave it out, or take crbm-bp",
             )
 
     @property
@@ -92,7 +92,7 @@ class Wishes:
         return self.epochs is not None or "optimizer" in self.tables
 
 
-# Learners of priors that are told of the damage; and of those that learn to undo one, with rate and scale of weights.
+# Learners of priors that know the damage; and of conditional ones, with rate and scale of weights.
 PLAIN: dict[str, dict[str, Any]] = {
     "tap": {"method": "tap", "starts": "redrawn"},
     "pcd": {"method": "contrastive", "starts": "persistent"},

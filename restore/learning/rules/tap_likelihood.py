@@ -67,7 +67,7 @@ class TAPLikelihood(LearningRule):
         if not 0 < self.grey_unit <= 1:
             raise UsageError(f"grey_unit must lie in (0, 1], not {self.grey_unit}")
         if self.grey_unit < 1 and not self.centring:
-            raise UsageError("grey_unit is part of the centred gauge; leave it away, or set centring")
+            raise UsageError("grey_unit is part of the centred gauge; leave it out, or set centring")
         if self.solutions < 1 or self.iterations < 1:
             raise UsageError(f"solutions and iterations must be at least 1, not {self.solutions} and {self.iterations}")
         if not 0 <= self.noise <= 0.5:
@@ -82,10 +82,10 @@ class TAPLikelihood(LearningRule):
         """Some settings are for some units only."""
         super().check(prior)
         grey = prior.grey
-        require(grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it away")
+        require(grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it out")
         require(
             prior.plain or FREE[self.fixed_point].any_units,
-            f'[learner] fixed_point = "{self.fixed_point}" is for binary units in two layers; leave it away',
+            f'[learner] fixed_point = "{self.fixed_point}" is for binary units in two layers; leave it out',
         )
         require(not grey or self.starts != "noisy", '[learner] starts = "noisy" flips pixels; take redrawn')
 

@@ -151,7 +151,7 @@ def _use(about: Description, trained: Trained) -> list[str]:
 
 
 def _watched(recipe: Recipe, trained: Trained) -> list[str]:
-    """How a prior that is told of damage was chosen among those of all epochs, in words."""
+    """How an unconditional prior was chosen among those of all epochs, in words."""
     if not recipe.training.watch or trained.error is None:
         return []
     left = (

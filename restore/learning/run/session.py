@@ -30,10 +30,11 @@ class Session:
         folder: run folder for checkpoints and `log.jsonl`; made if it is missing.
         data: names the images, so that a run is not resumed on others.
         resume: go on from the newest checkpoint in the folder, if there is one.
-        meter: told how many epochs or rounds are done, by every process.
-        watch: told of each epoch or round; of the one from which a stopped run goes on perhaps twice, with the same.
-        usable: told of what there is to restore with, as soon as there is something, and as often as there is something
-            better: the best by images held out, and as long as none was judged, what the newest checkpoint holds.
+        meter: called by every process with the number of epochs or rounds done.
+        watch: called after each epoch or round; perhaps twice, with the same, for the one from which a stopped run
+            goes on.
+        usable: called with a prior that can restore, as soon as there is one and whenever there is a better one: the
+            best by images held out, or as long as none was judged, that of the newest checkpoint.
         budget: seconds for all of it, the sittings before this one included.
         clock: seconds since whenever.
     """
@@ -51,7 +52,7 @@ class Session:
         """The session of what goes before the training of the whole prior.
 
         Args:
-            name: what the stage is called where it is told of.
+            name: what the stage is called in messages.
             folder: its own, inside that of the run.
             budget: seconds for it.
             piece: what its meter counts.
