@@ -180,7 +180,7 @@ def test_python_calls_take_a_solver_each(model: str) -> None:
     prior = restore.load(model, engine="torch")
     _, own = prior.denoise(images(), 0.1, return_solution=True)
     for solver in SOLVERS:
-        _, wanted = restore.load(model, engine="torch")._solved_by(solver).denoise(images(), 0.1, return_solution=True)
+        _, wanted = restore.load(model, engine="torch").solved_by(solver).denoise(images(), 0.1, return_solution=True)
         _, method = prior.denoise(images(), 0.1, solver=solver, return_solution=True)
         _, function = restore.denoise(images(), model, 0.1, solver=solver, engine="torch", return_solution=True)
         _, loaded = restore.denoise(images(), prior, 0.1, solver=solver, return_solution=True)
