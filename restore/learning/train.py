@@ -9,14 +9,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from restore.data import Dataset, as_pixels, load, varied
-from restore.data.gathering.gather import Fit, Gathered, gather
+from restore.data.gathering.gather import FIT, HELD_OUT, Fit, Gathered, gather
 from restore.errors import TrainingError, shown
 from restore.files import write_atomically
 from restore.images import DEFAULT_MAX_PIXELS
@@ -184,22 +184,28 @@ def read_lesson(
     return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes)
 
 
+class Gathering(TypedDict, total=False):
+    """What a user asks of the images of a plan: arguments of `restore.data.gathering.gather`."""
+
+    shape: tuple[int, int] | None
+    fit: Fit
+    patches: int
+    levels: Literal["auto", "binary", "grey"]
+    held_out: float
+    seed: int
+    root: Path | None
+    max_bad: int
+    max_pixels: int
+
+
 def planned_lesson(
     source: Any,
     name: str,
     wishes: Wishes,
     *,
     shown_as: str,
-    shape: tuple[int, int] | None = None,
-    fit: Fit = "resize",
-    patches: int = 0,
-    levels: Literal["auto", "binary", "grey"] = "auto",
     threshold: int | None = None,
-    held_out: float = 0.1,
-    seed: int = 0,
-    root: Path | None = None,
-    max_bad: int = 0,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
+    **asked: Unpack[Gathering],
 ) -> Lesson:
     """The lesson that a plan makes of images; see `gather` and `restore.learning.recipes.plan`.
 
@@ -209,19 +215,9 @@ def planned_lesson(
         wishes: what is asked for.
         shown_as: the source in words.
         threshold: grey level above which a pixel is white; None for that of Otsu.
+        asked: how the images are gathered.
     """
-    found: Gathered = gather(
-        source,
-        shape=shape,
-        fit=fit,
-        patches=patches,
-        levels=levels,
-        held_out=held_out,
-        seed=seed,
-        root=root,
-        max_bad=max_bad,
-        max_pixels=max_pixels,
-    )
+    found: Gathered = gather(source, **asked)
     images = found.training.images
     facts = Facts(
         len(images),
@@ -230,9 +226,11 @@ def planned_lesson(
         found.threshold if threshold is None else threshold,
         float((images == 0).mean()),
     )
-    gathering: dict[str, Any] = {"levels": found.levels, "shape": list(facts.image_shape), "fit": fit}
-    gathering |= {"patches": patches, "held_out": held_out}
-    tables = plan(name, shown(shown_as), facts, wishes, seed=seed, gathering=gathering)
+    # A recipe says all of it, for it must not change with the defaults.
+    gathering: dict[str, Any] = {"levels": found.levels, "shape": list(facts.image_shape)}
+    gathering |= {"fit": asked.get("fit", FIT), "patches": asked.get("patches", 0)}
+    gathering |= {"held_out": asked.get("held_out", HELD_OUT)}
+    tables = plan(name, shown(shown_as), facts, wishes, seed=asked.get("seed", 0), gathering=gathering)
     recipe = parse(tables)
     notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
     return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes)

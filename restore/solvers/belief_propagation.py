@@ -210,10 +210,8 @@ class BeliefPropagation:
             machine.weights,
             visible,
             hidden,
+            bp_kernel.Rule(self.kind, self.max_iter, self.tol),
             largest=largest,
-            kind=self.kind,
-            max_iter=self.max_iter,
-            tol=self.tol,
             threads=threads,
             pairs=pairs,
         )

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -124,6 +125,14 @@ def largest_weight(weights: Tensor) -> float | None:
     return size if size <= LARGEST_WEIGHT and library() is not None else None
 
 
+class Rule(NamedTuple):
+    """What the kernel iterates, and until when: see `BeliefPropagation`."""
+
+    kind: str
+    max_iter: int
+    tol: float
+
+
 def memory(weights: Tensor, pairs: bool) -> int:
     """Bytes the kernel takes per thread, whatever the size of the batch."""
     rows, columns = _padded(weights)
@@ -134,11 +143,9 @@ def run(
     weights: Tensor,
     visible_fields: Tensor,
     hidden_fields: Tensor,
+    rule: Rule,
     *,
     largest: float,
-    kind: str,
-    max_iter: int,
-    tol: float,
     threads: int,
     pairs: bool,
 ) -> Found:
@@ -148,8 +155,8 @@ def run(
         weights: (D, H), float32, of which there is a `largest_weight`.
         visible_fields: (batch, D), float32, at most `LARGEST_FIELD` in size.
         hidden_fields: (batch, H), float32, at most `LARGEST_FIELD` in size.
-        largest: that.
-        kind, max_iter, tol: as in `BeliefPropagation`.
+        rule: what to iterate, and until when.
+        largest: the largest weight.
         threads: at most this many.
         pairs: whether to sum P(v = h = 1) over the batch.
     """
@@ -162,7 +169,7 @@ def run(
     fields = _filled(visible_fields, rows), _filled(hidden_fields, columns)
     means, answers = torch.empty(batch, rows), torch.empty(batch, columns)
     residual, iterations = torch.empty(batch), torch.empty(batch, dtype=torch.int64)
-    log_z = torch.empty(batch, dtype=torch.float64) if kind == "sum" else None
+    log_z = torch.empty(batch, dtype=torch.float64) if rule.kind == "sum" else None
     every = max(1, min(16, int(HEADROOM / max(largest, 1e-3))))
 
     def part(first: int, last: int) -> Tensor | None:
@@ -175,9 +182,9 @@ def run(
             ctypes.c_int64(last - first),
             ctypes.c_int64(rows),
             ctypes.c_int64(columns),
-            ctypes.c_int(KINDS[kind]),
-            ctypes.c_int(min(max_iter, 2**31 - 1)),
-            ctypes.c_float(tol),
+            ctypes.c_int(KINDS[rule.kind]),
+            ctypes.c_int(min(rule.max_iter, 2**31 - 1)),
+            ctypes.c_float(rule.tol),
             ctypes.c_int(every),
             _at_row(work, 0),
             _at_row(means, first),

@@ -704,9 +704,12 @@ def test_threads_share_a_batch_of_any_size(kind: str, shape: tuple[int, int], im
     machine = under_evidence(random_rbm(*shape, scale=0.7), images).to(torch.float32)
     largest = bp_kernel.largest_weight(machine.weights)
     assert largest == float(machine.weights.abs().max())
-    keys: dict[str, Any] = {"largest": largest, "kind": kind, "max_iter": 6, "tol": 0.0, "pairs": True}
+    rule = bp_kernel.Rule(kind, max_iter=6, tol=0.0)
     fields = [layer.parameters["bias"] for layer in machine.layers]
-    one, *others = (bp_kernel.run(machine.weights, *fields, **keys, threads=threads) for threads in (1, 2, 4, 50))
+    one, *others = (
+        bp_kernel.run(machine.weights, *fields, rule, largest=largest, threads=threads, pairs=True)
+        for threads in (1, 2, 4, 50)
+    )
     for other in others:
         for name in ("visible", "hidden", "iterations", "residual"):
             assert torch.equal(getattr(one, name), getattr(other, name)), name

@@ -25,6 +25,10 @@ from restore.images.sizes import near
 
 Fit: TypeAlias = Literal["error", "crop", "resize"]
 
+# What becomes of images of another size, and the share of all that is held out, unless something else is asked for.
+FIT: Fit = "resize"
+HELD_OUT = 0.1
+
 # Pixels of the largest images that a machine with a weight for every pixel and hidden unit can be expected to learn.
 MAX_PIXELS = 128 * 128
 
@@ -56,10 +60,10 @@ def gather(
     source: str | Path | NDArray[Any] | Sequence[NDArray[Any]],
     *,
     shape: tuple[int, int] | None = None,
-    fit: Fit = "resize",
+    fit: Fit = FIT,
     patches: int = 0,
     levels: Literal["auto", "binary", "grey"] = "auto",
-    held_out: float = 0.1,
+    held_out: float = HELD_OUT,
     seed: int = 0,
     root: Path | None = None,
     max_bad: int = 0,
