@@ -94,7 +94,7 @@ def test_36_families_of_binary_units_alone(family: str, key: str) -> None:
     prior = {"family": family, key: "truncated-gaussian"} | ({"hidden": 3} if family == "crbm" else {})
     data = {"source": "y"} | ({"task": "flip:0.1"} if family == "crbm" else {})
     method = next(iter(LEARNERS[family]))
-    with pytest.raises(UsageError, match=r"leave (them|the rest) away"):
+    with pytest.raises(UsageError, match=r"leave (them|the rest) out"):
         parse({"name": "x", "data": data, "prior": prior, "learner": {"method": method}})
 
 
