@@ -15,10 +15,10 @@ import numpy as np
 
 from restore.api import Restorer, load
 from restore.errors import ModelError, UsageError, shown
-from restore.images.sizes import Fit
 from restore.inference.explained import unexplained
 from restore.inference.opening import Choice
 from restore.marginals import Status
+from restore.sizes import Fit
 
 if TYPE_CHECKING:
     from ray.data import Dataset

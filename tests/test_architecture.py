@@ -24,6 +24,7 @@ ASSETS = Path(__file__).parent.parent / "assets"
 ROOMS: dict[str, str] = {
     "errors": "",
     "files": "errors",
+    "sizes": "errors",
     "console": "errors",
     "progress": "console",
     "devices": "errors",
@@ -35,11 +36,11 @@ ROOMS: dict[str, str] = {
     "couplings": "tracing",
     "units": "errors fields registry tracing",
     "images": "errors files",
-    "data": "errors files images",
+    "data": "errors files sizes images",
     "priors": "errors fields tracing couplings units",
-    "zoo": "errors registry channels couplings files units images priors",
+    "zoo": "errors registry channels couplings files sizes units priors",
     "solvers": "errors fields marginals registry tracing couplings units priors zoo",
-    "inference": "errors fields marginals registry channels devices units images priors zoo solvers",
+    "inference": "errors fields marginals registry channels devices sizes units images priors zoo solvers",
     "export": "errors fields marginals registry channels zoo solvers inference",
     "app": "errors marginals files data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",
@@ -47,11 +48,11 @@ ROOMS: dict[str, str] = {
         "errors fields marginals registry channels couplings files units images priors progress data zoo solvers export"
     ),
     "report": "errors registry channels files priors progress zoo solvers inference evaluation learning",
-    "api": "errors marginals devices images zoo inference learning report",
-    "ray_data": "errors marginals images inference api",
+    "api": "errors marginals devices sizes images zoo inference learning report",
+    "ray_data": "errors marginals sizes images inference api",
     "__init__": "errors api",
     "cli": (
-        "errors marginals registry channels console devices files images progress data zoo inference app evaluation "
+        "errors marginals registry channels console devices files sizes images progress data zoo inference app evaluation "
         "export learning report"
     ),
     "__main__": "cli",

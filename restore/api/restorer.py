@@ -12,11 +12,11 @@ from restore import zoo
 from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import in_kind, unpack
-from restore.images.sizes import Fit
 from restore.inference.callers import Manner, beyond, masks, restored
 from restore.inference.damage import Auto, Damage
 from restore.inference.opening import Choice, open_engine
 from restore.inference.pictures import PictureEngine, whole
+from restore.sizes import Fit
 from restore.zoo.description import Description
 
 # What callers may say of flips; see `denoise`.

@@ -9,11 +9,11 @@ from restore.api.restorer import Restorer, Told
 from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import Collection, unpack
-from restore.images.sizes import Fit
 from restore.inference.callers import Manner, beyond, masks, restored
 from restore.inference.damage import Auto, Damage
 from restore.inference.opening import Choice, open_each, open_engine
 from restore.inference.pictures import PictureEngine
+from restore.sizes import Fit
 
 
 @speaking_python

@@ -13,10 +13,10 @@ import typer
 
 from restore.errors import UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
-from restore.images.sizes import Fit
 from restore.inference.damage import Damage
 from restore.inference.opening import Choice
 from restore.registry import SOLVERS
+from restore.sizes import Fit
 
 
 def _solver(name: str) -> str:

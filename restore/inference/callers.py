@@ -11,12 +11,12 @@ import numpy as np
 
 from restore.errors import ModelError, shown
 from restore.images.kinds import Collection, unpack_masks
-from restore.images.sizes import Fit, check_size, lost_detail, near
 from restore.inference.choice import Tried, restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
 from restore.inference.pictures import PictureEngine
 from restore.marginals import Status
+from restore.sizes import Fit, check_size, lost_detail, near
 from restore.zoo.description import Description
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
@@ -60,7 +60,15 @@ def restored(
         told = unexplained(best.engine.description.name, best.restored[strange[0]].shortfall)
         warnings.warn(_loss(paths, strange, told, advice=""), stacklevel=4)
     elif strange and not manner.return_solution:
-        raise ModelError(_loss(paths, strange, _objection(best, strange[0], manner, damage.unknown is not None)))
+        part = best.restored[strange[0]]
+        said = objection(
+            best.engine.description,
+            part.shortfall,
+            inverted=part.inverted,
+            invert=manner.invert,
+            chosen=damage.unknown is not None,
+        )
+        raise ModelError(_loss(paths, strange, said))
     kept = lost if manner.force else [*lost, *strange]
     found = [
         item.unchanged() if index in kept else item.back(part.means if manner.soft else part.estimate, part.replaced)
@@ -79,17 +87,6 @@ def _check_sizes(about: Description, pixels: Sequence[np.ndarray], paths: Sequen
             check_size(values.shape, about.image_shape, about.name, fit=manner.fit, force=manner.force)
         except ModelError as fault:
             raise ModelError(f"{_named(paths, index)}: {fault}" if paths[index] or len(paths) > 1 else fault) from None
-
-
-def _objection(best: Tried, index: int, manner: Manner, chosen: bool) -> str:
-    part = best.restored[index]
-    return objection(
-        best.engine.description,
-        part.shortfall,
-        inverted=part.inverted,
-        invert=manner.invert,
-        chosen=chosen,
-    )
 
 
 REST = "; return_solution=True restores the others, and tells of each"

@@ -13,11 +13,11 @@ import numpy as np
 
 from restore.errors import ModelError
 from restore.images import enlarge, shrink
-from restore.images.sizes import lost_detail, near, said, without_resizing
 from restore.inference.damage import Damage
 from restore.inference.explained import Observed, shortfall, unexplained
 from restore.inference.levels import choose_level
 from restore.marginals import Marginals, NoiseLevel, Status, voided
+from restore.sizes import lost_detail, near, said, without_resizing
 from restore.zoo.description import Description
 
 # An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
@@ -135,7 +135,7 @@ def restore_pictures(
 ) -> tuple[list[Restored], Marginals]:
     """Restore pictures of known damage; or with a prior that has learnt what it is.
 
-    Those of another size than the prior's are resized, and their results back, where `restore.images.sizes` lets them.
+    Those of another size than the prior's are resized, and their results back, where `restore.sizes` lets them.
 
     Args:
         engine: the prior.

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from restore.errors import ModelError
-from restore.images.sizes import near, said, without_resizing
+from restore.sizes import near, said, without_resizing
 from restore.zoo import search
 from restore.zoo.store import WEIGHTS, describe
 

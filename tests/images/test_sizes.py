@@ -15,7 +15,7 @@ from priors import saved_prior
 import restore
 from restore.data.gathering.gather import gather
 from restore.errors import ModelError, TrainingError, UsageError
-from restore.images.sizes import check_size, near
+from restore.sizes import check_size, near
 from restore.zoo import PREFERRED_BINARY, PREFERRED_GREY, candidates
 
 Run = Callable[..., int]

@@ -1,6 +1,6 @@
 """Priors changed at random, each restored with in a process of its own that has little memory and time.
 
-    python tests/fuzz_priors.py FOLDER weights 1000 [SEED]
+    python tests/support/fuzz_priors.py FOLDER weights 1000 [SEED]
 
 FOLDER holds a prior with its graph. It is started as a program of its own, for processes are forked here, which is
 safe only while there is one thread. A line of JSON per case goes to stdout.

@@ -16,7 +16,7 @@ from fuzz_priors import MEMORY, TARGETS
 from restore import zoo
 from restore.export import packing
 
-# `python tests/fuzz_priors.py` tries more, from another seed.
+# `python tests/support/fuzz_priors.py` tries more, from another seed.
 CASES = 150
 
 

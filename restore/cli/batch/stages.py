@@ -21,13 +21,13 @@ from restore.cli.options import Settings
 from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
 from restore.files import holds, write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
-from restore.images.sizes import check_size
 from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection
 from restore.inference.opening import open_each
 from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome, stopped_as_trained
 from restore.marginals import Marginals, Status
+from restore.sizes import check_size
 from restore.zoo import candidates
 
 # Images solved, recorded and written together, fewer where they are large: what a stopped batch may have to do again.

@@ -21,7 +21,7 @@ from restore.data.gathering.stock import Batch, Stock, of_arrays, of_rows
 from restore.data.loading import open_stock
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
-from restore.images.sizes import near
+from restore.sizes import near
 
 Fit: TypeAlias = Literal["error", "crop", "resize"]
 
