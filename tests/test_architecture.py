@@ -52,8 +52,8 @@ ROOMS: dict[str, str] = {
     "ray_data": "errors marginals sizes images inference api",
     "__init__": "errors api",
     "cli": (
-        "errors marginals registry channels console devices files sizes images progress data zoo inference app evaluation "
-        "export learning report"
+        "errors marginals registry channels console devices files sizes images progress data zoo inference app "
+        "evaluation export learning report"
     ),
     "__main__": "cli",
 }

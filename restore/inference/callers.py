@@ -11,7 +11,7 @@ import numpy as np
 
 from restore.errors import ModelError, shown
 from restore.images.kinds import Collection, unpack_masks
-from restore.inference.choice import Tried, restore_with_each
+from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
 from restore.inference.pictures import PictureEngine

@@ -130,7 +130,7 @@ def drive(work: Work, session: Session, facts: Mapping[str, Any], checkpoint_eve
 
 
 def _go_on(work: Work, held: Sitting, found: Checkpoint, session: Session) -> None:
-    """Take up work at a checkpoint, and say what is another than in the sitting before: see `restore.learning.run.folder.LIMITS`."""
+    """Take up work at a checkpoint, and say which limits changed since the sitting before."""
     drawn, ended = work.restore(found), work.finished
     limit = work.relimited() if held.limited_otherwise else ""
     if ended:

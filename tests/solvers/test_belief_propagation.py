@@ -570,8 +570,8 @@ def test_flipping_units_flips_the_solution(form: str, visible: int, hidden: int,
     flip_v, flip_h = (torch.rand(size, generator=seeded(seed + 1)) < 0.5 for size in (visible, hidden))
     keys: dict[str, Any] = {"kind": kind, "tol": 1e-14 if form == "plain" else 1e-6, "max_iter": 300}
     if kind == "sum":
-        # The messages of the start are not symmetric under flips of visible units, but a unique fixed point is. Weights w
-        # are couplings w/4 of spins; where no unit's sum to more than .8 messages contract (Mooij & Kappen 2007).
+        # The messages of the start are not symmetric under flips of visible units, but a unique fixed point is. Weights
+        # w are couplings w/4 of spins; where no unit's sum to more than .8 messages contract (Mooij & Kappen 2007).
         around = max(float(machine.weights.abs().sum(layer).max()) for layer in (0, 1))
         machine = with_weights(machine, min(1.0, 4 * 0.8 / around))
     else:
