@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from commands import Run
 from grey_priors import grey_prior
 from machines import brute_force, random_rbm, seeded
 from parity import compared
@@ -25,8 +25,6 @@ from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.pictures import restore_pictures
 from restore.inference.torch_engine import Engine, machine_under
 from restore.zoo import published_folder
-
-Run = Callable[..., int]
 
 ASSETS = Path(__file__).parents[2] / "assets"
 CPU = torch.device("cpu")

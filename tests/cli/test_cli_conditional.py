@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import Run
 from PIL import Image
 from priors import random_conditional, saved_prior
 
@@ -15,7 +15,6 @@ from restore import zoo
 from restore.errors import ModelError
 
 SHAPE = (10, 12)
-Run = Callable[..., int]
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from commands import Run
 from grey_priors import grey_prior, saved_grey
 from machines import random_rbm, repelling
 
@@ -19,7 +19,6 @@ from restore.priors.exact import log_likelihood
 from restore.zoo.description import Description, Inference
 
 SHAPE = (4, 5)
-Run = Callable[..., int]
 
 
 def saved(folder: Path, conditional: bool = False) -> str:

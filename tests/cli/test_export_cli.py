@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bad_graphs import OUTSIDE, RUINS, unsealed
+from commands import Run
 from exports import (
     SHAPE,
     Exported,
@@ -28,8 +29,6 @@ from restore.export import packing
 from restore.zoo import GRAPH, WEIGHTS
 
 # ----------------------------------------------------------------------------------------------- the command line
-
-Run = Callable[..., int]
 
 
 @pytest.fixture

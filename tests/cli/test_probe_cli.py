@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from commands import Run
 from PIL import Image
 from priors import random_conditional, random_prior, saved_prior
 
@@ -25,8 +25,6 @@ from restore.priors import FullyVisible
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
-
-Run = Callable[..., int]
 SHAPE = (5, 4)
 PICTURES = {"solutions.png", "free-energy.png", "isomap.png", "receptive-fields.png"}
 

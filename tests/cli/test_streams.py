@@ -7,20 +7,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import bad_images
 import numpy as np
 import pytest
+from commands import Run
 from PIL import Image
 from priors import random_prior, saved_prior
 
 from restore.console import escaped, say
 from restore.zoo import save
-
-Run = Callable[..., int]
 
 ASSETS = Path(__file__).parents[2] / "assets"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from commands import Run
 from machines import brute_force, random_rbm
 from PIL import Image
 
@@ -25,7 +25,6 @@ from restore.priors import ConditionalRBM
 from restore.zoo.description import Description, Inference
 
 SHAPE = (3, 4)
-Run = Callable[..., int]
 
 
 def saved(folder: Path, family: str = "rbm") -> Path:

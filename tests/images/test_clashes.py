@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import bad_images
 import numpy as np
 import pytest
+from commands import Run
 from PIL import Image
 from priors import saved_prior
 
 from restore.cli.batch.clashes import STDIN, STDOUT, refuse_clashes
 from restore.errors import UsageError
-
-Run = Callable[..., int]
 
 
 @pytest.fixture(scope="module")

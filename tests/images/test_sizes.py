@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -18,7 +18,6 @@ from restore.errors import ModelError, TrainingError, UsageError
 from restore.sizes import check_size, near
 from restore.zoo import PREFERRED_BINARY, PREFERRED_GREY, candidates
 
-Run = Callable[..., int]
 WANTED = (10, 12)
 SIZES = st.tuples(st.integers(1, 60), st.integers(1, 60))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from commands import Run
 from grey_priors import SPIKED, TRUNCATED, grey_prior
 from machines import random_rbm, seeded
 from mnist_data import mnist, needs_mnist
@@ -32,7 +33,6 @@ from restore.ray_data import Worker
 from restore.zoo import TrainedPrior, find
 from restore.zoo.description import Description, Inference
 
-Run = Callable[..., int]
 CPU = torch.device("cpu")
 SHAPE = (4, 5)
 PIXELS = 20

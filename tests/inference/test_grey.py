@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from commands import Run
 from grey_priors import SPIKED, TRUNCATED, grey_prior, saved_grey
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +29,6 @@ from restore.inference.torch_engine import Engine, grey_polarity_gain
 from restore.marginals import Status
 from restore.zoo import TrainedPrior
 
-Run = Callable[..., int]
 SHAPE = (5, 7)
 CPU = torch.device("cpu")
 KINDS = (SPIKED, TRUNCATED)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from commands import Run
 from PIL import Image
 
 import restore
@@ -21,7 +21,6 @@ from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.learning.train import learn, planned_lesson
 
-Run = Callable[..., int]
 CPU = torch.device("cpu")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from commands import Run
 from PIL import Image
 
 import restore
@@ -32,7 +33,6 @@ from restore.report.page import Command, Rows, Section, Sentence, Strip, Strips,
 from restore.report.passing import drawer
 from restore.report.pictures import GAP, grey, magnification, png, signed, tiled
 
-Run = Callable[..., int]
 CPU = torch.device("cpu")
 WORST = "<b>&\"'"
 

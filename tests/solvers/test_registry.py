@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -10,9 +11,10 @@ import torch
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.rules.rule import InRounds, LearningRule
+from restore.marginals import Status
 from restore.priors import RBM, FullyVisible
 from restore.registry import FAMILIES, LEARNERS, PIXELS, SOLVERS, UNITS
-from restore.solvers import solver_of
+from restore.solvers import TAP, AdaptiveTAP, BeliefPropagation, MeanField, RelaxedBeliefPropagation, solver_of
 from restore.units import Bernoulli
 from restore.units.layers import blank
 from restore.zoo.description import Inference
@@ -87,3 +89,22 @@ def test_every_learner_is_a_rule_that_a_recipe_can_ask() -> None:
         for learner in (entry.load()() for entry in methods.values()):
             assert isinstance(learner, LearningRule)
             assert learner.in_rounds == isinstance(learner, InRounds)
+
+
+def test_names_and_sentences() -> None:
+    plain: dict[str, Any] = {"max_iter": 7, "tol": 1e-3, "damping": 0.2, "modes": 0, "starts": 0}
+    made = {name: solver_of(Inference(name, **plain)) for name in SOLVERS}
+    assert made == {
+        "tap": TAP(7, 1e-3, 0.2),
+        "mean_field": MeanField(7, 1e-3, 0.2),
+        "relaxed_bp": RelaxedBeliefPropagation(7, 1e-3, 0.2),
+        "adaptive_tap": AdaptiveTAP(7, 1e-3, 0.2),
+        "sum_product": BeliefPropagation("sum", 7, 1e-3, 0.2),
+        "max_product": BeliefPropagation("max", 7, 1e-3, 0.2),
+        "mixed_product": BeliefPropagation("mixed", 7, 1e-3, 0.2),
+    }
+    with pytest.raises(UsageError, match=r"solver must be one of tap, .*, not 'gibbs'"):
+        Inference("gibbs")
+    sentences = [status.sentence for status in Status]
+    assert len(set(sentences)) == 3
+    assert all(isinstance(text, str) and "\n" not in text for text in sentences)

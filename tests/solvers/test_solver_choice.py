@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from commands import Run
 from priors import random_conditional, random_prior
 from waiting import HANG
 
@@ -28,7 +28,6 @@ from restore.solvers import AdaptiveTAP, RelaxedBeliefPropagation
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Inference
 
-Run = Callable[..., int]
 SHAPE = (10, 12)
 PRODUCTS = ("sum_product", "max_product", "mixed_product")
 

@@ -275,3 +275,8 @@ def bars_and_stripes(size: int) -> Tensor:
         rows = np.repeat(np.array(bits)[:, None], size, axis=1)
         images |= {tuple(rows.ravel()), tuple(rows.T.ravel())}
     return torch.tensor(sorted(images), dtype=torch.float32)
+
+
+def random_evidence(batch: int, size: int, strength: float = 2.0, seed: int = 9) -> Fields:
+    linear = strength * torch.randn(batch, size, generator=seeded(seed), dtype=torch.float64)
+    return Fields(linear, torch.rand(batch, size, generator=seeded(seed + 1), dtype=torch.float64))

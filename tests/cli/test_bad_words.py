@@ -1,0 +1,192 @@
+"""The command line's answer to every bad input of the table."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import bad_images
+import numpy as np
+import pytest
+from commands import Run, fault, image, levels
+from PIL import Image
+from priors import saved_prior
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_images.IMAGES if c.possible])
+def test_bad_image(
+    case: bad_images.Case, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = case.write(tmp_path)
+    # A random prior explains few images, and some of these are of very few pixels.
+    words = ("--model", model, "--p", 0.1, "--fit", "resize", "--force", "-o", tmp_path / "out.tif", "--quiet")
+    code = run("denoise", path, *words)
+    # Some unusual images are fine but for what the output's format can hold.
+    if case.error is None:
+        assert code in (0, 2)
+        assert (tmp_path / "out.tif").exists() == (code == 0)
+    elif case.row.startswith("row02") and path.is_dir():
+        assert code in (2, 3)
+    else:
+        assert code == case.exit_code
+        assert not (tmp_path / "out.tif").exists()
+        assert case.says in fault(capsys)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_images.MASKS if c.possible])
+def test_bad_mask(
+    case: bad_images.Case, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = image(tmp_path, "whole-image.png")
+    mask = case.write(tmp_path)
+    code = run("complete", source, "--mask", mask, "--model", model, "-o", tmp_path / "out.png")
+    assert code == case.exit_code
+    assert (tmp_path / "out.png").exists() == (case.error is None)
+    if case.error is not None:
+        fault(capsys)
+
+
+def test_row31_an_empty_mask_gives_an_unchanged_copy_and_a_warning(
+    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, mask = image(tmp_path), tmp_path / "mask.png"
+    Image.fromarray(np.zeros_like(bad_images.GREY)).save(mask)
+    assert run("complete", source, "--mask", mask, "--model", model) == 0
+    assert (levels(tmp_path / "image.restored.png") == bad_images.GREY).all()
+    assert "nothing to fill" in capsys.readouterr().err
+
+
+def test_row29_inverted_polarity_is_noticed(
+    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The random prior's pixels are white in 3 of 10 cases. At p = .47 no image is foreign to it.
+    dark, light = np.zeros(bad_images.SHAPE, np.uint8), np.full(bad_images.SHAPE, 255, np.uint8)
+    for name, content, warned in (("dark.png", dark, False), ("light.png", light, True)):
+        Image.fromarray(content).save(tmp_path / name)
+        assert run("denoise", tmp_path / name, "--model", model, "--p", 0.47) == 0
+        assert ("--invert" in capsys.readouterr().err) == warned
+    (tmp_path / "light.restored.png").unlink()
+    assert run("denoise", tmp_path / "light.png", "--model", model, "--p", 0.1) == 4
+    assert "it looks inverted: try --invert" in fault(capsys) and not (tmp_path / "light.restored.png").exists()
+    assert run("denoise", tmp_path / "light.png", "--model", model, "--p", 0.47, "--invert") == 0
+    assert "--invert" not in capsys.readouterr().err
+
+
+USAGE = {
+    "row35-p-above-one": ["--p", "1.5"],
+    "row35-p-negative": ["--p", "-0.1"],
+    "row35-p-nan": ["--p", "nan"],
+    "row35-p-missing": [],
+    "row36-p-no-number": ["--p", "much"],
+    "row36-unknown-option": ["--p", "0.1", "--sharpness", "3"],
+    "row36-max-pixels-zero": ["--p", "0.1", "--max-pixels", "0"],
+    "row37-no-such-device": ["--p", "0.1", "--device", "cuda:9"],
+    "row37-no-device": ["--p", "0.1", "--device", "quantum"],
+    "row37-no-device-in-onnxruntime": ["--p", "0.1", "--device", "cuda", "--engine", "onnx"],
+    "row36-no-engine": ["--p", "0.1", "--engine", "steam"],
+    "row49-no-format": ["--p", "0.1", "-o", "out.xyz"],
+    "row54-json-and-image-on-stdout": ["--p", "0.1", "-o", "-", "--json"],
+}
+
+
+@pytest.mark.parametrize("words", USAGE.values(), ids=USAGE.keys())
+def test_usage_fault(
+    words: list[str], run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = image(tmp_path)
+    assert run("denoise", source, "--model", model, *words) == 2
+    fault(capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["image.png"]
+
+
+@pytest.mark.parametrize("p", ["0", "0.5", "1"])
+def test_row35_boundary_values_of_p_are_defined(p: str, run: Run, model: str, tmp_path: Path) -> None:
+    source = image(tmp_path)
+    assert run("denoise", source, "--model", model, "--p", p) == 0
+    ink = bad_images.GREY > 127
+    restored = levels(tmp_path / "image.restored.png") > 127
+    if p == "0":
+        assert (restored == ink).all()
+    if p == "1":
+        assert (restored == ~ink).all()
+
+
+def test_row38_an_unknown_model_is_answered_with_near_names(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    saved_prior(tmp_path / "restore" / "models")
+    assert run("denoise", image(tmp_path), "--model", "randum-12x10", "--p", 0.1) == 4
+    assert "random-12x10" in fault(capsys)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.row) for c in bad_images.OUTPUTS if c.possible])
+def test_bad_output(
+    case: bad_images.OutputCase, run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs, output = case.arrange(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    words = [] if output is None else ["-o", output]
+    code = run("denoise", *inputs, "--model", model, "--p", 0.1, "--fit", "resize", *words)
+    assert code == case.error.exit_code
+    fault(capsys)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("name", bad_images.ODD_NAMES.values(), ids=bad_images.ODD_NAMES.keys())
+def test_row56_odd_names_work(name: str, run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(bad_images.GREY).save(open(tmp_path / name, "wb"), "PNG")  # noqa: SIM115, PTH123
+    assert run("denoise", "--model", model, "--p", 0.1, "-o", "out.png", "--", name) == 0
+    assert (tmp_path / "out.png").exists()
+
+
+RECIPES = {
+    "row36-unknown-key": 'name = "x"\n[data]\nsource = "mnist"\ntreshold = 3',
+    "row36-wrong-type": 'name = "x"\nseed = "seven"',
+    "row36-not-toml": "name = ",
+    "row36-empty": "",
+}
+
+
+@pytest.mark.parametrize("text", RECIPES.values(), ids=RECIPES.keys())
+def test_bad_recipe(text: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(text)
+    assert run("train", recipe) == 2
+    assert str(recipe) in fault(capsys)
+
+
+def test_row53_a_full_disk_leaves_the_old_file(
+    run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = image(tmp_path), tmp_path / "out.png"
+    output.write_bytes(b"precious")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert run("denoise", source, "--model", model, "--p", 0.1, "-o", output, "--overwrite") == 5
+    assert "No space left" in fault(capsys)
+    assert output.read_bytes() == b"precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["image.png", "out.png"]
+
+
+def test_row62_a_solver_that_does_not_converge_is_reported(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dataclasses import replace
+
+    from priors import random_prior
+
+    from restore.zoo import save
+
+    prior = random_prior(bad_images.SHAPE)
+    impatient = replace(prior.description.inference, max_iter=1, tol=0.0)
+    save(tmp_path / "m", replace(prior, description=replace(prior.description, inference=impatient)), "")
+    assert run("denoise", image(tmp_path), "--model", tmp_path / "m", "--p", 0.3, "--json") == 0
+    said = capsys.readouterr()
+    assert not json.loads(said.out)["converged"]
+    assert "iteration limit" in said.err

@@ -1,0 +1,213 @@
+"""What each command writes and prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import bad_images
+import numpy as np
+import pytest
+from commands import Run, fault, image, levels
+from PIL import Image
+from priors import saved_prior
+
+from restore import zoo
+
+
+def test_denoise_writes_black_and_white_beside_the_input(run: Run, model: str, tmp_path: Path) -> None:
+    source = image(tmp_path)
+    assert run("denoise", source, "--model", model, "--p", 0.1) == 0
+    assert set(np.unique(levels(tmp_path / "image.restored.png"))) <= {0, 255}
+
+
+def test_json_tells_how_it_went(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = image(tmp_path)
+    assert run("denoise", source, "--model", model, "--p", 0.1, "--json", "--uncertainty", tmp_path / "sd.png") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["output"] == str(tmp_path / "image.restored.png")
+    assert record["engine"] == "torch"
+    assert record["converged"] and record["iterations"] >= 1
+    assert record["channel"] == {"p": 0.1, "sigma": None, "mask": None}
+    assert any("cut to black and white" in note for note in record["notes"])
+    assert levels(tmp_path / "sd.png").max() > 0
+
+
+def test_complete_leaves_visible_pixels_bit_for_bit(run: Run, model: str, tmp_path: Path) -> None:
+    source, mask = image(tmp_path), tmp_path / "mask.png"
+    Image.fromarray(bad_images.HOLE).save(mask)
+    assert run("complete", source, "--mask", mask, "--model", model) == 0
+    restored, hidden = levels(tmp_path / "image.restored.png"), bad_images.HOLE > 0
+    assert (restored[~hidden] == bad_images.GREY[~hidden]).all()
+    assert set(np.unique(restored[hidden])) <= {0, 255}
+
+
+def test_p_lets_visible_pixels_change_too(run: Run, model: str, tmp_path: Path) -> None:
+    source, mask = image(tmp_path), tmp_path / "mask.png"
+    Image.fromarray(bad_images.HOLE).save(mask)
+    assert run("complete", source, "--mask", mask, "--model", model, "--p", 0.2) == 0
+    assert set(np.unique(levels(tmp_path / "image.restored.png"))) <= {0, 255}
+
+
+def test_other_sizes_need_fit(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    big = tmp_path / "big.png"
+    Image.fromarray(np.kron(bad_images.GREY, np.ones((2, 2), np.uint8))).save(big)
+    assert run("denoise", big, "--model", model, "--p", 0.1) == 4
+    assert "--fit resize" in fault(capsys)
+    assert run("denoise", big, "--model", model, "--p", 0.1, "--fit", "resize") == 0
+    assert levels(tmp_path / "big.restored.png").shape == (20, 24)
+
+
+def test_a_folder_and_its_masks(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "masks").mkdir()
+    for name in ("a.png", "b.png"):
+        image(tmp_path / "in", name)
+    Image.fromarray(bad_images.HOLE).save(tmp_path / "masks" / "a.png")
+    code = run("complete", tmp_path / "in", "--mask", tmp_path / "masks", "--model", model, "-o", f"{tmp_path}/out/")
+    assert code == 6
+    assert [path.name for path in (tmp_path / "out").glob("*.png")] == ["a.restored.png"]
+    assert "b.png" in capsys.readouterr().err
+
+
+def test_a_batch_goes_on_where_it_was_stopped(run: Run, model: str, tmp_path: Path) -> None:
+    first, second = image(tmp_path, "a.png"), image(tmp_path, "b.png")
+    assert run("denoise", first, "--model", model, "--p", 0.1) == 0
+    stamp = (tmp_path / "a.restored.png").stat().st_mtime_ns
+    assert run("denoise", first, second, "--model", model, "--p", 0.1) == 5
+    assert run("denoise", first, second, "--model", model, "--p", 0.1, "--skip-existing") == 0
+    assert (tmp_path / "a.restored.png").stat().st_mtime_ns == stamp
+    assert (tmp_path / "b.restored.png").exists()
+
+
+def test_corrupt_is_fixed_by_its_seed_and_writes_the_mask(run: Run, tmp_path: Path) -> None:
+    source = image(tmp_path)
+    for name in ("one.png", "two.png"):
+        assert run("corrupt", source, "--task", "flip:0.3", "--seed", 5, "-o", tmp_path / name) == 0
+    assert (levels(tmp_path / "one.png") == levels(tmp_path / "two.png")).all()
+    mask = tmp_path / "mask.png"
+    assert run("corrupt", source, "--task", "patch:4", "-o", tmp_path / "torn.png", "--mask-output", mask) == 0
+    torn, hidden = levels(tmp_path / "torn.png"), levels(mask) == 255
+    assert hidden.sum() == 16
+    assert (torn[hidden] == 0).all() and (torn[~hidden] == bad_images.GREY[~hidden]).all()
+
+
+def test_corrupt_adds_noise_to_grey_levels(run: Run, tmp_path: Path) -> None:
+    source, noisy, mask = image(tmp_path), tmp_path / "noisy.png", tmp_path / "mask.png"
+    words = ("corrupt", source, "--task", "noise:0.02+patch:4", "-o", noisy, "--mask-output", mask)
+    assert run(*words) == 0
+    off, hidden = levels(noisy).astype(float) - bad_images.GREY, levels(mask) == 255
+    assert hidden.sum() == 16 and (levels(noisy)[hidden] == 0).all()
+    assert 0 < np.abs(off[~hidden]).max() < 5 * 0.02 * 255 + 1
+    assert run("corrupt", source, "--task", "noise:-1", "-o", tmp_path / "other.png") == 2
+
+
+def test_masks_of_a_damaged_batch_fit_its_images(run: Run, model: str, tmp_path: Path) -> None:
+    for name in ("a.png", "b.png"):
+        image(tmp_path, name)
+    torn, masks = f"{tmp_path}/torn/", f"{tmp_path}/masks/"
+    assert run("corrupt", tmp_path, "--task", "patch:4", "-o", torn, "--mask-output", masks) == 0
+    assert run("complete", torn, "--mask", masks, "--model", model, "-o", f"{tmp_path}/whole/") == 0
+    assert len(list((tmp_path / "whole").glob("*.png"))) == 2
+
+
+def test_one_bad_image_does_not_stop_the_damage_of_others(run: Run, tmp_path: Path) -> None:
+    image(tmp_path, "a.png")
+    (tmp_path / "bad.png").write_text("no image")
+    image(tmp_path, "c.png")
+    assert run("corrupt", tmp_path, "--task", "flip:0.1", "-o", f"{tmp_path}/out/") == 6
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.corrupted.png", "c.corrupted.png"]
+
+
+def test_the_damage_of_an_image_does_not_depend_on_the_others(run: Run, tmp_path: Path) -> None:
+    for name in ("a.png", "b.png", "c.png"):
+        image(tmp_path, name)
+    words = ("corrupt", tmp_path, "--task", "flip:0.3", "--seed", 7, "-o")
+    assert run(*words, f"{tmp_path}/all/") == 0
+    whole = [levels(tmp_path / "all" / f"{name}.corrupted.png") for name in "abc"]
+    assert (whole[0] != whole[2]).any()
+    (tmp_path / "all" / "c.corrupted.png").unlink()
+    assert run(*words, f"{tmp_path}/all/", "--skip-existing") == 0
+    assert (levels(tmp_path / "all" / "c.corrupted.png") == whole[2]).all()
+    (tmp_path / "a.png").write_text("no image")
+    assert run(*words, f"{tmp_path}/rest/") == 6
+    assert (levels(tmp_path / "rest" / "c.corrupted.png") == whole[2]).all()
+
+
+def test_models_and_info(
+    run: Run, model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    saved_prior(tmp_path / "restore" / "models")
+    assert run("models", "--json") == 0
+    listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert ("random-12x10", "yours") in [(entry["name"], entry["origin"]) for entry in listed]
+    assert run("info", model) == 0
+    assert "A random prior" in capsys.readouterr().out
+    assert run("info", "random-12x10", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["hidden"] == 5
+
+
+def test_evaluate_prints_scores_of_priors_and_baselines(
+    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data.npy"
+    np.save(data, np.random.default_rng(0).integers(0, 256, (20, *bad_images.SHAPE), dtype=np.uint8))
+    for name in (model, "ope", "nn", "median"):
+        assert run("evaluate", name, "--data", data, "--task", "flip:0.1", "--n", 9, "--json", "--quiet") == 0
+        report = json.loads(capsys.readouterr().out)
+        assert report["n"] == 9 and 0 <= report["error_all"]["mean"] <= 1
+    assert run("evaluate", model, "--data", data, "--task", "patch:4", "--mask", "unknown", "--quiet") == 0
+
+
+def test_train_from_a_recipe(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    np.save("data.npy", np.random.default_rng(0).integers(0, 256, (30, 4, 5), dtype=np.uint8))
+    Path("mine.toml").write_text(
+        'name = "mine"\n[data]\nsource = "data.npy"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
+        "[training]\nepochs = 2\nbatch = 10\n"
+        # The graph that is made soonest.
+        '[inference]\nsolver = "mean_field"\nmodes = 0\nstarts = 0\n'
+    )
+    assert run("train", "mine.toml", "--every", 2) == 0
+    assert zoo.describe(Path("runs/mine/epochs/0002")).name == "mine-epoch-2"
+    assert "mine" in capsys.readouterr().err
+    assert run("train", "mine.toml") == 5
+    assert "--overwrite" in fault(capsys)
+    assert run("train", "mine.toml", "--overwrite") == 7
+    assert "--resume" in fault(capsys)
+    assert run("info", "mine") == 0
+    card = capsys.readouterr().out
+    assert "hidden = 3" in card and "restore train" in card
+    Image.fromarray(np.zeros((4, 5), np.uint8)).save("small.png")
+    assert run("denoise", "small.png", "--model", "mine", "--p", 0.2) == 0
+
+
+@pytest.mark.parametrize("binarisation", ["threshold", "sampled"])
+def test_training_images_are_made_binary_as_the_recipe_says(
+    binarisation: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from restore.data import binarise, sample_binary
+    from restore.errors import TrainingError
+
+    monkeypatch.chdir(tmp_path)
+    grey = np.random.default_rng(0).integers(0, 256, (30, 4, 5), dtype=np.uint8)
+    np.save("data.npy", grey)
+    Path("mine.toml").write_text(
+        f'name = "mine"\nseed = 3\n[data]\nsource = "data.npy"\nthreshold = 90\nbinarisation = "{binarisation}"\n'
+        '[prior]\nhidden = 3\n[learner]\nmethod = "contrastive"\n[training]\nepochs = 1\n'
+    )
+    seen = []
+
+    def stand_in(recipe: object, images: Any, *arguments: object, **options: object) -> None:
+        seen.append(images.numpy())
+        raise TrainingError("seen enough")
+
+    monkeypatch.setattr("restore.learning.pipeline.train", stand_in)
+    assert run("train", "mine.toml", "-o", "out") == 7
+    wanted = binarise(grey, 90) if binarisation == "threshold" else sample_binary(grey, 3)
+    np.testing.assert_array_equal(seen[0], wanted)

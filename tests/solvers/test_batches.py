@@ -1,0 +1,137 @@
+"""Batches of images in any precision, and the verdict on each."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from layered_maps import PRECISE, both, halves
+from machines import random_deep, random_evidence, random_rbm, seeded
+
+from restore.channels import BitFlip
+from restore.fields import Fields
+from restore.marginals import Status
+from restore.priors import RBM
+from restore.solvers import TAP, AdaptiveTAP, LayeredMap, MeanField, RelaxedBeliefPropagation, Solution
+from restore.solvers.solution import concatenate
+
+
+def row_of(solution: Solution, row: int) -> Solution:
+    return Solution(
+        tuple(mean[row : row + 1] for mean in solution.means),
+        tuple(variance[row : row + 1] for variance in solution.variances),
+        solution.log_partition[row : row + 1],
+        solution.iterations[row : row + 1],
+        solution.residual[row : row + 1],
+        solution.status[row : row + 1],
+    )
+
+
+@both
+@pytest.mark.parametrize("deep", [False, True], ids=["rbm", "three-layers"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_batch_gives_what_each_image_alone_gives(kind: type[LayeredMap], deep: bool, dtype: torch.dtype) -> None:
+    machine = (random_deep(12, 8, 5, scale=0.5) if deep else random_rbm(12, 8, scale=0.6)).to(dtype)
+    batch = 23
+    strength = torch.logspace(-2, 3, batch, dtype=dtype)[:, None]
+    linear = strength * torch.randn(batch, 12, generator=seeded(1), dtype=dtype)
+    start = torch.rand(batch, 12, generator=seeded(2), dtype=dtype)
+    solver = kind(max_iter=500, tol=1e-6, damping=0.5)
+    together = solver.solve(machine.tilt(Fields(linear)), start)
+    # Images that finish at different times make the batch shrink several times.
+    assert len(together.iterations.unique()) >= 5
+    for row in range(batch):
+        alone = solver.solve(machine.tilt(Fields(linear[row : row + 1])), start[row : row + 1])
+        shared = row_of(together, row)
+        for got, wanted in zip((*shared.means, *shared.variances), (*alone.means, *alone.variances), strict=True):
+            torch.testing.assert_close(got, wanted, rtol=0, atol=1e-5)
+        torch.testing.assert_close(shared.log_partition, alone.log_partition, rtol=1e-7, atol=1e-5)
+        assert torch.equal(shared.status, alone.status)
+        if dtype is torch.float64:
+            assert torch.equal(shared.iterations, alone.iterations)
+
+
+@both
+def test_evidence_in_the_machine_or_in_its_bias_is_the_same(kind: type[LayeredMap]) -> None:
+    machine, evidence = random_rbm(6, 5, scale=0.5), random_evidence(1, 6)
+    tilted = kind(**PRECISE).solve(machine.tilt(evidence), halves(machine))
+    bias = machine.visible.parameters["bias"] + evidence.linear[0] - evidence.quadratic[0] / 2
+    plain = RBM.binary(machine.weights, bias, machine.hidden.parameters["bias"])
+    merged = kind(**PRECISE).solve(plain, halves(plain))
+    torch.testing.assert_close(tilted.means[0], merged.means[0])
+    torch.testing.assert_close(tilted.log_partition, merged.log_partition)
+
+
+@pytest.mark.parametrize("kind", [MeanField, TAP, RelaxedBeliefPropagation, AdaptiveTAP])
+def test_certain_pixels_stay_and_the_others_are_conditioned_on_them(kind: type) -> None:
+    machine = random_rbm(10, 6, scale=0.3).to(torch.float32)
+    image = (torch.arange(10) % 2).float()[None]
+    solution = kind().solve(machine.tilt(BitFlip(0.0).evidence(image)), image)
+    assert torch.equal(solution.means[0], image)
+    assert solution.variances[0].abs().max() == 0
+    hidden, _ = machine.hidden.moments(machine.hidden_fields(image))
+    torch.testing.assert_close(solution.means[1], hidden)
+    assert solution.log_partition.dtype == torch.float64
+    # With the image known there is nothing left to approximate.
+    weight = -machine.tilt(BitFlip(0.0).evidence(image)).to(torch.float64).free_energy(image.double())
+    torch.testing.assert_close(solution.log_partition, weight, rtol=0, atol=1e-6)
+
+
+@both
+def test_verdicts(kind: type[LayeredMap]) -> None:
+    machine = random_rbm(6, 5, scale=0.5)
+    linear = torch.randn(4, 6, generator=seeded(1), dtype=torch.float64)
+    start = halves(machine, 4)
+    tight = kind(max_iter=3, tol=1e-12).solve(machine.tilt(Fields(linear)), start)
+    assert tight.status.tolist() == [Status.MAX_ITER] * 4
+    assert tight.iterations.tolist() == [3] * 4
+    assert bool((tight.residual > 1e-12).all())
+    good = kind(max_iter=300, tol=1e-9).solve(machine.tilt(Fields(linear)), start)
+    assert good.status.tolist() == [Status.CONVERGED] * 4
+    assert bool((good.residual <= 1e-9).all())
+
+
+@both
+@pytest.mark.parametrize("where", ["evidence", "start"])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_an_image_that_is_not_finite_diverges_alone(kind: type[LayeredMap], where: str, value: float) -> None:
+    machine = random_rbm(6, 5, scale=0.5)
+    linear = torch.randn(4, 6, generator=seeded(1), dtype=torch.float64)
+    start = halves(machine, 4)
+    solver = kind(max_iter=300, tol=1e-9)
+    good = solver.solve(machine.tilt(Fields(linear)), start)
+    broken_linear, broken_start = linear.clone(), start.clone()
+    (broken_linear if where == "evidence" else broken_start)[1, 2] = value
+    got = solver.solve(machine.tilt(Fields(broken_linear)), broken_start)
+    if where == "evidence" and value == math.inf:
+        # An infinite field is a certain pixel; only log Z has no number then.
+        assert int(got.status[1]) == Status.CONVERGED
+        assert float(got.means[0][1, 2]) == pytest.approx(1, abs=1e-8)
+        assert not bool(torch.isfinite(got.log_partition[1]))
+    else:
+        assert int(got.status[1]) == Status.DIVERGED
+        assert int(got.iterations[1]) == 1
+    for row in (0, 2, 3):
+        assert int(got.status[row]) == Status.CONVERGED
+        torch.testing.assert_close(got.means[0][row], good.means[0][row], rtol=0, atol=1e-8)
+
+
+def test_weights_that_are_not_finite_diverge() -> None:
+    machine = random_rbm(4, 3)
+    broken = machine.with_parameters(machine.parameters | {"weights.0": machine.weights * math.nan})
+    assert TAP().solve(broken, halves(broken, 2)).status.tolist() == [Status.DIVERGED] * 2
+
+
+def test_batches_are_put_together_in_order() -> None:
+    machine = random_rbm(6, 5, scale=0.5).tilt(random_evidence(5, 6))
+    solver = TAP(tol=1e-10)
+    whole = solver.solve(machine, halves(machine, 5))
+    parts = concatenate(
+        [
+            solver.solve(machine.rows(torch.arange(first, last)), halves(machine, last - first))
+            for first, last in ((0, 2), (2, 5))
+        ]
+    )
+    torch.testing.assert_close(parts.means[0], whole.means[0])
+    assert torch.equal(parts.iterations, whole.iterations)

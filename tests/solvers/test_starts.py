@@ -1,0 +1,212 @@
+"""Several starts: which solutions count and with what weight, and the nearest modes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from layered_maps import both
+from machines import random_evidence, random_rbm, seeded, two_patterns
+
+from restore.channels import BitFlip
+from restore.fields import Fields
+from restore.marginals import Status
+from restore.priors import FullyVisible
+from restore.priors.bits import pack
+from restore.priors.exact import exact_moments
+from restore.solvers import TAP, LayeredMap, MeanField, SeveralStarts, Solution
+from restore.solvers.starts import SAME, merge, nearest_modes, repeated
+
+
+def made_up(means: list[list[float]], log_partition: list[float], status: list[int] | None = None) -> Solution:
+    """Solutions of one image as a solver would return them."""
+    visible = torch.tensor(means, dtype=torch.float64)
+    count = len(means)
+    return Solution(
+        (visible,),
+        (visible * (1 - visible),),
+        torch.tensor(log_partition, dtype=torch.float64),
+        torch.arange(1, count + 1),
+        torch.linspace(1e-6, 1e-5, count, dtype=torch.float64),
+        torch.tensor(status or [0] * count),
+    )
+
+
+def test_distinct_solutions_are_weighted_by_their_partition_function() -> None:
+    found = made_up([[0.9, 0.2], [0.1, 0.4], [0.9 + SAME / 2, 0.2]], [1.0, 2.0, 1.0])
+    mixed = merge(found, 1, 3)
+    weight = np.exp([1.0, 2.0]) / np.exp([1.0, 2.0]).sum()
+    centre = weight[0] * np.array([0.9, 0.2]) + weight[1] * np.array([0.1, 0.4])
+    np.testing.assert_allclose(mixed.means[0][0], centre)
+    # Of binary pixels the variance is that of the mixed probability: within the solutions plus between them.
+    np.testing.assert_allclose(mixed.variances[0][0], centre * (1 - centre))
+    assert float(mixed.log_partition) == pytest.approx(np.log(np.exp([1.0, 2.0]).sum()))
+    assert mixed.iterations.tolist() == [3]
+    assert mixed.status.tolist() == [Status.CONVERGED]
+
+
+def test_a_power_flattens_the_weights_but_not_the_partition_function() -> None:
+    found = made_up([[0.9], [0.1]], [0.0, 2 * math.log(3)])
+    mixed = merge(found, 1, 2, torch.tensor([0.5]))
+    assert float(mixed.means[0]) == pytest.approx(0.25 * 0.9 + 0.75 * 0.1)
+    assert float(mixed.log_partition) == pytest.approx(math.log(10))
+    assert float(merge(found, 1, 2, torch.tensor([0.0])).means[0]) == pytest.approx(0.5)
+
+
+def test_weights_of_any_size() -> None:
+    found = made_up([[0.9], [0.1]], [-5000.0, -5000.0 + math.log(3)])
+    mixed = merge(found, 1, 2)
+    assert float(mixed.means[0]) == pytest.approx(0.25 * 0.9 + 0.75 * 0.1)
+    assert float(mixed.log_partition) == pytest.approx(-5000 + math.log(4))
+
+
+def test_only_fixed_points_count() -> None:
+    # What did not converge has the highest log Z, and no say.
+    found = made_up([[0.9], [0.1], [0.5]], [0.0, math.log(3), 30.0], [0, 0, Status.MAX_ITER])
+    mixed = merge(found, 1, 3)
+    assert float(mixed.means[0]) == pytest.approx(0.25 * 0.9 + 0.75 * 0.1)
+    assert float(mixed.log_partition) == pytest.approx(math.log(4))
+    assert (mixed.status.tolist(), mixed.residual.tolist()) == ([Status.CONVERGED], found.residual[1:2].tolist())
+    # Nor does it hide the fixed point that it lies close to.
+    found = made_up([[0.9], [0.9]], [30.0, 1.0], [Status.MAX_ITER, 0])
+    assert float(merge(found, 1, 2).log_partition) == pytest.approx(1.0)
+
+
+def test_an_image_without_a_fixed_point_says_so() -> None:
+    stopped = int(Status.MAX_ITER)
+    found = made_up([[0.9], [0.1], [0.3], [0.7]], [0.0, math.log(3), 0.0, 5.0], [stopped, stopped, 0, stopped])
+    mixed = merge(found, 2, 2)
+    assert mixed.status.tolist() == [Status.MAX_ITER, Status.CONVERGED]
+    assert mixed.means[0].flatten().tolist() == pytest.approx([0.25 * 0.9 + 0.75 * 0.1, 0.3])
+
+
+def test_images_none_of_whose_starts_settle_have_another_try() -> None:
+    # Two units that inhibit each other: updated at once by mean field, they jump between (0, 0) and (1, 1).
+    bias, coupling = torch.tensor([4.0, 4.0]), torch.tensor([[0.0, -8.0], [-8.0, 0.0]])
+    machine = FullyVisible.binary(coupling.double(), bias.double())
+    solver = MeanField(damping=0.0, tol=1e-6, max_iter=60)
+    jumping, settling = torch.full((2,), 0.1).double(), torch.tensor([1.0, 0.0]).double()
+    tilted = machine.tilt(Fields(torch.zeros(2, 2).double()))
+    starts = torch.stack([torch.stack([jumping, settling]), torch.stack([jumping, jumping])])
+    assert solver.solve(tilted, starts[:, 0]).status.tolist() == [Status.MAX_ITER] * 2
+    found = SeveralStarts(solver).solve(tilted, starts)
+    assert found.status.tolist() == [Status.CONVERGED] * 2
+    # The first has the solution that it found at once, alone; the second one that more damping found.
+    alone = solver.solve(tilted, starts[:, 1])
+    torch.testing.assert_close(found.means[0][0], alone.means[0][0])
+    assert float(found.log_partition[0]) == pytest.approx(float(alone.log_partition[0]))
+    torch.testing.assert_close(found.means[0][1], torch.full((2,), 0.5).double(), rtol=0, atol=1e-4)
+    assert int(found.iterations[1]) > solver.max_iter
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [2, 1, 0]], ids=str)
+def test_diverged_starts_are_left_out_wherever_they_come(order: list[int]) -> None:
+    values = [[math.nan, math.nan], [0.9, 0.2], [0.1, 0.4]]
+    logs, status = [math.nan, 1.0, 2.0], [Status.DIVERGED, 0, 0]
+    found = made_up([values[i] for i in order], [logs[i] for i in order], [int(status[i]) for i in order])
+    mixed, clean = merge(found, 1, 3), merge(made_up(values[1:], logs[1:]), 1, 2)
+    torch.testing.assert_close(mixed.means[0], clean.means[0])
+    torch.testing.assert_close(mixed.variances[0], clean.variances[0])
+    torch.testing.assert_close(mixed.log_partition, clean.log_partition)
+    assert mixed.status.tolist() == [Status.CONVERGED]
+
+
+def test_a_diverged_start_hides_no_other() -> None:
+    values = torch.tensor([[[math.nan, math.nan], [0.9, 0.2]], [[math.nan, 0.2], [0.9, 0.2]]])
+    assert not bool(repeated(values, torch.tensor([[False, True], [False, True]])).any())
+
+
+def test_an_image_whose_starts_all_diverge_says_so() -> None:
+    bad = made_up([[math.nan]] * 2 + [[0.3], [0.6]], [math.nan, math.nan, 0.0, 0.0], [2, 2, 0, 0])
+    mixed = merge(bad, 2, 2)
+    assert mixed.status.tolist() == [Status.DIVERGED, Status.CONVERGED]
+    assert bool(mixed.means[0][0].isnan().all())
+    assert bool(mixed.log_partition[0].isnan())
+    assert float(mixed.means[0][1]) == pytest.approx(0.45)
+
+
+@both
+def test_one_start_is_the_solver_itself(kind: type[LayeredMap]) -> None:
+    machine = random_rbm(6, 5, scale=0.5).tilt(random_evidence(4, 6))
+    solver = kind(tol=1e-9)
+    start = torch.rand(4, 6, generator=seeded(1), dtype=torch.float64)
+    plain, several = solver.solve(machine, start), SeveralStarts(solver).solve(machine, start[:, None])
+    for got, wanted in zip((*several.means, *several.variances), (*plain.means, *plain.variances), strict=True):
+        torch.testing.assert_close(got, wanted)
+    for name in ("log_partition", "iterations", "residual", "status"):
+        torch.testing.assert_close(getattr(several, name), getattr(plain, name))
+
+
+def test_starts_that_meet_count_once() -> None:
+    machine = random_rbm(6, 5, scale=0.3).tilt(random_evidence(4, 6))
+    solver = TAP(tol=1e-9)
+    starts = torch.rand(4, 9, 6, generator=seeded(1), dtype=torch.float64)
+    several, plain = SeveralStarts(solver).solve(machine, starts), solver.solve(machine, starts[:, 0])
+    torch.testing.assert_close(several.log_partition, plain.log_partition, rtol=0, atol=1e-9)
+    torch.testing.assert_close(several.means[0], plain.means[0], rtol=0, atol=1e-7)
+    torch.testing.assert_close(several.variances[0], plain.variances[0], rtol=0, atol=1e-7)
+
+
+def test_several_starts_solve_a_machine_with_two_modes_where_one_fails() -> None:
+    # The observation is nearer to the first pattern and draws the pointwise estimate into its basin, but not near
+    # enough to outweigh the prior's preference for the second.
+    machine, patterns = two_patterns()
+    y = patterns[0].clone()
+    y[:5] = 1 - y[:5]
+    evidence = BitFlip(0.3).evidence(y[None])
+    tilted = machine.tilt(evidence)
+    exact = exact_moments(tilted)
+    pointwise = torch.sigmoid(evidence.linear)
+    solver = TAP(tol=1e-10, max_iter=2000, damping=0.5)
+    alone = solver.solve(tilted, pointwise)
+    assert alone.status.tolist() == [Status.CONVERGED]
+    assert float((alone.means[0] - exact.visible).abs().max()) > 0.5
+    assert float((alone.means[0] - patterns[0]).abs().max()) < 0.2
+    starts = torch.cat([pointwise[:, None], patterns[None]], 1)
+    several = SeveralStarts(solver).solve(tilted, starts)
+    torch.testing.assert_close(several.means[0], exact.visible, rtol=0, atol=0.01)
+    torch.testing.assert_close(several.means[1], exact.hidden, rtol=0, atol=0.01)
+    torch.testing.assert_close(several.variances[0], exact.visible * (1 - exact.visible), rtol=0, atol=0.01)
+    torch.testing.assert_close(several.log_partition, exact.log_partition, rtol=0, atol=0.03)
+    assert several.status.tolist() == [Status.CONVERGED]
+
+
+def test_nearest_modes_are_the_likeliest_under_the_channel() -> None:
+    modes = torch.bernoulli(torch.full((20, 8), 0.5), generator=seeded(1))
+    observed = torch.bernoulli(torch.full((5, 8), 0.5), generator=seeded(2))
+    channel = BitFlip(torch.linspace(0.05, 0.9, 8))
+    chosen = nearest_modes(channel.evidence(observed).linear, pack(modes), 3)
+    assert chosen.shape == (5, 3, 8)
+    for y, picked in zip(observed, chosen, strict=True):
+        scores = channel.log_likelihood(y.expand_as(modes), modes).sum(-1)
+        wanted = scores.sort(descending=True).values[:3]
+        torch.testing.assert_close(channel.log_likelihood(y.expand(3, 8), picked).sum(-1), wanted)
+    assert nearest_modes(torch.zeros(5, 8), pack(modes[:2]), 3).shape == (5, 2, 8)
+    assert nearest_modes(torch.zeros(5, 8), pack(modes[:0]), 3).shape == (5, 0, 8)
+    assert nearest_modes(torch.zeros(5, 8), pack(modes), 0).shape == (5, 0, 8)
+
+
+def test_of_modes_as_likely_the_earlier_one_is_nearer_in_any_batch() -> None:
+    # Flips of one probability: the likelihood of a mode counts pixels, so that many are the same.
+    modes = torch.bernoulli(torch.full((40, 11), 0.5), generator=seeded(1))
+    observed = torch.bernoulli(torch.full((9, 11), 0.5), generator=seeded(2))
+    evidence = BitFlip(0.3).evidence(observed).linear
+    together = nearest_modes(evidence, pack(modes), 6)
+    for row, y in enumerate(observed):
+        apart = (modes != y).sum(1).tolist()
+        wanted = modes[sorted(range(40), key=lambda mode, apart=apart: (apart[mode], mode))[:6]]
+        assert torch.equal(together[row], wanted)
+        assert torch.equal(nearest_modes(evidence[row : row + 1], pack(modes), 6)[0], wanted)
+    # Nothing was observed: the first ones.
+    assert torch.equal(nearest_modes(torch.zeros(1, 11), pack(modes), 6)[0], modes[:6])
+
+
+def test_very_many_solutions_of_one_weight_all_have_a_say() -> None:
+    count = 150
+    means = torch.linspace(0, 10, count)[:, None]
+    status = torch.full((count,), int(Status.CONVERGED))
+    residual = torch.linspace(0, 1, count)
+    found = Solution((means,), (means * 0,), torch.zeros(count).double(), torch.arange(count), residual, status)
+    assert float(merge(found, 1, count).residual) == 1.0
