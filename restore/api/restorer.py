@@ -1,4 +1,4 @@
-"""A prior loaded once, to restore often."""
+"""Load a prior once and restore with it often."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from restore.inference.pictures import PictureEngine, whole
 from restore.sizes import Fit
 from restore.zoo.description import Description
 
-# What callers may say of flips; see `denoise`.
+# How callers describe flips; see `denoise`.
 Told: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | None
 
 
 @dataclass(frozen=True)
 class Restorer:
-    """A loaded prior; `restore.load` makes it once, so that many calls need not load it again.
+    """A loaded prior, made by `restore.load`. Many calls can share it.
 
     >>> import numpy as np
     >>> import restore
@@ -93,24 +93,24 @@ class Restorer:
 
     @speaking_python
     def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
-        """Features of images for other methods, such as a classifier: the expected hidden units given each image.
+        """Features for other methods, such as a classifier: the expected hidden units given each image.
 
         Args:
             images: as in `restore.denoise`, of the prior's size.
             invert, channel_axis: as in `restore.denoise`.
 
         Returns:
-            E[h | v], shape (N, hidden units), float32 in [0, 1], also for a single image: a tensor for tensors, else an
-            array.
+            E[h | v], shape (N, hidden units), float32 in [0, 1], N = 1 for a single image; a tensor for tensors, else
+            an array.
 
         Raises:
-            ModelError: if an image has another size; if the prior is a conditional one, or a graph by itself.
+            ModelError: if an image has another size; if the prior is conditional, or a graph without its prior.
         """
         grey = whole([item.pixels for item in unpack(images, channel_axis).items], self.description)
         return in_kind(self.engine.features(1 - grey if invert else grey), images)
 
     def solved_by(self, solver: str | None) -> Restorer:
-        """The same prior, solved with another fixed point; None for its own."""
+        """The same prior, solved by another solver; None for its own."""
         return self if solver is None else Restorer(self.engine.with_solver(solver))
 
 
@@ -119,16 +119,16 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None,
     """Load a prior by its name or the path of its folder.
 
     Args:
-        model: see `list_models` for the names; or a file of `restore export`.
+        model: a name (see `list_models`), the path of a prior's folder, or a file made by `restore export`.
         device: "auto", "cpu" or "cuda[:N]".
-        max_memory: bytes that the messages of belief propagation, or the matrices of adaptive TAP, may take, by default
-            2 GiB; larger batches are solved in parts.
-        engine: "onnx", "torch", or "auto" for the one that is sooner done with a few images; for many at a time a
-            conditional prior is faster in "torch". See `restore.inference.opening.open_engine`.
+        max_memory: bytes that the messages of belief propagation, or the matrices of adaptive TAP, may take; by default
+            2 GiB. Larger batches are solved in parts.
+        engine: "onnx", "torch", or "auto" for the one that finishes a few images sooner. For many images a conditional
+            prior is faster in "torch". See `restore.inference.opening.open_engine`.
 
     Raises:
         ModelError: if there is no such model, or its file is damaged.
-        UsageError: if there is no such device or engine, or it lacks a library.
+        UsageError: if there is no such device or engine, or a library it needs is missing.
     """
     return Restorer(open_engine(str(model), engine, device, max_memory))
 

@@ -1,4 +1,4 @@
-"""Restoring images of the caller's own kind: denoise and complete."""
+"""Restore images of the caller's own kind: denoise and complete."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def denoise(
     solver: str | None = None,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Any:
-    """Remove flipped pixels from a binary image, noise from a grey one, or damage that a prior has learnt to undo.
+    """Remove flipped pixels from a binary image, noise from a grey one, or the damage a prior has learnt to undo.
 
     >>> import numpy as np
     >>> import restore
@@ -49,40 +49,41 @@ def denoise(
     Args:
         image: a path, a PIL image, an (H, W) array or tensor (uint8, uint16, bool, or float in [0, 1]), an (N, H, W)
             batch, or a list of them. A pixel counts as white above the prior's threshold (half of white for MNIST).
-        model: name or path of a prior, a loaded `Restorer`, or "auto" for the one, of your own and the published that
-            know images of this size, under which these images are together most probable; never a conditional one.
-        p: probability that a pixel was inverted, in [0, 1]; or one per pixel, with the prior's shape; or two, such as
-            (0.1, 0.02): that a white pixel of `image` turned black, and that a black one turned white. All priors need
-            it but conditional ones, which take none: they have learnt what to undo (`Restorer.description.task`). For
-            priors of grey images it is the probability that a pixel shows black or white instead of itself. "auto"
-            chooses for each image the one under which the prior finds it most probable, up to .48 (grey: .9).
+        model: name or path of a prior, a loaded `Restorer`, or "auto". "auto" compares the published priors and your
+            own that fit the images' size, conditional ones excepted, and takes the one under which the images are
+            together most probable.
+        p: probability that a pixel was inverted, in [0, 1]; one per pixel, with the prior's shape; or a pair such as
+            (0.1, 0.02): a white pixel of `image` turned black with the first probability, a black one white with the
+            second. "auto" chooses p for each image: the value under which the prior finds the image most probable, up
+            to .48. All priors need p or sigma but conditional ones, which take neither: they have learnt what to undo
+            (`Restorer.description.task`). For priors of grey images p is the probability that a pixel shows black or
+            white instead of its grey value ("auto": up to .9).
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1.
-            Floats may then lie up to 6 sigma outside [0, 1]; noise that was cut off there is undone less well. "auto"
-            chooses it in the same way, from .01 to .5; only one of p and sigma may be "auto".
+            Floats may then lie up to 6 sigma outside [0, 1]; noise clipped to [0, 1] is undone less well. "auto"
+            chooses sigma as it does p, from .01 to .5. Only one of p and sigma may be "auto".
         fit: "resize" brings images of another size to the prior's and back, by a factor of 2 at most; "error" refuses
             them.
-        force: resize by more than that too, and restore images that the prior explains less well than independent
-            pixels do (`restore.inference.explained`), with a warning; both are errors without. Conditional priors
-            explain none.
+        force: warn, instead of raising an error, where an image must be resized by more than a factor of 2, or where
+            independent pixels explain it better than the prior does (`restore.inference.explained`). Conditional priors
+            have no such check.
         invert: dark strokes on a light ground.
         soft: return posterior probabilities as grey values instead of black and white.
         channel_axis: axis of colour channels, which must be equal.
-        return_solution: return (image, `Marginals`): marginals, iterations and more, at the prior's size; its `status`
-            tells of each image whether the solver converged, its `noise` has the levels chosen for p or sigma "auto",
-            with their evidence, its `model` the name of the prior. An image for which the solver diverged, with
-            marginals that are NaN, or that has a `shortfall`, then comes back as it was; without this it is an error.
+        return_solution: return (image, `Marginals`), at the prior's size: marginals, iterations, whether the solver
+            converged for each image (`status`), the levels chosen for "auto" with their evidence (`noise`), and the
+            name of the prior (`model`). An image that could not be restored, because the solver diverged or the prior
+            does not explain it (`shortfall`), is then returned as it was; without this it raises an error.
         device, engine: as in `load`; for a model given by name.
-        solver: what to solve the prior with in place of its own: "tap", "mean_field", "relaxed_bp", "adaptive_tap",
-            "sum_product", "max_product" or "mixed_product". Another than its own takes torch; conditional priors keep
-            theirs.
-        max_pixels: refuse larger images that have yet to be decoded.
+        solver: solve the prior with this instead of its own solver: "tap", "mean_field", "relaxed_bp", "adaptive_tap",
+            "sum_product", "max_product" or "mixed_product". This needs torch; conditional priors keep their own.
+        max_pixels: refuse larger images before decoding them.
 
     Returns:
-        What came in: the same kind, type and shape. A path gives a PIL image.
+        The same kind, type and shape as `image`. A path gives a PIL image.
 
     Raises:
-        ModelError: among others, if the solver diverged for an image, or the prior does not explain it; it is named.
-        RestoreError: see `restore.errors`; all messages name the fault and the remedy.
+        ModelError: for example if the solver diverged for an image, or the prior does not explain it; names the image.
+        RestoreError: the base of all errors; each message names the fault and the remedy.
 
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
@@ -125,13 +126,13 @@ def complete(
 
     Args:
         image: as in `denoise`.
-        mask: True or white = to fill; of the image's size, one for each image or one for all, of any kind of image.
-        model: as in `denoise`, but no conditional prior: those see a damaged image and nothing else.
-        p, sigma: damage of the *visible* pixels, as in `denoise`. Without them these are returned bit for bit.
+        mask: True or white = to fill. Any kind of image, of the image's size; one for each image or one for all.
+        model: as in `denoise`, but not conditional: conditional priors see a damaged image and no mask.
+        p, sigma: damage of the *visible* pixels, as in `denoise`. Without them visible pixels are returned bit for bit.
         fit, force, invert, soft, channel_axis, return_solution, device, engine, solver, max_pixels: as in `denoise`.
 
     Returns:
-        What came in: the same kind, type and shape. A path gives a PIL image.
+        The same kind, type and shape as `image`. A path gives a PIL image.
 
     Raises:
         RestoreError: see `restore.errors`.

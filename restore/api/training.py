@@ -1,4 +1,4 @@
-"""Training on images of the caller's own kind."""
+"""Train on images of the caller's own kind."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def train(
     max_pixels: int = DEFAULT_MAX_PIXELS,
     **tables: dict[str, Any],
 ) -> Restorer:
-    """Train a prior on images; what is not said follows from them.
+    """Train a prior on images; settings that are not given are chosen by the images.
 
     >>> import numpy as np
     >>> import restore
@@ -53,36 +53,36 @@ def train(
     ((6, 6), 4)
 
     Args:
-        images: of any kind `denoise` takes, or the path of a folder, an archive or a data set.
+        images: any kind that `denoise` takes, or the path of a folder, an archive or a data set.
         name: what to call the prior.
-        method: "tap" (maximum likelihood; of binary images by default), "principal" (principal components in closed
-            form; of grey ones), "fw", "pcd", "cd", "fvbm"; with a task "crbm-bp" (by default),
+        method: "tap" (maximum likelihood; the default for binary images), "principal" (principal components in closed
+            form; the default for grey ones), "fw", "pcd", "cd" or "fvbm"; with a task "crbm-bp" (the default),
             "crbm-mssvm" and others.
-        hidden: number of hidden units; "auto" grows as many as it takes (FW, Alg. 1), judged by the images held out,
-            and goes on from there; where `minutes` end that growth, there are as many as can be trained.
+        hidden: number of hidden units; "auto" adds units (FW, Alg. 1) until the held-out images are explained no
+            better, then trains on from there. If `minutes` end the growth, it stops at as many as can be trained.
         epochs: passes over the images.
-        minutes: the time that all of it may take at most, instead; it ends with the best prior so far.
-        task: for a conditional prior: the damage that it learns to undo, such as "flip:0.1" or
-            "patch:8".
+        minutes: the most time that all of it may take, instead of `epochs`; the best prior so far is returned.
+        task: for a conditional prior: the damage to undo, such as "flip:0.1" or "patch:8".
         shape: height and width to learn; by default the images' own.
-        fit: how images of other sizes come to that: "crop", "resize", or "error" for not at all.
+        fit: how images of other sizes are brought to that shape: "crop", "resize", or "error" to refuse them.
         patches: learn from so many random patches of larger images instead; 0 for whole ones.
         levels: "binary", "grey", or "auto" for what the images are.
         threshold: grey level, 0 to 254, above which a pixel is 1; None for Otsu's.
-        held_out: share of the images that is not learnt from: what restores those best is returned.
-        seed: of everything random.
-        run: folder for checkpoints and log, the best prior so far (`load(run)`), a picture of it while it learns
-            (`progress.png`), and a page on what it has learnt (`report.html`), which takes up to a minute to make. By
-            default a temporary one, so that nothing can be resumed, without the last two.
-        resume: go on from the newest checkpoint in `run`; `minutes` may be others than before.
-        keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it; the best so far
+        held_out: share of the images kept out of training; the prior that restores these best is returned.
+        seed: seed of all randomness.
+        run: folder for checkpoints, the log, the best prior so far (`load(run)`), a picture of training
+            (`progress.png`), and a page on what was learnt (`report.html`, up to a minute to make). By default a
+            temporary folder without the last two; nothing can be resumed then.
+        resume: continue from the newest checkpoint in `run`; `minutes` may differ from before.
+        keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it; during training
+            and after an interruption it is the best so far.
             while training goes on, and when it is interrupted.
         overwrite: replace a prior that is kept under that name.
         device: "auto", "cpu" or "cuda[:N]".
-        max_bad: how many images of a folder or an archive may be unusable, and are skipped.
-        max_pixels: what an image may have at most, and all of a folder, an archive or a data set twenty times as many.
+        max_bad: how many unusable images of a folder or an archive are skipped before giving up.
+        max_pixels: the most pixels of one image; a folder, an archive or a data set may have twenty times as many.
         tables: tables of a recipe (`prior`, `learner`, `growth`, `optimizer`, `training`, `inference`), as in
-            training/recipes/*.toml; what they say goes before everything else.
+            training/recipes/*.toml; they override everything else.
 
     Returns:
         The prior, ready to restore.
@@ -90,7 +90,7 @@ def train(
     Raises:
         UsageError: for settings out of range, or if torch is not installed.
         TrainingError: if the images have different sizes, or training fails.
-        OutputError: if the prior is to be kept under a name that is taken.
+        OutputError: if the prior is to be kept under a name already taken.
 
     Source: TAP machine, Alg. 2; CRBM-BP, sec. 4.
     """

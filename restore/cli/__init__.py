@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def main() -> None:
-    """Run the command line of this process, and leave with the exit code that fits: see `restore.errors`."""
-    # First of all, for whatever is loaded takes time in which a signal may come.
+    """Run the command line of this process and exit with the code that fits; see `restore.errors`."""
+    # First of all: loading anything takes time in which a signal may come.
     from restore.cli.process import signals
 
     signals.leave_at_once()

@@ -23,10 +23,10 @@ def app(
     ] = False,
     runtime: Annotated[
         Path | None,
-        typer.Option(help="Install from this file, as `npm pack onnxruntime-web@1.30.0` writes it, and exit."),
+        typer.Option(help="Install from this file, made by `npm pack onnxruntime-web@1.30.0`, and exit."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the site into this folder, for a web server, and exit.")
+        Path | None, typer.Option("--output", "-o", help="Write the site to this folder, for a web server, and exit.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")] = False,
 ) -> None:
@@ -59,6 +59,6 @@ def _serve(site: Site, port: int, *, browser: bool) -> None:
         tell(server.url, flush=True)
         say("restore: Ctrl-C ends it")
         if browser:
-            # A browser that runs in the terminal would hold up the server it asks.
+            # A browser that runs in the terminal would block the server it asks.
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
         server.serve_forever()

@@ -1,4 +1,4 @@
-"""The command line: its commands by name, and an exit code for whatever becomes of them."""
+"""The command line: its commands by name, and an exit code for every outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from restore.cli.process import signals
 from restore.console import drop, say, tell
 from restore.errors import OutputError, RestoreError, UsageError
 
-# By name: the module, and what is in it of the command and its example.
+# By name: the module, and in it the function and the example of the command.
 COMMANDS = {
     "denoise": ("denoise", "denoise", "EXAMPLE"),
     "complete": ("complete", "complete", "EXAMPLE"),
@@ -31,18 +31,18 @@ COMMANDS = {
     "app": ("app", "app", "EXAMPLE"),
 }
 
-# Libraries that not every installation has, and the extra of the package that brings each.
+# Optional libraries, and the extra of the package that installs each.
 EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {
     "matplotlib": "plots",
     "sklearn": "features",
 }
 
-# What is said of a stream or a file that takes nothing: no space, no quota, no device, not open.
+# Errors of a stream or a file that cannot be written: no space, no quota, no device, not open.
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
 def app(names: Iterable[str]) -> typer.Typer:
-    """The command line with these commands."""
+    """The command line with only these commands."""
     made = typer.Typer(
         name="restore",
         help="Repair damaged images with trained priors and a deterministic fixed-point solver.",
@@ -68,7 +68,7 @@ def common(show: Annotated[bool, typer.Option("--version", help="Show the versio
 
 
 def run(words: Sequence[str]) -> int:
-    """Do what a command line says; the exit code that fits whatever becomes of it."""
+    """Run a command line and return its exit code."""
     warnings.showwarning = _warn
     try:
         code = _invoked(words or ["--help"])
@@ -84,7 +84,7 @@ def run(words: Sequence[str]) -> int:
         remedy = getattr(stop, "remedy", "")
         return _failed(f"terminated; {remedy}" if remedy else "terminated", 128 + signal.SIGTERM)
     except BrokenPipeError:
-        # Whoever read stdout has gone, and nothing is wrong here.
+        # Whoever read stdout is gone; that is no error.
         drop(sys.stdout)
         return 0
     except Exception as fault:
@@ -102,15 +102,12 @@ def run(words: Sequence[str]) -> int:
 
 
 def _invoked(words: Sequence[str]) -> int:
-    """Run a command to its end.
-
-    Raises:
-        Exception: as it does; KeyboardInterrupt or `Terminated` for whatever it raises once a signal has come.
-    """
+    """Run a command to its end; once a signal has come, any exception becomes KeyboardInterrupt or `Terminated`."""
+    # Only the named command is loaded: each takes a millisecond.
     # The others are not made for a command that is named: each takes a millisecond.
     made = app([words[0]] if words[0] in COMMANDS else COMMANDS)
     try:
-        # Not `made()`, which answers a closed stdout with an exit code of its own.
+        # Not `made()`, which exits with a code of its own if stdout is closed.
         with (
             typer.main.get_command(made).make_context("restore", list(words)) as context,
             signals.Raised() as sent,
@@ -138,5 +135,5 @@ def _warn(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Warnings are one line too."""
+    """Print a warning as one line, like errors."""
     _failed(str(message), 0)

@@ -1,4 +1,4 @@
-"""`restore corrupt`: damage images on purpose, to try a prior on images whose truth is known."""
+"""`restore corrupt`: damage images on purpose, to try a prior where the truth is known."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def corrupt(
     pairs = plan(sources, output, suffix="corrupted", overwrite=overwrite, skip_existing=skip_existing)
     masks: dict[Path, Path] = {}
     if mask_output is not None:
-        # Named as the images they belong to, so that `complete --mask FOLDER` finds them.
+        # Masks have the names of their images, so that `complete --mask FOLDER` finds them.
         left = [source for source, _ in pairs]
         masks = dict(plan(left, mask_output, suffix="corrupted", overwrite=overwrite, skip_existing=False))
     seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))

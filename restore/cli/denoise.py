@@ -27,5 +27,5 @@ def denoise(
     *,
     settings: options.Settings,
 ) -> None:
-    """Remove flipped pixels or Gaussian noise from images, or with a crbm model the damage that it was trained on."""
+    """Remove flipped pixels or Gaussian noise from images, or the damage that a crbm model was trained on."""
     batch.run(images, settings, options.damage_of(p, sigma))

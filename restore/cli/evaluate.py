@@ -1,4 +1,4 @@
-"""`restore evaluate`: how well a prior repairs images, how probable it finds them, and what its features are worth."""
+"""`restore evaluate`: how well a prior repairs images, how probable it finds them, and how good its features are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLE = "Example:  restore evaluate tap-mnist --data mnist --task flip:0.1 --n
 
 def evaluate(
     model: Annotated[
-        str, typer.Argument(help="Name or folder of a prior, or for --task a pseudo-model: ope, nn, median.")
+        str, typer.Argument(help="Name or folder of a prior; for --task also a pseudo-model: ope, nn, median.")
     ],
     data: Annotated[
         str | None,
@@ -60,7 +60,7 @@ def evaluate(
         bool,
         typer.Option(
             "--card",
-            help="Put the scores of the prior after the damage that all cards have on its card; from 1000 test images.",
+            help="Write the scores of the prior to its card: the damage that all cards have, on 1000 test images.",
         ),
     ] = False,
     mask: Annotated[
@@ -81,7 +81,7 @@ def evaluate(
     runs: Annotated[int | None, typer.Option(help="ais: independent runs [100].")] = None,
     starts: Annotated[int | None, typer.Option(help="tap: images its solutions start from [100].")] = None,
     pixels: Annotated[int | None, typer.Option(help="pseudo: pixels drawn from each image [all].")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage, or of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage, or of the sampling.")] = 0,
     data_root: Annotated[Path | None, typer.Option(help="Where named data sets lie [RESTORE_DATA].")] = None,
     soft: Annotated[
         bool, typer.Option("--soft", help="Score the probabilities as grey values too: PSNR and SSIM.")

@@ -1,4 +1,4 @@
-"""`restore export`: a prior with its solver as one ONNX file, to be run by others than us."""
+"""`restore export`: write a prior with its solver as one ONNX file, for other programs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def export(
     float16: Annotated[bool, typer.Option("--float16", help="Store matrices in half precision.")] = False,
     no_channel: Annotated[
         bool,
-        typer.Option("--no-channel", help="Take the log-odds of every pixel in place of an image, --p and a mask."),
+        typer.Option("--no-channel", help="Take the log-odds of every pixel instead of an image, --p and a mask."),
     ] = False,
     beside: Annotated[
         bool,
-        typer.Option("--beside", help="Write solver.onnx into the prior's folder, its tensors left in the weights."),
+        typer.Option("--beside", help="Write solver.onnx to the prior's folder; its tensors stay in the weights."),
     ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write a prior and its solver into an ONNX file, for onnxruntime in any language; docs/onnx.md describes it."""
+    """Write a prior and its solver to an ONNX file, for onnxruntime in any language; docs/onnx.md describes it."""
     from restore import zoo
     from restore.errors import ModelError, OutputError, UsageError, shown
     from restore.files import write_atomically
@@ -40,7 +40,7 @@ def export(
         raise ModelError(f"{shown(folder)}: is exported already; name the prior it was made from")
     if beside and (output is not None or float16 or no_channel):
         raise UsageError("--beside writes the whole prior into its folder; leave -o, --float16 and --no-channel out")
-    # A folder may be named by a path without its name in it, such as a dot.
+    # The path may not contain the folder's name: it may be a dot.
     target = folder / zoo.GRAPH if beside else Path(output or f"{folder.resolve().name}.onnx")
     if is_folder(target):
         raise OutputError(f"{shown(target)}: is a folder; name a file")

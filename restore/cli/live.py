@@ -1,4 +1,4 @@
-"""The table that `restore train` shows on a terminal; plain lines anywhere else. Always on stderr."""
+"""The table that `restore train` shows on a terminal, or plain lines elsewhere. Always on stderr."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Watcher: TypeAlias = Callable[[Passed], None]
 
-# Epochs that are shown: the newest.
+# How many of the newest epochs are shown.
 SHOWN = 8
 
 
@@ -24,11 +24,11 @@ SHOWN = 8
 def training_shown(
     name: str, total: int | None, judged: str, *, quiet: bool = False
 ) -> Iterator[tuple[Meter, Watcher]]:
-    """What training is to tell of its work.
+    """Show training while it goes on; yields what training reports to.
 
     Args:
-        name: of the prior.
-        total: number of epochs or rounds; None where nobody knows yet.
+        name: name of the prior.
+        total: number of epochs or rounds; None if not known yet.
         judged: what the score is.
         quiet: show nothing.
     """
@@ -52,7 +52,7 @@ def training_shown(
         arrived = time.monotonic()
 
     def drawn() -> Table:
-        # The numbers that are in the table need not stand below it too.
+        # Numbers in the table are not repeated below it.
         below = "" if history and history[-1].stage == "" else told
         return table_of(name, judged, history, time.monotonic() - arrived, below)
 
@@ -61,10 +61,10 @@ def training_shown(
 
 
 def in_lines(meter: Meter, judged: str) -> Watcher:
-    """What has a meter note, after every epoch, how the time goes and the newest score, which not every epoch has.
+    """Pass the time and the newest score, which not every epoch has, on to a meter after each epoch.
 
     Args:
-        meter: of the epochs of the whole prior; what comes before them is 0 to it.
+        meter: counts the epochs of the whole prior; what comes before them counts as 0.
         judged: what the score is.
     """
     verdict = ""
@@ -84,13 +84,13 @@ def in_lines(meter: Meter, judged: str) -> Watcher:
 
 
 def table_of(name: str, judged: str, history: Sequence[Passed], since: float, below: str = "") -> Table:
-    """The newest epochs of a stage of training.
+    """The newest epochs of a stage of training as a table.
 
     Args:
-        name: of the prior.
+        name: name of the prior.
         judged: what the score is.
-        history: all that was told, in order.
-        since: seconds since the last of it.
+        history: everything reported so far, in order.
+        since: seconds since the last report.
         below: a line below the table.
     """
     from rich.markup import escape
@@ -126,7 +126,7 @@ def _score(score: float | None) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A time as people write it: 0:07, 12:30, 1:02:03."""
+    """A duration as people write it: 0:07, 12:30, 1:02:03."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,4 +1,4 @@
-"""`restore models` and `restore info`: what priors there are and what each says about itself. No torch needed."""
+"""`restore models` and `restore info`: list priors, and show what each says about itself. No torch needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from restore.console import say, tell
 
-# Of the longest published name, and some.
+# A little more than the longest published name.
 NAME_WIDTH = 28
 
 MODELS_EXAMPLE = "Example:  restore models --json"

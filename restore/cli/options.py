@@ -1,4 +1,4 @@
-"""Options that several commands have, each told once, and what is refused of their values before anything is read."""
+"""Options that several commands share, each defined once, and checks of their values before anything is read."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Output = Annotated[
     typer.Option("-o", "--output", help="File, folder (ending with /), or - for stdout [NAME.restored.png]."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.")]
-SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave out inputs whose output exists.")]
+SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.")]
 FitOption = Annotated[
     Fit, typer.Option(help="Images of another size than the prior's: refuse, or resize by a factor of 2 at most.")
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Resize by more than that, and restore what a prior cannot explain."),
+    typer.Option("--force", help="Resize by more than that, and restore images that the prior cannot explain."),
 ]
 Invert = Annotated[bool, typer.Option("--invert", help="Dark strokes on light: invert for the prior, and back.")]
 Soft = Annotated[
@@ -62,7 +62,7 @@ Sigma = Annotated[
 Frame = Annotated[int | None, typer.Option(help="Frame or page of files that hold several, from 0.")]
 MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
 MaxPixelsOfSets = Annotated[
-    int, typer.Option("--max-pixels", help="Refuse larger images, and twenty times as many pixels in all of them.")
+    int, typer.Option("--max-pixels", help="Refuse larger images, and sets of more than twenty times as many pixels.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per image on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
@@ -81,14 +81,14 @@ SolverOption = Annotated[
         "--solver",
         metavar="|".join(SOLVERS),
         parser=_solver,
-        help="Solve the prior with this in place of its own, in torch.",
+        help="Solve the prior with this instead of its own solver, in torch.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The options that denoise and complete have in common."""
+    """The options that denoise and complete share."""
 
     model: Model = "auto"
     output: Output = None
@@ -111,7 +111,7 @@ class Settings:
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of `Settings` in place of its parameter `settings`: typer reads its signature."""
+    """Give a command the options of `Settings` instead of its parameter `settings`: typer reads its signature."""
     hints = get_type_hints(Settings, include_extras=True)
     keyword = inspect.Parameter.KEYWORD_ONLY
     shared = [
@@ -144,7 +144,7 @@ def memory_size(text: str | None) -> int | None:
 
 
 def damage_of(p: str | None, sigma: str | None) -> Damage:
-    """What the user says of the damage; refuses what is no such thing, before anything is read."""
+    """The damage that the user describes, checked before anything is read."""
     return Damage.of(_rates(p), _level("--sigma", sigma))
 
 

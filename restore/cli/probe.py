@@ -1,4 +1,4 @@
-"""`restore probe`: what a prior has learnt, by the solutions that images lead to, in pictures and one JSON."""
+"""`restore probe`: show what a prior has learnt, by the solutions that images lead to, in pictures and one JSON."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def probe(
     target = output or Path(f"{Path(model).resolve().name}-probe")
     _check_target(target, overwrite)
 
-    # So that none is missing only after the work is done.
-    import matplotlib.figure  # noqa: F401 - also to find out whether it is there
-    import sklearn.manifold  # noqa: F401 - a missing library is said by `restore.cli.main`
+    # Imported first, so that a missing library is reported before the work is done.
+    import matplotlib.figure  # noqa: F401
+    import sklearn.manifold  # noqa: F401 - `restore.cli.main` names a missing library
 
     from restore import zoo
     from restore.evaluation.probing import report
@@ -82,7 +82,7 @@ def probe(
 
 
 def _priors(model: str) -> list[tuple[int | None, Path]]:
-    """The folder of a prior, of no epoch; or those of the priors kept along a run, with their epochs."""
+    """The folder of a prior, without an epoch; or those of the priors kept during a run, with their epochs."""
     from restore import zoo
     from restore.errors import ModelError, shown
     from restore.images.outputs import is_folder
@@ -104,7 +104,7 @@ def _priors(model: str) -> list[tuple[int | None, Path]]:
 
 
 def _check_target(target: Path, overwrite: bool) -> None:
-    """Refuse a folder that cannot be written into, or holds what another probe wrote, before any work."""
+    """Refuse a folder that cannot be written to, or holds an earlier probe, before any work."""
     from restore.errors import OutputError, shown
     from restore.evaluation.probing.report import FILES
     from restore.images.outputs import require_writable
@@ -116,10 +116,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 
 def _drawn(source: Source, about: Description, seed: int) -> Tensor:
-    """As many images of the data as were asked for, in an order of the seed's, (N, D): as the prior knows them.
-
-    Binary pixels are cut at the prior's threshold; of all others the grey levels are taken as they are, in [0, 1].
-    """
+    """As many random images of the data as were asked for, (N, D), as the prior knows them."""
     from dataclasses import replace
 
     import torch
@@ -140,7 +137,7 @@ def _drawn(source: Source, about: Description, seed: int) -> Tensor:
 
 
 def _write(target: Path, files: Mapping[str, bytes]) -> None:
-    """Put the files into the folder, and take away those of an earlier probe that this one has not made."""
+    """Write the files to the folder, and remove files of an earlier probe that this one has not made."""
     from restore.errors import OutputError, shown
     from restore.evaluation.probing.report import FILES
     from restore.files import write_atomically

@@ -1,4 +1,4 @@
-"""`restore train`: images, or a recipe, become a prior."""
+"""`restore train`: make a prior from images, or from a recipe."""
 
 from __future__ import annotations
 
@@ -34,34 +34,32 @@ def train(
         ),
     ],
     name: Annotated[
-        str | None, typer.Option(help="What to call the prior; needed for images, else instead of the recipe's name.")
+        str | None, typer.Option(help="Name for the prior; required for images, else replaces the recipe's name.")
     ] = None,
     method: Annotated[
         str | None, typer.Option(help="tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ... [by the images]")
     ] = None,
     hidden: Annotated[
-        str | None, typer.Option(help="Number of hidden units; auto grows as many as it takes. [by the images]")
+        str | None, typer.Option(help="Number of hidden units; auto adds units while they help. [by the images]")
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the images. [by their number]")] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Time for all of it at most; it ends with the best prior so far.")
+        float | None, typer.Option(help="Time limit for all of it; it ends with the best prior so far.")
     ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="Learn to undo one damage without being told of it, such as flip:0.1.")
-    ] = None,
+    task: Annotated[str | None, typer.Option(help="Learn to undo one kind of damage, such as flip:0.1.")] = None,
     shape: Annotated[str | None, typer.Option(help="Size to learn, HEIGHTxWIDTH. [the images' own]")] = None,
     fit: Annotated[
-        Literal["error", "crop", "resize"] | None, typer.Option(help="How images come to that size. [resize]")
+        Literal["error", "crop", "resize"] | None, typer.Option(help="How images are brought to that size. [resize]")
     ] = None,
-    patches: Annotated[int | None, typer.Option(help="Learn from so many random patches of larger images.")] = None,
+    patches: Annotated[int | None, typer.Option(help="Learn from this many random patches of larger images.")] = None,
     levels: Annotated[
         Literal["auto", "binary", "grey"] | None, typer.Option(help="Black and white, or grey levels. [auto]")
     ] = None,
     held_out: Annotated[float | None, typer.Option(help="Share of the files to judge the prior by. [0.1]")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of everything random. [0]")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all randomness. [0]")] = None,
     data: Annotated[
         str | None,
-        typer.Option(help="Folder of named data sets; of a recipe, other data too: a folder of images, idx or .npy."),
+        typer.Option(help="Folder of named data sets; for a recipe, also other data: a folder of images, idx or .npy."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the prior [user model folder, by the name].")
@@ -70,26 +68,26 @@ def train(
         Path | None, typer.Option(help="Folder for checkpoints and log.jsonl [runs/NAME].", show_default=False)
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the newest checkpoint; --minutes and --threads may be others.")
+        bool, typer.Option("--resume", help="Continue from the newest checkpoint; --minutes and --threads may change.")
     ] = False,
     every: Annotated[
         int,
-        typer.Option(min=0, help="Keep the prior every so many epochs too, in epochs/ of the run."),
+        typer.Option(min=0, help="Also keep the prior every N epochs, in epochs/ of the run."),
     ] = 0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a prior of the same name, at the end.")
+        bool, typer.Option("--overwrite", help="Replace a prior of the same name at the end.")
     ] = False,
     threads: Annotated[
-        int, typer.Option(help="CPU threads; 0 takes torch's default. Part of what fixes the bits.")
+        int, typer.Option(help="CPU threads; 0 for torch's default. The exact result depends on them.")
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
     max_pixels: options.MaxPixelsOfSets = DEFAULT_MAX_PIXELS,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
-    """Train a prior on images, or as a recipe says; stop it at any time and go on with --resume.
+    """Train a prior on images, or as a recipe says; stop it at any time and continue with --resume.
 
-    The best prior so far is found by its name, and by the folder of the run.
+    While it trains, the best prior so far can be used by its name, or by the folder of the run.
     """
     import time
     from itertools import chain
@@ -170,16 +168,16 @@ def train(
 
 @contextmanager
 def _says_what_there_is(place: Place, model: str) -> Iterator[None]:
-    """Have whoever stops the work told how it goes on, and what there is to restore with until then.
+    """Tell whoever stops the work how to continue, and which prior can be used until then.
 
     Args:
         place: where the prior is kept.
-        model: what that is called, if it is not in the run's folder alone.
+        model: the name of the prior there.
     """
     try:
         yield
     except BaseException as stop:
-        # Faults say themselves what to do.
+        # Errors say themselves what to do.
         if not isinstance(stop, Exception):
             found = place.best_so_far()
             there = "there is no prior to restore with yet"
@@ -193,7 +191,7 @@ def _says_what_there_is(place: Place, model: str) -> Iterator[None]:
 
 
 def _judged(lesson: Lesson) -> str:
-    """What the score of an epoch is."""
+    """What the score of an epoch measures."""
     recipe = lesson.recipe
     damage = recipe.training.watch or recipe.data.task
     return f"{'squared error' if recipe.prior.grey else 'wrong pixels'} after {damage}" if damage else "held out"
@@ -202,13 +200,13 @@ def _judged(lesson: Lesson) -> str:
 def _by_recipe(
     source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
-    """The name of the prior of a recipe, and what makes its lesson; `given` goes before what the recipe says.
+    """The name of a recipe's prior, and a function that makes its lesson; `given` overrides the recipe.
 
     Args:
-        source, data: as of `train`.
-        given: what is said of any prior; None where it is not.
-        of_images: what is said of images alone.
-        limits: what is refused of the data, as `read_lesson` and `planned_lesson` are told.
+        source, data: as in `train`.
+        given: options for any prior; None where not given.
+        of_images: options for images only.
+        limits: limits on the data, for `read_lesson` and `planned_lesson`.
     """
     from dataclasses import replace
 
@@ -223,7 +221,7 @@ def _by_recipe(
     if given["hidden"] is not None:
         prior = replace(prior, hidden=given["hidden"], filled=prior.filled if given["hidden"] == "auto" else 0)
     length = {key: given[key] for key in ("epochs", "minutes") if given[key] is not None}
-    # How long another run could learn says nothing of this one.
+    # A time limit of another run does not apply to this one.
     length |= {"last": 0} if length else {}
     recipe = replace(recipe, name=given["name"] or recipe.name, training=replace(recipe.training, **length))
 
@@ -241,7 +239,7 @@ def _by_recipe(
 def _by_plan(
     source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
-    """The same for images, of which a plan makes a recipe."""
+    """As `_by_recipe`, for images: a plan makes the recipe."""
     from restore.errors import UsageError
     from restore.learning.recipes.recipe import check_name
     from restore.learning.recipes.wishes import Wishes
@@ -264,7 +262,6 @@ def _by_plan(
 
 
 def _size(hidden: str) -> int | Literal["auto"]:
-    """A number of hidden units as it was typed."""
     from restore.errors import UsageError
 
     if hidden == "auto":
@@ -276,7 +273,6 @@ def _size(hidden: str) -> int | Literal["auto"]:
 
 
 def _shape(text: str) -> tuple[int, int]:
-    """Height and width as they were typed."""
     from restore.errors import UsageError
 
     height, mark, width = text.partition("x")

@@ -1,1 +1,1 @@
-"""Inference: from what is known of the damage of pictures to restored ones."""
+"""Inference: restore pictures by what is known of their damage."""

@@ -1,4 +1,4 @@
-"""The images of a caller, restored together: what goes wrong with some of them is one sentence that names the first."""
+"""Restore the images of a caller together; a fault of some of them is one sentence that names the first."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from restore.zoo.description import Description
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
 
-# By more no float may lie outside, whatever the noise: squares have to fit into single precision.
+# No float may lie further outside than this, whatever the noise: its square has to fit into single precision.
 FARTHEST_OF_ALL = 1e15
 
 
 @dataclass(frozen=True)
 class Manner:
-    """What `restore.denoise` and `restore.complete` have in common, as there."""
+    """The options that `restore.denoise` and `restore.complete` share; documented there."""
 
     fit: Fit
     force: bool
@@ -43,7 +43,7 @@ def restored(
     damage: Damage,
     manner: Manner,
 ) -> Any:
-    """The images of a caller restored by the engine under which they are most probable, as their own kind.
+    """Restore images with the engine under which they are most probable, and return them as the caller's own kind.
 
     Raises:
         ModelError: for the first image that has a wrong size, diverged, or is not explained.
@@ -79,7 +79,7 @@ def restored(
 
 
 def _check_sizes(about: Description, pixels: Sequence[np.ndarray], paths: Sequence[str], manner: Manner) -> None:
-    """Refuse images of which one has a size that is neither the prior's nor to be brought to it."""
+    """Refuse images whose size is neither the prior's nor can be brought to it."""
     for index, values in enumerate(pixels):
         if manner.force and not near(values.shape, about.image_shape):
             warnings.warn(f"{_named(paths, index)}: {lost_detail(about.image_shape)}", stacklevel=5)
@@ -89,11 +89,11 @@ def _check_sizes(about: Description, pixels: Sequence[np.ndarray], paths: Sequen
             raise ModelError(f"{_named(paths, index)}: {fault}" if paths[index] or len(paths) > 1 else fault) from None
 
 
-REST = "; return_solution=True restores the others, and tells of each"
+REST = "; return_solution=True restores the others and reports on each"
 
 
 def _loss(paths: Sequence[str], lost: Sequence[int], reason: str, advice: str = REST) -> str:
-    """The sentence for images, by their paths (empty for none), of which some came to nothing, by their numbers."""
+    """The sentence for images that could not be restored: `lost` has their numbers, `paths` may be empty texts."""
     more = f"; so it did for {len(lost) - 1} more of them" if len(lost) > 1 else ""
     return f"{_named(paths, lost[0])}: {reason}{more}{advice if len(lost) < len(paths) else ''}"
 
@@ -108,6 +108,5 @@ def beyond(damage: Damage) -> float:
 
 
 def masks(given: Any, collection: Collection, max_pixels: int) -> list[np.ndarray]:
-    """The masks for images, one each."""
     shapes = [(item.pixels.shape[0], item.pixels.shape[1]) for item in collection.items]
     return unpack_masks(given, shapes, max_pixels)

@@ -1,9 +1,9 @@
-"""Which of several priors an image belongs to: the one under which it is most probable.
+"""Choose among several priors: the one under which an image is most probable.
 
-log p(image | prior) is the evidence of the image, as in `restore.inference.levels`, minus log Z of the prior. Both
-log Z come from the prior's own solver, so that what it leaves out is left out of both. Log Z of the prior alone is the
-answer to an image of which nothing was seen: for the published priors 2 to 17 nats below that of annealed importance
-sampling, where digits and silhouettes are tens of nats apart even with 30 % of their pixels inverted.
+log p(image | prior) is the evidence of the image (see `restore.inference.levels`) minus log Z of the prior. The prior's
+own solver computes both log Z, so that the two share its errors. Log Z of the prior alone is that of an image of which
+no pixel was seen. For the published priors it is 2 to 17 nats below annealed importance sampling's; digits and
+silhouettes are tens of nats apart even with 30 % of their pixels inverted.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Tried:
     """What a prior made of N pictures.
 
     Attributes:
-        engine: the prior's.
-        restored, marginals: as of `restore_pictures`.
-        evidence: log p(picture | prior) in nats, (N,), -inf where there is no answer; 0 where nothing was compared.
+        engine: the prior, loaded.
+        restored, marginals: as `restore_pictures` returns them.
+        evidence: log p(picture | prior) in nats, (N,); -inf where there is no answer; 0 if only one prior was tried.
     """
 
     engine: PictureEngine
@@ -39,14 +39,14 @@ class Tried:
 def restore_with_each(
     engines: Sequence[PictureEngine], pixels: Sequence[np.ndarray], damage: Damage, *, invert: bool = False
 ) -> list[Tried]:
-    """Restore pictures with every prior of some: the best of them has the highest evidence.
+    """Restore pictures with each of several priors; the best has the highest evidence.
 
     Args:
-        engines: at least one; if several, all of binary or all of grey images, and none conditional.
-        pixels, damage, invert: as in `restore_pictures`, which has the errors too.
+        engines: at least one. Several must all know binary images or all grey ones, and none may be conditional.
+        pixels, damage, invert: as in `restore_pictures`.
 
     Returns:
-        What came of each, in their order; of a prior that cannot be run where others can there is but a warning.
+        The results, in the order of the engines. A prior that fails where another succeeds is left out with a warning.
     """
     found: list[Tried] = []
     faults: list[ModelError] = []

@@ -1,4 +1,4 @@
-"""What is known of the damage of images: made once, where a caller says it, and passed whole to the channel."""
+"""The damage of images as the caller knows it: checked once, where it is given, and passed whole to the channel."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from restore.channels.values import LARGEST
 from restore.errors import UsageError, shown
 from restore.zoo.description import Description
 
-# Engines take noise in single precision; a value out of its range becomes the nearest in it (or `LARGEST`).
+# Engines take noise in single precision. A value outside its range becomes the nearest inside (at most `LARGEST`).
 SMALLEST = float(np.finfo(np.float32).tiny)
 
 # A level of noise that is to be chosen by its evidence.
 Auto: TypeAlias = Literal["auto"]
 
-# A level as a caller may say it: one number, one per pixel, to be chosen, or that there is no such noise.
+# A level as a caller may give it: one number, one per pixel, "auto", or None for no such noise.
 Level: TypeAlias = "float | np.ndarray | Auto | None"
 
 
 class Rates(NamedTuple):
-    """Flip probabilities that differ, of white pixels, which turn black, and of black ones."""
+    """Flip probabilities that differ by colour: a white pixel turns black, and a black one white."""
 
     white: float
     black: float
@@ -47,12 +47,12 @@ class Damage:
     """What is known of the damage of images; `Damage.of` checks it.
 
     Attributes:
-        p: flip probability of the visible pixels, one for all, per pixel (H, W) or per image (N, 1, 1), or one of white
-            and one of black pixels; of a prior of grey images the probability of salt or pepper; "auto" if it is to be
-            chosen for each image; None if there is no such damage, or if the prior has learnt what is.
-        sigma: standard deviation of Gaussian noise, of priors of grey images, one for all or per image (N, 1, 1);
-            "auto" if it is to be chosen; None if there is none.
-        hidden: the pixels to fill, one boolean (H, W) per image, or all as (N, H, W); None if there are none.
+        p: flip probability of the visible pixels: one for all, per pixel (H, W), per image (N, 1, 1), or one each for
+            white and black pixels. For a prior of grey images, the probability of salt or pepper. "auto" to choose it
+            for each image; None for no flips, or for a prior that has learnt the damage.
+        sigma: standard deviation of Gaussian noise, for priors of grey images: one for all or per image (N, 1, 1);
+            "auto" to choose it; None for no noise.
+        hidden: the pixels to fill: one boolean (H, W) per image, or all as (N, H, W); None for none.
     """
 
     p: Level | Rates = None
@@ -61,11 +61,11 @@ class Damage:
 
     @classmethod
     def of(cls, p: Any = None, sigma: Any = None, hidden: Sequence[np.ndarray] | np.ndarray | None = None) -> Damage:
-        """The damage that a caller tells of, as it is told in `restore.denoise` and `restore.complete`.
+        """Check the damage that a caller gives to `restore.denoise` or `restore.complete`.
 
         Raises:
-            UsageError: for texts other than "auto", two levels to choose at once, a p that is no probability, or a
-                standard deviation that is none.
+            UsageError: if a text is not "auto", p and sigma are both "auto", p is not a probability, or sigma not a
+                standard deviation.
         """
         if isinstance(p, str) and p != "auto":
             raise UsageError(f"p is a flip probability in [0, 1], or auto, not {shown(p)}")
@@ -76,12 +76,12 @@ class Damage:
         return cls(told, sigma if known else _deviation(sigma), hidden)  # type: ignore[arg-type]
 
     def check_for(self, about: Description) -> None:
-        """Refuse what does not fit a prior.
+        """Refuse damage that does not fit a prior.
 
         Raises:
-            UsageError: if p is given per pixel for another size than the prior's, or of white and black pixels for
-                grey images; if a conditional prior is told of damage, or another prior is not, or a binary one of
-                Gaussian noise.
+            UsageError: if p has one value per pixel and another size than the prior; if white and black pixels of grey
+                images have different rates; if damage is given to a conditional prior, none to another one, or Gaussian
+                noise to a binary one.
         """
         self.check_kind(about, mask=self.hidden is not None)
         if isinstance(self.p, np.ndarray) and self.p.shape != about.image_shape:
@@ -90,7 +90,7 @@ class Damage:
             )
 
     def check_kind(self, about: Description, mask: bool) -> None:
-        """The same as far as the kind of prior decides, also before masks are read; `mask`: whether there are any."""
+        """As `check_for`, as far as the kind of prior decides; works before masks are read (`mask`: there are any)."""
         about.check_told(self.p is not None, self.sigma is not None, mask)
         if about.grey and isinstance(self.p, Rates):
             raise UsageError(
@@ -98,36 +98,36 @@ class Damage:
                 "rates of white and of black pixels are for black and white ones"
             )
 
-    # ------------------------------------------------------------------------------------- levels that are to be chosen
+    # ------------------------------------------------------------------------------------------------ levels to choose
 
     @property
     def unknown(self) -> Literal["p", "sigma"] | None:
-        """The level that is to be chosen."""
+        """The level to choose."""
         return "p" if isinstance(self.p, str) else "sigma" if isinstance(self.sigma, str) else None
 
     def scale(self, about: Description) -> Scale:
-        """What is tried for the level that is to be chosen."""
+        """The levels to try for the unknown one."""
         if self.unknown == "sigma":
             return gaussian_noise.LEVELS
         return salt_and_pepper.LEVELS if about.grey else bit_flip.LEVELS
 
     def at(self, levels: float | np.ndarray) -> Damage:
-        """The same at levels in place of the one to be chosen: one for all, or one per image (N,)."""
+        """The same damage with `levels` in place of the unknown one: one for all, or one per image (N,)."""
         told = levels[:, None, None] if isinstance(levels, np.ndarray) else levels
         return replace(self, p=told) if self.unknown == "p" else replace(self, sigma=told) if self.unknown else self
 
     @property
     def largest_sigma(self) -> float:
-        """The standard deviation that noise has at most."""
+        """The largest standard deviation that the noise can have."""
         if isinstance(self.sigma, str):
             return float(gaussian_noise.LEVELS.levels[-1])
         return 0.0 if self.sigma is None else float(np.max(self.sigma))
 
     def levels(self) -> dict[str, Any]:
-        """The levels as JSON has them."""
+        """The levels as JSON writes them."""
         return {"p": list(self.p) if isinstance(self.p, Rates) else self.p, "sigma": self.sigma}
 
-    # ---------------------------------------------------------------------------------------------- the same, otherwise
+    # ------------------------------------------------------------------------------------------------- changed copies
 
     @property
     def touched(self) -> bool:
@@ -135,15 +135,15 @@ class Damage:
         return self.p is not None or self.sigma is not None
 
     def covering(self, hidden: Sequence[np.ndarray] | np.ndarray | None) -> Damage:
-        """The same with other pixels to fill."""
+        """The same damage with other pixels to fill."""
         return replace(self, hidden=hidden)
 
     def inverted(self) -> Damage:
-        """That of images after inversion, if this is theirs before: what is white there was black."""
+        """The damage of the inverted images: what is white there was black."""
         return replace(self, p=Rates(self.p.black, self.p.white)) if isinstance(self.p, Rates) else self
 
     def rows(self, rows: np.ndarray) -> Damage:
-        """That of some of the images."""
+        """The damage of some of the images."""
 
         def some(level: Level | Rates) -> Any:
             return level[rows] if isinstance(level, np.ndarray) and level.ndim == 3 else level
@@ -152,11 +152,11 @@ class Damage:
         return Damage(some(self.p), some(self.sigma), None if hidden is None else np.asarray(hidden)[rows])
 
     def with_at_least(self, least: float, about: Description) -> Damage:
-        """The same with at least so much noise, of the kind that the prior knows."""
+        """The same damage with at least so much noise, of the kind the prior knows."""
         if about.grey:
             return replace(self, sigma=np.maximum(number(self.sigma), least))
         if isinstance(self.p, Rates):
-            # The one is raised and the other limited so that they add to less than 1.
+            # Raise one and limit the other so that their sum stays below 1.
             return replace(self, p=Rates(*(min(max(rate, least), 1 - 2 * least) for rate in self.p)))
         return replace(self, p=np.clip(number(self.p), least, 1 - least))
 
@@ -164,11 +164,11 @@ class Damage:
 
     @property
     def rates(self) -> tuple[float | np.ndarray, float | np.ndarray]:
-        """Flip probabilities of white and of black pixels, that may be the same."""
+        """Flip probabilities of white and of black pixels."""
         return self.p if isinstance(self.p, Rates) else (number(self.p), number(self.p))
 
     def flips_of(self, seen: np.ndarray) -> float | np.ndarray:
-        """p as one number, or one per pixel, that says the same of the images (N, H, W) that were seen."""
+        """p as one number, or one per pixel: what it says about the images (N, H, W) that were seen."""
         return AsymmetricFlip(*self.p).symmetric(seen) if isinstance(self.p, Rates) else number(self.p)
 
     def channel(self, grey: bool) -> Channel:
@@ -188,7 +188,7 @@ class Damage:
     def log_black(self, about: Description, grey: np.ndarray) -> np.ndarray:
         """log p(y | x = 0) of images (N, H, W), in nats: their evidence minus log Z of the prior under it; (N,).
 
-        Where pixels come through exactly it is that of their evidence, which is finite; hidden pixels add nothing.
+        Pixels that are seen exactly count with their finite evidence; hidden pixels add nothing.
         """
         seen = grey if about.grey else about.as_known(grey)
         of_pixels = self.channel(about.grey).log_black(_flat(seen))
@@ -196,19 +196,19 @@ class Damage:
 
 
 def number(level: Level | Rates) -> float | np.ndarray:
-    """A level that is known, as numbers: 0 where there is no such noise."""
+    """A known level as numbers; 0 for no such noise."""
     assert not isinstance(level, str | Rates)
     return 0.0 if level is None else level
 
 
 def _flat(values: float | np.ndarray) -> np.ndarray:
-    """What broadcasts with images (N, H, W) as what broadcasts with images (N, D)."""
+    """Reshape what broadcasts with images (N, H, W) to broadcast with (N, D)."""
     whole = np.array(values, ndmin=3, copy=None)
     return whole.reshape(len(whole), -1)
 
 
 def _probabilities(p: Any) -> float | np.ndarray | Rates:
-    """Flip probabilities as one number, two or an array; raises UsageError if they are none."""
+    """Check flip probabilities; raise UsageError if one is not a probability."""
     try:
         values = np.asarray(p, dtype=np.float64)
     except (TypeError, ValueError) as fault:
@@ -226,8 +226,8 @@ def _probabilities(p: Any) -> float | np.ndarray | Rates:
 
 
 def _deviation(sigma: Any) -> float:
-    """A standard deviation as a number; raises UsageError if it is none."""
-    # Numpy's numbers are as good as Python's own, but compare with the largest of their own kind.
+    """Check a standard deviation; raise UsageError if it is not a number above 0."""
+    # Numpy's numbers are accepted, but would compare with the largest value of their own type.
     number = sigma.item() if isinstance(sigma, np.floating | np.integer) else sigma
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= sys.float_info.max:
         raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {shown(str(sigma))}")

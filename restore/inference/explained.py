@@ -1,14 +1,14 @@
-"""Whether a prior explains an image better than independent pixels do; where not, it has nothing to restore it by.
+"""Test whether a prior explains an image better than independent pixels do. If not, it cannot restore that image.
 
 log p(image | prior), the evidence minus log Z of the prior, is compared with log p(image | independent pixels) under
-the same damage, the parameters of these being those that suit the very image best. They know of no structure: a page of
-text, noise, or a digit in inverted colours is foreign to a prior that explains it less well than they do.
+the same damage. The parameters of the independent pixels are those that suit this image best. They know no structure: a
+page of text, noise, or a digit in inverted colours is foreign to a prior that explains it less well than they do.
 
-Had the prior drawn the image itself, with the damage that is told, a fixed rival would be `ODDS` times as probable once
-in `ODDS` times at most (Markov's inequality). A rival fitted to n pixels gains half of log n for each number fitted
-(Schwarz, 1978), which is added, and so is what solvers may be off. But real images are no draws of a prior, and nobody
-knows all of their damage: a wrong p, dust, a pixel far off the narrow band that a grey prior expects. So an image
-that is explained under noise of `FORGIVEN` is explained.
+If the prior itself had drawn the image and its damage, a fixed rival would be `ODDS` times as probable in at most one
+of `ODDS` cases (Markov's inequality). A rival fitted to n pixels gains half of log n for each number fitted (Schwarz,
+1978); this and the error of solvers are allowed for. But real images are not drawn from a prior, and nobody knows all
+of their damage: a wrong p, dust, a pixel far outside the narrow band that a grey prior expects. So an image passes,
+too, if it is explained under noise of `FORGIVEN`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from restore.zoo.description import Description
 
 ODDS = 1e4
 
-# Nats by which solvers may be off: where the evidence is weak, of an image more than of the prior alone.
+# Nats by which solvers may be off: where the evidence is weak, they err more about an image than about the prior alone.
 OFF = 10.0
 
-# Probability of flips, or standard deviation of Gaussian noise, by which images may be off that are told to have less.
+# Flip probability, or standard deviation of Gaussian noise, that an image may have beyond what the caller gave.
 FORGIVEN = 0.1
 
-# Noise that was cut off at black and white has another mean than noise: off by sigma / sqrt(2 pi) where half of it was,
-# which costs 1 / (4 pi) nats a pixel of a prior that knows the ground, and two pixels for each that shows the end.
+# Clipping at black and white shifts the mean of noise, by sigma / sqrt(2 pi) where half of it was clipped. That costs
+# 1 / (4 pi) nats a pixel under a prior that knows the ground; two pixels are allowed for each at black or white.
 CUT_OFF = 1 / (2 * np.pi)
 
-# Halvings of the interval that the share of white lies in.
+# Bisections of the interval that holds the share of white.
 HALVINGS = 40
 
 
@@ -48,32 +48,30 @@ class Observed:
     damage: Damage
 
     def rows(self, rows: np.ndarray) -> Observed:
-        """Some of the images."""
         return Observed(self.grey[rows], self.damage.rows(rows))
 
     def forgiven(self, about: Description) -> Observed:
-        """The same, with noise of at least `FORGIVEN`."""
+        """The same images, with noise of at least `FORGIVEN`."""
         return replace(self, damage=self.damage.with_at_least(FORGIVEN, about))
 
     @property
     def p(self) -> np.ndarray:
-        """For every pixel, one rate for white and black."""
+        """One rate for white and black, for every pixel."""
         return self._spread(number(self.damage.p))
 
     @property
     def rates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of white and of black pixels, for every pixel."""
+        """Rates of white and of black pixels, for every pixel."""
         white, black = self.damage.rates
         return self._spread(white), self._spread(black)
 
     @property
     def sigma(self) -> np.ndarray:
-        """For every pixel."""
         return self._spread(number(self.damage.sigma))
 
     @property
     def certain(self) -> np.ndarray:
-        """Of which images every pixel is known, as it is or inverted, (N,)."""
+        """Which images have every pixel known, as it is or inverted; (N,)."""
         told = np.logical_and(*(np.isin(rate, (0, 1)) for rate in self.rates)) & (self.sigma == 0)
         return (told & self.visible).all((1, 2))
 
@@ -99,15 +97,15 @@ def shortfall(
     Args:
         about: the prior's description.
         log_z: finds log Z of the prior alone, NaN if it is not known.
-        solve: restores images with their evidence.
+        solve: restores images and gives their evidence.
         seen: the images.
         found: what `solve` made of them.
-        tried: the damage at every level among which one was chosen; none where levels were told. Independent pixels
-            have their own best of them.
+        tried: the damage at every level tried, if one was chosen; empty if the levels were given. Independent pixels
+            choose their own best.
 
     Returns:
-        Shape (N,); 0 where the prior explains an image as well, by a margin of doubt, or where nothing is known: the
-        prior is conditional, or a solver did not converge; and where pixels are certain, so that none is a guess.
+        Shape (N,). 0 where the prior explains an image as well within a margin of doubt; where nothing is known (the
+        prior is conditional, or the solver did not converge); and where pixels are certain, so that none is a guess.
     """
     nothing = np.zeros(len(seen.grey))
     if not SOLVERS[about.inference.solver].evidence or about.conditional or seen.certain.all():
@@ -125,7 +123,7 @@ def shortfall(
     doubted = np.flatnonzero(leads > most)
     if not tried and doubted.size:
         again = seen.rows(doubted).forgiven(about)
-        # Where the solver converges no more, the first verdict stands.
+        # Where the solver does not converge again, the first verdict stands.
         leads[doubted] = np.fmin(leads[doubted], lead(again, solve(again)))
     return np.where(leads > most, leads, nothing)
 
@@ -138,14 +136,14 @@ def unexplained(model: str, nats: float) -> str:
 
 
 def objection(about: Description, nats: float, *, inverted: bool, invert: bool, chosen: bool) -> str:
-    """The same, with what to do.
+    """The sentence of `unexplained`, with what to do.
 
     Args:
         about: the prior's description.
         nats: the shortfall.
         inverted: whether the image looks inverted.
         invert: whether it was inverted for the prior.
-        chosen: whether the level of noise was, and not told.
+        chosen: whether the level of noise was chosen, not given.
     """
     noisier = "" if chosen else f", or if it is noisier than told give --{'sigma' if about.grey else 'p'} auto"
     other = "try it without --invert" if invert else "try --invert"
@@ -154,7 +152,7 @@ def objection(about: Description, nats: float, *, inverted: bool, invert: bool, 
 
 
 def _margin(about: Description, seen: Observed) -> np.ndarray:
-    """Nats that independent pixels have to lead by, (N,)."""
+    """The lead, in nats, that independent pixels need; (N,)."""
     fitted = 1 + about.grey + _spiked(about)
     cut_off = (seen.sigma > 0) & ((seen.grey <= 0) | (seen.grey >= 1)) & seen.visible
     count = seen.visible.sum((1, 2))
@@ -162,16 +160,16 @@ def _margin(about: Description, seen: Observed) -> np.ndarray:
 
 
 def independent(about: Description, seen: Observed) -> np.ndarray:
-    """log p of images under independent pixels, all of one distribution that makes it largest; (N,), in nats.
+    """log p of images under independent pixels that share one distribution, fitted to each image; (N,), in nats.
 
-    Binary pixels are white with one probability. Grey ones are normal with one mean and variance, and where pixels of
-    the prior may be exactly black, and come through exactly, some of them are that.
+    Binary pixels share one probability of white. Grey pixels share one mean and variance of a normal; if the prior's
+    pixels can be exactly black, and are seen exactly, some of them are.
     """
     return (_grey if about.grey else _ink)(about, seen)
 
 
 def _best_independent(about: Description, seen: Observed, tried: Sequence[Damage]) -> np.ndarray:
-    """The same at the best of the levels that were tried."""
+    """`independent` at the best of the levels tried."""
     return np.max([independent(about, replace(seen, damage=damage)) for damage in tried], axis=0)
 
 
@@ -192,7 +190,7 @@ def _grey(about: Description, seen: Observed) -> np.ndarray:
     with np.errstate(divide="ignore"):
         log_grey = np.log1p(-p) + _log_normal(grey - mean, np.maximum(np.sqrt(variance), width))
         log_grey = np.where(dark, np.log(p / 2), np.where(impulse, np.log(p / 2), log_grey))
-        # Of a pixel known to be exactly black there is a mass and not a density, unless p says so.
+        # A pixel known to be exactly black has a mass and not a density, unless p says otherwise.
         black = np.where(p > 0, np.log1p(-p / 2), _log_normal(np.zeros(()), width))
         atom = np.where(dark, black, np.log1p(-p) + _log_normal(grey, width))
     log_black = np.where(_spiked(about) & (told == 0) & ~impulse, atom, log_grey)
@@ -211,7 +209,7 @@ def _log_normal(off: np.ndarray, width: np.ndarray) -> np.ndarray:
 
 
 def _mixed(one: np.ndarray, other: np.ndarray, visible: np.ndarray) -> np.ndarray:
-    """The largest sum over visible pixels of log(m one + (1 - m) other), m in [0, 1], which is concave in m; (N,)."""
+    """The maximum over m in [0, 1] of the sum over visible pixels of log(m one + (1 - m) other), concave in m; (N,)."""
     low, high = np.zeros((len(one), 1, 1)), np.ones((len(one), 1, 1))
     for _ in range(HALVINGS):
         middle = (low + high) / 2

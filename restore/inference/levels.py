@@ -1,8 +1,8 @@
-"""The noise level of an image, chosen by its evidence: how probable a prior finds the image at each level.
+"""Choose the noise level of an image by its evidence: how probable a prior finds the image at each level.
 
-log p(y | level) = log Z(prior under evidence) + log p(y | x = 0, level) - log Z(prior). The first is what a solver
-computes, for a channel's fields are log p(y | x) up to a constant in x, which is zero at x = 0; the second is that
-constant; the third is the same for all levels. Maximising it is type II maximum likelihood (MacKay, 2003, ch. 28).
+log p(y | level) = log Z(prior under evidence) + log p(y | x = 0, level) - log Z(prior). A solver computes the first
+term: a channel's fields are log p(y | x) up to a constant in x, chosen as zero at x = 0. The second term is that
+constant. The third is the same for all levels. Maximising this is type II maximum likelihood (MacKay, 2003, ch. 28).
 """
 
 from __future__ import annotations
@@ -18,21 +18,16 @@ from restore.zoo.description import Description
 # Images whose levels are tried at a time.
 BLOCK = 64
 
-# From the numbers of images (R,) and a level for each (R,) to the log-evidence of each (R,), in nats and up to a
-# constant per image, and whether the solver converged, boolean (R,).
+# Maps numbers of images (R,) and a level for each (R,) to the log-evidence of each (R,), in nats and up to a constant
+# per image, and to whether the solver converged, boolean (R,).
 Evidence = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def choose_level(evidence: Evidence, images: int, scale: Scale) -> NoiseLevel:
-    """The level of each image that has the highest evidence.
+    """Find the level of each image that has the highest evidence.
 
-    Every level of the scale is tried, many images side by side; a parabola through the best and its neighbours tells
-    what lies between. At an end of the scale, and beside a level whose evidence is no number, it is the best as it is.
-
-    Args:
-        evidence: computes it for some images, each at a level.
-        images: how many there are.
-        scale: what to try.
+    Every level of the scale is tried, many images side by side. A parabola through the best level and its neighbours
+    refines it, except at an end of the scale or beside a level whose evidence is not a number.
     """
     tried = len(scale.places)
     parts = []
@@ -45,7 +40,7 @@ def choose_level(evidence: Evidence, images: int, scale: Scale) -> NoiseLevel:
 
 
 def _peaks(curves: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Where curves (N, G) over evenly spaced places are highest, (N,); the first place where all is -inf."""
+    """Where curves (N, G) over evenly spaced places are highest, (N,); the first place if all is -inf."""
     rows, best = np.arange(len(curves)), curves.argmax(1)
     middle = best.clip(1, len(places) - 2)
     left, top, right = (curves[rows, middle + side] for side in (-1, 0, 1))
@@ -56,11 +51,11 @@ def _peaks(curves: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def log_partition(about: Description, solve: Callable[[np.ndarray], Marginals]) -> float:
-    """log Z of a prior alone, as its solver finds it, in nats; NaN of a conditional one, or if it does not converge.
+    """log Z of a prior alone, by its own solver, in nats; NaN if it is conditional or the solver does not converge.
 
     Args:
         about: the prior's description.
-        solve: the marginals of images (1, H, W) of which nothing was seen.
+        solve: the marginals of images (1, H, W) of which no pixel was seen.
     """
     if about.conditional:
         return float("nan")

@@ -1,4 +1,4 @@
-"""Choosing what restores with a prior: onnxruntime, which starts at once, or torch, which knows every device."""
+"""Choose what restores with a prior: onnxruntime, which starts at once, or torch, which knows every device."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Choice = Literal["auto", "onnx", "torch"]
 
 
-# From so many images on torch, which takes a second longer to start, has caught up in solvers that have a kernel of
-# their own there; in others it never does: see benchmarks/README.md.
+# torch takes a second longer to start. From this many images on it has caught up, with solvers that have a kernel of
+# their own there; with others it never does: see benchmarks/README.md.
 MANY = 48
 
 
@@ -34,21 +34,21 @@ def open_engine(
     """Load a prior into an engine.
 
     Args:
-        model: name or path of a prior, or a file of `restore export`; see `restore.zoo.find`.
-        engine: "onnx" for the prior's exported graph in onnxruntime, on the CPU; "torch"; or "auto": the graph where
-            there is one, unless images are many for it, or something is asked for that takes torch, or the caller has
-            loaded torch already and has a CUDA device.
-        device: "auto", "cpu" or "cuda[:N]"; anything but the CPU takes torch.
+        model: name or path of a prior, or a file made by `restore export`; see `restore.zoo.find`.
+        engine: "onnx" for the prior's exported graph in onnxruntime, on the CPU; "torch"; or "auto": the graph if there
+            is one, unless there are too many images for it, an option needs torch, or the caller has loaded torch
+            already and has a CUDA device.
+        device: "auto", "cpu" or "cuda[:N]"; anything but the CPU needs torch.
+        max_memory: bytes that the messages or matrices of a solver may take; a limit needs torch.
         max_memory: bytes that the messages or matrices of a solver may take; a limit takes torch.
         images: how many there are to restore, as far as is known.
-        solver: what to solve the prior with; None for its own. Another one takes torch.
+        solver: what to solve the prior with; None for its own. Another one needs torch.
 
     Raises:
-        UsageError: if there is no such engine or device, if `max_memory` is no number of bytes, if the solver does not
-            fit the prior, if onnxruntime is asked for what takes torch, or if the library that is needed is not
-            installed.
-        ModelError: if there is no such prior, its file is damaged, or it has no graph and torch is not wanted,
-            or it is nothing but a graph and torch is.
+        UsageError: if there is no such engine or device, `max_memory` is not a number of bytes, the solver does not fit
+            the prior, onnxruntime is asked for what needs torch, or a library is not installed.
+        ModelError: if there is no such prior, its file is damaged, it has no graph and torch is not wanted, or it is
+            only a graph and torch is wanted.
     """
     if engine not in get_args(Choice):
         raise UsageError(f"engine must be one of {', '.join(get_args(Choice))}, not {shown(str(engine))}")
@@ -79,10 +79,10 @@ def open_engine(
 
 
 def open_each(names: Sequence[str], open_one: Callable[[str], PictureEngine]) -> dict[str, PictureEngine]:
-    """The engines of those of several priors that can be opened, by name; of each other one there is but a warning.
+    """Open those of several priors that can be opened, by name; the others are left out with a warning.
 
     Raises:
-        ModelError: if none can be.
+        ModelError: if none can be opened.
     """
     opened: dict[str, PictureEngine] = {}
     faults: list[ModelError] = []
@@ -99,7 +99,7 @@ def open_each(names: Sequence[str], open_one: Callable[[str], PictureEngine]) ->
 
 
 def require_torch(asker: str) -> None:
-    """Refuse what takes torch where it is not installed.
+    """Raise an error if torch is not installed.
 
     Raises:
         UsageError: naming what asked for it, and the remedy.
@@ -109,7 +109,7 @@ def require_torch(asker: str) -> None:
 
 
 def _beyond_onnx(device: str, max_memory: int | None) -> str:
-    """The option that asks for what takes torch; empty if there is none."""
+    """The option that needs torch; empty if there is none."""
     if device not in ("auto", "cpu"):
         return f"--device {shown(device)}"
     return "--max-memory" if max_memory is not None else ""
@@ -135,7 +135,7 @@ def _require_onnx(place: Path) -> None:
 
 
 def _cuda_at_hand(device: str) -> bool:
-    """Whether torch is loaded, so that it costs no time any more, and would compute on CUDA."""
+    """Whether torch is loaded already, at no more cost, and would compute on CUDA."""
     torch = sys.modules.get("torch")
     return device == "auto" and torch is not None and bool(torch.cuda.is_available())
 

@@ -1,6 +1,6 @@
-"""Restoring pictures: from grey values of any size to a prior's and back, in batches, with any engine.
+"""Restore pictures: from grey values of any size to a prior's and back, in batches, with any engine.
 
-Shared by the Python interface and the command line, which differ only in how images come in and go out.
+The Python interface and the command line share this; they differ only in how images come in and go out.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from restore.marginals import Marginals, NoiseLevel, Status, voided
 from restore.sizes import lost_detail, near, said, without_resizing
 from restore.zoo.description import Description
 
-# An image whose pixels are this much more likely after inversion (in nats per pixel) has its polarity wrong.
+# An image whose pixels are this much more likely after inversion (in nats per pixel) is probably inverted.
 INVERTED = 0.05
 
 
 class PictureEngine(Protocol):
-    """A loaded prior with its solver, as far as pictures are concerned."""
+    """A loaded prior with its solver, as far as restoring pictures needs it."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class PictureEngine(Protocol):
 
     @property
     def log_partition(self) -> float:
-        """log Z of the prior alone, in nats; NaN of a conditional one, and where the solver does not converge."""
+        """log Z of the prior alone, in nats; NaN if it is conditional or the solver does not converge."""
 
     def with_solver(self, solver: str) -> PictureEngine:
         """The same prior restoring with another solver; see `Description.with_solver`.
@@ -51,15 +51,15 @@ class PictureEngine(Protocol):
         """
 
     def for_evidence(self) -> PictureEngine:
-        """The same prior, solved as closely as log Z needs that is compared between levels of noise or priors."""
+        """The same prior, solved closely enough to compare log Z between levels of noise or between priors."""
 
     def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
         """Posterior marginals of damaged images.
 
         Args:
-            grey: grey values at the prior's size, (N, H, W), N >= 1, in [0, 1] but for Gaussian noise. Of a binary
-                prior those above `description.threshold` of 255 count as white.
-            damage: what is known of it, none of its levels to be chosen, all hidden pixels as (N, H, W).
+            grey: grey values at the prior's size, (N, H, W), N >= 1, in [0, 1] except with Gaussian noise. For a binary
+                prior, values above `description.threshold` of 255 count as white.
+            damage: what is known of it: no level to choose, and all hidden pixels as (N, H, W).
 
         Returns:
             The marginals; and by how many nats per visible pixel each image is likelier after inversion, (N,).
@@ -72,7 +72,7 @@ class PictureEngine(Protocol):
             grey: as in `marginals`.
 
         Raises:
-            ModelError: if the prior is a conditional one, whose hidden units see a damaged image too, or has none.
+            ModelError: if the prior has no hidden units, or is conditional: its hidden units see a damaged image too.
         """
 
 
@@ -82,8 +82,8 @@ class ChosenLevel:
 
     Attributes:
         name: "p" or "sigma".
-        value: the one with the highest evidence.
-        largest: whether no larger one was tried.
+        value: the level with the highest evidence.
+        largest: whether it is the largest that was tried.
     """
 
     name: str
@@ -92,7 +92,7 @@ class ChosenLevel:
 
     @classmethod
     def of(cls, name: str, noise: NoiseLevel, index: int) -> ChosenLevel:
-        """That of one picture of many."""
+        """The level of one picture of many."""
         return cls(name, float(noise.chosen[index]), bool(noise.chosen[index] >= noise.tried[-1]))
 
     @property
@@ -109,12 +109,12 @@ class Restored:
         estimate: the restored image, (H, W), 0 or 1; the means where those are grey values.
         means: posterior probability of white, or mean of the grey value, (H, W).
         deviations: posterior standard deviation, (H, W) in [0, 0.5].
-        replaced: boolean (H, W): the pixels the estimate is for; None where it is for all of them.
+        replaced: boolean (H, W): the pixels that the estimate replaces; None if all.
         iterations, residual, status: see `restore.marginals.Marginals`.
         notes: what the user should know, one sentence each.
         inverted: whether it looks inverted.
         shortfall: as in `Marginals`.
-        level: the level of noise that was chosen for it; None where it was told.
+        level: the level of noise chosen for it; None if it was given.
     """
 
     estimate: np.ndarray
@@ -133,21 +133,21 @@ class Restored:
 def restore_pictures(
     engine: PictureEngine, pixels: Sequence[np.ndarray], damage: Damage, *, invert: bool = False
 ) -> tuple[list[Restored], Marginals]:
-    """Restore pictures of known damage; or with a prior that has learnt what it is.
+    """Restore pictures whose damage is known, or of the kind that the prior has learnt to undo.
 
-    Those of another size than the prior's are resized, and their results back, where `restore.sizes` lets them.
+    Pictures of another size than the prior's are resized and their results resized back; see `restore.sizes`.
 
     Args:
         engine: the prior.
-        pixels: grey values, each (H, W), in [0, 1] but for Gaussian noise.
-        damage: what is known of it; a level that is to be chosen is the one of highest evidence for each picture.
-        invert: black on white pictures for a prior of white on black ones, or the other way round.
+        pixels: grey values, each (H, W), in [0, 1] except with Gaussian noise.
+        damage: what is known of it; an unknown level is chosen for each picture by the highest evidence.
+        invert: whether to invert the pictures first, for a prior of light strokes on dark and pictures of the opposite.
 
     Returns:
         The restored pictures, and the marginals of all of them at the prior's size.
 
     Raises:
-        UsageError: as of `Damage.check_for`.
+        UsageError: see `Damage.check_for`.
     """
     about = engine.description
     damage.check_for(about)
@@ -173,7 +173,7 @@ def restore_pictures(
         if invert:
             means = 1 - means
         if values.shape != shape:
-            # Cut to black and white after enlarging, so that contours are smooth.
+            # The estimate is thresholded after enlarging, so that contours are smooth.
             means, deviations = enlarge(means, values.shape), enlarge(deviations, values.shape)
         status = Status(int(found.status[index]))
         notes: tuple[str, ...] = () if status is Status.CONVERGED else (outcome(status, about),)
@@ -214,7 +214,7 @@ def restore_pictures(
 
 
 def _solved(engine: PictureEngine, seen: Observed) -> tuple[Marginals, np.ndarray]:
-    """As `PictureEngine.marginals`, with the evidence of priors that have not learnt the damage."""
+    """As `PictureEngine.marginals`, with the evidence of each image unless the prior is conditional."""
     found, gain = engine.marginals(seen.grey, seen.damage)
     found = voided(found)
     if engine.description.conditional:
@@ -224,7 +224,7 @@ def _solved(engine: PictureEngine, seen: Observed) -> tuple[Marginals, np.ndarra
 
 
 def _chosen(engine: PictureEngine, grey: np.ndarray, damage: Damage) -> NoiseLevel:
-    """The level of each picture in place of the one that is to be chosen."""
+    """Choose the unknown level for each picture."""
 
     def evidence(rows: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         found, _ = _solved(engine, Observed(grey[rows], damage.rows(rows).at(levels)))
@@ -235,7 +235,7 @@ def _chosen(engine: PictureEngine, grey: np.ndarray, damage: Damage) -> NoiseLev
 
 
 def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
-    """Pictures of the prior's size as one array (N, H, W).
+    """Stack pictures of the prior's size as one array (N, H, W).
 
     Raises:
         ModelError: if one has another size.
@@ -251,12 +251,12 @@ def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
 
 
 def stopped_as_trained(status: Status, about: Description) -> bool:
-    """Whether the solver of a conditional prior stopped where it did in training, as it is meant to."""
+    """Whether the solver of a conditional prior stopped after as many iterations as in training, as it should."""
     return about.conditional and status is Status.MAX_ITER
 
 
 def outcome(status: Status, about: Description) -> str:
-    """The sentence for how the solver of an image ended."""
+    """The sentence that says how the solver of an image ended."""
     if stopped_as_trained(status, about):
         return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
     return status.sentence

@@ -1,8 +1,4 @@
-"""The engine: evidence in, marginals out, for as many images as there are.
-
-An `Engine` holds a prior on a device with its solver. It works on flat tensors, and for `restore.inference.pictures`
-on grey values.
-"""
+"""The torch engine: a prior on a device with its solver, for as many images as there are."""
 
 from __future__ import annotations
 
@@ -29,14 +25,14 @@ from restore.units import Units
 from restore.zoo import TrainedPrior, find, light_ground, load
 from restore.zoo.description import Description
 
-# Rows (images times starts) solved side by side: enough to keep the matrix products busy, few enough that their state
-# stays in the caches of a processor.
+# Rows (images times starts) solved side by side: enough to keep matrix products busy, few enough that their state stays
+# in a processor's caches.
 ROWS = {"cpu": 2048, "cuda": 32768}
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A prior with its solver, ready to restore.
+    """A prior with its solver, ready to restore: a `restore.inference.pictures.PictureEngine`, and more on tensors.
 
     Attributes:
         trained: the prior and what it carries.
@@ -50,13 +46,12 @@ class Engine:
 
     @classmethod
     def load(cls, model: str, device: str = "auto", max_memory: int | None = None) -> Engine:
-        """A published or user-trained prior by name or path; see `restore.zoo.find` for the errors."""
+        """Load a published or user-trained prior by name or path; see `restore.zoo.find` for the errors."""
         where = pick_device(device)
         return cls.of(load(find(model)), where, max_memory)
 
     @classmethod
     def of(cls, trained: TrainedPrior, device: torch.device, max_memory: int | None = None) -> Engine:
-        """A prior moved to a device."""
         moved = replace(
             trained,
             machine=trained.machine.to(device),
@@ -68,28 +63,25 @@ class Engine:
 
     @property
     def name(self) -> str:
-        """As in `restore.inference.pictures.PictureEngine`."""
         return "torch"
 
     @property
     def description(self) -> Description:
-        """The prior's."""
         return self.trained.description
 
     @property
     def light_ground(self) -> bool:
-        """As in `restore.inference.pictures.PictureEngine`."""
         return light_ground(self.trained.pixel_means.cpu().numpy())
 
     def free_machine(self, what: str) -> LayeredPrior | FullyVisible:
-        """The prior's machine, for what only one over images has; see `Description.check_unconditional`."""
+        """The prior's machine if it is not conditional; see `Description.check_unconditional`."""
         self.description.check_unconditional(what)
         machine = self.trained.machine
         assert not isinstance(machine, ConditionalRBM)
         return machine
 
     def machine(self, what: str) -> RBM | FullyVisible:
-        """The prior's machine, for what only a binary one over images has; see `Description.check_plain`."""
+        """The prior's machine if it is binary and not conditional; see `Description.check_plain`."""
         self.description.check_unconditional(what)
         self.description.check_plain(what)
         machine = self.free_machine(what)
@@ -97,7 +89,7 @@ class Engine:
         return machine
 
     def machine_with_features(self) -> RBM:
-        """The prior's machine, for what only one with hidden units has; see `Description.check_features`."""
+        """The prior's machine if it has hidden units; see `Description.check_features`."""
         self.description.check_features()
         machine = self.trained.machine
         assert isinstance(machine, RBM)
@@ -105,30 +97,26 @@ class Engine:
 
     @cached_property
     def solver(self) -> FixedPoint:
-        """The fixed point that the prior restores with."""
         made = solver_of(self.trained.description.inference)
         if isinstance(made, LayeredMap) or self.max_memory is None:
             return made
         return replace(made, max_memory=self.max_memory)
 
     def with_solver(self, solver: str) -> Engine:
-        """As in `restore.inference.pictures.PictureEngine`."""
         return replace(self, trained=replace(self.trained, description=self.description.with_solver(solver)))
 
     def for_evidence(self) -> Engine:
-        """As in `restore.inference.pictures.PictureEngine`."""
         return replace(self, trained=replace(self.trained, description=self.description.for_evidence()))
 
     @property
     def several_starts(self) -> SeveralStarts:
-        """The solver, from starts of one's own; raises UsageError for a solver that starts by itself."""
+        """The solver, run from starts given to it; raises UsageError for a solver that has only its own."""
         about = self.trained.description
         if not SOLVERS[about.inference.solver].starts:
             raise UsageError(f"{about.name}: {about.inference.solver} has one start only; give no other")
         return SeveralStarts(self.solver)
 
     def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-        """As in `restore.inference.pictures.PictureEngine`; see `restore` for the errors."""
         observed, channel = self.pixels(grey), damage.channel(self.description.grey)
         if self.trained.grey_pixels is not None:
             gain = grey_polarity_gain(observed, channel, moved_to(self.trained.grey_pixels, torch.device("cpu")))
@@ -141,33 +129,31 @@ class Engine:
 
     @cached_property
     def log_partition(self) -> float:
-        """As in `restore.inference.pictures.PictureEngine`."""
         return log_partition(self.description, lambda nothing: self.marginals(nothing, Damage(hidden=nothing == 0))[0])
 
     def pixels(self, grey: np.ndarray) -> Tensor:
-        """Grey values (N, H, W) as the prior knows them: as they are, or black and white; (N, D)."""
+        """Grey values (N, H, W) as the prior knows them, grey or black and white; (N, D)."""
         return torch.from_numpy(np.ascontiguousarray(self.description.as_known(grey))).flatten(1)
 
     def features(self, grey: np.ndarray) -> np.ndarray:
-        """As in `restore.inference.pictures.PictureEngine`."""
         machine = self.machine_with_features()
         with torch.inference_mode():
             return machine.transform(self.pixels(grey).to(machine.weights)).cpu().numpy()
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
-        """Posterior marginals of damaged images.
+        """Find the posterior marginals of damaged images.
 
         Args:
             observed: images (N, D), binary or grey values as the prior knows them, on any device; N at least 1.
-            channel: how they were damaged; None for a conditional prior, which has learnt that.
+            channel: how they were damaged; None for a conditional prior, which has learnt the damage.
 
         Returns:
             The solution, on the engine's device; `means[0]` is each pixel's probability of ink, or grey value.
 
         Raises:
-            UsageError: if the images have another number of pixels than the prior, or there are none; if a channel is
-                given to a conditional prior, or none to another one.
-            InputError: if one image alone does not fit into the device's memory, or `max_memory`.
+            UsageError: if there are no images, they have another number of pixels than the prior, a conditional prior
+                is given a channel, or another one none.
+            InputError: if a single image does not fit into the device's memory, or `max_memory`.
         """
         if observed.dim() != 2 or observed.shape[1] != self.description.pixels or not len(observed):
             expected = self.description.pixels
@@ -175,7 +161,7 @@ class Engine:
         self.description.check_told(p=channel is not None, sigma=False, mask=False)
         evidence = Fields(observed.float()) if channel is None else channel.evidence(observed)
         if not self.description.grey:
-            # Of bits x² = x, and nearest modes are ranked by linear fields.
+            # For bits x² = x, and nearest modes are ranked by linear fields.
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
         first, size = 0, max(1, ROWS[self.device.type] // max(1, self.description.inference.starts))
@@ -196,7 +182,7 @@ class Engine:
 
 
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
-    """The fixed point of a prior under evidence (batch, D), or the average of those from all its starts."""
+    """The fixed point of a prior under evidence (batch, D), or the average of the fixed points from all its starts."""
     settings = trained.description.inference
     machine = machine_under(trained, evidence)
     if not settings.starts:
@@ -208,7 +194,7 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
 
 
 def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | FullyVisible:
-    """The prior under evidence (batch, D); that of a conditional prior is the observed image as it is."""
+    """The prior under evidence (batch, D); a conditional prior takes the observed image itself as evidence."""
     prior = trained.machine
     evidence = _like(trained.pixel_means, evidence)
     return prior.given(evidence.linear) if isinstance(prior, ConditionalRBM) else prior.tilt(evidence)
@@ -217,7 +203,7 @@ def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | Ful
 def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
     """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence.
 
-    The pointwise estimate is the posterior mean if pixels were independent (TAP machine, eq. 46).
+    The pointwise estimate is the posterior mean of independent pixels (TAP machine, eq. 46).
     """
     pointwise, _ = trained.pointwise.moments(evidence)
     modes = nearest_modes(evidence.linear, trained.modes, trained.description.inference.starts - 1)
@@ -234,13 +220,13 @@ def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) 
 
 
 def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Tensor:
-    """As `polarity_gain`, of grey images (N, D) that came through a channel, under independent pixels of a kind."""
+    """As `polarity_gain`, for grey images (N, D) after a channel; the independent pixels are given."""
 
     def likelihood(seen: Tensor) -> tuple[Tensor, Tensor]:
         told = channel.evidence(seen)
         evidence = Fields(told.linear, told.quadratic)
-        # What of log p(y | x) does not depend on x: of Gaussian noise -y²/(2 sigma²). Of impulses it differs between
-        # black and white, so that they have no say.
+        # The part of log p(y | x) that does not depend on x: of Gaussian noise -y²/(2 sigma²). For impulses it differs
+        # between black and white, so they are not counted.
         return pixels.log_partition(evidence) - evidence.quadratic * seen * seen / 2, evidence.quadratic
 
     (inverted, _), (upright, precision) = likelihood(1 - observed), likelihood(observed)
@@ -249,7 +235,6 @@ def grey_polarity_gain(observed: Tensor, channel: Channel, pixels: Units) -> Ten
 
 
 def moved_to(units: Units, device: torch.device) -> Units:
-    """Units on another device."""
     return units.with_parameters({name: value.to(device) for name, value in units.parameters.items()})
 
 

@@ -1,4 +1,4 @@
-"""Whether all files of a command are different ones where it matters: what is written must be nothing else to it."""
+"""Refuse to write a file that a command also reads, or writes twice."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ from pathlib import Path
 
 from restore.errors import UsageError, shown
 
-# A file by its name, or a standard stream by its number, which the shell may have led to or from a file.
+# A file by its name, or a standard stream by its number; the shell may have redirected it to a file.
 File = Path | int
 STDIN, STDOUT = 0, 1
 _NAMES = {STDIN: "stdin", STDOUT: "stdout"}
 
 
 def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
-    """Refuse to write a file that is read too, or written twice, by whatever names and links.
+    """Refuse to write a file that is also read, or written twice, by any name or link.
 
-    Pipes, terminals and devices are no files that could be lost.
-
-    Raises:
-        UsageError: naming both.
+    Pipes, terminals and devices do not count: nothing in them can be lost.
     """
     read: dict[object, File] = {_identity(file): file for file in reads}
     written: dict[object, File] = {}
@@ -37,7 +34,7 @@ def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
 
 
 def _identity(file: File) -> tuple[int, int] | None:
-    """What a file shares with all links to it; None if it is none, or not there."""
+    """What all links to a file share; None if it does not exist or is not a regular file."""
     try:
         status = os.fstat(file) if isinstance(file, int) else file.stat()
     except (OSError, ValueError):
@@ -46,7 +43,7 @@ def _identity(file: File) -> tuple[int, int] | None:
 
 
 def _place(file: File) -> Path | None:
-    """The name that a file will have, whichever way leads to its folder."""
+    """The path of a file with all links to its folder resolved."""
     return None if isinstance(file, int) else Path(os.path.realpath(file.parent), file.name)
 
 

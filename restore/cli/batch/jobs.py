@@ -1,4 +1,4 @@
-"""Which images a command restores, and where the results go: decided before the first one is read."""
+"""Decide which images a command restores, and where the results go, before the first one is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from restore.images.outputs import Standing, expand, means_folder, paired, plan
 
 STDIO = "-"
 
-# Options that say where results go or how they are computed, but not what they are; the prior is known by its weights.
+# Options that say where results go or how they are computed, not what they are. The prior is known by its weights.
 NOT_THE_RESULT = {
     *("model", "output", "overwrite", "skip_existing", "force", "json", "quiet"),
     *("max_pixels", "engine", "device", "max_memory", "workers"),
@@ -27,7 +27,7 @@ NOT_THE_RESULT = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One image to restore: where it comes from, where the results go, and its mask's file if it has one."""
+    """One image to restore: its file, where the results go, and the file of its mask if it has one."""
 
     source: str
     target: str
@@ -36,18 +36,18 @@ class Job:
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """The files the results are made from."""
+        """The files that the results are made from."""
         return (Path(self.source),) if self.mask is None else (Path(self.source), self.mask)
 
 
 @dataclass(frozen=True)
 class Work:
-    """What there is to do.
+    """What a command has to do.
 
     Attributes:
         jobs: the images to restore.
-        named: how many images the user named, also those whose results are there already.
-        manifest: that of the folder the results go to; None if they go to single files.
+        named: how many images the user named, including those whose results exist already.
+        manifest: the manifest of the folder the results go to; None if they go to single files.
     """
 
     jobs: list[Job]
@@ -58,18 +58,18 @@ class Work:
 def work_of(
     inputs: Sequence[str], settings: Settings, masks: str | None, channel: Mapping[str, Any] | None = None
 ) -> Work:
-    """One job for each image named, and for each in a folder named, whose results are not there yet.
+    """Make one job for each image named, or in a folder named, whose results do not exist yet.
 
     Args:
         inputs: files and folders, or STDIO alone.
         settings: where the results go.
         masks: a mask, or a folder of masks; None for none.
-        channel: what else the results depend on: the damage that the user gave.
+        channel: the damage that the user gave, on which the results depend too.
 
     Raises:
-        UsageError: if results would overwrite each other, an input, or a mask, or do not belong where they go; or if
-            a run of other settings made those that are there.
-        OutputError: if a result exists already, which no earlier run has made.
+        UsageError: if a result would overwrite another one, an input or a mask, or cannot go where it should; or if
+            existing results were made with other settings.
+        OutputError: if a result exists already that no earlier run has made.
     """
     if STDIO in inputs or settings.output == STDIO:
         return Work(_stdio_jobs(inputs, settings, masks), 1)
@@ -111,14 +111,14 @@ def work_of(
 
 
 def _all_jobs(sources: Sequence[Path], settings: Settings, masks: str | None) -> list[Job]:
-    """The jobs of images, whatever of their results is there."""
+    """The jobs of all images, including those whose results exist."""
     targets = paired(sources, settings.output)
     maps = {} if settings.uncertainty is None else dict(paired(sources, settings.uncertainty, "uncertainty"))
     return [Job(str(source), str(target), maps.get(source), _mask_of(source, masks)) for source, target in targets]
 
 
 def _refuse_clashes(jobs: Sequence[Job], settings: Settings) -> None:
-    """Refuse a file of any job that is to be written, and is a file of this or another job too."""
+    """Refuse to write a file that any of the jobs also reads or writes."""
     reads: list[File] = [file for job in jobs for file in job.sources]
     writes: list[File] = [Path(job.target) for job in jobs if job.target != STDIO]
     writes += [job.uncertainty for job in jobs if job.uncertainty is not None]
@@ -138,7 +138,7 @@ def _manifest(folder: Path, settings: Settings, channel: Mapping[str, Any]) -> M
 
 
 def _stdio_jobs(inputs: Sequence[str], settings: Settings, masks: str | None) -> list[Job]:
-    """The one job there is then; none if its result is there already."""
+    """The one job when stdin or stdout is used; none if its result exists already."""
     if len(inputs) != 1:
         raise UsageError("- stands for the only image; name files instead to restore several")
     target = STDIO if settings.output in (None, STDIO) else str(settings.output)
@@ -148,7 +148,7 @@ def _stdio_jobs(inputs: Sequence[str], settings: Settings, masks: str | None) ->
         if sys.stdout.isatty():
             raise UsageError("a PNG does not belong on a terminal; give -o FILE or redirect stdout")
     elif means_folder(target):
-        raise UsageError(f"{shown(target)}: is a folder, and an image from stdin has no name there; give -o FILE")
+        raise UsageError(f"{shown(target)}: is a folder, but an image from stdin has no name; give -o FILE")
     maps = Path(settings.uncertainty) if settings.uncertainty is not None else None
     job = Job(inputs[0], target, maps, _mask_of(Path(inputs[0]), masks))
     _refuse_clashes([job], settings)

@@ -1,9 +1,9 @@
-"""What a folder of outputs remembers of how each was made, so that a batch that was stopped goes on where it was.
+"""The manifest of a folder of outputs: how each was made, so that a batch that was stopped can continue.
 
-One line of JSON for the outputs of each image, on disk *before* they are: it names the files they are made from, the
-prior and the checksum of its weights, and the checksums of what will be written. Whenever a run dies, an output that is
-there is therefore known, and not made again; and a line whose output is not there is work to do. A line with `settings`
-tells those of all lines below it, and one with `error` why an image failed, which the next run tries again.
+The outputs of each image have one line of JSON, on disk *before* they are. It names the files they are made from, the
+prior with the checksum of its weights, and the checksums of what will be written. So whenever a run dies, an existing
+output is recognised and not made again, and a line without its output is work to do. A line with `settings` gives the
+settings of all lines below it. A line with `error` says why an image failed; the next run tries that image again.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from restore.zoo import WEIGHTS, find
 
 NAME = ".restore-manifest.jsonl"
 
-# A file as it was read: its size, and when it was last changed, in nanoseconds.
+# A file as it was read: its size, and the time of its last change in nanoseconds.
 Stamp = tuple[int, int]
 
 
 def stamp(path: Path) -> Stamp:
-    """A file as it is now; one that cannot be asked is of size -1."""
+    """A file as it is now; (-1, 0) if its state cannot be read."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -39,12 +39,12 @@ def stamp(path: Path) -> Stamp:
 
 @dataclass(frozen=True)
 class Entry:
-    """The files of a restored image, as they are to be written.
+    """The outputs of a restored image, before they are written.
 
     Attributes:
         sources: the image, and its mask if it has one, as they were read.
         model: name or folder of the prior.
-        contents: what each output is to hold.
+        contents: the bytes of each output.
     """
 
     sources: Mapping[str, Stamp]
@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Origin:
-    """What outputs of one image were made from; files are named relative to the folder.
+    """What the outputs of one image were made from; files are named relative to the folder.
 
     Attributes:
         sources: the image, and its mask if it has one, as they were read.
@@ -77,10 +77,10 @@ class Manifest:
 
     Attributes:
         folder: where the outputs go.
-        settings: the run's options that outputs depend on; of JSON's types.
-        model: name or folder of the run's prior; None if that depends on the image.
-        overwrite: outputs of other settings may be replaced.
-        known: what outputs were made from, by name and checksum.
+        settings: the run's options that outputs depend on, as JSON types.
+        model: name or folder of the run's prior; None if it depends on the image.
+        overwrite: whether outputs of other settings may be replaced.
+        known: what each output was made from, by its name and checksum.
     """
 
     folder: Path
@@ -92,7 +92,7 @@ class Manifest:
 
     @classmethod
     def of(cls, folder: Path, settings: Mapping[str, Any], model: str | None, overwrite: bool) -> Manifest:
-        """Read the manifest of a folder; without one nothing is known.
+        """Read the manifest of a folder; a folder without one has no known outputs.
 
         Raises:
             OutputError: if there is one that cannot be read.
@@ -104,7 +104,7 @@ class Manifest:
         return cls(folder, settings, model, overwrite, known)
 
     def standing(self, sources: Sequence[Path], target: Path) -> Standing:
-        """What an existing output is to this run.
+        """Whether an existing output is done, outdated, or not ours.
 
         Args:
             sources: the image, and its mask if it has one.
@@ -114,7 +114,7 @@ class Manifest:
             UsageError: if it was made with another mask, prior or other settings, and may not be replaced.
         """
         name = self.name_of(target)
-        # What it is is what its content says: its line may tell of a later content that was never written.
+        # The content decides: the newest line may be about content that was never written.
         origin = self.known[name].get(_checksum(target) or "") if name in self.known else None
         now = {self.name_of(source): stamp(source) for source in sources}
         if origin is None or next(iter(origin.sources)) != next(iter(now)):
@@ -131,10 +131,10 @@ class Manifest:
 
     @contextmanager
     def writing(self) -> Iterator[Journal]:
-        """Append to the manifest, as the only run that does.
+        """Append to the manifest; only one run may at a time.
 
         Raises:
-            OutputError: if another run works in the folder, or the file system refuses.
+            OutputError: if another run works in the folder, or it cannot be written to.
         """
         path = self.folder / NAME
         try:
@@ -153,7 +153,7 @@ class Manifest:
             yield journal
 
     def weights_of(self, model: str) -> str:
-        """The checksum of a prior's weights, or of a file of `restore export`.
+        """The checksum of a prior's weights, or of a file made by `restore export`.
 
         Raises:
             ModelError: if there is no such prior.
@@ -168,11 +168,11 @@ class Manifest:
         return self._weights[model]
 
     def name_of(self, path: str | Path) -> str:
-        """A file as the manifest names it: relative, so that folders that move together still know each other."""
+        """A file's name in the manifest: relative, so that folders that move together keep their references."""
         return os.path.relpath(path, self.folder)
 
     def _changed(self, origin: Origin, sources: Iterable[str]) -> str:
-        """Which setting is not as it was, in words; empty if none is."""
+        """Which settings have changed, in words; empty if none."""
         before, now = origin.settings, self.settings
         said = [
             f"{key} was {before.get(key)} and is {now.get(key)}"
@@ -190,17 +190,13 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Journal:
-    """A manifest that lines are appended to."""
+    """A manifest open for appending."""
 
     manifest: Manifest
     stream: IO[bytes]
 
     def promise(self, entries: Iterable[Entry]) -> None:
-        """Tell what is about to be written.
-
-        Raises:
-            OutputError: if the file system refuses.
-        """
+        """Record what is about to be written; raises OutputError if that fails."""
         name = self.manifest.name_of
         self.append(
             {
@@ -213,13 +209,13 @@ class Journal:
         )
 
     def failed(self, source: str, reason: str) -> None:
-        """Tell why an image has no output."""
+        """Record why an image has no output."""
         self.append([{"input": self.manifest.name_of(source), "error": reason}])
 
     def append(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Write lines and flush them to disk; raises OutputError as `promise` does."""
+        """Write lines and flush them to disk."""
         try:
-            # Each line ends the one before it as well, for a run that died may have left half a line.
+            # Each line also ends the one before it: a run that died may have left half a line.
             self.stream.write(b"".join(b"\n" + json.dumps(line).encode() for line in lines) + b"\n")
             os.fsync(self.stream.fileno())
         except OSError as fault:
@@ -227,7 +223,7 @@ class Journal:
 
 
 def _read(path: Path) -> Iterator[Origin]:
-    """The origins in a manifest, the oldest first; lines that are none, such as half ones, tell nothing."""
+    """The origins in a manifest, oldest first; broken lines are skipped."""
     settings: Mapping[str, Any] = {}
     try:
         with path.open("rb") as stream:

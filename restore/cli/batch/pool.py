@@ -1,4 +1,4 @@
-"""Work on many items by threads, in the order of the items and with a bounded number of them under way."""
+"""Work on many items in threads, in order, with a bounded number of them under way."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Result = TypeVar("Result")
 
 
 class Mapped(Protocol):
-    """As `map`, but that up to `ahead` items are taken, and worked on, before their results are asked for."""
+    """Like `map`, but up to `ahead` items are taken and worked on before their results are asked for."""
 
     def __call__(self, function: Callable[[Item], Result], items: Iterable[Item], ahead: int) -> Iterator[Result]: ...
 
 
 @contextmanager
 def workers(count: int) -> Iterator[Mapped]:
-    """So many threads for as long as the context lasts; with one there is none but the caller's.
+    """Run this many threads inside the context; with one, work is done in the caller's thread.
 
-    When an exception ends the context, items that no thread has begun are dropped, and the others are finished.
+    When an exception ends the context, items not yet begun are dropped, and the others are finished.
     """
     if count == 1:
         yield lambda function, items, ahead: map(function, items)

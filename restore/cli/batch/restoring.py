@@ -1,4 +1,4 @@
-"""What denoise and complete do: files in, restored files out, a line of JSON each, and a verdict on the whole."""
+"""What denoise and complete do: restore files into files, report on each, and fail if any failed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from restore.zoo import describe, find
 
 
 def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | None = None) -> None:
-    """Restore every input; see the two commands for what the options mean.
+    """Restore every input; see the two commands for the options.
 
     Raises:
-        RestoreError: of the one input that failed, or PartialFailure if there were several inputs.
+        RestoreError: the error of a single input, or PartialFailure if there were several inputs.
     """
     if settings.max_pixels < 1:
         raise UsageError(f"--max-pixels must be at least 1, not {settings.max_pixels}")
@@ -39,7 +39,7 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
                 say(f"{shown(settings.model)}: is unfinished: {about.unfinished}")
     elif not damage.touched and masks is None:
         raise UsageError(
-            "--p is missing; give the probability that a pixel is inverted, such as --p 0.1, or of grey images the "
+            "--p is missing; give the probability that a pixel is inverted, such as --p 0.1, or for grey images the "
             "--sigma of their noise"
         )
     work = work_of(inputs, settings, masks, damage.levels())
@@ -52,8 +52,8 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
         return
     engines = Engines(settings, memory, work.named)
     if settings.model != "auto":
-        # A model that cannot be had fails the whole command, before an image is read; and after everything that can be
-        # refused without one, for it may be torch that loads here.
+        # A prior that cannot be loaded fails the whole command before an image is read. This comes after all other
+        # checks, because it may load torch.
         engines.of(settings.model)
     stages = Stages(settings, damage, engines.of)
     with (
@@ -70,7 +70,7 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
                     journal.promise(item.entry for item in encoded if isinstance(item, Made))
                 yield from encoded
 
-        # While the files of one portion are written, the next one is solved.
+        # While the files of one portion are written, the next portion is solved.
         for done, item in enumerate(mapped(stages.write, made(), CHUNK), 1):
             with failures.of(item.job.source):
                 if isinstance(item, Failed):
@@ -88,13 +88,13 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
 
 @dataclass(frozen=True)
 class Engines:
-    """The engines of a run, each opened when it is first asked for.
+    """The engines of a run, each opened when it is first needed.
 
     Attributes:
         settings: what they compute with.
         memory: bytes they may take; None for their own limits.
-        images: how many there are to restore, those of an earlier run included: what computes is then the same.
-        opened: those that were asked for, and why others cannot be had.
+        images: how many there are to restore, including those of an earlier run, so that the same engine is chosen.
+        opened: the engines opened so far, or why they cannot be.
     """
 
     settings: Settings

@@ -1,6 +1,6 @@
-"""The stages an image goes through in a batch: read, solved together with others, encoded, written.
+"""The stages of an image in a batch: read, solved together with others, encoded, written.
 
-Each takes what the one before it makes. A fault of an image takes its place, and later stages pass it on.
+Each takes what the stage before it makes. If an image fails, its fault takes its place, and later stages pass it on.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from restore.marginals import Marginals, Status
 from restore.sizes import check_size
 from restore.zoo import candidates
 
-# Images solved, recorded and written together, fewer where they are large: what a stopped batch may have to do again.
+# How many images, or pixels, are solved, recorded and written together: what a stopped batch may have to do again.
 CHUNK = 64
 CHUNK_PIXELS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A job with its picture in memory, and its files as they were when it was read."""
+    """A job with its picture in memory, and the state of its files when they were read."""
 
     job: Job
     picture: Picture
@@ -47,14 +47,14 @@ class Loaded:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A picture with its restoration by the prior it is most probable under.
+    """A picture restored by the prior under which it is most probable.
 
     Attributes:
         result: the restoration.
         engine, model: what restored it, and the name of its prior.
-        levels: what --json tells of the damage that was assumed.
-        notes: what the user should know about the choice.
-        seconds: what it took.
+        levels: the damage that was assumed, for --json.
+        notes: what the user should know about the choice of prior.
+        seconds: time it took.
     """
 
     loaded: Loaded
@@ -72,13 +72,13 @@ class Solved:
 
 @dataclass(frozen=True)
 class Made:
-    """A restored image as it is to be written, and what is said about it.
+    """A restored image before it is written, and what is reported about it.
 
     Attributes:
-        entry: the contents of its files, and what they are made from.
-        record: what --json tells.
-        common: those of its notes that may hold for many images.
-        level: the level of noise that was chosen for it; None where it was told.
+        entry: the contents of its files, and what they were made from.
+        record: its record for --json.
+        common: those of its notes that may apply to many images.
+        level: the level of noise chosen for it; None if it was given.
     """
 
     job: Job
@@ -90,7 +90,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Failed:
-    """An image that came to nothing."""
+    """An image that could not be restored."""
 
     job: Job
     fault: RestoreError
@@ -115,7 +115,7 @@ def _step(work: Step[Item, Result]) -> Callable[[Stages, Item | Failed], Result 
 
 
 def portions(items: Iterable[Loaded | Failed]) -> Iterator[list[Loaded | Failed]]:
-    """The items in lists, each of which fits into memory."""
+    """Split the items into lists that fit into memory."""
     portion: list[Loaded | Failed] = []
     pixels = 0
     for item in items:
@@ -130,12 +130,12 @@ def portions(items: Iterable[Loaded | Failed]) -> Iterator[list[Loaded | Failed]
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages, with all that they have in common.
+    """The stages, and what they share.
 
     Attributes:
-        settings: what the user said.
-        damage: what the user said of it; masks are those of the jobs.
-        engine_of: the engine of a prior by name.
+        settings: the user's options.
+        damage: the damage the user gave; masks belong to the jobs.
+        engine_of: opens the engine of a prior by name.
     """
 
     settings: Settings
@@ -144,7 +144,7 @@ class Stages:
 
     @_step
     def read(self, job: Job) -> Loaded:
-        """The picture of a job, with its mask."""
+        """Read the picture of a job, and its mask."""
         settings = self.settings
         stamps = {str(path): stamp(path) for path in job.sources}
         source: Any = io.BytesIO(_stdin()) if job.source == STDIO else Path(job.source)
@@ -158,10 +158,10 @@ class Stages:
         return Loaded(job, picture, mask, stamps)
 
     def solve(self, items: Sequence[Loaded | Failed]) -> list[Solved | Failed]:
-        """The restorations of pictures, those by the same priors together; in the order of the items.
+        """Restore pictures, those with the same priors together; in the order of the items.
 
         Raises:
-            RestoreError: that all of them have in common.
+            RestoreError: for faults that concern all of them.
         """
         found: list[Solved | Failed | None] = []
         by_models: dict[tuple[str, ...], list[int]] = {}
@@ -184,7 +184,7 @@ class Stages:
         chosen, fit, force = self.settings.model, self.settings.fit, self.settings.force
         try:
             models = candidates(shape, self.damage.sigma is not None) if chosen == "auto" else (chosen,)
-            # All are opened here, where a fault is the image's own.
+            # All are opened here, so that a fault is reported for this image.
             engines = open_each(models, self.engine_of)
             about = next(iter(engines.values())).description
             check_size(shape, about.image_shape, about.name, fit=fit, force=force)
@@ -215,7 +215,7 @@ class Stages:
 
     @_step
     def encode(self, item: Solved) -> Made:
-        """What the files of a restored picture are to hold."""
+        """Make the contents of a restored picture's files."""
         job, picture, mask, result = item.job, item.loaded.picture, item.loaded.mask, item.result
         if result.status is Status.DIVERGED:
             raise OutputError(f"{shown(job.target)}: is not written, for {result.status.sentence}")
@@ -245,7 +245,7 @@ class Stages:
 
     @_step
     def write(self, item: Made) -> Made:
-        """The same, when its files are on disk, or on stdout. A file that a killed run had finished stays as it is."""
+        """Write the files to disk or stdout. A file that a killed run had finished stays as it is."""
         for name, content in item.entry.contents.items():
             if name == STDIO:
                 sys.stdout.buffer.write(content)
@@ -255,7 +255,7 @@ class Stages:
         return item
 
     def _record(self, item: Solved, notes: list[str]) -> dict[str, Any]:
-        """What --json tells of a restored image."""
+        """The record of a restored image for --json."""
         job, about, result = item.job, item.engine.description, item.result
         return {
             "input": shown(job.source),
@@ -274,7 +274,7 @@ class Stages:
         }
 
     def _levels(self, item: Loaded, found: Marginals, index: int) -> dict[str, Any]:
-        """What --json tells of the damage that was assumed, and of the levels it was chosen from."""
+        """The damage that was assumed, and the levels it was chosen from, for --json."""
         mask = None if item.job.mask is None else shown(str(item.job.mask))
         noise = found.noise
         if noise is None:

@@ -1,4 +1,4 @@
-"""What commands on many images tell of each: faults and notes on stderr, JSON on stdout."""
+"""What commands on many images report: faults and notes on stderr, JSON on stdout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from restore.inference.pictures import ChosenLevel
 
 @dataclass
 class Failures:
-    """Faults of single images: one image's stops the command, one of many is reported and counted."""
+    """Faults of images: if there is one image, its fault ends the command; of many, each is reported and counted."""
 
     json: bool
     many: bool
@@ -44,12 +44,12 @@ class Failures:
 
 @dataclass
 class Notes:
-    """What stderr says about images: each note follows the image's name, and a note on many images is said once.
+    """Notes about images on stderr: each after its image's name, except that notes on many images are counted.
 
     Attributes:
-        quiet: tell nothing.
+        quiet: report nothing.
         many: there are several images.
-        counted: how many images a common note is true of.
+        counted: how many images each common note applies to.
         levels: the levels of noise that were chosen, by name.
         largest: how many of them are the largest that was tried, so that larger ones may be more probable.
     """
@@ -61,7 +61,7 @@ class Notes:
     largest: int = 0
 
     def tell(self, source: str, notes: Sequence[str], common: Collection[str], level: ChosenLevel | None) -> None:
-        """Tell the notes on an image, except that among many the common ones are counted, and its level is kept."""
+        """Report the notes on an image; among many images, common notes are counted and its level is kept."""
         if self.many:
             self.counted.update(note for note in notes if note in common)
             if level is not None:
@@ -73,12 +73,12 @@ class Notes:
             say(f"{shown(source)}: {note}")
 
     def add(self, note: str) -> None:
-        """Tell a note on the whole."""
+        """Report a note on the whole."""
         if not self.quiet:
             say(note)
 
     def conclude(self, total: int) -> None:
-        """Tell the common notes, each with its count, and where the levels lie."""
+        """Report the common notes, each with its count, and the range of the levels."""
         if self.quiet:
             return
         for name, values in self.levels.items():

@@ -1,1 +1,1 @@
-"""The process a command runs in: its streams, its signals, and the processes beside it."""
+"""The process of a command: its streams, its signals, and the processes beside it."""

@@ -1,4 +1,4 @@
-"""A command in several processes, as torchrun starts it: they work together, and the first alone speaks."""
+"""Run a command in several processes, as torchrun starts it: they work together, and only the first one reports."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Arguments = ParamSpec("Arguments")
 
 
 def with_others(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """The same command, and with `WORLD_SIZE` above 1 in the environment one that works together with the others.
+    """Make a command work together with the other processes if `WORLD_SIZE` in the environment is above 1.
 
-    Nothing is heard of any process but the first, except for internal faults; exit codes are the same in all.
+    Only the first process reports, except for internal faults. All have the same exit code.
     """
 
     @wraps(command)
@@ -41,16 +41,12 @@ def with_others(command: Callable[Arguments, None]) -> Callable[Arguments, None]
 
 
 def launched_by() -> list[str]:
-    """The words that start several processes, before those of the command; none for one."""
+    """The words before the command that start several processes; none for one."""
     return ["torchrun", f"--nproc-per-node={os.environ['WORLD_SIZE']}", "-m", "--"] if _several() else []
 
 
 def _several() -> bool:
-    """Whether there are others.
-
-    Raises:
-        UsageError: if their number is none.
-    """
+    """Whether there are other processes; raises UsageError if `WORLD_SIZE` is not their number."""
     from restore.errors import UsageError
 
     count = os.environ.get("WORLD_SIZE", "1")

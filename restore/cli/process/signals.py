@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: outside of a command they end the process, inside they are raised for all to clean up after.
+"""SIGINT and SIGTERM: outside a command they end the process, inside they are raised so that everything cleans up.
 
 This is loaded before anything else, so it loads little itself.
 """
@@ -18,13 +18,13 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Terminated(BaseException):
-    """SIGTERM arrived; raised so that temporary files are removed on the way out."""
+    """SIGTERM arrived. Raised, so that temporary files are removed on the way out."""
 
 
 def leave_at_once() -> None:
-    """Let signals end the process from now on: before a command begins, and after it has ended, nothing is under way.
+    """Let signals end the process from now on: before a command begins and after it ends, nothing is under way.
 
-    An exception would get lost in the imports it interrupts, or come as a traceback.
+    An exception would get lost in the imports it interrupts, or end in a traceback.
     """
     _handle(_leave)
 
@@ -33,7 +33,7 @@ class Raised:
     """A context in which signals are raised, as KeyboardInterrupt or `Terminated`.
 
     Attributes:
-        came: the signals that did. Libraries turn exceptions into others, for which this is the better witness.
+        came: the signals that arrived. Libraries may turn the exceptions into others, so this is what counts.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Raised:
         sys.unraisablehook = self._unraisable
 
     def stop(self, fault: BaseException | None = None) -> None:
-        """Raise the last signal that came, if any, in place of what became of it."""
+        """If a signal has come, raise it, instead of what it turned into."""
         if self.came:
             raise (KeyboardInterrupt if self.came[-1] == signal.SIGINT else Terminated) from fault
 
@@ -61,7 +61,7 @@ class Raised:
         self.stop()
 
     def _dropped(self, what: sys.UnraisableHookArgs) -> None:
-        # Python drops what a finaliser raises: the signal is sent again, when that is over.
+        # Python drops what a finaliser raises; the signal is sent again when it is over.
         if self.came and isinstance(what.exc_value, KeyboardInterrupt | Terminated):
             from threading import Timer
 
@@ -75,7 +75,7 @@ class Raised:
 def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
     try:
         for number in SIGNALS:
-            # Whoever started this process in the background may have it ignore Ctrl-C.
+            # Whoever started this process in the background may have told it to ignore Ctrl-C.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, handler)
     except ValueError:  # not the main thread, whom signals do not concern

@@ -1,4 +1,4 @@
-"""The standard streams of the process as the caller left them, some of them perhaps closed."""
+"""Make the standard streams usable, even if the caller closed some of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 
 def settle() -> None:
-    """Make every standard stream a file that is open, and stdout one that can write any text.
+    """Open every standard stream that is closed, and let stdout write any text.
 
-    In place of a closed one comes a file that can be opened only the wrong way, so that using it is an error, but no
-    file opened later takes its number, to be read or written in its stead.
+    A closed stream is replaced by a file opened the wrong way: using it is an error, but no file opened later can take
+    its number and be read or written in its place.
     """
     for name, mode, wrong in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDONLY)):
         if getattr(sys, name) is None:

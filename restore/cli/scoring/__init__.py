@@ -1,1 +1,1 @@
-"""What `restore evaluate` does, one file for each thing it measures."""
+"""What `restore evaluate` does, one file for each kind of score."""

@@ -1,4 +1,4 @@
-"""What `restore evaluate --card` does: put the scores of a prior on its card."""
+"""What `restore evaluate --card` does: write the scores of a prior to its card."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 from restore.console import tell
 
-# Test images by default, for priors that know the damage; conditional ones restore all.
+# How many test images priors that are told the damage restore by default; conditional ones restore all.
 TOLD = 1000
 
 
 def evaluate_card(model: str, data: str | None, n: int | None, root: Path | None, seed: int, device: str) -> None:
-    """Measure a prior on the tasks that all cards have, and write them there; the prior's own data by default."""
+    """Measure a prior on the tasks of all cards, by default on its own data, and write the scores to its card."""
     from restore.cli.scoring.source import Source
     from restore.evaluation.scores import as_section, measure
     from restore.files import write_atomically

@@ -1,4 +1,4 @@
-"""What `restore evaluate --classify` does: tell classes of images by the hidden units of a prior."""
+"""What `restore evaluate --classify` does: classify images by the hidden units of a prior."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def evaluate_features(model: str, source: Source, seed: int, device: str) -> Classification:
-    """The errors of a logistic regression on E[h | v], fitted to the training images and tested on the others."""
-    # So that it is not missing only after the data have been read.
+    """The errors of a logistic regression on E[h | v], fitted to the training images and tested on the test images."""
+    # Imported first, so that a missing library is reported before the data are read.
     import numpy as np
-    import sklearn.linear_model  # noqa: F401 - a missing library is said by `restore.cli.main`
+    import sklearn.linear_model  # noqa: F401 - `restore.cli.main` names a missing library
 
     from restore.data import load_labels, overlap
     from restore.evaluation.classification import classify

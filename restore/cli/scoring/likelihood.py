@@ -1,4 +1,4 @@
-"""What `restore evaluate --likelihood` does: say how probable a prior finds images."""
+"""What `restore evaluate --likelihood` does: measure how probable a prior finds images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kind = Literal["ais", "tap", "pseudo", "exact"]
 
 @dataclass(frozen=True)
 class Choices:
-    """Options of a likelihood as they were given; None where they were not."""
+    """Options of a likelihood; None where not given."""
 
     schedule: str | None = None
     runs: int | None = None
@@ -37,7 +37,7 @@ class Choices:
 
 
 def evaluate_likelihood(model: str, source: Source, kind: Kind, choices: Choices, seed: int, device: str) -> Likelihood:
-    """The mean log-likelihood of images under a prior, with a bar where that takes long."""
+    """The mean log-likelihood of images under a prior, with a progress bar if it takes long."""
     import torch
 
     from restore.evaluation.likelihoods.ais import ais_likelihood
@@ -50,7 +50,7 @@ def evaluate_likelihood(model: str, source: Source, kind: Kind, choices: Choices
 
     betas = temperatures(choices.schedule or "salakhutdinov")
     engine = Engine.load(model, device)
-    # TAP solves machines of any units; what the others sum or sample is binary, in two layers at most.
+    # TAP solves machines of any units; the other methods need binary units in at most two layers.
     machine: Any = engine.free_machine("likelihood")
     if kind != "tap":
         engine.description.check_plain(f"{kind} likelihood")

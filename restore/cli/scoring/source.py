@@ -1,4 +1,4 @@
-"""The images a command evaluates a prior on: which they are, and whether they fit."""
+"""The images that a command evaluates a prior on."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """The first `n` images of a split of a data set; all of them if that is None.
+    """The first `n` images of a split of a data set; all if `n` is None.
 
     Attributes:
         threshold: grey level above which a pixel is ink; None for the prior's own.
-        root: where named data sets lie; None for RESTORE_DATA.
-        quiet: keep notes about the data back.
-        max_pixels: what an image may have at most, and all of them together twenty times as many.
+        root: where named data sets are; None for RESTORE_DATA.
+        quiet: do not print notes about the data.
+        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
     """
 
     data: str
@@ -36,7 +36,7 @@ class Source:
     max_pixels: int = DEFAULT_MAX_PIXELS
 
     def load(self, split: Split | None = None) -> Dataset:
-        """The data set, by default of the split that is evaluated; what is odd about it is said."""
+        """Load a split, by default the one to evaluate, and report its notes."""
         from restore.data import load
 
         dataset = load(self.data, split=split or self.split, root=self.root, max_pixels=self.max_pixels)
@@ -48,7 +48,7 @@ class Source:
             say(f"{self.data}: {sentence}")
 
     def binary(self, dataset: Dataset, default: int) -> Tensor:
-        """The first images of a data set, black and white, (N, D); a threshold that nobody gave is the default."""
+        """The first images of a data set, black and white, (N, D); `default` is the threshold if none was given."""
         import torch
 
         from restore.data import binarise

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trial:
-    """How restorers are tried: see the options of `restore evaluate`."""
+    """The options of `restore evaluate --task`."""
 
     task: str
     mask: Literal["known", "unknown"] | None
@@ -32,7 +32,7 @@ def evaluate_task(
     from restore.evaluation.baselines import BASELINES, baseline
     from restore.zoo import describe, find
 
-    # A pseudo-model has no file, and is one of binary images.
+    # A pseudo-model has no file, and restores binary images.
     grey = model not in BASELINES and describe(find(model)).grey
     damage = parse_task(trial.task, trial.mask, grey=grey)
     if solver is not None and model in BASELINES:

@@ -1,6 +1,6 @@
-"""What an exported file promises, whoever runs it: names of inputs, and metadata. No torch and no onnx needed.
+"""What an exported file promises whoever runs it: names of inputs, and metadata. Needs neither torch nor onnx.
 
-The inputs and outputs themselves are described in docs/onnx.md.
+docs/onnx.md describes the inputs and outputs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from restore.inference.onnx import seal
 from restore.zoo.description import Description
 from restore.zoo.limits import AT_ONCE
 
-# Raised when inputs, outputs or their meaning change.
+# Raise this when inputs, outputs or their meaning change.
 VERSION = 1
 
 Channel = Literal["flips and mask", "noise and mask", "learnt", "field"]
 
-# Inputs that say what was observed, by channel, and those that every graph has.
+# The inputs that say what was observed, by channel.
 OBSERVED: dict[str, tuple[str, ...]] = {
     "flips and mask": ("image", "p", "mask"),
     "noise and mask": ("image", "sigma", "p", "mask"),
@@ -37,10 +37,10 @@ class Facts:
 
     Attributes:
         about: the prior's description.
-        channel: what the graph is told, a key of `OBSERVED`.
+        channel: what the graph takes as the observation, a key of `OBSERVED`.
         light_ground: whether the images are dark on light.
         weights: SHA-256 of the weights file that its tensors come from, hexadecimal.
-        at_once: images to give it at a time; more take longer, as their state leaves the caches of a processor.
+        at_once: images to give it at a time; more are slower, as their state leaves the caches of a processor.
     """
 
     about: Description
@@ -55,14 +55,13 @@ class Facts:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs, in their order."""
         layers = [f"{kind}.{layer}" for layer in range(1, self.about.layers) for kind in ("means", "variances")]
         inversion = [] if self.channel == "field" else ["inversion"]
         results = ("log_partition", "iterations", "residual", "converged")
         return ("restored", "means", "variances", *layers, *results, *inversion)
 
     def to_metadata(self) -> dict[str, str]:
-        """Model properties: those of the weights file's header, and what only a graph has."""
+        """Model properties: the header of the weights file, and what only a graph has."""
         return self.about.to_header() | {
             "graph_version": str(VERSION),
             "channel": self.channel,
@@ -76,12 +75,12 @@ class Facts:
         """Read the model properties of a file.
 
         Raises:
-            ModelError: if it is no export of ours, or a newer one; `where` names it in the message.
+            ModelError: if it is not one of our exports, or a newer one; `where` names it in the message.
         """
         if "graph_version" not in metadata:
             raise ModelError(f"{where}: is no file of `restore export`; choose another model")
         try:
-            # First, for what a newer kind says besides may be anything.
+            # Checked first: the other properties of a newer version may be anything.
             if int(metadata["graph_version"]) > VERSION:
                 raise ModelError(f"{where}: a newer kind of graph than this version runs; update the package")
             about = Description.from_header({key: metadata[key] for key in metadata if key not in _OWN}, where)

@@ -1,4 +1,4 @@
-"""Restoring with an exported graph in onnxruntime: no torch, and a start in a fraction of its time."""
+"""The onnxruntime engine: restores with an exported graph. It needs no torch and starts much faster."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from restore.zoo.description import Description, Inference, calmer
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, NodeArg
 
-# onnxruntime's own messages are for its developers; what they say comes in its exceptions too.
+# onnxruntime's log is for its developers; its exceptions say the same.
 FATAL_ONLY = 4
 
-# Bytes that all graphs together may take: half of the machine's memory. What takes more is damaged, or fails anyway.
+# Bytes that all graphs together may take: half of the machine's memory. One that needs more is damaged or too large.
 MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 onnxruntime.create_and_register_allocator(
     onnxruntime.OrtMemoryInfo(
@@ -38,18 +38,18 @@ onnxruntime.create_and_register_allocator(
     onnxruntime.OrtArenaCfg({"max_mem": MEMORY}),
 )
 
-# To compute what is constant in advance saves no time here, and takes seconds and gigabytes where a shape is damaged.
+# Computing constants in advance saves no time here, and takes seconds and gigabytes where a shape is damaged.
 NOT_BEFORE = ["ConstantFolding"]
 
 
 @dataclass(frozen=True)
 class OnnxEngine:
-    """A prior with its solver in onnxruntime, ready to restore; as in `restore.inference.pictures.PictureEngine`.
+    """A prior with its solver in onnxruntime: a `restore.inference.pictures.PictureEngine`.
 
     Attributes:
         facts: what the graph says about itself.
         session: the graph.
-        weights: the file of weights that the graph was made from, where it lies beside it.
+        weights: the weights file that the graph was made from, if it lies beside the graph.
     """
 
     facts: Facts
@@ -58,15 +58,15 @@ class OnnxEngine:
 
     @classmethod
     def load(cls, place: Path) -> OnnxEngine:
-        """The graph in a prior's folder, or a file of `restore export`.
+        """Load the graph in a prior's folder, or a file made by `restore export`.
 
         Raises:
-            ModelError: if it is damaged, no export of ours, made from other weights than lie beside it, or if its
-                tensors are said to lie outside its folder.
+            ModelError: if it is damaged, not one of our exports, or made from other weights than lie beside it; or if
+                its tensors would be read from outside its folder.
         """
         path = place / GRAPH if place.is_dir() else place
         content = read_checked(path)
-        # A file that refers to weights, or that lies beside them as the graph of a folder, must be made from them.
+        # A file that refers to weights, or is the graph of a folder, must have been made from the weights beside it.
         refers = place.is_dir() or WEIGHTS.encode() in content
         weights = path.parent / WEIGHTS if refers else None
         options = onnxruntime.SessionOptions()
@@ -98,16 +98,13 @@ class OnnxEngine:
 
     @property
     def name(self) -> str:
-        """As in `restore.inference.pictures.PictureEngine`."""
         return "onnx"
 
     @property
     def description(self) -> Description:
-        """The prior's."""
         return self.facts.about
 
     def with_solver(self, solver: str) -> OnnxEngine:
-        """As in `restore.inference.pictures.PictureEngine`."""
         own = self.description
         if own.with_solver(solver) != own:
             raise UsageError(
@@ -117,24 +114,17 @@ class OnnxEngine:
         return self
 
     def for_evidence(self) -> OnnxEngine:
-        """As in `restore.inference.pictures.PictureEngine`."""
         return replace(self, facts=replace(self.facts, about=self.description.for_evidence()))
 
     @property
     def light_ground(self) -> bool:
-        """As in `restore.inference.pictures.PictureEngine`."""
         return self.facts.light_ground
 
     def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
-        """As in `restore.inference.pictures.PictureEngine`.
-
-        Raises:
-            ModelError: if the graph was exported without its channel.
-        """
         if self.facts.channel == "field":
             raise ModelError(f"{shown(self.description.name)}: exported with --no-channel it takes no images")
         seen = self.description.as_known(grey)
-        # Where one value serves all pixels or images, sizes of 1 do.
+        # A value shared by all pixels or images has size 1 there.
         told = {
             "image": seen,
             "p": np.array(damage.flips_of(seen), np.float32, ndmin=3),
@@ -150,15 +140,10 @@ class OnnxEngine:
 
     @cached_property
     def log_partition(self) -> float:
-        """As in `restore.inference.pictures.PictureEngine`."""
         return log_partition(self.description, lambda nothing: self.marginals(nothing, Damage(hidden=nothing == 0))[0])
 
     def features(self, grey: np.ndarray) -> np.ndarray:
-        """As in `restore.inference.pictures.PictureEngine`; of the weights alone, as no damage is left to solve for.
-
-        Raises:
-            ModelError: if the graph does not lie beside its weights.
-        """
+        """From the weights alone, as the images are whole; raises ModelError if the graph does not lie beside them."""
         from safetensors.numpy import load_file
 
         self.description.check_features()
@@ -168,7 +153,7 @@ class OnnxEngine:
         if self.weights is None:
             name = shown(self.description.name)
             raise ModelError(f"{name}: is a graph by itself, which has no features; name the prior it was made from")
-        # The graph could not have been loaded with other weights than these.
+        # The graph would not have been loaded with other weights than these.
         stored = load_file(self.weights)
         visible = self.description.as_known(grey).reshape(len(grey), -1)
         log_odds = visible @ stored["weights.0"].astype(np.float32) + stored["units.1.bias"].astype(np.float32)
@@ -177,7 +162,7 @@ class OnnxEngine:
     def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs of the graph by name, for its inputs by name, with the prior's own settings.
 
-        Images without a fixed point have another try, as those of `restore.solvers.SeveralStarts` have.
+        Images without a fixed point are tried again with more damping, as `restore.solvers.SeveralStarts` does.
         """
         settings = self.description.inference
         found = self._run_once(observed, settings)
@@ -206,16 +191,16 @@ class OnnxEngine:
 
 
 def _threads() -> int:
-    """How many threads share an operation: as many as torch takes where it is told so, else onnxruntime's choice, 0.
+    """How many threads share an operation: OMP_NUM_THREADS, as in torch, or 0 for onnxruntime's own choice.
 
-    Threads that wait for work keep cores busy, which others may need.
+    Waiting threads keep cores busy that others may need.
     """
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(asked) if asked.isdecimal() else 0
 
 
 def _named(path: Path) -> str | bytes:
-    """A file for onnxruntime: by its name, or where that is no UTF-8, the content."""
+    """A file for onnxruntime: its name, or its content if the name is not UTF-8."""
     name = str(path)
     try:
         name.encode()
@@ -225,12 +210,12 @@ def _named(path: Path) -> str | bytes:
 
 
 def _one_line(fault: Exception) -> str:
-    """What onnxruntime says, up to where it tells of its own source code."""
+    """What onnxruntime says, without the part about its own source code."""
     return reason(Exception(str(fault).split("/onnxruntime_src")[0]))
 
 
 def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
-    """The outputs of a graph as engines return them: what diverged is NaN, so that nobody takes it for an answer."""
+    """The outputs of a graph as engines return them; NaN where the solver diverged, which nobody takes as valid."""
     diverged = np.isinf(found["residual"])
     stopped = np.where(diverged, Status.DIVERGED, Status.MAX_ITER)
 
@@ -263,7 +248,7 @@ INPUTS = {
 # Types of the outputs that are not in single precision.
 OUTPUTS = {"log_partition": "tensor(double)", "iterations": "tensor(int64)", "converged": "tensor(bool)"}
 
-# A type, and sizes of which None is free.
+# A type, and sizes; None is a free size.
 Kind = tuple[str, tuple[int | None, ...]]
 
 
@@ -284,7 +269,7 @@ def _check_interface(session: InferenceSession, facts: Facts, where: str) -> Non
 
 
 def _check_answer(found: Mapping[str, np.ndarray], session: InferenceSession, images: int) -> None:
-    """Refuse outputs of other sizes than promised, which onnxruntime does not mind, and those that are no numbers."""
+    """Refuse outputs of other sizes than promised, which onnxruntime lets pass, and NaN."""
     for node in session.get_outputs():
         value = found[node.name]
         if value.shape != (images, *node.shape[1:]) or np.isnan(value).any():

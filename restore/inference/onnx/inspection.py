@@ -1,7 +1,7 @@
-"""What an ONNX file is made of, looked at before onnxruntime makes anything of it: protobuf by hand, without onnx.
+"""Look into an ONNX file before onnxruntime loads it. Protobuf is read by hand, without onnx.
 
-A graph is a program. It may hold the operations that graphs of restorers are made of, and nothing that reads files,
-draws random numbers, decodes pictures or calls functions of its own.
+A graph is a program. Only the operations that restoring needs are allowed: nothing that reads files, draws random
+numbers, decodes pictures or calls functions of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from restore.errors import ModelError, reason, shown
 from restore.inference.onnx.seal import check_seal
 from restore.zoo.limits import FILE
 
-# What graphs exported today consist of, and what other versions of the exporter make of the same code.
+# The operations that today's exports consist of, and those that other versions of the exporter use for the same code.
 _NAMES = """
     Abs Add And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Clip Concat Constant
     ConstantOfShape Div Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gemm Greater
@@ -25,7 +25,7 @@ _NAMES = """
 """
 OPERATIONS = frozenset(_NAMES.split())
 
-# Nodes of a graph with all its loops. Published graphs have 1,000 at most.
+# The most nodes of a graph with all its loops. Published graphs have up to 1,000.
 NODES = 20_000
 
 # Fields by their numbers in onnx.proto.
@@ -38,14 +38,14 @@ _Field = tuple[int, int | memoryview]
 
 
 def read_checked(path: Path) -> bytes:
-    """The bytes of an ONNX file.
+    """Read an ONNX file and check it.
 
     Raises:
-        ModelError: if it is damaged, too large, or holds anything but the operations known here.
+            ModelError: if it is damaged, too large, or holds other operations than those known here.
     """
     where = shown(path)
     try:
-        # What is no file may block whoever opens it.
+        # Opening something else than a file, such as a pipe, may block.
         state = path.stat()
         if not stat.S_ISREG(state.st_mode) or state.st_size > FILE:
             raise ValueError(f"it is no file, or larger than {FILE} bytes")
@@ -58,7 +58,7 @@ def read_checked(path: Path) -> bytes:
 
 
 def check_parts(content: bytes, where: str) -> None:
-    """Refuse a file that is no ONNX model, or holds anything but the operations known here.
+    """Refuse a file that is not an ONNX model, or holds other operations than those known here.
 
     Raises:
         ModelError: if so; `where` names the file in the message.
@@ -104,7 +104,7 @@ def _nodes(graph: memoryview) -> Iterator[memoryview]:
 
 
 def _last(message: int | memoryview, number: int) -> memoryview:
-    """The bytes of the last such field, which is the one that counts; none if there is none."""
+    """The bytes of the last field of this number, which is the one that counts; empty if there is none."""
     found = memoryview(b"")
     for other, value in _fields(_message(message)):
         found = _message(value) if other == number else found
@@ -118,7 +118,7 @@ def _message(value: int | memoryview) -> memoryview:
 
 
 def _fields(data: memoryview) -> Iterator[_Field]:
-    """The fields of a message by number: numbers, and bytes that may be messages themselves."""
+    """The fields of a message by number: integers, or bytes that may be messages themselves."""
     place = 0
     while place < len(data):
         key, place = _varint(data, place)
@@ -136,7 +136,7 @@ def _fields(data: memoryview) -> Iterator[_Field]:
 
 
 def _varint(data: memoryview, place: int) -> tuple[int, int]:
-    """A number, and where it ends: seven bits to a byte, lowest first, the eighth says whether there are more."""
+    """Read a number and return where it ends: seven bits to a byte, lowest first; the eighth bit means more."""
     value = 0
     for index in range(10):
         if place + index >= len(data):
