@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from directions import EXACTLY, assert_close, moved_by, some_images
 from machines import brute_force, numerical_gradients, random_deep, seeded
-from test_learners import EXACTLY, assert_close, moved_by, some_images
 from torch import Tensor
 
 from restore.learning.gradients.centring import centred

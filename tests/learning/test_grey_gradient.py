@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from directions import EXACTLY, assert_close, grey_images, moved_by
 from machines import numerical_gradients, random_machine, seeded
-from test_learners import EXACTLY, assert_close, moved_by
 from torch import Tensor
 
 from restore.learning.gradients.centring import GreyScale, centred
@@ -17,12 +17,6 @@ from restore.solvers.tap import cavity_fields
 from restore.units import Bernoulli, Spiked
 
 VISIBLE = ("truncated", "spiked-truncated")
-
-
-def grey_images(count: int, size: int, seed: int = 5, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Grey levels, of which a third are exactly 0."""
-    levels = torch.rand(2, count, size, generator=seeded(seed), dtype=torch.float64)
-    return torch.where(levels[0] < 1 / 3, 0.0, levels[1]).to(dtype)
 
 
 # --- the gradient ---

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_grey_learning import recipe
+from stripes import recipe
 
 import restore
 from restore.errors import UsageError

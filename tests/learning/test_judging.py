@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import signal
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import torch
 from grey_priors import seeded
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
+from timed_runs import SHAPE, Clock, bars, in_time, log_of, recipe, timed
 
 from restore.channels import parse_task
 from restore.errors import UsageError
@@ -24,39 +23,12 @@ from restore.learning.course import CleanImages, pixel_means
 from restore.learning.fit import epochs_within
 from restore.learning.pipeline import Trained, course_of, split, train
 from restore.learning.recipes.recipe import Recipe, parse
-from restore.learning.rules.contract import Step
 from restore.learning.rules.principal import PrincipalComponents, components_machine, held_out_fit
-from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run.folder import Stopped
 from restore.learning.run.judging import Trial, verdict
 from restore.learning.run.session import Session
 from restore.marginals import Status
 from restore.solvers import Solution
-
-SHAPE = (4, 4)
-
-
-def bars(count: int = 60) -> Tensor:
-    """Columns of a 4x4 image that are white or black."""
-    return torch.randint(0, 2, (count, 1, 4), generator=seeded(1)).expand(-1, 4, -1).flatten(1).float()
-
-
-def recipe(**tables: dict[str, Any]) -> Recipe:
-    together: dict[str, Any] = {
-        "data": {"source": "bars", "validation": 20},
-        "prior": {"hidden": 4, "weight_scale": 0.1},
-        "learner": {"method": "tap", "starts": "redrawn"},
-        "optimizer": {"rate": 0.2},
-        "training": {"epochs": 6, "batch": 10, "watch": "flip:0.1"},
-        "inference": {"modes": 0, "starts": 1},
-    }
-    together |= {key: together.get(key, {}) | table for key, table in tables.items()}
-    return parse({"name": "x", "seed": 5} | together)
-
-
-def log_of(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-
 
 # --- the verdict ---
 
@@ -150,39 +122,6 @@ def test_36_learners_in_rounds_are_not_watched() -> None:
 
 
 # --- a limit of time ---
-
-
-@dataclass
-class Clock:
-    """A clock that goes on only where it is told to."""
-
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@dataclass(frozen=True)
-class Timed(TAPLikelihood):
-    """A learner whose step takes as long as the clock's machine makes it."""
-
-    clock: Clock = field(default_factory=Clock)
-    pace: list[float] = field(default_factory=lambda: [1.0])
-
-    def step(self, *arguments: Any) -> Step:
-        self.clock.now += self.pace[0]
-        return super().step(*arguments)
-
-
-def timed(minutes: float, pace: float = 1.0, **training: Any) -> tuple[Recipe, Timed]:
-    """A recipe with a limit of time, four steps an epoch, and its learner."""
-    base = recipe(training={"epochs": 0, "minutes": minutes} | training)
-    learner = Timed(starts="redrawn", pace=[pace])
-    return replace(base, learner=learner), learner
-
-
-def in_time(settings: Recipe, learner: Timed, folder: Path, **session: Any) -> Trained:
-    return train(settings, bars(), SHAPE, Session(folder, "x", clock=learner.clock, **session))
 
 
 @pytest.mark.usefixtures("same_learner")

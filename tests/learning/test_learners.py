@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from directions import EXACTLY, assert_close, free, moved_by, some_images
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import bars_and_stripes, numerical_gradients, random_rbm, seeded, two_patterns
@@ -21,22 +22,9 @@ from restore.learning.rules.contract import Gradient, Learner
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
-from restore.priors.exact import binary_states, exact_moments, log_likelihood, log_likelihood_gradient
+from restore.priors.exact import binary_states, log_likelihood, log_likelihood_gradient
 from restore.solvers import TAP
 from restore.solvers.loop import iterate
-
-EXACTLY = {"iterations": 5000, "tol": 1e-14, "damping": 0.5}
-
-
-def some_images(count: int, size: int, seed: int = 5) -> Tensor:
-    return torch.bernoulli(torch.full((count, size), 0.4, dtype=torch.float64), generator=seeded(seed))
-
-
-def assert_close(got: Gradient, wanted: Gradient, atol: float) -> None:
-    assert got.keys() == wanted.keys()
-    for name, value in wanted.items():
-        torch.testing.assert_close(got[name], value, rtol=0, atol=atol, msg=lambda text, name=name: f"{name}: {text}")
-
 
 # --- statistics ---
 
@@ -49,9 +37,7 @@ def test_clamped_statistics_are_the_gradient_of_the_clamped_term() -> None:
 
 def test_clamped_minus_exact_free_statistics_is_the_exact_gradient() -> None:
     machine, images = random_rbm(5, 4), some_images(7, 5)
-    exact = exact_moments(machine)
-    free = {"weights.0": exact.pairs, "units.0.bias": exact.visible, "units.1.bias": exact.hidden}
-    assert_close(difference(clamped(machine, images), free), log_likelihood_gradient(machine, images), 1e-12)
+    assert_close(difference(clamped(machine, images), free(machine)), log_likelihood_gradient(machine, images), 1e-12)
 
 
 # --- centring ---
@@ -59,10 +45,6 @@ def test_clamped_minus_exact_free_statistics_is_the_exact_gradient() -> None:
 
 def exact_gradient(machine: RBM, images: Tensor) -> Gradient:
     return log_likelihood_gradient(machine, images)
-
-
-def moved_by(machine: RBM, direction: Gradient, rate: float) -> RBM:
-    return machine.with_parameters({name: value + rate * direction[name] for name, value in machine.parameters.items()})
 
 
 @settings(deadline=None, max_examples=15)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from directions import some_images
 from fits import after_step, bits, log_of
 from machines import bars_and_stripes, random_deep, seeded
-from test_learners import some_images
 from torch import Tensor
 
 import restore

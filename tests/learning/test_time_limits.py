@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_judging import SHAPE, Clock, Timed, bars, in_time, log_of, recipe, timed
+from timed_runs import SHAPE, Clock, Timed, bars, in_time, log_of, recipe, timed
 
 from restore.learning import pipeline
 from restore.learning.pipeline import train

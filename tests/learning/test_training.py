@@ -6,49 +6,18 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from commands import Run
-from PIL import Image
+from lessons import CPU, SHORT, bits, lesson
 
 import restore
 from restore import zoo
 from restore.errors import OutputError, TrainingError
 from restore.learning.recipes.recipe import Recipe, read_recipe
-from restore.learning.recipes.wishes import Wishes
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
-from restore.learning.train import learn, planned_lesson
-
-CPU = torch.device("cpu")
-
-
-def bars(count: int = 40, seed: int = 0) -> np.ndarray:
-    """Columns of 5x6 images, white or black; (N, 5, 6), uint8."""
-    columns = np.random.default_rng(seed).random((count, 1, 6)) < 0.5
-    return np.repeat(columns, 5, axis=1).astype(np.uint8) * np.uint8(255)
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with images, that is also where priors are kept."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    # Graphs have tests of their own.
-    monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder: b"")
-    (tmp_path / "images").mkdir()
-    for number, image in enumerate(bars()):
-        Image.fromarray(image).save(tmp_path / "images" / f"{number:03d}.png")
-    return tmp_path
-
-
-SHORT = ("--epochs", 2, "--quiet")
-
-
-def bits(folder: str | Path) -> dict[str, bytes]:
-    machine = zoo.load(zoo.find(str(folder))).machine
-    return {name: value.numpy().tobytes() for name, value in machine.parameters.items()}
+from restore.learning.train import learn
 
 
 def test_one_command_makes_a_prior_that_is_found_by_its_name(
@@ -118,11 +87,6 @@ def stopped(folder: Path, seed: int = 0, after: int = 1, **asked: object) -> Non
 
     with pytest.raises(Stopped):
         learn(lesson(seed, **asked), Session(folder, watch=stop), device=CPU)
-
-
-def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
-    wishes = Wishes(**({"hidden": 5, "epochs": 3} | asked))  # type: ignore[arg-type]
-    return planned_lesson(list(bars(seed=seed)), "x", wishes, shown_as="bars")
 
 
 @pytest.mark.parametrize("moment", ["export.packing.beside_weights", "report.contents.report"])

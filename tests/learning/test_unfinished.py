@@ -1,38 +1,24 @@
-"""A run that was stopped is of use: its best prior so far is found, and another limit of time goes on with it."""
+"""A run that was stopped is of use: its best prior so far is found by its name."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import signal
-import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from test_judging import SHAPE, in_time, timed
-from test_judging import bars as columns
-from test_training import CPU, SHORT, Run, bars, bits, home, lesson
+from commands import Run
+from lessons import CPU, SHORT, WORDS, bars, bits, lesson
 
 import restore
 from restore import zoo
 from restore.errors import OutputError
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import parse, read_recipe
-from restore.learning.run.folder import Stopped
 from restore.learning.run.keeping import Place, reserve
 from restore.learning.run.session import Session
 from restore.learning.train import learn
-from restore.progress import Passed
-from restore.zoo.description import Description
-
-__all__ = ["home"]
-
-WORDS = ("train", "images", "--name", "parts", "--hidden", 5, "--epochs", 4, "--quiet")
 
 
 def stopping(at: int, number: int = signal.SIGINT) -> Callable[..., Any]:
@@ -180,263 +166,7 @@ def test_python_keeps_the_best_so_far_too(home: Path, monkeypatch: pytest.Monkey
     assert not zoo.describe(zoo.find("mine")).unfinished
 
 
-# --- however it ends ---
-
-
-def killed_at(write: int, folder: Path) -> None:
-    """A run in a folder that dies after so many weights of priors, when the next ones are about to get their name."""
-    seen = 0
-    replace_file = Path.replace
-
-    def dying(self: Path, target: Path) -> Path:
-        nonlocal seen
-        seen += Path(target).name == zoo.WEIGHTS
-        if seen > write:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return replace_file(self, target)
-
-    Path.replace = dying  # type: ignore[method-assign,assignment]
-    torch.set_num_threads(1)
-    place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
-    learn(made, Session(folder / "run", usable=place.keeper(made, "typed", CPU)), device=CPU)
-
-
-def killed_at_each(folder: Path) -> None:
-    for write in WRITES:
-        process = os.fork()
-        if not process:
-            killed_at(write, folder / str(write))
-            os._exit(1)
-        assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
-
-
-# One in the run's folder and one under the name, twice.
-WRITES = range(4)
-
-# Not judged, so that every epoch leaves a prior.
-QUICK = {"training": {"watch": "", "watch_every": 1, "checkpoint_every": 1}, "inference": {"modes": 0, "starts": 1}}
-
-
-def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Path) -> None:
-    # One process has to load torch; those that are killed are its forks.
-    process = multiprocessing.get_context("forkserver").Process(target=killed_at_each, args=(tmp_path,), daemon=True)
-    process.start()
-    process.join(timeout=300)
-    assert process.exitcode == 0
-    for write in WRITES:
-        folder = tmp_path / str(write)
-        left = [zoo.load(place).description for place in (folder / "run", folder / "named") if any(place.glob("w*"))]
-        assert len(left) == min(write, 2) and all(about.unfinished for about in left)
-        # The next sitting sweeps up what was not finished.
-        assert len(list(folder.rglob(".restore-*"))) == 1
-        place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
-        learnt = learn(made, Session(folder / "run", resume=True, usable=place.keeper(made, "typed", CPU)), device=CPU)
-        assert not list(folder.rglob(".restore-*"))
-    whole = learn(lesson(tables=QUICK), Session(tmp_path / "whole"), device=CPU)
-    for name, value in whole.trained.prior.machine.parameters.items():
-        assert torch.equal(value, learnt.trained.prior.machine.parameters[name]), name
-
-
-def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
-    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-
-        def full(passed: Any) -> None:
-            if passed.done == 2:
-                patched.setattr(os, "fsync", refuse)
-
-        patched.setattr("restore.report.passing.drawer", lambda *about: full)
-        assert run(*WORDS) == 7
-    assert zoo.load(zoo.find("parts")).description.unfinished.startswith("epoch 1 of 4, ")
-    assert run(*WORDS, "--resume") == 0
-
-
-def test_a_reader_sees_one_prior_while_another_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from priors import random_prior
-
-    small, large = random_prior((3, 4), hidden=2), random_prior((3, 4), hidden=5)
-    zoo.save(tmp_path / "p", small, "")
-    real = Description.from_header.__func__  # type: ignore[attr-defined]
-
-    seen: list[str] = []
-
-    def replaced(cls: type, header: Any, where: str) -> Description:
-        seen.append(where)
-        # Between its header, which is read twice, and its tensors.
-        if len(seen) == 2:
-            zoo.save(tmp_path / "p", large, "")
-        return real(cls, header, where)
-
-    monkeypatch.setattr(Description, "from_header", classmethod(replaced))
-    assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 2
-    assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 5
-
-
-# --- from when on ---
-
-QUICK_GROWTH = {"samples": 100, "bias_steps": 1, "penalty": 0.001}
-KINDS: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "judged": ({}, ["epoch 1 of 2, "]),
-    "not judged": ({"training": {"watch": ""}}, ["epoch 1 of 2, not judged", "epoch 2 of 2, not judged"]),
-    "frank-wolfe": (
-        {
-            "learner": {"method": "frank_wolfe", "samples": 100, "bias_steps": 1, "penalty": 0.001},
-            "prior": {"hidden": 2},
-        },
-        ["round 1 of at most 2", "round 2 of at most 2"],
-    ),
-    "grown": (
-        {"prior": {"hidden": "auto"}, "growth": QUICK_GROWTH | {"units": 2}},
-        ["growing, round 1 of at most 2", "growing, round 2 of at most 2", "epoch 1 of 2, "],
-    ),
-    "grown-conditional": (
-        {
-            "data": {"source": "bars", "validation": 20, "task": "flip:0.1"},
-            "prior": {"hidden": "auto", "family": "crbm"},
-            "growth": QUICK_GROWTH | {"units": 2},
-            "learner": {"method": "mean_field", "iterations": 3},
-            "training": {"watch": ""},
-            "inference": None,
-        },
-        ["epoch 1 of 2, "],
-    ),
-    "deep": (
-        {"prior": {"family": "deep", "hidden": 4, "deeper": [3]}, "pretraining": {"epochs": 1}},
-        ["epoch 1 of 2, "],
-    ),
-    "fully-visible": (
-        {"prior": None, "learner": {"method": "bslm", "l2": 0.01, "rounds": 2}},
-        ["round 1 of at most 2"],
-    ),
-    "principal": (
-        {
-            "prior": {"hidden": 2, "visible": "truncated-gaussian", "hidden_type": "gaussian"},
-            "learner": {"method": "principal"},
-        },
-        ["round 1 of at most 1"],
-    ),
-}
-
-
-@pytest.mark.usefixtures("quick_disk")
-@pytest.mark.parametrize(("tables", "first"), KINDS.values(), ids=KINDS.keys())
-def test_there_is_something_to_restore_with_from_the_first_checkpoint_of_the_whole_prior(
-    tables: dict[str, Any], first: list[str], tmp_path: Path
-) -> None:
-    together = {"name": "x", "seed": 5, "data": {"source": "bars", "validation": 20}, "prior": {"hidden": 4}}
-    together |= {"learner": {"method": "tap", "starts": "redrawn"}, "inference": {"modes": 0, "starts": 1}}
-    training = {"epochs": 2, "batch": 10, "watch": "flip:0.1"} | tables.get("training", {})
-    together |= {key: value for key, value in tables.items() if key != "training"}
-    if together["prior"] is None:
-        together["prior"] = {"family": "fvbm"}
-    if together["inference"] is None:
-        del together["inference"]
-    settings = parse(together | {"training": training} if not first[0].startswith("round") else together)
-    seen: list[tuple[str, float]] = []
-
-    def use(passed: Passed) -> None:
-        zoo.save(tmp_path / "p", passed.machine, "")
-        loaded = zoo.load(tmp_path / "p")
-        assert loaded.description.run == str(tmp_path / "run") and not len(loaded.modes)
-        seen.append((loaded.description.unfinished, passed.seconds))
-
-    train(settings, columns(), SHAPE, Session(tmp_path / "run", "x", usable=use))
-    assert [said[: len(start)] for (said, _), start in zip(seen, first, strict=False)] == first
-    assert [seconds for _, seconds in seen] == sorted(seconds for _, seconds in seen)
-
-
 # --- with another limit ---
-
-
-def interrupted(at: int) -> Callable[[Any], None]:
-    def watch(passed: Any) -> None:
-        if passed.done == at and not passed.stage:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    return watch
-
-
-@pytest.mark.usefixtures("same_learner", "quick_disk")
-@pytest.mark.parametrize(
-    ("minutes", "epochs", "says"),
-    [
-        # 26 epochs of 4 s fit into nine tenths of 116 s; 5 of them have taken 24 s with the first steps, or 4.8 s each.
-        (2, 26, ""),
-        # 24 s and nine tenths of the 216 s that are left, at 4.8 s each.
-        (4, int((24 + 0.9 * 216) / 4.8), "another limit of time made 26 epochs 45, after step 20"),
-        (1, int((24 + 0.9 * 36) / 4.8), "another limit of time made 26 epochs 11, after step 20"),
-        # There is no time left at all.
-        (0.1, 5, "another limit of time made 26 epochs 5, after step 20"),
-    ],
-)
-def test_row59_another_limit_of_time_is_another_number_of_epochs(
-    minutes: float, epochs: int, says: str, tmp_path: Path
-) -> None:
-    settings, learner = timed(minutes=2)
-    with pytest.raises(Stopped):
-        in_time(settings, learner, tmp_path, watch=interrupted(5))
-    assert learner.clock.now == 24
-    changed = replace(settings, training=replace(settings.training, minutes=minutes))
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        trained = in_time(changed, learner, tmp_path, resume=True)
-    assert trained.settled.training.epochs == epochs and trained.settled.training.minutes == 0
-    assert trained.verdict == says
-    assert [str(one.message) for one in told if "limit" in str(one.message)] == (
-        [f"{tmp_path}: {says}; its recipe will not repeat the run to the bit"] if says else []
-    )
-    if minutes > 1:
-        assert learner.clock.now <= 60 * minutes
-    if not says:
-        whole = train(trained.settled, columns(), SHAPE, Session(tmp_path / "again", "x"))
-        for name, value in whole.prior.machine.parameters.items():
-            assert torch.equal(value, trained.prior.machine.parameters[name]), name
-
-
-@pytest.mark.usefixtures("same_learner", "quick_disk")
-def test_row59_a_limit_that_is_lifted_leaves_the_epochs_of_the_recipe(tmp_path: Path) -> None:
-    settings, learner = timed(minutes=0.5, epochs=9)
-    with pytest.raises(Stopped):
-        in_time(settings, learner, tmp_path, watch=interrupted(2))
-    lifted = replace(settings, training=replace(settings.training, minutes=0.0))
-    with pytest.warns(UserWarning, match="another limit of time made 5 epochs 9"):
-        trained = in_time(lifted, learner, tmp_path, resume=True)
-    assert trained.settled.training.epochs == 9
-    # What has ended has ended.
-    with pytest.warns(UserWarning, match="training has ended, which no other limit changes; give another --run"):
-        again = in_time(settings, learner, tmp_path, resume=True)
-    assert again.settled.training.epochs == 9
-
-
-GROWN: dict[str, Any] = {
-    "growth": {"samples": 100, "bias_steps": 1, "units": 2},
-    "training": {"epochs": 2},
-    "inference": {"modes": 0, "starts": 1},
-}
-
-
-def test_row59_growth_goes_on_under_another_limit_and_units_that_were_filled_up_stay(tmp_path: Path) -> None:
-    """The plan of a limit says how many units there are at least; those that are trained already are not grown anew."""
-
-    def planned(minutes: float) -> Any:
-        # So little time that it decides; growth ends by its limit of units.
-        made = lesson(hidden="auto", epochs=None, minutes=minutes, tables=GROWN)
-        filled = {"filled": 3 + round(10 * minutes)}
-        assert made.tables is not None
-        tables = {**made.tables, "prior": {**made.tables["prior"], **filled}}
-        return replace(made, recipe=replace(made.recipe, prior=replace(made.recipe.prior, **filled)), tables=tables)
-
-    with pytest.raises(Stopped):
-        learn(planned(0.5), Session(tmp_path, watch=interrupted(1)), device=CPU)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        learnt = learn(planned(0.6), Session(tmp_path, resume=True), device=CPU)
-    assert learnt.trained.prior.description.hidden == 8
-    assert read_recipe(tmp_path / "recipe.toml").prior.filled == 8
 
 
 def test_row59_what_may_not_change_is_said_with_the_reason(

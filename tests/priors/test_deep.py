@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from directions import some_images
 from fits import bits
 from machines import brute_force, random_deep, seeded, with_weights
 from priors import random_deep_prior
-from test_learners import some_images
 
 from restore import zoo
 from restore.channels import BitFlip

@@ -1,61 +1,22 @@
-"""Reading, writing and resizing images: every row of the table of bad images, and what must survive a round trip."""
+"""Reading images and masks: every row of the table of bad images."""
 
 from __future__ import annotations
 
 import io
-import warnings
-from pathlib import Path
 
 import bad_images
 import numpy as np
 import pytest
-from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, Case, encoded, flipped
-from hypothesis import example, given, settings
+from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, encoded, flipped
+from hypothesis import example, given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from image_cases import cases, check_message, read
 from PIL import Image, ImageFile
 
-from restore.errors import InputError, ModelError, OutputError, RestoreError, UsageError, shown
-from restore.images import (
-    Mask,
-    Picture,
-    check_unit_range,
-    encode,
-    enlarge,
-    format_of,
-    read_mask,
-    read_picture,
-    shrink,
-    to_binary,
-    to_levels,
-)
+from restore.errors import InputError, ModelError, shown
+from restore.images import Mask, check_unit_range, read_mask, read_picture
 
-quick = settings(max_examples=40, deadline=None)
-
-
-def cases(table: list[Case]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", table, ids=lambda case: case.row)
-
-
-def read(data: bytes, **options: int) -> Picture:
-    return read_picture(io.BytesIO(data), name="x.png", **options)
-
-
-def check_message(fault: RestoreError, name: object) -> None:
-    message = str(fault)
-    assert message.isprintable()
-    assert message.startswith(f"{name}: ")
-    assert "; " in message, "no remedy"
-
-
-@pytest.fixture(autouse=True)
-def silent(capfd):
-    """Whatever happens, Pillow and its libraries say nothing of their own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
-    assert capfd.readouterr() == ("", "")
-
+pytestmark = pytest.mark.usefixtures("silent")
 
 # ------------------------------------------------------------------------------------------------------------ reading
 
@@ -274,192 +235,3 @@ def test_row33_threshold_is_half_of_white():
     deep = np.where(HOLE > 0, 32768, 32767).astype(np.uint16)
     assert isinstance(mask, Mask)
     np.testing.assert_array_equal(read_mask(io.BytesIO(encoded(deep)), name="m", shape=SHAPE).hidden, HOLE > 0)
-
-
-# ------------------------------------------------------------------------------------------------------------ writing
-
-
-@st.composite
-def pictures(draw, *, dtypes=(np.uint8, np.uint16), with_alpha=True) -> Picture:
-    dtype = draw(st.sampled_from(dtypes))
-    shape = draw(st.tuples(st.integers(1, 7), st.integers(1, 7)))
-    levels = draw(arrays(dtype, shape))
-    return Picture(levels, draw(st.none() | arrays(dtype, shape)) if with_alpha else None)
-
-
-def check_round_trip(picture: Picture, format: str) -> None:
-    again = read(encode(picture, picture.pixels, format=format))
-    assert again.levels.dtype == picture.levels.dtype
-    np.testing.assert_array_equal(again.levels, picture.levels)
-    if picture.alpha is not None:
-        # WebP leaves an alpha away that hides nothing, which shows the same picture.
-        nothing_hidden = again.alpha is None and format == "WEBP"
-        alpha = np.full_like(picture.alpha, np.iinfo(picture.alpha.dtype).max) if nothing_hidden else again.alpha
-        np.testing.assert_array_equal(alpha, picture.alpha)
-
-
-@given(pictures())
-@quick
-def test_png_round_trip(picture):
-    check_round_trip(picture, "PNG")
-
-
-@given(pictures(dtypes=[np.uint8]))
-@example(Picture(np.zeros((1, 1), np.uint8), np.full((1, 1), 255, np.uint8)))
-@quick
-def test_webp_round_trip(picture):
-    check_round_trip(picture, "WEBP")
-
-
-@given(pictures(with_alpha=False))
-@quick
-def test_tiff_and_pgm_round_trip(picture):
-    check_round_trip(picture, "TIFF")
-    check_round_trip(picture, "PPM")
-
-
-@given(pictures(dtypes=[np.uint8], with_alpha=False))
-@quick
-def test_bmp_round_trip(picture):
-    check_round_trip(picture, "BMP")
-
-
-def test_tiff_round_trip_with_alpha():
-    check_round_trip(Picture(GREY, GREY[::-1]), "TIFF")
-
-
-def test_large_16_bit_alpha_survives_other_filters():
-    # Ours is written without filters; one with the Paeth filter has to come through as well.
-    channels = np.dstack([GREY16, GREY16[:, ::-1]])
-    raw = channels.astype(">u2").reshape(SHAPE[0], -1).view(np.uint8).astype(int)
-    filtered = raw.copy()
-    filtered[:, 4:] -= raw[:, :-4]  # filter 1: difference to the pixel on the left
-    rows = b"".join(b"\1" + row.tobytes() for row in (filtered % 256).astype(np.uint8))
-    picture = read(bad_images.png(SHAPE[1], SHAPE[0], 16, 4, rows))
-    np.testing.assert_array_equal(np.dstack([picture.levels, picture.alpha]), channels)
-
-
-@given(pictures(), st.data())
-@quick
-def test_pixels_outside_the_hole_are_untouched(picture, data):
-    shape = picture.levels.shape
-    hidden = data.draw(arrays(bool, shape))
-    restored = data.draw(arrays(np.float64, shape, elements=st.floats(-0.1, 1.1)))
-    levels = to_levels(picture, restored, hidden)
-    np.testing.assert_array_equal(levels[~hidden], picture.levels[~hidden])
-    error = levels[hidden] / picture.white - np.clip(restored, 0, 1)[hidden]
-    assert (np.abs(error) <= 0.5001 / picture.white).all()
-
-
-def test_row62_nan_is_never_saved():
-    restored = Picture(GREY).pixels
-    restored[0, 0] = np.nan
-    with pytest.raises(OutputError) as caught:
-        encode(Picture(GREY), restored, format="PNG", hidden=HOLE > 0, name="y.png")
-    check_message(caught.value, "y.png")
-
-
-def test_wrong_shape_is_refused():
-    with pytest.raises(ValueError, match="shape"):
-        to_levels(Picture(GREY), GREY16[1:] / 65535)
-
-
-@pytest.mark.parametrize(("suffix", "format"), [(".png", "PNG"), (".TIF", "TIFF"), (".webp", "WEBP"), (".pgm", "PPM")])
-def test_format_of(suffix, format):
-    assert format_of(Path("some.dir") / f"x{suffix}") == format
-
-
-@pytest.mark.parametrize("name", ["x.jpg", "x.JPEG", "x.gif", "x.pdf", "x", "x.p\nng"])
-def test_format_that_would_lose_pixels(name):
-    with pytest.raises(UsageError) as caught:
-        format_of(name)
-    check_message(caught.value, shown(name))
-    assert str(caught.value).endswith("choose .png")
-
-
-@pytest.mark.parametrize(
-    ("picture", "format"),
-    [
-        (Picture(GREY16), "BMP"),
-        (Picture(GREY16), "WEBP"),
-        (Picture(GREY, GREY), "BMP"),
-        (Picture(GREY, GREY), "PPM"),
-        (Picture(GREY16, GREY16), "TIFF"),
-    ],
-)
-def test_format_that_would_lose_depth_or_alpha(picture, format):
-    with pytest.raises(UsageError) as caught:
-        encode(picture, picture.pixels, format=format, name="y")
-    check_message(caught.value, "y")
-
-
-def test_too_large_for_the_format():
-    with pytest.raises(OutputError) as caught:
-        encode(Picture(np.zeros((1, 20000), np.uint8)), np.zeros((1, 20000)), format="WEBP", name="y.webp")
-    check_message(caught.value, "y.webp")
-
-
-# ----------------------------------------------------------------------------------------------- greys and resizing
-
-sizes = st.tuples(st.integers(1, 9), st.integers(1, 9))
-
-
-@given(sizes, sizes, st.floats(0, 1), st.data())
-@quick
-def test_constant_stays_constant(old, new, value, data):
-    hidden = data.draw(st.none() | arrays(bool, old))
-    small, small_hidden = shrink(np.full(old, value), hidden, new)
-    if hidden is None or not hidden.all():
-        np.testing.assert_allclose(small, value, atol=1e-9)
-    else:
-        assert small_hidden.all()
-    np.testing.assert_allclose(enlarge(np.full(old, value), new), value, atol=1e-6)
-
-
-@given(sizes, sizes, st.data())
-@quick
-def test_resized_stays_in_range_and_ignores_hidden(old, new, data):
-    pixels = data.draw(arrays(np.float64, old, elements=st.floats(0, 1)))
-    hidden = data.draw(arrays(bool, old))
-    small, small_hidden = shrink(pixels, hidden, new)
-    assert small.shape == small_hidden.shape == new
-    assert small_hidden.dtype == bool
-    assert small.min() >= 0
-    assert small.max() <= 1
-    large = enlarge(small, old)
-    assert large.shape == old
-    assert large.min() >= 0
-    assert large.max() <= 1
-    changed = shrink(np.where(hidden, np.nan, pixels), hidden, new)
-    np.testing.assert_array_equal(changed[0], small)
-    np.testing.assert_array_equal(changed[1], small_hidden)
-
-
-@given(arrays(np.float64, sizes, elements=st.floats(0, 1)))
-@quick
-def test_same_size_changes_nothing(pixels):
-    small, hidden = shrink(pixels, None, pixels.shape)
-    np.testing.assert_allclose(small, pixels, atol=1e-12)
-    assert not hidden.any()
-    np.testing.assert_allclose(enlarge(pixels, pixels.shape), pixels, atol=1e-6)
-
-
-def test_shrink_averages_area():
-    pixels = np.array([[0.0, 1.0, 0.5]])
-    np.testing.assert_allclose(shrink(pixels, None, (1, 2))[0], [[1 / 3, 2 / 3]])
-    np.testing.assert_allclose(shrink(pixels, np.array([[False, True, False]]), (1, 2))[0], [[0.0, 0.5]])
-    np.testing.assert_allclose(shrink(pixels, None, (2, 6))[0], np.repeat(np.repeat(pixels, 2, axis=0), 2, axis=1))
-
-
-def test_more_than_half_hidden_is_hidden():
-    hidden = np.zeros((4, 4), bool)
-    hidden[:2, :1] = True  # half of the first cell
-    hidden[2:, :2] = [[True, True], [True, False]]
-    np.testing.assert_array_equal(shrink(np.zeros((4, 4)), hidden, (2, 2))[1], [[False, False], [True, False]])
-
-
-def test_to_binary_is_strict():
-    np.testing.assert_array_equal(to_binary(np.array([0.0, 0.5, 0.6]), 0.5), [False, False, True])
-    for threshold in (-0.1, 1.1, float("nan")):
-        with pytest.raises(UsageError):
-            to_binary(GREY / 255, threshold)

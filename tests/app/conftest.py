@@ -1,0 +1,142 @@
+"""A site of made-up priors and its server, and the site of the published ones in Chromium."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from priors import random_conditional, random_prior
+
+from restore import zoo
+from restore.app import assembly
+from restore.app.server import Server
+
+if TYPE_CHECKING:
+    from pages import Visit
+
+# ------------------------------------------------------------------------------------------- a site of made-up priors
+
+
+@pytest.fixture(scope="module")
+def priors(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Folders of a prior, a conditional one for dark on light images, one without a graph, and two damaged ones."""
+    parent = tmp_path_factory.mktemp("models")
+    conditional = random_conditional()
+    dark = replace(conditional, pixel_means=torch.full_like(conditional.pixel_means, 0.9))
+    folders = []
+    plain = {name: random_prior() for name in ("told", "bare", "bad", "worse")}
+    for name, prior in (plain | {"seer": dark}).items():
+        zoo.save(parent / name, prior, f"# {name}\n")
+        folders.append(parent / name)
+        if name != "bare":
+            # Nobody runs it here.
+            shutil.copy(Path(__file__).parents[2] / "models" / "tap-mnist" / zoo.GRAPH, parent / name)
+    (parent / "bad" / zoo.WEIGHTS).write_bytes(b"no safetensors")
+    (parent / "worse" / zoo.GRAPH).write_bytes(b"no graph")
+    return folders
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Stand-ins for the files of onnxruntime-web."""
+    folder = tmp_path_factory.mktemp("ort")
+    paths = {name: folder / name for name in ("run.mjs", "run.wasm")}
+    for name, path in paths.items():
+        path.write_bytes(name.encode())
+    return paths
+
+
+@pytest.fixture(scope="module")
+def site(files: dict[str, Path], priors: list[Path]) -> assembly.Site:
+    with pytest.warns(UserWarning) as told:
+        made = assembly.collect(files, priors)
+    bad, worse = (str(warning.message) for warning in told)
+    assert "bad/weights.safetensors: damaged or not a safetensors file" in bad
+    assert "worse/solver.onnx: is no graph that can be run" in worse
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(site: assembly.Site, priors: list[Path]) -> Iterator[Server]:
+    (priors[0] / "secret").symlink_to("/etc/passwd")
+    with Server(site, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+# --------------------------------------------------------------------------------------- published priors in Chromium
+# What these import skips the tests of a machine without a browser, and only those.
+
+
+@pytest.fixture(scope="session")
+def published() -> assembly.Site:
+    from pages import FILES, PUBLISHED
+
+    return assembly.collect(FILES, PUBLISHED)
+
+
+@pytest.fixture(scope="session")
+def url(published: assembly.Site) -> Iterator[str]:
+    with Server(published, 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.url
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from pages import CHROMIUM, PATIENCE, QUIET, sync_api
+
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), timeout=PATIENCE)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def window(browser: Any, url: str) -> Iterator[Visit]:
+    """A visit for `visit`: half of the time that one takes is the browser's own, for a window and its processes."""
+    from pages import Visit
+
+    visit = Visit(browser, url)
+    yield visit
+    visit.context.close()
+
+
+@pytest.fixture
+def visit(window: Visit, url: str) -> Iterator[Visit]:
+    """A page just loaded, of which the browser must have nothing to complain: no breach of the policy, no error."""
+    # From elsewhere, so that nothing that was filled in is kept.
+    window.page.goto("about:blank")
+    window.page.goto(url)
+    window.wait_for("is ready")
+    yield window
+    assert window.complaints == []
+
+
+@pytest.fixture(scope="module")
+def reader(browser: Any, url: str) -> Iterator[Visit]:
+    """A visit for tests that only call the page's modules."""
+    from pages import Visit
+
+    visit = Visit(browser, url)
+    yield visit
+    visit.context.close()
+
+
+@pytest.fixture
+def guest(reader: Visit) -> Iterator[Visit]:
+    """As `visit`, for tests that leave no trace but an image, p and a result: with a digit open where others were."""
+    from pages import ASSETS, upload
+
+    upload(reader, "digit.png", (ASSETS / "digit.png").read_bytes())
+    reader.wait_for("digit.png is open.")
+    yield reader
+    assert reader.complaints == []

@@ -1,0 +1,98 @@
+"""The command that serves the local page or writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+import pytest
+from runtime_files import FILES, local, released, tarball
+from waiting import HANG
+
+from restore import zoo
+from restore.app import runtime
+from restore.app.server import Server
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, priors: list[Path]) -> Path:
+    """A user data folder with a small runtime in it, and the small priors as the published ones."""
+    home = tmp_path / "home"
+    archive = tarball(FILES)
+    monkeypatch.setattr(platformdirs, "user_data_dir", lambda *_: str(home))
+    monkeypatch.setattr(zoo.search, "published_folder", lambda: priors[0].parent)
+    release = released(archive)
+    monkeypatch.setattr(runtime.install, "__defaults__", (None, release))
+    monkeypatch.setattr(runtime.installed, "__defaults__", (release,))
+    runtime.install(runtime.user_folder(), local(tmp_path, archive))
+    return home
+
+
+@pytest.fixture
+def app(run: Callable[..., int]) -> Callable[..., int]:
+    return lambda *words: run("app", *words)
+
+
+def test_output_writes_the_site(home: Path, app: Callable[..., int], tmp_path: Path) -> None:
+    assert app("--output", tmp_path / "site") == 0
+    assert (tmp_path / "site" / "index.html").exists() and (tmp_path / "site" / "ort" / "run.wasm").exists()
+    assert app("--output", tmp_path / "site") == 5
+    assert app("--output", tmp_path / "site", "--overwrite") == 0
+
+
+def test_without_the_runtime_the_command_names_its_installation(
+    home: Path, app: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in runtime.user_folder().iterdir():
+        path.unlink()
+    assert app("--no-browser") == 4
+    assert "`restore app --install`" in capsys.readouterr().err
+    assert app("--install") == 4  # nothing listens at the mirror's address
+    assert "--runtime FILE.tgz" in capsys.readouterr().err
+    assert app("--runtime", tmp_path / "none.tgz") == 4
+    assert app("--runtime", tmp_path / "run.tgz") == 0
+    assert app("--output", tmp_path / "site") == 0
+
+
+def test_a_port_in_use_ends_the_command(
+    home: Path, app: Callable[..., int], server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app("--no-browser", "--port", server.server_address[1]) == 2
+    assert "is in use" in capsys.readouterr().err
+    assert app("--port", 65536) == 2
+
+
+SERVE = """
+from pathlib import Path
+from restore import zoo
+from restore.app import runtime
+from restore.cli import main
+zoo.search.published_folder = lambda: Path(r"{models}")
+runtime.installed = lambda folder: {{}}
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_it_prints_its_address_and_serves_until_stopped(priors: list[Path], number: int, code: int) -> None:
+    script = SERVE.format(models=priors[0].parent)
+    command = [sys.executable, "-c", script, "app", "--port", "0", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            url = process.stdout.readline().strip()
+            with urllib.request.urlopen(f"{url}models.json", timeout=HANG) as answer:
+                assert json.load(answer)["priors"]
+            os.kill(process.pid, number)
+            _, said = process.communicate(timeout=HANG)
+        finally:
+            process.kill()
+    assert process.returncode == code and "Traceback" not in said

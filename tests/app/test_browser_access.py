@@ -1,0 +1,80 @@
+"""The local page is for everyone: by keyboard, with a screen reader, and on a phone."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from pages import Visit, expect
+
+
+def test_all_of_it_works_by_keyboard(visit: Visit) -> None:
+    keys = visit.page.keyboard
+    named = """each => each.type === "radio" ? each.name : each.id || each.tagName"""
+    controls = visit.page.locator("button, select, input, canvas[tabindex], summary, a")
+    usable = """each => !each.disabled && !each.closest("[hidden]")"""
+    wanted = {each.evaluate(named) for each in controls.all() if each.evaluate(usable)}
+    reached = set()
+    for _ in range(len(wanted) + 3):
+        keys.press("Tab")
+        focused = visit.page.locator(":focus")
+        if focused.count():  # else it is the browser's turn
+            assert focused.evaluate('each => each.matches(":focus-visible")')
+            reached.add(focused.evaluate(named))
+    assert wanted <= reached
+    visit.page.reload()
+    visit.wait_for("is ready")
+    keys.press("Tab")
+    keys.press("Enter")  # skip to the image
+    while visit.page.evaluate("document.activeElement.id") != "image":
+        keys.press("Tab")
+    before = visit.image()
+    keys.press("e")
+    expect(visit.page.get_by_role("radio", name="Erase")).to_be_checked()
+    for key in ("[", "ArrowDown", "Space", "Shift+ArrowRight", "Shift+ArrowRight"):
+        keys.press(key)
+    expect(visit.at("cursor")).to_have_text("Row 16, column 17, black")
+    keys.press("m")
+    for key in ("ArrowDown", "Space"):
+        keys.press(key)
+    expect(visit.at("cursor")).to_have_text("Row 17, column 17, masked")
+    keys.press("Enter")
+    visit.wait_for(re.compile(r"1 pixel filled, \d+ changed\."))
+    shown = visit.shown("before")
+    assert not shown[15, 14:17].any() and tuple(shown[16, 16]) == (59, 111, 181)
+    unchanged = np.ones((28, 28), bool)
+    unchanged[15, 14:17] = unchanged[16, 16] = False
+    np.testing.assert_array_equal(shown[unchanged][:, 0], before[unchanged])
+    for _ in range(4):
+        keys.press("Control+z")
+    keys.press("Control+Enter")
+    visit.wait_for(re.compile(r"ms\. \d+ pixels changed\."))
+    np.testing.assert_array_equal(visit.shown("before")[..., 0], before)
+
+
+def test_every_control_has_a_name(guest: Visit) -> None:
+    session = guest.context.new_cdp_session(guest.page)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    roles = {"button", "textbox", "slider", "radio", "checkbox", "combobox", "image", "img", "application", "link"}
+    found = [
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in nodes
+        if not node["ignored"] and node["role"]["value"] in roles
+    ]
+    assert len(found) > 15 and all(name for _, name in found), found
+    assert guest.page.locator("[role=status], [role=alert], [aria-live]").count() == 3
+    assert guest.page.locator("html[lang]").count() == 1
+
+
+def test_it_fits_a_phone_in_either_scheme(browser: Any, url: str) -> None:
+    visit = Visit(browser, url, viewport={"width": 360, "height": 740})
+    visit.restore()
+    for scheme in ("light", "dark"):
+        visit.page.emulate_media(color_scheme=scheme)
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert visit.at("image").bounding_box()["width"] >= 280
+        ground = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == (scheme == "dark")
+    visit.context.close()
+    assert visit.complaints == []

@@ -1,0 +1,106 @@
+"""How the local page reads, resizes and damages pictures in Chromium."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pages import ASSETS, Visit, png, upload
+from PIL import Image
+
+from restore.images import shrink
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("PNG", {}),
+        ("GIF", {}),
+        ("BMP", {}),
+        ("WEBP", {"lossless": True}),
+        ("WEBP", {"quality": 90}),
+        ("WEBP", {"lossless": True, "exif": b"Exif\0\0"}),
+        ("JPEG", {}),
+        ("JPEG", {"progressive": True, "icc_profile": bytes(100_000)}),
+    ],
+)
+@pytest.mark.parametrize("size", [(28, 30), (300, 271), (1, 1)])
+def test_sizes_are_read_from_headers(reader: Visit, kind: str, options: dict[str, Any], size: tuple[int, int]) -> None:
+    head = png(Image.new("RGB", size, (9, 9, 9)), kind, **options)
+    stated = reader.page.evaluate(
+        'async head => (await import("/sizes.js")).statedSize(Uint8Array.from(head))', list(head)
+    )
+    assert (stated["width"], stated["height"]) == size
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (56, 56), (40, 33), (9, 7), (1, 1)])
+def test_pictures_are_averaged_as_on_the_command_line(reader: Visit, shape: tuple[int, int]) -> None:
+    pixels = np.random.default_rng(0).random(shape)
+    found = reader.page.evaluate(
+        """async ([pixels, height, width]) =>
+            [...(await import("/picture.js")).resize(Float32Array.from(pixels), width, height, 28, 28)]""",
+        [pixels.ravel().tolist(), *shape],
+    )
+    np.testing.assert_allclose(found, shrink(pixels, None, (28, 28))[0].ravel(), atol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["drop", "paste"])
+def test_a_picture_is_dropped_or_pasted(guest: Visit, way: str) -> None:
+    give(guest, way, (ASSETS / "digit-large.png").read_bytes())
+    guest.wait_for("given.png: 56×56 pixels, averaged to 28×28.")
+    with Image.open(ASSETS / "digit-large.png") as image:
+        expected = shrink(np.asarray(image.convert("L")) / 255, None, (28, 28))[0]
+    np.testing.assert_allclose(guest.image(), 255 * expected, atol=0.51)
+
+
+def test_row73_a_picture_far_larger_than_the_prior_is_warned_of(guest: Visit) -> None:
+    for side, warned in ((57, True), (56, False), (13, True), (14, False)):
+        upload(guest, "page.png", png(Image.new("L", (side, side))))
+        guest.wait_for(f"page.png: {side}×{side} pixels, averaged to 28×28.")
+        # Both are said at once.
+        assert ("Little is left of page.png" in guest.at("message").inner_text()) == warned
+
+
+def test_a_drop_that_is_no_file_is_refused(guest: Visit) -> None:
+    give(guest, "drop", None)
+    assert "is no file" in guest.refused()
+
+
+def give(visit: Visit, way: str, content: bytes | None) -> None:
+    """Drop on the page, or paste into it, a file (None: a text)."""
+    visit.page.evaluate(
+        """([way, content]) => {
+            const data = new DataTransfer();
+            if (content) data.items.add(new File([Uint8Array.from(content)], "given.png"));
+            else data.setData("text/plain", "hello");
+            const options = { bubbles: true, cancelable: true };
+            document.body.dispatchEvent(way === "drop"
+                ? new DragEvent("drop", { ...options, dataTransfer: data })
+                : new ClipboardEvent("paste", { ...options, clipboardData: data }));
+        }""",
+        [way, None if content is None else list(content)],
+    )
+
+
+def test_colour_becomes_grey_and_transparency_the_ground(guest: Visit) -> None:
+    picture = Image.new("RGBA", (28, 28), (255, 0, 0, 255))
+    picture.paste((255, 255, 255, 0), (0, 0, 14, 28))
+    upload(guest, "red.png", png(picture))
+    guest.wait_for("red.png is open")
+    np.testing.assert_array_equal(guest.image()[0, [0, 27]], [0, 76])
+
+
+def test_the_same_seed_damages_alike(reader: Visit) -> None:
+    found = reader.page.evaluate(
+        """async () => {
+            const { flips, patch, generator } = await import("/damage.js");
+            const zero = new Float32Array(28 * 28);
+            return [flips(0.3), flips(0.3), patch(12, 1), flips(0)].map((damage, i) =>
+                [...damage.apply(zero, 28, 28, generator(i === 1 ? 1 : 5))]);
+        }"""
+    )
+    flipped, others, patched, none = (np.array(pixels).reshape(28, 28) for pixels in found)
+    assert 0.2 < flipped.mean() < 0.4 and (flipped != others).any() and not none.any()
+    rows, columns = np.nonzero(patched)
+    assert len(rows) == 144 and np.ptp(rows) == np.ptp(columns) == 11

@@ -1,0 +1,108 @@
+"""What the local page refuses in Chromium: files, numbers and sites that are of no use."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from pages import NOTHING, Visit, expect, noisy, png, upload
+from PIL import Image
+
+from restore import zoo
+from restore.app import assembly
+
+
+def strip() -> bytes:
+    return png(Image.new("L", (500, 3)))
+
+
+def photo() -> bytes:
+    return png(Image.new("1", (10_000, 6_000)))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("photo.png", photo, r"photo\.png has 60 megapixels; the limit is 50"),
+        ("notes.png", lambda: b"Dear diary", r"notes\.png is no PNG, JPEG, GIF, BMP or WebP image"),
+        ("empty.png", lambda: b"", "is no PNG"),
+        ("drawing.svg", lambda: b"<svg xmlns='http://www.w3.org/2000/svg'/>", "is no PNG"),
+        ("strip.png", strip, r"strip\.png has 500×3 pixels, and the prior restores 28×28"),
+        ("header.png", lambda: photo()[:30], "60 megapixels"),
+        ("torn.png", lambda: png(Image.new("L", (28, 28)))[:40], "damaged"),
+        ("flat.bmp", lambda: b"BM" + bytes(50), "has no pixels"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "." in value and "\\" not in value else "",
+)
+def test_files_that_are_no_use_are_refused(guest: Visit, name: str, content: Any, message: str) -> None:
+    before = guest.image()
+    upload(guest, name, content())
+    assert re.search(message, guest.refused())
+    np.testing.assert_array_equal(guest.image(), before)
+    guest.restore()
+    expect(guest.at("message")).to_be_empty()
+
+
+@pytest.mark.parametrize("text", ["NaN", "", "much", "0.51", "-0.1", "Infinity", "1e"])
+def test_a_p_that_is_no_probability_is_refused(guest: Visit, text: str) -> None:
+    before = guest.shown("after")
+    guest.at("p").fill(text)
+    guest.at("restore").click()
+    assert f"p must be a number from 0 to 0.5, not “{text}”" in guest.refused()
+    expect(guest.at("p")).to_have_attribute("aria-invalid", "true")
+    expect(guest.at("status")).to_have_text("digit.png is open.")
+    np.testing.assert_array_equal(guest.shown("after"), before)
+    guest.at("p").fill("0.2")
+    guest.restore()
+
+
+@pytest.mark.parametrize(("value", "p"), [("NaN", 0.1), ("Infinity", 0.1), (0.0, "NaN"), (0.0, -1.0)])
+def test_nan_in_never_comes_out(reader: Visit, value: float | str, p: float | str) -> None:
+    facts = assembly.facts(zoo.find(zoo.PREFERRED_BINARY))
+    pixels = noisy().astype(object)
+    pixels[3, 4] = value
+    result = reader.solve(facts, pixels, p, NOTHING)
+    assert result["converged"] is False and result["iterations"] == 0
+    for name in ("restored", "means", "variances"):
+        assert np.isfinite(np.array(result[name], float)).all()
+
+
+def test_what_is_not_finite_is_never_shown(reader: Visit) -> None:
+    said = reader.page.evaluate(
+        """async () => {
+            const { usable, report } = await import("/outcome.js");
+            const fine = [Float32Array.of(0, 1)];
+            const result = (changed) => ({ restored: [0, 1], means: [0.1, 0.9], variances: [0, 0], residual: 0.1,
+                iterations: 3, converged: true, milliseconds: 1, ...changed });
+            const outcomes = { converged: "the solver converged", max_iter: "", diverged: "the solver diverged" };
+            const prior = { outcomes };
+            return [{}, { means: [NaN, 0] }, { variances: [0, Infinity] }, { residual: Infinity, converged: false }]
+                .map((changed) => [usable(result(changed)), report(prior, result(changed))]);
+        }"""
+    )
+    assert [ok for ok, _ in said] == [True, False, False, False]
+    assert all(text.startswith("The solver diverged") and "NaN," not in text for _, text in said[1:])
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ("models.json", "The page could not start"),
+        (f"{zoo.PREFERRED_BINARY}/solver.onnx", f"{zoo.PREFERRED_BINARY} cannot be used"),
+        (f"{zoo.PREFERRED_BINARY}/weights.safetensors", f"{zoo.PREFERRED_BINARY} cannot be used"),
+        ("ort/*.wasm", f"{zoo.PREFERRED_BINARY} cannot be used"),
+        ("ort/*.mjs", f"{zoo.PREFERRED_BINARY} cannot be used"),
+    ],
+)
+def test_a_site_with_damaged_files_says_so(browser: Any, url: str, broken: str, message: str) -> None:
+    visit = Visit(browser, url, broken)
+    assert message in visit.refused()
+    visit.at("image").click()
+    if broken == "models.json":
+        expect(visit.at("restore")).to_be_disabled()
+    else:
+        visit.at("restore").click()
+    assert not visit.shown("after", visit.at("after").evaluate("each => each.width"))[..., 0].any()
+    visit.context.close()

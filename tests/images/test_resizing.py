@@ -1,0 +1,79 @@
+"""Grey levels, resizing, and what is black or white."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bad_images import GREY
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from image_cases import quick
+
+from restore.errors import UsageError
+from restore.images import enlarge, shrink, to_binary
+
+pytestmark = pytest.mark.usefixtures("silent")
+
+sizes = st.tuples(st.integers(1, 9), st.integers(1, 9))
+
+
+@given(sizes, sizes, st.floats(0, 1), st.data())
+@quick
+def test_constant_stays_constant(old, new, value, data):
+    hidden = data.draw(st.none() | arrays(bool, old))
+    small, small_hidden = shrink(np.full(old, value), hidden, new)
+    if hidden is None or not hidden.all():
+        np.testing.assert_allclose(small, value, atol=1e-9)
+    else:
+        assert small_hidden.all()
+    np.testing.assert_allclose(enlarge(np.full(old, value), new), value, atol=1e-6)
+
+
+@given(sizes, sizes, st.data())
+@quick
+def test_resized_stays_in_range_and_ignores_hidden(old, new, data):
+    pixels = data.draw(arrays(np.float64, old, elements=st.floats(0, 1)))
+    hidden = data.draw(arrays(bool, old))
+    small, small_hidden = shrink(pixels, hidden, new)
+    assert small.shape == small_hidden.shape == new
+    assert small_hidden.dtype == bool
+    assert small.min() >= 0
+    assert small.max() <= 1
+    large = enlarge(small, old)
+    assert large.shape == old
+    assert large.min() >= 0
+    assert large.max() <= 1
+    changed = shrink(np.where(hidden, np.nan, pixels), hidden, new)
+    np.testing.assert_array_equal(changed[0], small)
+    np.testing.assert_array_equal(changed[1], small_hidden)
+
+
+@given(arrays(np.float64, sizes, elements=st.floats(0, 1)))
+@quick
+def test_same_size_changes_nothing(pixels):
+    small, hidden = shrink(pixels, None, pixels.shape)
+    np.testing.assert_allclose(small, pixels, atol=1e-12)
+    assert not hidden.any()
+    np.testing.assert_allclose(enlarge(pixels, pixels.shape), pixels, atol=1e-6)
+
+
+def test_shrink_averages_area():
+    pixels = np.array([[0.0, 1.0, 0.5]])
+    np.testing.assert_allclose(shrink(pixels, None, (1, 2))[0], [[1 / 3, 2 / 3]])
+    np.testing.assert_allclose(shrink(pixels, np.array([[False, True, False]]), (1, 2))[0], [[0.0, 0.5]])
+    np.testing.assert_allclose(shrink(pixels, None, (2, 6))[0], np.repeat(np.repeat(pixels, 2, axis=0), 2, axis=1))
+
+
+def test_more_than_half_hidden_is_hidden():
+    hidden = np.zeros((4, 4), bool)
+    hidden[:2, :1] = True  # half of the first cell
+    hidden[2:, :2] = [[True, True], [True, False]]
+    np.testing.assert_array_equal(shrink(np.zeros((4, 4)), hidden, (2, 2))[1], [[False, False], [True, False]])
+
+
+def test_to_binary_is_strict():
+    np.testing.assert_array_equal(to_binary(np.array([0.0, 0.5, 0.6]), 0.5), [False, False, True])
+    for threshold in (-0.1, 1.1, float("nan")):
+        with pytest.raises(UsageError):
+            to_binary(GREY / 255, threshold)

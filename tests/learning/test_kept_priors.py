@@ -1,0 +1,194 @@
+"""A prior is kept as it is learnt: a whole one is left however the run ends, from its first checkpoint on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from commands import Run
+from lessons import CPU, WORDS, lesson
+from timed_runs import SHAPE
+from timed_runs import bars as columns
+
+from restore import zoo
+from restore.learning.pipeline import train
+from restore.learning.recipes.recipe import parse
+from restore.learning.run.keeping import Place
+from restore.learning.run.session import Session
+from restore.learning.train import learn
+from restore.progress import Passed
+from restore.zoo.description import Description
+
+# --- however it ends ---
+
+
+def killed_at(write: int, folder: Path) -> None:
+    """A run in a folder that dies after so many weights of priors, when the next ones are about to get their name."""
+    seen = 0
+    replace_file = Path.replace
+
+    def dying(self: Path, target: Path) -> Path:
+        nonlocal seen
+        seen += Path(target).name == zoo.WEIGHTS
+        if seen > write:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return replace_file(self, target)
+
+    Path.replace = dying  # type: ignore[method-assign,assignment]
+    torch.set_num_threads(1)
+    place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
+    learn(made, Session(folder / "run", usable=place.keeper(made, "typed", CPU)), device=CPU)
+
+
+def killed_at_each(folder: Path) -> None:
+    for write in WRITES:
+        process = os.fork()
+        if not process:
+            killed_at(write, folder / str(write))
+            os._exit(1)
+        assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
+
+
+# One in the run's folder and one under the name, twice.
+WRITES = range(4)
+
+# Not judged, so that every epoch leaves a prior.
+QUICK = {"training": {"watch": "", "watch_every": 1, "checkpoint_every": 1}, "inference": {"modes": 0, "starts": 1}}
+
+
+def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Path) -> None:
+    # One process has to load torch; those that are killed are its forks.
+    process = multiprocessing.get_context("forkserver").Process(target=killed_at_each, args=(tmp_path,), daemon=True)
+    process.start()
+    process.join(timeout=300)
+    assert process.exitcode == 0
+    for write in WRITES:
+        folder = tmp_path / str(write)
+        left = [zoo.load(place).description for place in (folder / "run", folder / "named") if any(place.glob("w*"))]
+        assert len(left) == min(write, 2) and all(about.unfinished for about in left)
+        # The next sitting sweeps up what was not finished.
+        assert len(list(folder.rglob(".restore-*"))) == 1
+        place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
+        learnt = learn(made, Session(folder / "run", resume=True, usable=place.keeper(made, "typed", CPU)), device=CPU)
+        assert not list(folder.rglob(".restore-*"))
+    whole = learn(lesson(tables=QUICK), Session(tmp_path / "whole"), device=CPU)
+    for name, value in whole.trained.prior.machine.parameters.items():
+        assert torch.equal(value, learnt.trained.prior.machine.parameters[name]), name
+
+
+def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+
+        def full(passed: Any) -> None:
+            if passed.done == 2:
+                patched.setattr(os, "fsync", refuse)
+
+        patched.setattr("restore.report.passing.drawer", lambda *about: full)
+        assert run(*WORDS) == 7
+    assert zoo.load(zoo.find("parts")).description.unfinished.startswith("epoch 1 of 4, ")
+    assert run(*WORDS, "--resume") == 0
+
+
+def test_a_reader_sees_one_prior_while_another_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from priors import random_prior
+
+    small, large = random_prior((3, 4), hidden=2), random_prior((3, 4), hidden=5)
+    zoo.save(tmp_path / "p", small, "")
+    real = Description.from_header.__func__  # type: ignore[attr-defined]
+
+    seen: list[str] = []
+
+    def replaced(cls: type, header: Any, where: str) -> Description:
+        seen.append(where)
+        # Between its header, which is read twice, and its tensors.
+        if len(seen) == 2:
+            zoo.save(tmp_path / "p", large, "")
+        return real(cls, header, where)
+
+    monkeypatch.setattr(Description, "from_header", classmethod(replaced))
+    assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 2
+    assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 5
+
+
+# --- from when on ---
+
+QUICK_GROWTH = {"samples": 100, "bias_steps": 1, "penalty": 0.001}
+
+KINDS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "judged": ({}, ["epoch 1 of 2, "]),
+    "not judged": ({"training": {"watch": ""}}, ["epoch 1 of 2, not judged", "epoch 2 of 2, not judged"]),
+    "frank-wolfe": (
+        {
+            "learner": {"method": "frank_wolfe", "samples": 100, "bias_steps": 1, "penalty": 0.001},
+            "prior": {"hidden": 2},
+        },
+        ["round 1 of at most 2", "round 2 of at most 2"],
+    ),
+    "grown": (
+        {"prior": {"hidden": "auto"}, "growth": QUICK_GROWTH | {"units": 2}},
+        ["growing, round 1 of at most 2", "growing, round 2 of at most 2", "epoch 1 of 2, "],
+    ),
+    "grown-conditional": (
+        {
+            "data": {"source": "bars", "validation": 20, "task": "flip:0.1"},
+            "prior": {"hidden": "auto", "family": "crbm"},
+            "growth": QUICK_GROWTH | {"units": 2},
+            "learner": {"method": "mean_field", "iterations": 3},
+            "training": {"watch": ""},
+            "inference": None,
+        },
+        ["epoch 1 of 2, "],
+    ),
+    "deep": (
+        {"prior": {"family": "deep", "hidden": 4, "deeper": [3]}, "pretraining": {"epochs": 1}},
+        ["epoch 1 of 2, "],
+    ),
+    "fully-visible": (
+        {"prior": None, "learner": {"method": "bslm", "l2": 0.01, "rounds": 2}},
+        ["round 1 of at most 2"],
+    ),
+    "principal": (
+        {
+            "prior": {"hidden": 2, "visible": "truncated-gaussian", "hidden_type": "gaussian"},
+            "learner": {"method": "principal"},
+        },
+        ["round 1 of at most 1"],
+    ),
+}
+
+
+@pytest.mark.usefixtures("quick_disk")
+@pytest.mark.parametrize(("tables", "first"), KINDS.values(), ids=KINDS.keys())
+def test_there_is_something_to_restore_with_from_the_first_checkpoint_of_the_whole_prior(
+    tables: dict[str, Any], first: list[str], tmp_path: Path
+) -> None:
+    together = {"name": "x", "seed": 5, "data": {"source": "bars", "validation": 20}, "prior": {"hidden": 4}}
+    together |= {"learner": {"method": "tap", "starts": "redrawn"}, "inference": {"modes": 0, "starts": 1}}
+    training = {"epochs": 2, "batch": 10, "watch": "flip:0.1"} | tables.get("training", {})
+    together |= {key: value for key, value in tables.items() if key != "training"}
+    if together["prior"] is None:
+        together["prior"] = {"family": "fvbm"}
+    if together["inference"] is None:
+        del together["inference"]
+    settings = parse(together | {"training": training} if not first[0].startswith("round") else together)
+    seen: list[tuple[str, float]] = []
+
+    def use(passed: Passed) -> None:
+        zoo.save(tmp_path / "p", passed.machine, "")
+        loaded = zoo.load(tmp_path / "p")
+        assert loaded.description.run == str(tmp_path / "run") and not len(loaded.modes)
+        seen.append((loaded.description.unfinished, passed.seconds))
+
+    train(settings, columns(), SHAPE, Session(tmp_path / "run", "x", usable=use))
+    assert [said[: len(start)] for (said, _), start in zip(seen, first, strict=False)] == first
+    assert [seconds for _, seconds in seen] == sorted(seconds for _, seconds in seen)

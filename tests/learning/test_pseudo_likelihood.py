@@ -1,0 +1,142 @@
+"""The pseudo-likelihood: its value, gradient and curvature, and the standard errors of its maximum."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import numerical_gradient, seeded
+from spins import drawn, fitted, random_spins, same
+from torch import Tensor
+
+from restore.errors import TrainingError, UsageError
+from restore.learning.gradients.pseudo_likelihood import (
+    Objective,
+    Sample,
+    Spins,
+    covariance,
+    flattened,
+    log_pseudo_likelihood,
+    standard_errors,
+    unflattened,
+)
+from restore.learning.rules.bslm import BSLM, spins_of
+from restore.priors import FullyVisible
+from restore.priors.exact import state_probabilities
+
+# --- the objective ---
+
+
+def plain_value(images: Tensor, at: Spins) -> float:
+    """Eq. 2.1 over the number of images, written out."""
+    total = 0.0
+    for x in (2 * images - 1).numpy():
+        for unit, spin in enumerate(x):
+            field = float(at.couplings[unit].numpy() @ x + float(at.bias[unit]))
+            total += spin * field - math.log(math.cosh(field)) - math.log(2)
+    return total / len(images)
+
+
+@pytest.mark.parametrize("units", [1, 4, 65], ids=["one", "few", "not-coded"])
+def test_value_is_that_of_the_paper(units: int) -> None:
+    images = (torch.rand(30, units, generator=seeded(1)) < 0.4).double()
+    at = random_spins(units, 0.1)
+    objective = Objective(Sample.of(images))
+    assert objective.value(at) == pytest.approx(plain_value(images, at), abs=1e-12)
+    bits = log_pseudo_likelihood(FullyVisible.from_spins(*at), images).mean()
+    assert objective.value(at) == pytest.approx(float(bits), abs=1e-12)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_gradient_against_finite_differences(l2: float) -> None:
+    images = (torch.rand(50, 5, generator=seeded(1)) < 0.4).double()
+    objective, at = Objective(Sample.of(images), l2), random_spins(5)
+    gradient = objective.evaluate(at).gradient
+    wanted = numerical_gradient(lambda moved: objective.value(unflattened(moved)), flattened(at))
+    # A coupling stands in two entries of M, each of which has half its derivative.
+    told = flattened(Spins(2 * gradient.couplings, gradient.bias))
+    torch.testing.assert_close(told, wanted, rtol=0, atol=1e-8)
+    assert objective.evaluate(at).value == objective.value(at)
+
+
+def test_penalty_counts_every_entry() -> None:
+    images, at = same(4), random_spins(4)
+    free, bound = (Objective(Sample.of(images), l2).value(at) for l2 in (0.0, 0.5))
+    assert free - bound == pytest.approx(0.25 * float((at.couplings**2).sum() + (at.bias**2).sum()), abs=1e-12)
+
+
+def test_repeated_images_count_as_often_as_they_are_there() -> None:
+    images = same(6, 20)
+    repeated = torch.cat([images, images[:7], images[:3]])
+    sample = Sample.of(repeated)
+    assert sample.spins.shape[1] <= 20
+    assert sample.count == 30
+    assert float(sample.shares.sum()) == pytest.approx(1, abs=1e-15)
+    at = random_spins(6)
+    assert Objective(sample).value(at) == pytest.approx(plain_value(repeated, at), abs=1e-12)
+
+
+@pytest.mark.parametrize("images", [torch.zeros(0, 3), torch.tensor([[0.5, 1.0]]), torch.tensor([[math.nan, 1.0]])])
+def test_other_images_are_refused(images: Tensor) -> None:
+    with pytest.raises(TrainingError):
+        Sample.of(images)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(2, 7), st.integers(0, 10_000))
+def test_curvature_is_bounded(units: int, seed: int) -> None:
+    images = (torch.rand(12, units, generator=seeded(seed)) < 0.5).double()
+    objective = Objective(Sample.of(images))
+    at, direction = random_spins(units, 0.5, seed), random_spins(units, 1.0, seed + 1)
+    step = 1e-3
+    slopes = [float(direction.dot(objective.evaluate(at.plus(direction, side * step)).gradient)) for side in (-1, 1)]
+    bend = (slopes[0] - slopes[1]) / (2 * step)
+    assert -1e-9 <= bend <= objective.sample.curvature * float(direction.dot(direction)) + 1e-9
+    assert objective.sample.curvature <= units
+
+
+# --- standard errors ---
+
+
+def test_sandwich_against_its_definition() -> None:
+    """H and J of every image by finite differences of its log-pseudo-likelihood."""
+    truth = random_spins(3)
+    states, probabilities = state_probabilities(FullyVisible.from_spins(*truth))
+    at = flattened(truth)
+
+    def of(image: Tensor):
+        return lambda moved: float(log_pseudo_likelihood(FullyVisible.from_spins(*unflattened(moved)), image[None]))
+
+    bends, scatter = torch.zeros(6, 6).double(), torch.zeros(6, 6).double()
+    for image, share in zip(states, probabilities, strict=True):
+        score = numerical_gradient(of(image), at)
+        scatter += share * torch.outer(score, score)
+        for row in range(6):
+            step = torch.zeros(6).double()
+            step[row] = 1e-4
+            sides = [numerical_gradient(of(image), at + side * step, 1e-4) for side in (-1, 1)]
+            bends[row] += share * (sides[0] - sides[1]) / 2e-4
+    wanted = torch.linalg.inv(bends) @ scatter @ torch.linalg.inv(bends)
+    found = covariance(Sample((2 * states.T - 1).contiguous(), probabilities, len(states)), truth)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_standard_errors_predict_the_error() -> None:
+    truth = random_spins(5, 0.1)
+    squares, predicted = [], []
+    for seed in range(40):
+        images = drawn(truth, 2000, seed)
+        at = spins_of(fitted(BSLM(), images)[-1].state)
+        squares.append((flattened(at) - flattened(truth)).square())
+        predicted.append(flattened(standard_errors(images, at)).square())
+    assert float(torch.stack(squares).mean() / torch.stack(predicted).mean()) == pytest.approx(1, abs=0.2)
+
+
+def test_standard_errors_of_too_many_units_or_of_too_few_images() -> None:
+    with pytest.raises(UsageError, match="at most 100"):
+        standard_errors(torch.zeros(2, 101), random_spins(101))
+    with pytest.raises(TrainingError, match="more images"):
+        standard_errors(same(6, 3), random_spins(6))

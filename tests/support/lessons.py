@@ -1,0 +1,34 @@
+"""Small lessons on bars, of the kind that `restore train` plans for the images of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from restore import zoo
+from restore.learning.recipes.wishes import Wishes
+from restore.learning.train import planned_lesson
+
+CPU = torch.device("cpu")
+
+
+def bars(count: int = 40, seed: int = 0) -> np.ndarray:
+    """Columns of 5x6 images, white or black; (N, 5, 6), uint8."""
+    columns = np.random.default_rng(seed).random((count, 1, 6)) < 0.5
+    return np.repeat(columns, 5, axis=1).astype(np.uint8) * np.uint8(255)
+
+
+SHORT = ("--epochs", 2, "--quiet")
+WORDS = ("train", "images", "--name", "parts", "--hidden", 5, "--epochs", 4, "--quiet")
+
+
+def bits(folder: str | Path) -> dict[str, bytes]:
+    machine = zoo.load(zoo.find(str(folder))).machine
+    return {name: value.numpy().tobytes() for name, value in machine.parameters.items()}
+
+
+def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
+    wishes = Wishes(**({"hidden": 5, "epochs": 3} | asked))  # type: ignore[arg-type]
+    return planned_lesson(list(bars(seed=seed)), "x", wishes, shown_as="bars")

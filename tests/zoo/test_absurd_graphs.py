@@ -1,0 +1,243 @@
+"""Graphs that hold what none of ours does are refused, and one bad prior never stops the others (rows 44 and 67)."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from bad_graphs import unsealed
+from odd_priors import PUBLISHED, inference, refused, rewritten
+from PIL import Image
+
+import restore
+from restore import zoo
+from restore.inference.damage import Damage
+from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.onnx.inspection import OPERATIONS, check_parts
+from restore.zoo import GRAPH, WEIGHTS
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+# --------------------------------------------------------------------------------------------------------- graphs
+
+
+@pytest.fixture(scope="module")
+def graph() -> onnx.ModelProto:
+    return onnx.load(PUBLISHED / "tap-mnist-25" / GRAPH, load_external_data=False)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A copy of a published prior."""
+    return Path(shutil.copytree(PUBLISHED / "tap-mnist-25", tmp_path / "copy"))
+
+
+def metadata(key: str, value: str) -> Callable[[onnx.ModelProto], None]:
+    def change(model: onnx.ModelProto) -> None:
+        (entry,) = (entry for entry in model.metadata_props if entry.key == key)
+        entry.value = value
+
+    return change
+
+
+def operation(name: str, domain: str = "", inside: bool = False) -> Callable[[onnx.ModelProto], None]:
+    """One operation is another one, in the graph or in the loop."""
+
+    def change(model: onnx.ModelProto) -> None:
+        (loop,) = (node for node in model.graph.node if node.op_type == "Loop")
+        nodes = loop.attribute[0].g.node if inside else model.graph.node
+        node = next(node for node in nodes if node.op_type == "Mul")
+        node.op_type, node.domain = name, domain
+
+    return change
+
+
+def function(model: onnx.ModelProto) -> None:
+    model.functions.add(name="own", domain="own")
+
+
+def twice(model: onnx.ModelProto) -> None:
+    model.metadata_props.add(key="hidden", value="26")
+
+
+GRAPHS: dict[str, tuple[Callable[[onnx.ModelProto], None], str]] = {
+    "images-at-once": (metadata("images_at_once", str(2**31)), "metadata are damaged"),
+    "images-without-end": (metadata("images_at_once", "9" * 5000), "metadata are damaged"),
+    "starts": (metadata("inference", inference(starts="2147483647")["inference"]), "starts must lie in"),
+    "pixels": (metadata("image_shape", "[1000000000, 1000000000]"), "layers of"),
+    "key-twice": (twice, "a key of its metadata is there twice"),
+    "unknown-operation": (operation("RandomNormal"), "the operation RandomNormal is not known here"),
+    "operation-in-the-loop": (operation("ImageDecoder", inside=True), "the operation ImageDecoder is not known here"),
+    "foreign-operation": (operation("FusedMatMul", "com.microsoft"), "com.microsoft.FusedMatMul is not known here"),
+    "function": (function, "it has functions of its own"),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), GRAPHS.values(), ids=[f"67-{name}" for name in GRAPHS])
+def test_graphs_that_hold_what_none_of_ours_does(
+    change: Callable[[onnx.ModelProto], None], says: str, graph: onnx.ModelProto, place: Path
+) -> None:
+    model = copy.deepcopy(graph)
+    OnnxEngine.load(place)
+    change(model)
+    (place / GRAPH).write_bytes(unsealed(model))
+    assert says in refused(lambda: OnnxEngine.load(place))
+
+
+@pytest.mark.parametrize("old", [b"channel", b"light on dark"])
+def test_67_metadata_that_are_no_utf8(old: bytes, graph: onnx.ModelProto, place: Path) -> None:
+    (place / GRAPH).write_bytes(unsealed(copy.deepcopy(graph)).replace(old, b"\xff" * len(old)))
+    assert "is no graph that can be run" in refused(lambda: OnnxEngine.load(place))
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in PUBLISHED.iterdir()))
+def test_operations_of_published_graphs_are_known(name: str) -> None:
+    content = (PUBLISHED / name / GRAPH).read_bytes()
+    check_parts(content, name)
+    model = onnx.load_model_from_string(content)
+    assert {node.op_type for node in model.graph.node} <= OPERATIONS
+    # What onnx reads is what was looked at: of each single operation changed to another one we hear.
+    for node in model.graph.node[:: max(1, len(model.graph.node) // 5)]:
+        kept, node.op_type = node.op_type, "Strange"
+        assert "Strange" in refused(lambda: check_parts(model.SerializeToString(), name))
+        node.op_type = kept
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x3a", b"\x3a\x05ab", b"\xff" * 20, b"\x3f", b"\x38\x01", b"\x3a\x02\x0a\x00", b"\x3a\x04\x0a\x02\x22\x05"],
+)
+def test_44_what_is_no_protobuf(content: bytes) -> None:
+    assert "is no graph that can be run" in refused(lambda: check_parts(content, "here"))
+
+
+def replaced_output(name: str, operation: str, *operands: str) -> Callable[[onnx.ModelProto], None]:
+    """An output is computed from itself and constants."""
+
+    def change(model: onnx.ModelProto) -> None:
+        for node in model.graph.node:
+            node.output[:] = ["inner" if value == name else value for value in node.output]
+            node.input[:] = ["inner" if value == name else value for value in node.input]
+        nothing = onnx.helper.make_node("Constant", [], ["nothing"], value_float=float("nan"))
+        model.graph.node.extend([nothing, onnx.helper.make_node(operation, ["inner", *operands], [name])])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("means.1", replaced_output("means.1", "Add", "nothing")),
+        ("residual", replaced_output("residual", "Concat", "inner")),
+    ],
+    ids=["NaN", "shape"],
+)
+def test_67_answers_that_are_not_what_a_graph_promises(
+    name: str, change: Callable[[onnx.ModelProto], None], graph: onnx.ModelProto, place: Path
+) -> None:
+    model = copy.deepcopy(graph)
+    change(model)
+    if name == "residual":
+        model.graph.node[-1].attribute.add(name="axis", type=onnx.AttributeProto.INT, i=0)
+    (place / GRAPH).write_bytes(unsealed(model))
+    engine = OnnxEngine.load(place)
+    said = refused(lambda: engine.marginals(np.zeros((2, 28, 28)), Damage(0.1)))
+    assert f"{name} is not what the graph promises" in said
+
+
+def test_67_loading_a_graph_computes_nothing(graph: onnx.ModelProto, place: Path) -> None:
+    """A constant of 400 MB, which takes a dozen bytes to ask for, is not made before anybody runs the graph."""
+    model = copy.deepcopy(graph)
+    one = onnx.helper.make_node("Constant", [], ["one"], value_float=1.0)
+    sizes = onnx.helper.make_node("Constant", [], ["sizes"], value_ints=[10**8])
+    many = onnx.helper.make_node("Expand", ["one", "sizes"], ["nothing"])
+    replaced_output("residual", "Add", "sum")(model)
+    made, last = model.graph.node.pop(), model.graph.node.pop()
+    assert last.op_type == "Constant"
+    total = onnx.helper.make_node("ReduceSum", ["nothing"], ["sum"], keepdims=0)
+    model.graph.node.extend([one, sizes, many, total, made])
+    before = memory_of_loading(place)
+    (place / GRAPH).write_bytes(unsealed(model))
+    # What the libraries take themselves is a fifth of it.
+    assert memory_of_loading(place) < 2 * before
+
+
+def memory_of_loading(place: Path) -> int:
+    """The most memory that a process of its own takes, in units of the system."""
+    code = (
+        "import resource, sys; from pathlib import Path; from restore.inference.onnx.engine import OnnxEngine; "
+        "OnnxEngine.load(Path(sys.argv[1])); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    return int(subprocess.run([sys.executable, "-c", code, place], capture_output=True, check=True).stdout)
+
+
+# --------------------------------------------------------------------------- one bad prior does not stop the others
+
+
+def no_header(place: Path) -> None:
+    rewritten(place, lambda old: old["__metadata__"].update(inference(starts="2147483647")))
+
+
+def no_graph(place: Path) -> None:
+    (place / GRAPH).write_bytes(b"no graph")
+
+
+def other_weights(place: Path) -> None:
+    content = bytearray((place / WEIGHTS).read_bytes())
+    content[-1] ^= 1
+    (place / WEIGHTS).write_bytes(content)
+
+
+def no_answer(place: Path) -> None:
+    model = onnx.load(place / GRAPH, load_external_data=False)
+    replaced_output("means.1", "Add", "nothing")(model)
+    (place / GRAPH).write_bytes(unsealed(model))
+
+
+@pytest.mark.parametrize("ruin", [no_header, no_graph, other_weights, no_answer])
+def test_67_one_bad_prior_never_stops_auto_for_the_others(
+    ruin: Callable[[Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Callable[..., int],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    own = tmp_path / "home" / "restore" / "models"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(zoo.search, "published_folder", lambda: tmp_path / "none")
+    for name in ("bad", "good"):
+        shutil.copytree(PUBLISHED / "tap-mnist-25", own / name)
+    ruin(own / "bad")
+    zoo.leave_out.cache_clear()
+    image = np.asarray(Image.open(PUBLISHED.parent / "assets" / "digit-noisy.png").convert("L"))
+    with pytest.warns(UserWarning, match="left out"):
+        found = restore.denoise(image, p=0.1)
+    alone = restore.load("good")
+    if ruin is no_answer:
+        # That there is nothing to compare with comes out when both have been run.
+        alone = replace(alone, engine=alone.engine.for_evidence())
+    assert (found == alone.denoise(image, p=0.1)).all()
+    # On the command line of several images there is one line on it.
+    for number in range(2):
+        Image.fromarray(image).save(tmp_path / f"{number}.png")
+    zoo.leave_out.cache_clear()
+    capfd.readouterr()
+    assert run("denoise", tmp_path / "0.png", tmp_path / "1.png", "--p", 0.1, "--json") == 0
+    out, said = capfd.readouterr()
+    assert [json.loads(line)["model"] for line in out.splitlines()] == [zoo.describe(own / "good").name] * 2
+    assert said.count("left out") == 1 and said.count("restore: ") == 1
+    assert str(own / "bad") in said or ruin is no_answer
+    assert run("models") == 0
+    assert "good" in capfd.readouterr().out
+    # With none left it is an error.
+    shutil.rmtree(own / "good")
+    refused(lambda: restore.denoise(image, p=0.1))

@@ -1,0 +1,160 @@
+"""Priors on disk: round trips, what replaces what, and places that cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.torch import load_file
+from stored import GENERAL, conditional_prior, prior_of, same
+
+from restore import zoo
+from restore.errors import ModelError, OutputError, TrainingError
+from restore.priors import ConditionalRBM
+from restore.zoo import CARD, WEIGHTS, TrainedPrior, describe, load, save
+from restore.zoo.description import FORMAT
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(0, 9))
+def test_round_trip(tmp_path: Path, height: int, width: int, hidden: int, modes: int) -> None:
+    prior = prior_of(shape=(height, width), hidden=hidden, modes=modes)
+    save(tmp_path / "again", prior, "card")
+    assert same(load(tmp_path / "again"), prior)
+    assert describe(tmp_path / "again") == prior.description
+    assert (tmp_path / "again" / CARD).read_text() == "card"
+
+
+def test_the_same_prior_is_the_same_file(tmp_path: Path) -> None:
+    for number in range(5):
+        save(tmp_path / str(number), prior_of(), "card")
+    assert len({(tmp_path / str(number) / WEIGHTS).read_bytes() for number in range(5)}) == 1
+
+
+def test_a_graph_of_other_weights_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "again"
+    save(folder, prior_of(), "card")
+    (folder / zoo.GRAPH).write_bytes(b"a graph")
+
+    def full(path: Path, content: bytes, error: type[Exception]) -> None:
+        raise error("no space left")
+
+    with monkeypatch.context() as patch, pytest.raises(OutputError):
+        patch.setattr(zoo.store, "write_atomically", full)
+        save(folder, prior_of(), "card")
+    assert (folder / zoo.GRAPH).read_bytes() == b"a graph"
+    save(folder, prior_of(), "card")
+    assert not (folder / zoo.GRAPH).exists()
+
+
+def test_round_trip_of_a_conditional_prior(tmp_path: Path) -> None:
+    prior = conditional_prior()
+    save(tmp_path / "again", prior, "card")
+    found = load(tmp_path / "again")
+    assert isinstance(found.machine, ConditionalRBM)
+    assert same(found, prior)
+    about = describe(tmp_path / "again")
+    assert about == prior.description
+    assert (about.conditional, about.task, about.inference.starts) == (True, "patch:2:0.5", 0)
+    stored = load_file(tmp_path / "again" / WEIGHTS)
+    assert {stored[f"inputs.{layer}"].dtype for layer in (0, 1)} == {torch.float16}
+
+
+@pytest.mark.parametrize("make", GENERAL.values(), ids=GENERAL)
+def test_round_trip_of_grey_and_deep_priors(make: Callable[[], TrainedPrior], tmp_path: Path) -> None:
+    prior = make()
+    save(tmp_path / "again", prior, "card")
+    found, about = load(tmp_path / "again"), prior.description
+    assert same(found, prior) and type(found.machine) is type(prior.machine)
+    assert [type(layer) for layer in found.machine.layers] == [type(layer) for layer in prior.machine.layers]
+    assert (found.grey_pixels is None) == (not about.grey)
+    if prior.grey_pixels is not None and found.grey_pixels is not None:
+        for name, value in prior.grey_pixels.parameters.items():
+            assert torch.equal(found.grey_pixels.parameters[name], value)
+    with safe_open(tmp_path / "again" / WEIGHTS, framework="numpy") as stored:
+        assert stored.metadata()["format_version"] == str(FORMAT) == "2"
+
+
+def test_weights_that_half_precision_holds_take_half_the_room_and_stay_exact(tmp_path: Path) -> None:
+    full = prior_of()
+    rounded = replace(
+        full,
+        machine=full.machine.with_parameters(
+            full.machine.parameters | {"weights.0": full.machine.weights.half().float()}
+        ),
+    )
+    for name, prior, kind in (("full", full, torch.float32), ("rounded", rounded, torch.float16)):
+        save(tmp_path / name, prior, "")
+        assert load_file(tmp_path / name / WEIGHTS)["weights.0"].dtype == kind
+        assert same(load(tmp_path / name), prior)
+    # A weight beyond the range of half precision is not rounded to infinity.
+    large = replace(
+        full,
+        machine=full.machine.with_parameters(
+            full.machine.parameters | {"weights.0": torch.full_like(full.machine.weights, 2.0**17)}
+        ),
+    )
+    save(tmp_path / "large", large, "")
+    assert same(load(tmp_path / "large"), large)
+
+
+def test_the_header_is_readable_without_the_weights(folder: Path) -> None:
+    with safe_open(folder / WEIGHTS, framework="numpy") as stored:
+        header = stored.metadata()
+    # The first format has all that a binary prior in two layers needs, so that older versions read it.
+    assert header["format_version"] == "1" and "deeper" not in header
+    assert header["family"] == "rbm"
+    assert json.loads(header["image_shape"]) == [3, 5]
+    assert all(isinstance(value, str) for value in header.values())
+
+
+def test_saving_again_replaces(folder: Path) -> None:
+    other = replace(prior_of(), description=replace(prior_of().description, threshold=99))
+    save(folder, other, "new")
+    assert load(folder).description.threshold == 99
+    assert sorted(path.name for path in folder.iterdir()) == [CARD, WEIGHTS]
+
+
+@pytest.mark.parametrize("error", [OutputError, TrainingError])
+def test_places_that_cannot_be_written(error: type[Exception], folder: Path) -> None:
+    before = (folder / WEIGHTS).read_bytes()
+    with pytest.raises(error, match="cannot be made"):
+        save(folder / CARD / "below", prior_of(), "", error)
+    (folder / "taken" / WEIGHTS).mkdir(parents=True)
+    with pytest.raises(error, match="cannot be written"):
+        save(folder / "taken", prior_of(), "", error)
+    assert (folder / WEIGHTS).read_bytes() == before
+
+
+def test_a_full_disk_leaves_the_old_prior(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        save(folder, prior_of(hidden=2), "new")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_messages_about_odd_places_fit_on_one_line(tmp_path: Path) -> None:
+    odd = tmp_path / "a\nb[red]"
+    save(odd, prior_of(), "")
+    assert same(load(odd), prior_of())
+    (odd / WEIGHTS).write_bytes(b"x")
+    for read in (load, describe):
+        with pytest.raises(ModelError) as caught:
+            read(odd)
+        assert "\n" not in str(caught.value)
+        assert r"a\nb[red]" in str(caught.value)
