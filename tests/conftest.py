@@ -60,6 +60,15 @@ def without_graph(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def quick_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Growth by few samples, which takes no time and finds worse units."""
+    from restore.learning.rules.frank_wolfe import FrankWolfe
+
+    monkeypatch.setattr(FrankWolfe, "samples", 100)
+    monkeypatch.setattr(FrankWolfe, "bias_steps", 1)
+
+
+@pytest.fixture
 def same_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Recipes do not tell learners apart: one with a clock, for a test, is as good as the same without."""
     from dataclasses import asdict

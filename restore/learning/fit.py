@@ -87,9 +87,8 @@ class Steps(Generic[PriorT]):
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or as many as there is time or patience for without a lower validation error."""
-        run, patience = self.run, self.recipe.training.patience
-        return run.late or self.done == run.epochs or (bool(run.best) and 0 < patience < self.done - run.best_epoch)
+        """Whether all epochs are done, or as many as there is time for."""
+        return self.run.late or self.done == self.run.epochs
 
     @property
     def judged(self) -> bool:
@@ -270,14 +269,7 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     average = {name: value.clone() for name, value in prior.parameters.items()} if recipe.optimizer.average else {}
     order = torch.empty(0, dtype=torch.int64)
     settings = recipe.optimizer
-    optimizer = optimizer_of(
-        settings.name,
-        prior.parameters,
-        rate=settings.rate,
-        momentum=settings.momentum,
-        weight_decay=settings.weight_decay,
-        options=settings.options,
-    )
+    optimizer = optimizer_of(settings.name, prior.parameters, settings.rate, settings.momentum, settings.weight_decay)
     return Run(prior, optimizer, state, generator, order, average)
 
 
@@ -288,10 +280,10 @@ def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int,
     try:
         # A prior of its own for each step, so that nothing derived from the weights outlives them.
         step = recipe.learner.step(_renewed(run.prior), batch, run.learner_state, run.generator, epoch)
-        _climb(run, step, recipe.optimizer.shrinkage)
+        _climb(run, step)
         while step.again is not None:
             step = step.again(_renewed(run.prior))
-            _climb(run, step, recipe.optimizer.shrinkage)
+            _climb(run, step)
     except RuntimeError as fault:
         # Sampling refuses probabilities that are NaN, so that is where weights without bounds may show first. As long
         # as the magnitudes of all parameters have a finite sum, no field is NaN.
@@ -312,11 +304,9 @@ def _renewed(prior: PriorT) -> PriorT:
     return prior.with_parameters(prior.parameters)
 
 
-def _climb(run: Run[Any], step: Step, shrinkage: float) -> None:
+def _climb(run: Run[Any], step: Step) -> None:
     for name, parameter in run.prior.parameters.items():
         parameter.grad = -step.gradient[name]
-        if shrinkage and not name.startswith("units"):
-            parameter.grad.add_(parameter.sign(), alpha=shrinkage)
     run.optimizer.step()
 
 

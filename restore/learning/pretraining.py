@@ -98,7 +98,7 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
     Raises:
         TrainingError, Stopped: as `restore.learning.fit.fit`.
     """
-    length = replace(recipe.training, epochs=recipe.pretraining.epochs, patience=0, last=0)
+    length = replace(recipe.training, epochs=recipe.pretraining.epochs, last=0)
     assert recipe.prior.hidden != "auto"
     sizes = (recipe.prior.hidden, *recipe.prior.deeper)
     trained: list[RBM] = []

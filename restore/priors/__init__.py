@@ -1,10 +1,9 @@
 """Priors: Boltzmann machines built of layers of units and the couplings between them."""
 
 from restore.priors.conditional import ConditionalRBM
-from restore.priors.fractional import FractionalRBM
 from restore.priors.fully_visible import FullyVisible
 from restore.priors.layered import LayeredPrior
 from restore.priors.machine import BoltzmannMachine
 from restore.priors.rbm import RBM
 
-__all__ = ["RBM", "BoltzmannMachine", "ConditionalRBM", "FractionalRBM", "FullyVisible", "LayeredPrior"]
+__all__ = ["RBM", "BoltzmannMachine", "ConditionalRBM", "FullyVisible", "LayeredPrior"]

@@ -61,8 +61,6 @@ RANGE = {
     "average": ("optimizer", "average = 1", "[optimizer] average must lie in [0, 1), not 1.0"),
     "average-negative": ("optimizer", "average = -0.1", "[optimizer] average must lie in [0, 1), not -0.1"),
     "average-nan": ("optimizer", "average = nan", "[optimizer] average must lie in [0, 1), not nan"),
-    "patience": ("training", "patience = -1", "[training] patience must not be negative, not -1"),
-    "patience-alone": ("training", "patience = 3", "[training] patience needs [data] validation"),
     "task": ("data", 'task = "flip:0.1"', '[data] task belongs to [prior] family = "crbm"; leave it out'),
     "binarisation": (
         "data",
@@ -71,8 +69,6 @@ RANGE = {
     ),
     "batch": ("training", "batch = 0", "[training] batch must be at least 1, not 0"),
     "checkpoint": ("training", "checkpoint_every = -5", "[training] checkpoint_every must be at least 1, not -5"),
-    "noise": ("learner", "noise = 0.7", "[learner] noise must lie in [0, 0.5], not 0.7"),
-    "noise-alone": ("learner", "noise = 0.2", "[learner] noise is the flip rate"),
     "iterations": ("learner", "iterations = 0", "[learner] solutions and iterations must be at least 1, not 100 and 0"),
     "tol": ("learner", "tol = -1e-3", "[learner] tol must not be negative"),
     "damping": ("learner", "damping = 1", "[learner] damping must lie in [0, 1), not 1.0"),
@@ -129,7 +125,6 @@ CONDITIONAL = {
     "task-no-text": ("[data]\ntask = 0.1", "[data] task must be a text, not 0.1"),
     "validation-negative": ("[data]\nvalidation = -1", "[data] validation must not be negative, not -1"),
     "validation-share": ("[data]\nvalidation = 0.1", "[data] validation must be a whole number, not 0.1"),
-    "patience-alone": ("[training]\npatience = 3", "[training] patience needs [data] validation"),
     "learner-of-an-rbm": (
         '[learner]\nmethod = "tap"',
         "[learner] method for family crbm must be one of belief_propagation, mean_field, contrastive, perceptron, "
@@ -145,7 +140,11 @@ CONDITIONAL = {
         "[learner]\ngrowth = -1",
         "[learner] iterations must be at least 1 and growth not negative, not 7 and -1",
     ),
-    "tol": ("[learner]\ntol = -1", "[learner] tol must not be negative, not -1.0"),
+    "constant": ("[learner]\ntol = 0.1", "[learner] tol is not a known key; known: iterations, growth"),
+    "constant-of-logistic": (
+        '[learner]\nmethod = "logistic"\niterations = 1',
+        "[learner] iterations is not a known key; known: ",
+    ),
     "steps": ('[learner]\nmethod = "contrastive"\nsteps = 0', "[learner] steps must be at least 1, not 0"),
     "weight-scale": ("[prior]\nweight_scale = 0.0", "[prior] weight_scale must be positive, not 0.0"),
     "weight-scale-of-logistic": (

@@ -29,7 +29,7 @@ def test_every_pair_meets_once_and_no_unit_twice_in_a_round(units: int) -> None:
         assert len(set(pairs.flatten().tolist())) == pairs.numel()
 
 
-def slow_sweep(images: Tensor, at: Spins, l2: float, step: float) -> Spins:
+def slow_sweep(images: Tensor, at: Spins, l2: float) -> Spins:
     """Eq. 2.4 and 2.7 one parameter after the other, with everything computed anew for each."""
     spins = (2 * images - 1).numpy()
     couplings, bias = at.couplings.numpy().copy(), at.bias.numpy().copy()
@@ -38,31 +38,31 @@ def slow_sweep(images: Tensor, at: Spins, l2: float, step: float) -> Spins:
         return np.tanh(spins @ couplings + bias)
 
     for unit in range(len(bias)):
-        bias[unit] += step * ((spins - predicted())[:, unit].mean() - l2 * bias[unit]) / (1 + l2)
+        bias[unit] += ((spins - predicted())[:, unit].mean() - l2 * bias[unit]) / (1 + l2)
     for pairs in tournament(len(bias)):
         for j, k in pairs.T.tolist():
             error = spins - predicted()
             slope = (error[:, j] * spins[:, k] + error[:, k] * spins[:, j]).mean() - 2 * l2 * couplings[j, k]
-            couplings[j, k] = couplings[k, j] = couplings[j, k] + step * slope / (2 * (1 + l2))
+            couplings[j, k] = couplings[k, j] = couplings[j, k] + slope / (2 * (1 + l2))
     return Spins(torch.from_numpy(couplings), torch.from_numpy(bias))
 
 
 @pytest.mark.parametrize("units", [1, 5, 6])
-@pytest.mark.parametrize(("l2", "step"), [(0.0, 1.0), (0.2, 1.0), (0.1, 1.7)])
-def test_sweep_is_that_of_the_paper(units: int, l2: float, step: float) -> None:
+@pytest.mark.parametrize("l2", [0.0, 0.2])
+def test_sweep_is_that_of_the_paper(units: int, l2: float) -> None:
     images, at = same(units), random_spins(units)
-    found = sweep(Objective(Sample.of(images), l2), at, step)
-    for got, wanted in zip(found, slow_sweep(images, at, l2, step), strict=True):
+    found = sweep(Objective(Sample.of(images), l2), at)
+    for got, wanted in zip(found, slow_sweep(images, at, l2), strict=True):
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-12)
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(1, 9), st.sampled_from([0.1, 1.0, 1.5, 1.99]), st.sampled_from([0.0, 0.05]), st.integers(0, 10_000))
-def test_no_sweep_lowers_the_objective(units: int, step: float, l2: float, seed: int) -> None:
+@given(st.integers(1, 9), st.sampled_from([0.0, 0.05]), st.integers(0, 10_000))
+def test_no_sweep_lowers_the_objective(units: int, l2: float, seed: int) -> None:
     images = (torch.rand(15, units, generator=seeded(seed)) < 0.4).double()
     objective, at = Objective(Sample.of(images), l2), random_spins(units, 4.0, seed)
     for _ in range(10):
-        moved = sweep(objective, at, step)
+        moved = sweep(objective, at)
         assert objective.value(moved) >= objective.value(at) - 1e-13
         at = moved
 
@@ -148,7 +148,7 @@ def test_single_precision_comes_near() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"rounds": 0}, {"tol": -1.0}, {"tol": math.nan}, {"l2": -1.0}, {"spacers": -1}, {"step": 2.0}, {"step": 0.0}],
+    [{"rounds": 0}, {"tol": -1.0}, {"tol": math.nan}, {"l2": -1.0}, {"spacers": -1}],
     ids=str,
 )
 def test_settings_out_of_range(wrong: dict[str, float]) -> None:

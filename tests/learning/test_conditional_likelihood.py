@@ -23,6 +23,7 @@ from conditionals import (
     scores,
     some_pairs,
     step_of,
+    to_the_end,
     total,
     with_weights,
     worst,
@@ -38,7 +39,7 @@ from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation
 
 # To a fixed point, for gradients that are exact there only.
-EXACTLY: dict[str, Any] = {"iterations": 20000, "tol": 1e-15}
+EXACTLY: dict[str, Any] = {"tol": 1e-15, "iterations": 20000}
 
 
 def likelihood(prior: ConditionalRBM, pairs: Pairs) -> float:
@@ -82,26 +83,26 @@ def test_belief_propagation_has_the_exact_gradient_on_forests(sizes: tuple[int, 
     edges = forest(*sizes[:2], seed)
     prior, pairs = random_prior(sizes, scale=2.0, seed=seed), some_pairs(sizes)
     prior = with_weights(prior, prior.weights * edges)
-    step = step_of(BeliefPropagationLikelihood(**EXACTLY), prior, pairs)
+    step = step_of(to_the_end(BeliefPropagationLikelihood, **EXACTLY), prior, pairs)
     wanted = numerical_gradients(lambda moved: likelihood(moved, pairs), prior)
     # Units without an edge are not independent, which a pairwise belief cannot say.
     on_edges = {"weights.0": step.gradient["weights.0"] * edges}
     assert_close(step.gradient | on_edges, wanted | {"weights.0": wanted["weights.0"] * edges}, 1e-9)
     single = Pairs(pairs.observed.float(), pairs.clean.float())
-    fused = step_of(BeliefPropagationLikelihood(iterations=50, tol=0.0), prior.to(torch.float32), single)
+    fused = step_of(to_the_end(BeliefPropagationLikelihood, 0.0, iterations=50), prior.to(torch.float32), single)
     assert_close(fused.gradient, step.gradient, 1e-5)
 
 
 def test_on_loops_the_error_is_of_the_order_of_the_smallest_loop() -> None:
     # log Z is wrong by a product of four couplings, its slope in one of them by one of three.
-    orders = orders_of(BeliefPropagationLikelihood(**EXACTLY), 0.2)
+    orders = orders_of(to_the_end(BeliefPropagationLikelihood, **EXACTLY), 0.2)
     assert orders["weights.0"] == pytest.approx(3, abs=0.4), orders
     for name in NAMES[1:]:
         assert orders[name] == pytest.approx(4, abs=0.4), orders
 
 
 def test_mean_field_has_an_error_of_lower_order() -> None:
-    orders = orders_of(MeanFieldLikelihood(**EXACTLY), 0.1)
+    orders = orders_of(to_the_end(MeanFieldLikelihood, **EXACTLY), 0.1)
     assert orders["weights.0"] == pytest.approx(1, abs=0.2), orders
     for name in NAMES[1:]:
         assert orders[name] == pytest.approx(2, abs=0.3), orders
@@ -116,7 +117,7 @@ def test_belief_propagation_climbs_the_bethe_likelihood(seed: int) -> None:
         free = solver.solve(moved.given(pairs.observed)).log_partition.numpy()
         return float((log_weight(moved, pairs) - free).mean())
 
-    step = step_of(BeliefPropagationLikelihood(**EXACTLY), prior, pairs)
+    step = step_of(to_the_end(BeliefPropagationLikelihood, **EXACTLY), prior, pairs)
     assert float(step.monitors["converged"]) == 1
     assert_close(step.gradient, numerical_gradients(bethe, prior), 1e-8)
     # Which is another one than the exact gradient.
@@ -137,7 +138,7 @@ def mean_field_log_z(prior: ConditionalRBM, observed: Tensor) -> np.ndarray:
 def test_mean_field_climbs_a_likelihood_with_a_bound_for_log_z(seed: int) -> None:
     prior, pairs = random_prior(scale=0.8, seed=seed), some_pairs(seed=seed + 1)
     assert (mean_field_log_z(prior, pairs.observed) <= log_z(prior, pairs.observed)).all()
-    step = step_of(MeanFieldLikelihood(**EXACTLY), prior, pairs)
+    step = step_of(to_the_end(MeanFieldLikelihood, **EXACTLY), prior, pairs)
     assert float(step.monitors["converged"]) == 1
     numerical = numerical_gradients(
         lambda moved: float((log_weight(moved, pairs) - mean_field_log_z(moved, pairs.observed)).mean()), prior

@@ -20,6 +20,7 @@ from conditionals import (
     scores,
     some_pairs,
     step_of,
+    to_the_end,
     total,
     with_weights,
 )
@@ -181,13 +182,13 @@ def assert_margin(kind: str, prior: ConditionalRBM, pairs: Pairs) -> None:
     learner, objective = MARGINS[kind]
     losses, leads = objective(prior, pairs)
     assert leads.min() > 1e-4
-    step = step_of(learner(iterations=200, tol=1e-12), prior, pairs)
+    step = step_of(to_the_end(learner, 1e-12, iterations=200), prior, pairs)
     assert float(step.monitors["margin_loss"]) == pytest.approx(losses.mean(), abs=1e-10)
     assert_close(
         step.gradient, numerical_gradients(lambda moved: -float(objective(moved, pairs)[0].mean()), prior), 1e-8
     )
     single = Pairs(pairs.observed.float(), pairs.clean.float())
-    fused = step_of(learner(iterations=200, tol=1e-6), prior.to(torch.float32), single)
+    fused = step_of(to_the_end(learner, 1e-6, iterations=200), prior.to(torch.float32), single)
     assert float(fused.monitors["margin_loss"]) == pytest.approx(losses.mean(), abs=1e-4)
     assert_close(fused.gradient, step.gradient, 1e-5)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from growing import IMAGES, SMALL
+from growing import IMAGES, SMALL, growth_of
 
 import restore
 from restore.errors import TrainingError, UsageError
@@ -113,14 +113,14 @@ def test_a_size_found_by_growth_is_where_another_learner_begins(tmp_path: Path) 
     assert len(list((tmp_path / "run" / "epochs").iterdir())) == 3
 
 
-def filling(**growth: object) -> Recipe:
+def filling(growth: FrankWolfe) -> Recipe:
     """A recipe that wants nine units for the learner that goes on from what is grown."""
-    made = recipe_of(learner=ContrastiveDivergence(), growth=replace(SMALL, **growth))
+    made = recipe_of(learner=ContrastiveDivergence(), growth=growth)
     return replace(made, prior=replace(made.prior, filled=9, weight_scale=0.02))
 
 
 def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(tmp_path: Path) -> None:
-    recipe = filling(units=3)
+    recipe = filling(growth_of(3))
     filled, rounds, verdict = by_rounds(recipe, IMAGES, Session(tmp_path / "filled", "data"))
     grown, *_ = by_rounds(recipe_of(learner=replace(SMALL, units=3)), IMAGES, Session(tmp_path / "grown", "data"))
     assert rounds == grown.hidden.size == 3 and filled.hidden.size == 9
@@ -139,7 +139,7 @@ def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(t
 
 def test_a_growth_that_images_held_out_ended_is_large_enough(tmp_path: Path) -> None:
     # All that later units bring is less than all units together.
-    recipe = filling(window=2, least=0.99)
+    recipe = filling(growth_of(window=2, least=0.99))
     for resume in (False, True):
         machine, rounds, verdict = by_rounds(recipe, IMAGES, Session(tmp_path, "data", resume=resume))
         assert machine.hidden.size == rounds < 8 and "the last 2 units raised" in verdict and "random" not in verdict
@@ -184,11 +184,8 @@ def test_a_recipe_reads() -> None:
         ({"training": {"epochs": 3}}, "[training] epochs has no meaning for frank_wolfe"),
         ({"optimizer": {"rate": 0.1}}, "[optimizer] has no meaning for frank_wolfe"),
         ({"learner": {"method": "tap"}}, "[training] epochs is missing"),
-        ({"learner": {"method": "frank_wolfe", "overlap": 1.0}}, "overlap must lie in (0, 1)"),
-        ({"learner": {"method": "frank_wolfe", "samples": 0}}, "samples must be at least 1"),
+        ({"learner": {"method": "frank_wolfe", "units": 0}}, "units must be at least 1"),
         ({"learner": {"method": "frank_wolfe", "penalty": 0.0}}, "penalty must be positive"),
-        ({"learner": {"method": "frank_wolfe", "power_rate": 1.0}}, "power_rate"),
-        ({"learner": {"method": "tap"}, "training": {"epochs": 3, "patience": 1}}, "[training] patience needs"),
     ],
 )
 def test_recipes_that_make_no_sense_are_refused(changed: dict, says: str) -> None:
@@ -200,9 +197,10 @@ def test_recipes_that_make_no_sense_are_refused(changed: dict, says: str) -> Non
 # --- for users ---
 
 
+@pytest.mark.usefixtures("quick_growth")
 def test_restore_train_finds_the_size(tmp_path: Path) -> None:
     images = IMAGES.reshape(-1, 3, 3).numpy()
-    small = {"samples": 500, "bias_steps": 5, "penalty": 0.01}
+    small = {"penalty": 0.01}
     mine = restore.train(np.tile(images, (4, 1, 1)), hidden="auto", epochs=2, growth=small | {"units": 6})
     assert 1 <= mine.description.hidden <= 6
     few = restore.train(images[2:7], hidden="auto", epochs=1, growth=small | {"units": 1})
@@ -211,14 +209,14 @@ def test_restore_train_finds_the_size(tmp_path: Path) -> None:
     assert alone.description.hidden == 3 and alone.description.method == "frank_wolfe"
 
 
-@pytest.mark.usefixtures("without_graph")
+@pytest.mark.usefixtures("without_graph", "quick_growth")
 def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "images.npy", np.tile(IMAGES.reshape(-1, 3, 3).bool().numpy(), (3, 1, 1)))
     recipe = tmp_path / "mine.toml"
     recipe.write_text(
         f'name = "mine"\n[data]\nsource = "{tmp_path}/images.npy"\n[prior]\nhidden = 3\n'
         '[learner]\nmethod = "contrastive"\n'
-        "[training]\nepochs = 1\n[growth]\nunits = 4\nsamples = 500\n[inference]\nmodes = 5\nstarts = 2\n"
+        "[training]\nepochs = 1\n[growth]\nunits = 4\n[inference]\nmodes = 5\nstarts = 2\n"
     )
     command = ["train", recipe, "--run", tmp_path / "run", "-o", tmp_path / "out", "--overwrite"]
     assert run(*command, "--hidden", "auto") == 0

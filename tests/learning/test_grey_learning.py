@@ -92,7 +92,7 @@ def test_blank_units_prefer_nothing_and_share_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("after", [1, 5])
 def test_a_stopped_run_goes_on_with_the_same_bits(after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings, images = recipe(2, optimizer={"average": 0.9, "shrinkage": 1e-3}), stripes(100)
+    settings, images = recipe(2, optimizer={"average": 0.9}), stripes(100)
     whole = train(settings, images, SHAPE, Session(tmp_path / "whole", "x")).prior
     original, taken = TAPLikelihood.step, []
 
@@ -161,17 +161,3 @@ def test_the_command_trains_a_grey_prior(run: Callable[..., int], tmp_path: Path
     log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     # The last of four steps begins after three quarters of the way.
     assert log[-1]["rate"] == pytest.approx(0.02 * 0.1**0.75)
-
-
-def test_shrinkage_pulls_weights_towards_zero_by_the_same_amount_and_nothing_else(tmp_path: Path) -> None:
-    images = stripes(25)
-    still = {"rate": 0.1, "momentum": 0.0, "schedule": "constant"}
-    with_penalty, without = (
-        train(recipe(1, optimizer=still | extra), images, SHAPE, Session(tmp_path / str(len(extra)), "x")).prior
-        for extra in ({"shrinkage": 0.02}, {})
-    )
-    first = course_of(recipe(), images, SHAPE).initial(3, 0.01, seeded(1)).parameters
-    for name, value in without.machine.parameters.items():
-        change = with_penalty.machine.parameters[name] - value
-        wanted = -0.1 * 0.02 * first[name].sign() if name == "weights.0" else torch.zeros_like(value)
-        torch.testing.assert_close(change, wanted, rtol=0, atol=1e-6)

@@ -37,10 +37,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "grey-unit-nan": ({"learner": {"grey_unit": float("nan")}}, r"grey_unit must lie in \(0, 1\], not nan"),
     "grey-unit-without-gauge": ({"learner": {"centring": False}}, "grey_unit is part of the centred gauge; leave it"),
     "grey-unit-of-bits": ({"prior": {"visible": "bernoulli"}}, r"\[learner\] grey_unit is for grey pixels; leave it"),
-    "noisy-starts": (
-        {"learner": {"starts": "noisy", "noise": 0.1}},
-        r'\[learner\] starts = "noisy" flips pixels; take redrawn',
-    ),
     "sampled": (
         {"data": {"binarisation": "sampled"}},
         r"\[data\] binarisation is for black and white .* leave it out",
@@ -66,9 +62,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "constant-with-end": ({"optimizer": {"schedule": "constant", "end": 0.1}}, r"\[optimizer\] end has no meaning"),
     "end": ({"optimizer": {"end": 1.5}}, r"\[optimizer\] end is the share .* in \[0, 1\], not 1.5"),
     "end-nan": ({"optimizer": {"end": float("nan")}}, r"\[optimizer\] end is the share .* not nan"),
-    "shrinkage": ({"optimizer": {"shrinkage": -1.0}}, r"\[optimizer\] shrinkage must be 0 or positive, not -1"),
-    "shrinkage-inf": ({"optimizer": {"shrinkage": float("inf")}}, r"\[optimizer\] shrinkage must be 0 or positive"),
-    "patience": ({"training": {"patience": 2}}, r"\[training\] patience needs"),
     "task": ({"data": {"task": "noise:0.1"}}, r'\[data\] task belongs to \[prior\] family = "crbm"; leave it out'),
 }
 

@@ -213,8 +213,9 @@ def test_the_number_of_epochs_is_the_largest_that_fits(seconds: float, first: fl
     assert length(found + 1) >= seconds * (1 - 1e-6)
 
 
+@pytest.mark.usefixtures("quick_growth")
 def test_growth_ends_in_time_and_the_settled_recipe_repeats_it(tmp_path: Path) -> None:
-    small = {"samples": 200, "bias_steps": 2, "penalty": 0.001, "units": 50}
+    small = {"penalty": 0.001, "units": 50}
     tables: dict[str, Any] = {"name": "x", "data": {"source": "bars", "validation": 20}, "prior": {"hidden": "auto"}}
     tables |= {"learner": {"method": "frank_wolfe"} | small, "inference": {"modes": 0, "starts": 1}}
     settings = parse(tables | {"training": {"minutes": 0.5}})

@@ -122,27 +122,26 @@ def test_a_reader_sees_one_prior_while_another_takes_its_place(tmp_path: Path, m
 
 # --- from when on ---
 
-QUICK_GROWTH = {"samples": 100, "bias_steps": 1, "penalty": 0.001}
 
 KINDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "judged": ({}, ["epoch 1 of 2, "]),
     "not judged": ({"training": {"watch": ""}}, ["epoch 1 of 2, not judged", "epoch 2 of 2, not judged"]),
     "frank-wolfe": (
         {
-            "learner": {"method": "frank_wolfe", "samples": 100, "bias_steps": 1, "penalty": 0.001},
+            "learner": {"method": "frank_wolfe", "penalty": 0.001},
             "prior": {"hidden": 2},
         },
         ["round 1 of at most 2", "round 2 of at most 2"],
     ),
     "grown": (
-        {"prior": {"hidden": "auto"}, "growth": QUICK_GROWTH | {"units": 2}},
+        {"prior": {"hidden": "auto"}, "growth": {"penalty": 0.001, "units": 2}},
         ["growing, round 1 of at most 2", "growing, round 2 of at most 2", "epoch 1 of 2, "],
     ),
     "grown-conditional": (
         {
             "data": {"source": "bars", "validation": 20, "task": "flip:0.1"},
             "prior": {"hidden": "auto", "family": "crbm"},
-            "growth": QUICK_GROWTH | {"units": 2},
+            "growth": {"penalty": 0.001, "units": 2},
             "learner": {"method": "mean_field", "iterations": 3},
             "training": {"watch": ""},
             "inference": None,
@@ -167,7 +166,7 @@ KINDS: dict[str, tuple[dict[str, Any], list[str]]] = {
 }
 
 
-@pytest.mark.usefixtures("quick_disk")
+@pytest.mark.usefixtures("quick_disk", "quick_growth")
 @pytest.mark.parametrize(("tables", "first"), KINDS.values(), ids=KINDS.keys())
 def test_there_is_something_to_restore_with_from_the_first_checkpoint_of_the_whole_prior(
     tables: dict[str, Any], first: list[str], tmp_path: Path

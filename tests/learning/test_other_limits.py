@@ -84,12 +84,13 @@ def test_row59_a_limit_that_is_lifted_leaves_the_epochs_of_the_recipe(tmp_path: 
 
 
 GROWN: dict[str, Any] = {
-    "growth": {"samples": 100, "bias_steps": 1, "units": 2},
+    "growth": {"units": 2},
     "training": {"epochs": 2},
     "inference": {"modes": 0, "starts": 1},
 }
 
 
+@pytest.mark.usefixtures("quick_growth")
 def test_row59_growth_goes_on_under_another_limit_and_units_that_were_filled_up_stay(tmp_path: Path) -> None:
     """The plan of a limit says how many units there are at least; those that are trained already are not grown anew."""
 

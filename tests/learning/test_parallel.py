@@ -90,7 +90,7 @@ def of(name: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return chosen
 
 
-RUNS = [*LEARNERS, "tap-noisy-alone", "cd-alone", *together.CONDITIONAL, *together.PIPELINES]
+RUNS = [*LEARNERS, "tap-data-alone", "cd-alone", *together.CONDITIONAL, *together.PIPELINES]
 
 
 @pytest.mark.parametrize("name", RUNS)

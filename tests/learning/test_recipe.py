@@ -99,18 +99,18 @@ def test_a_recipe_of_a_conditional_prior(tmp_path: Path) -> None:
             name = "undo"
             data = { source = "mnist", task = "patch:8:1", validation = 10 }
             prior = { family = "crbm", hidden = 12 }
-            learner = { method = "marginal_max_margin", iterations = 3, growth = 2, tol = 0.01 }
+            learner = { method = "marginal_max_margin", iterations = 3, growth = 2 }
             optimizer = { average = 0.99 }
-            training = { epochs = 3, patience = 2 }
+            training = { epochs = 3 }
             """,
         )
     )
     assert recipe.conditional
-    assert (recipe.data.task, recipe.data.validation, recipe.training.patience) == ("patch:8:1", 10, 2)
+    assert (recipe.data.task, recipe.data.validation) == ("patch:8:1", 10)
     assert recipe.optimizer.average == 0.99
-    assert recipe.learner == MarginalMaxMargin(iterations=3, growth=2, tol=0.01)
+    assert recipe.learner == MarginalMaxMargin(iterations=3, growth=2)
     # What restores is what the learner used in that epoch.
-    assert recipe.learner.inference(4) == Inference("mixed_product", 11, 0.01, 0.0, modes=0, starts=0)
+    assert recipe.learner.inference(4) == Inference("mixed_product", 11, 1e-3, 0.0, modes=0, starts=0)
 
 
 @pytest.mark.parametrize("method", LEARNERS["crbm"])
@@ -119,7 +119,7 @@ def test_every_conditional_learner_has_a_recipe(method: str, tmp_path: Path) -> 
     scale = "weight_scale = 0" if method == "logistic" else ""
     recipe = read_recipe(write(tmp_path, conditional(f'[learner]\nmethod = "{method}"', f"[prior]\n{scale}")))
     assert (recipe.method, recipe.learner) == (method, LEARNERS["crbm"][method].load()())
-    assert (recipe.data.validation, recipe.training.patience, recipe.optimizer.average) == (0, 0, 0)
+    assert (recipe.data.validation, recipe.optimizer.average) == (0, 0)
 
 
 def test_families_do_not_share_learners_of_one_name(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_digest_and_facts_depend_on_content_not_on_layout(tmp_path: Path) -> Non
     assert first.digest == same.digest == explicit.digest
     assert len({first.digest, other.digest, renamed.digest}) == 3
     # Defaults count as if they were written out.
-    for table, line in (("optimizer", "average = 0.0"), ("training", "patience = 0"), ("prior", 'family = "rbm"')):
+    for table, line in (("optimizer", "average = 0.0"), ("training", "last = 0"), ("prior", 'family = "rbm"')):
         assert read_recipe(write(tmp_path, with_line(table, line))).digest == first.digest
     assert read_recipe(write(tmp_path, with_line("optimizer", "average = 0.5"))).digest != first.digest
     assert first.training_facts == renamed.training_facts != other.training_facts
@@ -161,13 +161,9 @@ def test_the_fixed_point_counts_written_out_or_not(tmp_path: Path) -> None:
     [
         ('name = "admm"', "'admm' is no optimizer of torch that fits here; did you mean adam?"),
         ('name = "lbfgs"', "'lbfgs' is no optimizer of torch that fits here"),
-        ('name = "rmsprop"\noptions = { alpa = 0.9 }', "options do not suit rmsprop"),
-        ('name = "rmsprop"\noptions = { alpha = -1 }', "options do not suit rmsprop (Invalid alpha value: -1)"),
-        ("options = { lr = 0.1 }", "options hold lr, which follows from rate"),
-        ("options = 3", "options must be a table, not 3"),
     ],
 )
-def test_optimizers_and_options_that_torch_does_not_have(lines: str, says: str) -> None:
+def test_optimizers_that_torch_does_not_have(lines: str, says: str) -> None:
     table = tomllib.loads(
         f'name = "x"\n[data]\nsource = "mnist"\n[prior]\nhidden = 3\n[learner]\nmethod = "tap"\n'
         f"[training]\nepochs = 1\n[optimizer]\n{lines}\n"
@@ -177,16 +173,9 @@ def test_optimizers_and_options_that_torch_does_not_have(lines: str, says: str) 
     assert str(caught.value).startswith("[optimizer] ") and says in str(caught.value)
 
 
-def test_options_reach_the_optimizer_and_the_digest(tmp_path: Path) -> None:
-    lines = ('name = "rmsprop"', 'name = "rmsprop"\noptions = { alpha = 0.5 }')
-    plain, other = (read_recipe(write(tmp_path, with_line("optimizer", line))) for line in lines)
-    assert (plain.optimizer.options, other.optimizer.options) == ({}, {"alpha": 0.5})
-    assert plain.digest != other.digest
-
-
 @pytest.mark.parametrize(
     ("settings", "name"),
-    [(Optimizer, "momentum"), (Inference, "damping"), (TAPLikelihood, "tol"), (FrankWolfe, "overlap")],
+    [(Optimizer, "momentum"), (Inference, "damping"), (TAPLikelihood, "tol"), (FrankWolfe, "penalty")],
 )
 def test_another_default_is_another_digest(
     settings: type, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ import shutil
 import signal
 import threading
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,47 @@ def test_another_recipe_is_refused(change: dict[str, Any], says: str, tmp_path: 
     assert "\n" not in str(caught.value)
     # The refusal has changed nothing.
     run(recipe_of(), tmp_path, resume=True)
+
+
+def settings_of_before(folder: Path, told: Mapping[str, Mapping[str, Any]]) -> None:
+    """Let the newest checkpoint of a run know settings that recipes had once, by table and key."""
+    found = newest(folder)
+    assert found is not None
+    recipe = found.facts["identity"]["recipe"]
+    for table, entries in told.items():
+        recipe[table] |= entries
+    checkpoints.save(folder, found)
+
+
+@pytest.mark.parametrize("learner", ["pcd", "tap-data"])
+def test_a_run_with_settings_that_are_gone_goes_on_where_they_changed_nothing(learner: str, tmp_path: Path) -> None:
+    recipe, told = recipe_of(learner), dict[str, dict[str, Any]]()
+    for name, value in run_folder.settings_gone("").items():
+        _, table, key = name.split(".")
+        told.setdefault(table, {})[key] = value
+    stopped_run(tmp_path, recipe)
+    settings_of_before(tmp_path, told)
+    assert bits(run(recipe, tmp_path, resume=True)) == bits(run(recipe, tmp_path / "whole"))
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"training": {"patience": 3}}, "recipe.training.patience was 3, and this version knows 0 alone"),
+        ({"optimizer": {"options": {"alpha": 0.5}}}, "recipe.optimizer.options was {'alpha': 0.5}, and this version"),
+        ({"learner": {"noise": 0.2}}, "recipe.learner.noise was 0.2, and this version knows 0.0 alone"),
+        ({"growth": {"samples": 500}}, "recipe.growth.samples was 500 and is 3000"),
+        ({"learner": {"other": 0}}, "recipe.learner.other was 0 and is None"),
+    ],
+)
+def test_a_run_with_settings_that_are_gone_is_refused_where_they_mattered(
+    told: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    stopped_run(tmp_path, recipe_of())
+    settings_of_before(tmp_path, told)
+    with pytest.raises(TrainingError, match="cannot resume") as caught:
+        run(recipe_of(), tmp_path, resume=True)
+    assert says in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_row59_other_data_or_processes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

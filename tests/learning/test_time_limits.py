@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from growing import growth_of
 from timed_runs import SHAPE, Clock, Timed, bars, in_time, log_of, recipe, timed
 
 from restore.learning import pipeline
 from restore.learning.pipeline import train
 from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.recipes.wishes import Wishes
-from restore.learning.rules.frank_wolfe import FrankWolfe, Growth
+from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
 from restore.learning.run.session import Session
 from restore.learning.train import learn, planned_lesson
@@ -151,24 +152,24 @@ def columns() -> list[np.ndarray]:
     return list(np.repeat(white, 5, axis=1).astype(np.uint8) * np.uint8(255))
 
 
-QUICK: dict[str, Any] = {"growth": {"samples": 100, "bias_steps": 1}}
 METHODS: dict[str, tuple[Callable[[], list[np.ndarray]], dict[str, Any]]] = {
     **{method: (columns, {"method": method}) for method in ("tap", "pcd", "cd", "fvbm")},
-    "fw": (columns, {"method": "fw", "tables": {"learner": {"samples": 100, "method": "frank_wolfe"}}}),
-    "growth-and-tap": (columns, {"hidden": "auto", "tables": QUICK}),
-    "growth-and-crbm-bp": (columns, {"hidden": "auto", "task": "flip:0.1", "tables": QUICK}),
+    "fw": (columns, {"method": "fw"}),
+    "growth-and-tap": (columns, {"hidden": "auto"}),
+    "growth-and-crbm-bp": (columns, {"hidden": "auto", "task": "flip:0.1"}),
     **{method: (columns, {"method": method, "task": "flip:0.1"}) for method in ("crbm-bp", "crbm-mssvm")},
     "principal": (shades, {"method": "principal", "hidden": 3}),
     "grey": (shades, {"method": "tap"}),
 }
 
 
+@pytest.mark.usefixtures("quick_growth")
 @pytest.mark.parametrize(("images", "asked"), METHODS.values(), ids=METHODS.keys())
 def test_a_time_too_short_for_anything_ends_with_a_prior(
     images: Callable[[], list[np.ndarray]], asked: dict[str, Any], tmp_path: Path
 ) -> None:
-    tables = asked.get("tables", {}) | ({} if "task" in asked else {"inference": {"modes": 0, "starts": 1}})
-    wishes = Wishes(**asked | {"tables": tables}, minutes=1e-6)
+    tables = {} if "task" in asked else {"inference": {"modes": 0, "starts": 1}}
+    wishes = Wishes(**asked, tables=tables, minutes=1e-6)
     learnt = learn(
         planned_lesson(images(), "x", wishes, shown_as="images"), Session(tmp_path), device=CPU, elsewhere=9.0
     )
@@ -189,10 +190,8 @@ def test_a_growth_for_which_there_is_no_time_leaves_it_to_units_of_random_weight
     window: int, first: float, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings, learner = timed(minutes=2.0)
-    growth = {"samples": 100, "bias_steps": 1, "penalty": 0.001, "window": window, "least": 0.0}
-    settings = replace(
-        settings, prior=replace(settings.prior, hidden="auto", filled=9), growth=FrankWolfe(units=20, **growth)
-    )
+    growth = growth_of(20, 0.001, samples=100, bias_steps=1, window=window, least=0.0)
+    settings = replace(settings, prior=replace(settings.prior, hidden="auto", filled=9), growth=growth)
 
     def tick(passed: Any) -> None:
         # A quarter of the two minutes is for growth.

@@ -173,8 +173,9 @@ def test_the_recipe_of_a_plan_has_what_pretraining_came_to(tmp_path: Path) -> No
     assert found == learnt.trained.settled and 1 <= found.pretraining.epochs < 9000
 
 
+@pytest.mark.usefixtures("quick_growth")
 def test_61_a_folder_with_the_growth_of_another_run_is_refused(tmp_path: Path) -> None:
-    growth = {"tables": {"growth": {"samples": 100, "bias_steps": 1, "units": 5}}}
+    growth = {"tables": {"growth": {"units": 5}}}
     stopped(tmp_path, hidden="auto", after=2, **growth)
     for resume in (False, True):
         with pytest.raises(TrainingError, match="holds a run already, which began with growth; give another --run"):

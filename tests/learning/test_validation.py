@@ -62,13 +62,13 @@ class Restoring(ContrastiveDivergence):
         return Inference(max_iter=7 + epoch, modes=0, starts=0)
 
 
-def patient(patience: int = 0, epochs: int = 8, average: float = 0.0, every: int = 1) -> Recipe:
+def judged(epochs: int = 8, average: float = 0.0, every: int = 1) -> Recipe:
     return recipe_of(
         Restoring(),
         replace(OPTIMIZERS["sgd"], average=average),
         data=Data("bars-and-stripes", task="flip:0.1", validation=4),
         prior=PriorShape(hidden=3, family="crbm", weight_scale=0.1),
-        training=Training(epochs=epochs, batch=4, checkpoint_every=every, patience=patience),
+        training=Training(epochs=epochs, batch=4, checkpoint_every=every),
     )
 
 
@@ -79,7 +79,7 @@ def judge(recipe: Recipe, course: Graded, folder: Path, resume: bool = False) ->
 @pytest.mark.parametrize("average", [0.0, 0.9])
 def test_the_prior_with_the_lowest_error_is_returned(average: float, tmp_path: Path) -> None:
     course = Graded([0.5, 0.3, 0.2, 0.4, 0.2, 0.6, 0.7, 0.8])
-    fitted = judge(patient(average=average), course, tmp_path)
+    fitted = judge(judged(average=average), course, tmp_path)
     # The first of two equally good ones.
     assert (fitted.epoch, fitted.error) == (2, 0.2)
     assert len(course.asked) == 8
@@ -88,40 +88,19 @@ def test_the_prior_with_the_lowest_error_is_returned(average: float, tmp_path: P
     assert [record["validation_error"] for record in log_of(tmp_path)] == course.errors
     # Each epoch is judged by the inference that its learner names.
     assert [inference.max_iter for inference in course.inferences] == list(range(7, 15))
-    assert bits(judge(patient(average=average), Graded([]), tmp_path, resume=True).prior) == course.asked[2]
+    assert bits(judge(judged(average=average), Graded([]), tmp_path, resume=True).prior) == course.asked[2]
 
 
-@pytest.mark.parametrize(
-    ("patience", "errors", "epochs"),
-    [
-        (0, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0], 8),
-        (1, [0.5, 0.4, 0.4], 3),
-        (2, [0.5, 0.6, 0.4, 0.5, 0.45], 5),
-        (3, [0.5, 0.6, 0.7, 0.8], 4),
-        (3, [0.5, 0.6, 0.7, 0.4, 0.5, 0.6, 0.39, 0.5], 8),
-        (8, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0], 8),
-    ],
-)
 @pytest.mark.parametrize("every", [1, 3])
-def test_patience_ends_the_run(patience: int, errors: list[float], epochs: int, every: int, tmp_path: Path) -> None:
-    recipe = patient(patience, every=every)
-    course = Graded(errors)
-    fitted = judge(recipe, course, tmp_path)
-    assert len(course.asked) == len(log_of(tmp_path)) == epochs
-    assert (fitted.epoch, fitted.error) == (errors.index(min(errors)), min(errors))
-    # However few checkpoints there are, the last step has one, and a finished run stays finished.
-    assert newest(tmp_path).step == epochs * BATCHES
+def test_a_finished_run_stays_finished(every: int, tmp_path: Path) -> None:
+    recipe, errors = judged(every=every), [0.5, 0.6, 0.7, 0.4, 0.5, 0.6, 0.39, 0.5]
+    fitted = judge(recipe, Graded(errors), tmp_path)
+    assert len(log_of(tmp_path)) == 8 and (fitted.epoch, fitted.error) == (6, 0.39)
+    # However few checkpoints there are, the last step has one.
+    assert newest(tmp_path).step == 8 * BATCHES
     again = judge(recipe, Graded([]), tmp_path, resume=True)
     assert (again.epoch, again.error, bits(again.prior)) == (fitted.epoch, fitted.error, bits(fitted.prior))
-    assert len(log_of(tmp_path)) == epochs
-
-
-def test_a_signal_in_the_step_that_exhausts_patience_lets_the_run_finish(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = patient(2)
-    after_step(monkeypatch, recipe.learner, lambda taken: taken == 12 and os.kill(os.getpid(), signal.SIGTERM))
-    assert judge(recipe, Graded([0.1, 0.2, 0.3]), tmp_path).epoch == 0
+    assert len(log_of(tmp_path)) == 8
 
 
 def test_without_validation_images_the_last_prior_is_returned(tmp_path: Path) -> None:
@@ -179,7 +158,7 @@ def test_a_solver_that_stops_converging_is_reported(
 
 
 def test_the_warning_names_the_prior_that_is_kept(tmp_path: Path) -> None:
-    recipe = replace(patient(epochs=3), learner=Converging(shares=[0.9, 0.8, 0.1]))
+    recipe = replace(judged(epochs=3), learner=Converging(shares=[0.9, 0.8, 0.1]))
     with pytest.warns(UserWarning, match="epoch 3: .*; the best prior so far, from epoch 2, is kept$") as warned:
         fitted = judge(recipe, Graded([0.5, 0.4, 0.45]), tmp_path)
     assert len(warned) == 1

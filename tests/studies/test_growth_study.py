@@ -17,6 +17,7 @@ from PIL import Image
 
 from restore.errors import InputError
 from restore.learning.recipes.recipe import read_recipe
+from restore.learning.rules.frank_wolfe import FrankWolfe
 
 
 def point(method: str, hidden: int, likelihood: float, **changed: object) -> Point:
@@ -122,6 +123,8 @@ starts = 1
 def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "SCHEDULE", "linear:50")
     monkeypatch.setattr(study, "SIZES", (20, 40))
+    for constant, value in {"samples": 100, "overlap": 0.01, "away_every": 100}.items():
+        monkeypatch.setattr(FrankWolfe, constant, value)
     draw = np.random.default_rng(0)
     # Halves that are on or off together, and some noise: there is something to learn, also for a unit more.
     images = np.repeat(draw.random((60, 4, 2)) < 0.5, 2, 2) ^ (draw.random((60, 4, 4)) < 0.05)
@@ -132,10 +135,10 @@ def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: py
     asked.recipes.mkdir()
     asked.document.write_text("before\n<!-- growth: begin -->\nold\n<!-- growth: end -->\nafter\n")
     learners = {
-        "fw-mnist": ("23", 'method = "frank_wolfe"\nsamples = 100\npenalty = 1e-4\noverlap = 0.01\naway_every = 0'),
+        "fw-mnist": ("23", 'method = "frank_wolfe"\npenalty = 1e-4'),
         "cd-fw-mnist": (
             '"auto"',
-            'method = "contrastive"\n[training]\nepochs = 2\n[growth]\nunits = 3\nsamples = 100\npenalty = 1e-4',
+            'method = "contrastive"\n[training]\nepochs = 2\n[growth]\nunits = 3\npenalty = 1e-4',
         ),
         "cd-mnist-3-0": ("3", 'method = "contrastive"\n[training]\nepochs = 3'),
     }

@@ -22,6 +22,11 @@ SIZES = [(4, 3, 4), (5, 3, 2), (6, 3, 7)]
 NAMES = ["weights.0", "units.0.bias", "units.1.bias", "inputs.0", "inputs.1"]
 
 
+def to_the_end(kind: type[Any], tol: float, **settings: Any) -> Any:
+    """A learner whose images converge at another tolerance."""
+    return type(kind.__name__, (kind,), {"tol": tol})(**settings)
+
+
 def all_states(count: int) -> np.ndarray:
     return np.array(list(itertools.product((0.0, 1.0), repeat=count)))
 

@@ -40,7 +40,6 @@ EPOCHS, BATCHES = 4, 4
 
 LEARNERS: dict[str, Any] = {
     "tap-data": TAPLikelihood(),
-    "tap-noisy": TAPLikelihood(starts="noisy", noise=0.2),
     "tap-persistent": TAPLikelihood(starts="persistent", solutions=5),
     "tap-redrawn": TAPLikelihood(starts="redrawn", solutions=5, damping=0.2),
     "adaptive-tap": TAPLikelihood(fixed_point="adaptive_tap", damping=0.5),
@@ -57,7 +56,7 @@ OPTIMIZERS = {
     "sgd": Optimizer(rate=0.2),
     "sgd-plain": Optimizer(rate=0.2, momentum=0.0, weight_decay=0.0, schedule="constant"),
     "adam": Optimizer(name="adam", rate=0.05, momentum=0.9, weight_decay=0.1),
-    "rmsprop": Optimizer(name="rmsprop", rate=0.01, options={"alpha": 0.9, "momentum": 0.5}),
+    "rmsprop": Optimizer(name="rmsprop", rate=0.01),
     "nadam": Optimizer(name="nadam", rate=0.01),
     "asgd": Optimizer(name="asgd", rate=0.05),
     "adagrad": Optimizer(name="adagrad", rate=0.05),
@@ -152,7 +151,7 @@ def conditional_recipe(
         method=learner,
         data=Data("bars-and-stripes", task=task, validation=validation),
         prior=PriorShape(hidden=3, family="crbm", weight_scale=0.0 if learner == "logistic" else 0.1),
-        training=Training(epochs=EPOCHS, batch=8, checkpoint_every=2, patience=3 if validation else 0),
+        training=Training(epochs=EPOCHS, batch=8, checkpoint_every=2),
         **changed,
     )
 

@@ -97,42 +97,40 @@ def most_gaining(outcome: Change, net: Tensor, overlap: float) -> int | None:
     return int(torch.where(eligible, net, -torch.inf).argmax()) if bool(eligible.any()) else None
 
 
-def factor(inputs: Tensor, share: Tensor, bias: Tensor, power: float) -> Tensor:
-    """φ = k (softplus(x) - s (x - c)): a unit of power k, together with what the visible bias takes back of it.
+def factor(inputs: Tensor, share: Tensor, bias: Tensor) -> Tensor:
+    """φ = softplus(x) - s (x - c): a unit, together with what the visible bias takes back of it.
 
     A unit also shifts the means of the visible units it is joined to. Where it is on for a share s of the images, the
-    visible bias gives way by k s w, so that to first order those means stay (the same gauge as in `centring`).
+    visible bias gives way by s w, so that to first order those means stay (the same gauge as in `centring`).
 
     Args:
         inputs: x = wᵀv + c of K units, (N, K).
         share: s, (K,).
         bias: c, (K,).
-        power: k.
     """
-    return power * (log_one_plus_exp(inputs.double()) - share * (inputs.double() - bias))
+    return log_one_plus_exp(inputs.double()) - share * (inputs.double() - bias)
 
 
-def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float, power: float) -> tuple[float, Unit]:
-    """k λ/2 |w|² minus what the unit gains the images (see `factor` and `change`), and the gradient of that.
+def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float) -> tuple[float, Unit]:
+    """λ/2 |w|² minus what the unit gains the images (see `factor` and `change`), and the gradient of that.
 
-    Divided by k and to first order in k this is the paper's eq. 9, less what the visible bias takes back. That is never
-    the larger of the two (Jensen's inequality): where this is negative so is that. But at the minimum of eq. 9 a unit
-    multiplies the probability of some samples by many powers of ten, and of the model after that the samples say
-    nothing; scaled down to where they do, such a unit gains far less than the one that is sought here.
+    For a small unit this is the paper's eq. 9, less what the visible bias takes back. That is never the larger of the
+    two (Jensen's inequality): where this is negative so is that. But at the minimum of eq. 9 a unit multiplies the
+    probability of some samples by many powers of ten, and of the model after that the samples say nothing; scaled down
+    to where they do, such a unit gains far less than the one that is sought here.
 
     Args:
         unit: where.
         images: (N, D).
         samples: (S, D).
         penalty: λ.
-        power: k.
     """
     at_images, at_samples = unit.inputs(images), unit.inputs(samples)
     on_images, on_samples = torch.sigmoid(at_images), torch.sigmoid(at_samples)
     share = on_images.mean()
-    of_images = factor(at_images[:, None], share, unit.bias, power).mean(0)
-    of_samples = factor(at_samples[:, None], share, unit.bias, power)
-    value = power * penalty / 2 * unit.square - float(change(of_images, of_samples).gain)
+    of_images = factor(at_images[:, None], share, unit.bias).mean(0)
+    of_samples = factor(at_samples[:, None], share, unit.bias)
+    value = penalty / 2 * unit.square - float(change(of_images, of_samples).gain)
     # The model after the change has these shares of the samples.
     after = torch.softmax(of_samples[:, 0], 0).to(unit.weights)
     linear = after @ at_samples - at_images.mean()
@@ -140,8 +138,8 @@ def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float, power
     pull = (on_images - share + linear * on_images * (1 - on_images)) / len(images)
     push = after * (on_samples - share)
     return value, Unit(
-        power * (penalty * unit.weights + push @ samples - pull @ images),
-        power * (penalty * unit.bias + push.sum() - pull.sum()),
+        penalty * unit.weights + push @ samples - pull @ images,
+        penalty * unit.bias + push.sum() - pull.sum(),
     )
 
 
@@ -163,9 +161,7 @@ class Fitting(NamedTuple):
     objective: float
 
 
-def fitting_scale(
-    unit: Unit, images: Tensor, samples: Tensor, penalty: float, power: float, overlap: float
-) -> Fitting | None:
+def fitting_scale(unit: Unit, images: Tensor, samples: Tensor, penalty: float, overlap: float) -> Fitting | None:
     """How much of a unit to add: what lowers the objective most, and has overlap enough.
 
     Args:
@@ -173,7 +169,6 @@ def fitting_scale(
         images: (N, D).
         samples: (S, D), not those that it was sought with; see `change`.
         penalty: λ.
-        power: the unit's.
         overlap: least overlap of samples before and after; see `Change`.
 
     Returns:
@@ -182,8 +177,8 @@ def fitting_scale(
     scales = torch.tensor(SCALES, dtype=torch.float64, device=images.device)
     at_images, at_samples = (unit.inputs(visible).double()[:, None] * scales for visible in (images, samples))
     share, bias = torch.sigmoid(at_images).mean(0), scales * unit.bias
-    outcome = change(factor(at_images, share, bias, power).mean(0), factor(at_samples, share, bias, power))
-    objectives = power * penalty / 2 * scales.square() * unit.square - outcome.gain
+    outcome = change(factor(at_images, share, bias).mean(0), factor(at_samples, share, bias))
+    objectives = penalty / 2 * scales.square() * unit.square - outcome.gain
     best = most_gaining(outcome, -objectives, overlap)
     if best is None:
         return None
@@ -210,7 +205,6 @@ def find_unit(
     samples: Tensor,
     fresh: Tensor,
     penalty: float,
-    power: float,
     overlap: float,
     generator: torch.Generator,
 ) -> Found | None:
@@ -225,7 +219,6 @@ def find_unit(
         fresh: other samples of it, to judge the unit by, (F, D). On the samples that it was sought with a unit gains
             even where there is nothing to learn.
         penalty: λ.
-        power: the unit's.
         overlap: see `fitting_scale`.
         generator: of the starts.
 
@@ -240,20 +233,20 @@ def find_unit(
     for stiffness in STIFFNESS:
         weights = torch.randn(images.shape[1], generator=generator, device=images.device, dtype=images.dtype)
         start = Unit(START_SCALE * weights, -START_SCALE * (mean @ weights))
-        direction, evaluated = _descend(start, images, samples, stiffness * penalty, power)
+        direction, evaluated = _descend(start, images, samples, stiffness * penalty)
         evaluations += evaluated
-        fitting = fitting_scale(direction, images, fresh, penalty, power, overlap)
+        fitting = fitting_scale(direction, images, fresh, penalty, overlap)
         if fitting is not None:
             return Found(direction.scaled(fitting.scale), fitting, evaluations)
     return None
 
 
-def _descend(start: Unit, images: Tensor, samples: Tensor, penalty: float, power: float) -> tuple[Unit, int]:
+def _descend(start: Unit, images: Tensor, samples: Tensor, penalty: float) -> tuple[Unit, int]:
     """Where L-BFGS ends, and how often it evaluated the objective."""
     from scipy.optimize import minimize
 
     def evaluate(point: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = objective(_unit(point, images), images, samples, penalty, power)
+        value, slope = objective(_unit(point, images), images, samples, penalty)
         if not math.isfinite(value):
             raise TrainingError("the search for a hidden unit left the finite numbers; raise penalty")
         return value, _point(slope)

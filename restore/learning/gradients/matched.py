@@ -7,7 +7,7 @@ same number of iterations (CRBM-BP, sec. 6, observation 3).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -37,22 +37,20 @@ class Matched(LearningRule, ABC):
     Attributes:
         iterations: iteration limit in the first epoch.
         growth: how much it grows per epoch.
-        tol: an image has converged when no mean moves by more than this in one iteration.
     """
 
     solver: ClassVar[str]
+    # An image has converged when no mean moves by more than this in one iteration; pixels need no more.
+    tol: float = field(default=1e-3, init=False)
 
     iterations: int = 7
     growth: int = 1
-    tol: float = 1e-3
 
     def __post_init__(self) -> None:
         if self.iterations < 1 or self.growth < 0:
             raise UsageError(
                 f"iterations must be at least 1 and growth not negative, not {self.iterations} and {self.growth}"
             )
-        if not self.tol >= 0:
-            raise UsageError(f"tol must not be negative, not {self.tol}")
 
     def inference(self, epoch: int) -> Inference:
         """See `restore.learning.rules.contract.ConditionalLearner`."""

@@ -5,20 +5,18 @@ Unknown keys, wrong types and values out of range are usage errors that name the
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from restore.errors import UsageError, shown
-from restore.learning.recipes.tables import Data, Optimizer, Pretraining, PriorShape, Training, require
+from restore.learning.recipes.tables import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.registry import LEARNERS, misfit
 from restore.zoo.description import Inference
@@ -197,14 +195,15 @@ def parse(table: dict[str, Any]) -> Recipe:
 
 
 def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
-    """Build a dataclass from a TOML table, checking names and types; the class itself checks ranges."""
-    known = {entry.name: entry for entry in fields(kind)}  # type: ignore[arg-type]
+    """Build a dataclass from a TOML table, checking names and types; the class itself checks ranges.
+
+    Fields that are not told when it is made are constants: no keys, but part of the digest.
+    """
+    known = {entry.name: entry for entry in fields(kind) if entry.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)
     for key in table:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-            raise UsageError(f"{where}{shown(key)} is not a known key; {hint}")
+            raise UsageError(f"{where}{shown(key)} is not a known key; {hint_at(key, known)}")
     required = {entry.name for entry in known.values() if entry.default is entry.default_factory is MISSING}
     for missing in sorted(required - table.keys()):
         raise UsageError(f"{where}{missing} is missing; add it")
@@ -223,8 +222,6 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
         return value
     if hint is Any:
         return value
-    if typing.get_origin(hint) is Mapping:
-        return _expect(value, dict, where)
     if hint in (int, float, bool, str):
         return _expect(value, hint, where)
     if typing.get_origin(hint) is tuple:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import torch
+from typing import Literal
 
 from restore.channels import parse_task
 from restore.errors import UsageError
-from restore.learning.optimizers import optimizer_of
+from restore.learning.optimizers import OPTIMIZERS
 from restore.registry import FAMILIES, PIXELS, UNITS
 
 
 def require(condition: bool, message: str) -> None:
     if not condition:
         raise UsageError(message)
+
+
+def hint_at(word: str, known: Collection[str]) -> str:
+    """What somebody may have meant who gave a word that is none of those known."""
+    near = difflib.get_close_matches(word, known, 1)
+    return f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
 
 
 @dataclass(frozen=True)
@@ -207,11 +212,10 @@ class Optimizer:
     """[optimizer]: a torch optimizer; weight decay acts on the weights, not on biases.
 
     `schedule` is "constant", or how the rate falls to `end` times its value over the whole run: "linear", or
-    "geometric", by the same factor at each step. `shrinkage` is the weight of an l1 penalty on the weights.
+    "geometric", by the same factor at each step.
 
     `average` is the share that a moving average of the parameters keeps at each step; 0 is no average, otherwise the
-    average is what is validated and kept. `options` is a table of what else the constructor takes; see
-    `restore.learning.optimizers`.
+    average is what is validated and kept.
     """
 
     name: str = "sgd"
@@ -220,27 +224,19 @@ class Optimizer:
     weight_decay: float = 1e-4
     schedule: Literal["constant", "linear", "geometric"] = "linear"
     average: float = 0.0
-    options: Mapping[str, Any] = field(default_factory=dict)
     end: float = 0.0
-    shrinkage: float = 0.0
 
     def __post_init__(self) -> None:
         require(0 <= self.end <= 1, f"end is the share of the rate left at the end, in [0, 1], not {self.end}")
         require(self.schedule != "geometric" or self.end > 0, "end is missing; a geometric schedule never reaches 0")
         require(self.schedule != "constant" or not self.end, "end has no meaning for a constant rate; leave it out")
-        require(0 <= self.shrinkage < math.inf, f"shrinkage must be 0 or positive, not {self.shrinkage}")
         require(0 < self.rate < math.inf, f"rate must be positive, not {self.rate}")
         require(0 <= self.momentum < 1, f"momentum must lie in [0, 1), not {self.momentum}")
         require(0 <= self.average < 1, f"average must lie in [0, 1), not {self.average}")
         require(0 <= self.weight_decay < math.inf, f"weight_decay must be 0 or positive, not {self.weight_decay}")
-        # Made once for nothing, so that a name or an option it does not know is a fault of the recipe.
-        optimizer_of(
-            self.name,
-            {"weights": torch.zeros(1), "units": torch.zeros(1)},
-            rate=self.rate,
-            momentum=self.momentum,
-            weight_decay=self.weight_decay,
-            options=self.options,
+        require(
+            self.name in OPTIMIZERS,
+            f"name {self.name!r} is no optimizer of torch that fits here; {hint_at(self.name, sorted(OPTIMIZERS))}",
         )
 
 
@@ -248,8 +244,7 @@ class Optimizer:
 class Training:
     """[training]: passes over the data, mini-batch size, and how many epochs lie between two checkpoints.
 
-    With `patience`, training ends after as many epochs without a lower validation error; 0 is no such end. A learner
-    that works in rounds knows its own end and has no epochs; its checkpoints lie that many rounds apart.
+    A learner that works in rounds knows its own end and has no epochs; its checkpoints lie that many rounds apart.
 
     `watch` is the damage by which an unconditional prior is judged, such as "flip:0.1": every `watch_every`
     epochs and after the last it restores the images held out, and the prior that did so best is kept.
@@ -262,7 +257,6 @@ class Training:
     epochs: int = 0
     batch: int = 100
     checkpoint_every: int = 1
-    patience: int = 0
     watch: str = ""
     watch_every: int = 1
     minutes: float = 0.0
@@ -273,7 +267,6 @@ class Training:
             require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
         require(self.epochs >= 0, f"epochs must be at least 1, not {self.epochs}")
         require(0 <= self.last <= self.epochs, f"last must lie in 0 ... {self.epochs} (epochs), not {self.last}")
-        require(self.patience >= 0, f"patience must not be negative, not {self.patience}")
         require(0 <= self.minutes < math.inf, f"minutes must be 0, for no limit, or positive, not {self.minutes}")
         require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it out")
 
@@ -289,16 +282,10 @@ class Training:
             require(not self.watch, f"[training] watch has no meaning for {by}; leave it out")
         else:
             require(self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
-        conditional = prior.family == "crbm"
         if self.watch:
-            require(not conditional, "[training] watch is what a crbm has in [data] task; leave it out")
+            require(prior.family != "crbm", "[training] watch is what a crbm has in [data] task; leave it out")
             require(data.holds_out, "[data] validation is missing; [training] watch needs images held out")
             parse_task(self.watch, grey=prior.grey)
-        require(
-            ((conditional or bool(self.watch)) and data.holds_out) or not self.patience,
-            '[training] patience needs [data] validation, and an error to watch: [prior] family = "crbm", or '
-            "[training] watch",
-        )
 
     @property
     def seconds(self) -> float:

@@ -62,17 +62,17 @@ def tournament(units: int) -> Tensor:
     return torch.cat([rounds, fixed], 2)
 
 
-def sweep(objective: Objective, at: Spins, step: float = 1.0) -> Spins:
+def sweep(objective: Objective, at: Spins) -> Spins:
     """One sweep of BSLM (eq. 2.4, 2.7): all biases, which do not see each other, then all couplings.
+
+    Along one coordinate the objective curves at most as much as the parabola, so no step lowers it.
 
     Args:
         objective: what to raise.
         at: where to start.
-        step: μ of eq. 4.1 and 4.2. Along one coordinate the objective curves at most as much as the parabola, so no
-            step lowers it for 0 < μ < 2; 1 maximises the bound.
     """
     sample, l2 = objective.sample, objective.l2
-    scale = step / (1 + l2)
+    scale = 1 / (1 + l2)
     couplings, bias = at.couplings.clone(), at.bias.clone()
     predicted = objective.fields(at).tanh_()
     change = scale * (sample.means - predicted @ sample.shares - l2 * bias)
@@ -265,47 +265,33 @@ class BSLM(PseudoLikelihoodAscent):
     Attributes:
         spacers: the number of those steps. 0 is the paper's algorithm. A step takes two products of the images with
             the couplings, a sweep as much as D / 2 of them.
-        step: μ, see `sweep`.
     """
 
     spacers: int = 20
-    step: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.spacers < 0:
             raise UsageError(f"spacers must not be negative, not {self.spacers}")
-        if not 0 < self.step < 2:
-            raise UsageError(f"step must lie in (0, 2), where a sweep lowers nothing, not {self.step}")
 
     def improve(self, objective: Objective, at: Spins) -> Spins:
-        swept = sweep(objective, at, self.step)
+        swept = sweep(objective, at)
         return climb(objective, swept, self.spacers, self.tol) if self.spacers else swept
 
 
 @dataclass(frozen=True)
 class GradientAscent(PseudoLikelihoodAscent):
-    """All parameters at once by μ times the steps of BSLM (Hyvärinen 2006).
+    """All parameters at once by μ times the steps of BSLM (Hyvärinen 2006), μ = 1 / λ.
 
     Monotone if 0 < μ < 2 / λ, λ the largest eigenvalue of the second moments of (1, x): see `Sample.curvature`. That is
     at least 2 / D, and for images whose pixels are alike hardly more: the paper's μ <= 1 is right only for sweeps in
     which each update sees the earlier ones.
-
-    Attributes:
-        step: μ; 0 stands for 1 / λ.
     """
 
-    step: float = 0.0
     rounds: int = 1000
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.step < math.inf:
-            raise UsageError(f"step must be positive, or 0 for the largest that is safe, not {self.step}")
-
     def improve(self, objective: Objective, at: Spins) -> Spins:
-        step = self.step or 1 / (objective.sample.curvature + self.l2)
-        return at.plus(objective.evaluate(at).gradient, step)
+        return at.plus(objective.evaluate(at).gradient, 1 / (objective.sample.curvature + self.l2))
 
 
 @dataclass(frozen=True)

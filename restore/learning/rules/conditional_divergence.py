@@ -28,7 +28,7 @@ class ConditionalDivergence(Matched):
         steps: Gibbs sweeps per mini-batch (k).
         regression: epochs of logistic regression first, which give Wvx and b a start: a chain from the clean image
             mostly stays there, so that the difference it makes teaches them little.
-        iterations, growth, tol: of the mean field with which the prior will restore.
+        iterations, growth: of the mean field with which the prior will restore.
     """
 
     solver: ClassVar[str] = "mean_field"

@@ -2,14 +2,14 @@
 
 log p(v | q, b, α) = α E_q(w)[softplus(wᵀv)] + bᵀv - log Z is concave in the distribution q of weights. A round finds
 the unit w* that raises the likelihood most, q <- (1 - 1/t) q + δ(w*)/t, lets α grow as t does, and corrects b. (In the
-paper it is the unit that raises the linearised likelihood most; see `hidden_unit.objective`.) With α = t every unit has
-power 1 and the model is an RBM; with an α of its own it is a fractional one.
+paper it is the unit that raises the linearised likelihood most; see `hidden_unit.objective`.) With α = t the model is
+an RBM.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import torch
@@ -21,18 +21,10 @@ from restore.learning.gradients.hidden_unit import Found, Unit, find_unit
 from restore.learning.recipes.tables import PriorShape
 from restore.learning.rounds import Round
 from restore.learning.rules.contract import LearnerState
-from restore.learning.rules.frank_wolfe_moves import (
-    APART,
-    moved,
-    prior_of,
-    rbm_of,
-    repowered,
-    settled,
-    unit_means,
-    without_worst,
-)
+from restore.learning.rules.frank_wolfe_moves import APART, machine_of, settled, unit_means, without_worst
 from restore.learning.rules.rule import InRounds
 from restore.priors import RBM
+from restore.solvers.samplers.gibbs import gibbs_steps
 
 # Sweeps that carry the samples away from the images they start at.
 BURN_IN = 50
@@ -40,54 +32,40 @@ BURN_IN = 50
 
 @dataclass(frozen=True)
 class FrankWolfe(InRounds):
-    """Settings of the growth.
+    """Settings of the growth, and constants.
 
     Attributes:
-        units: no more than this are added, counting those that an away step removes. (A power above 1 makes several
-            units of one in the RBM that is handed over.)
+        units: no more than this are added, counting those that an away step removes.
         penalty: λ; half of it times |w|² is what a unit costs, in nats.
-        samples: persistent samples of the model, at least 100: fewer say nothing about a unit.
-        draws: how many sets of them, a sweep apart, a unit is sought with.
-        bias_steps: steps on the visible bias after each unit; each moves the samples by one sweep.
-        bias_rate: η of these steps.
-        overlap: least effective share of samples that a new unit leaves typical (`hidden_unit.Change`), in (0, 1).
-        window: rounds over which the stopping rule looks back.
-        least: share of what all units gained the validation images that a window must bring, in [0, 1).
-        away_every: rounds between two away steps, which try to remove the worst unit; 0 for none.
-        power_rate: step along the gradient in α, per unit; 0 keeps α = t, which makes the outcome an RBM.
     """
 
     grows: ClassVar[bool] = True
 
+    # Persistent samples of the model. Fewer than 100 say nothing about a unit.
+    samples: int = field(default=3000, init=False)
+    # Sets of them, a sweep apart, that a unit is sought with: with one it is fitted to chance.
+    draws: int = field(default=10, init=False)
+    # Steps on the visible bias after each unit, and their η; each moves the samples by one sweep.
+    bias_steps: int = field(default=10, init=False)
+    bias_rate: float = field(default=0.1, init=False)
+    # Least effective share of samples that a new unit leaves typical (`hidden_unit.Change`), in (0, 1): with fewer the
+    # samples no longer say what the unit gains.
+    overlap: float = field(default=0.3, init=False)
+    # Rounds over which the stopping rule looks back, and the share of what all units gained the validation images that
+    # they must bring, in [0, 1).
+    window: int = field(default=40, init=False)
+    least: float = field(default=0.01, init=False)
+    # Rounds between two away steps, which try to remove the worst unit: one costs about as much as a round.
+    away_every: int = field(default=20, init=False)
+
     units: int = 700
     penalty: float = 0.003
-    samples: int = 3000
-    draws: int = 10
-    bias_steps: int = 10
-    bias_rate: float = 0.1
-    overlap: float = 0.3
-    window: int = 40
-    least: float = 0.01
-    away_every: int = 20
-    power_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        lowest = {"units": 1, "samples": 100, "draws": 1, "bias_steps": 1, "window": 1}
-        for name, value in lowest.items():
-            if getattr(self, name) < value:
-                raise UsageError(f"{name} must be at least {value}, not {getattr(self, name)}")
-        if not 0 < self.overlap < 1:
-            raise UsageError(f"overlap must lie in (0, 1), not {self.overlap}")
-        if not 0 <= self.least < 1:
-            raise UsageError(f"least must lie in [0, 1), not {self.least}")
-        for name in ("penalty", "bias_rate"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
-        if self.away_every < 0 or not 0 <= self.power_rate < 1:
-            raise UsageError(
-                f"away_every must not be negative and power_rate lie in [0, 1), not {self.away_every} and "
-                f"{self.power_rate}"
-            )
+        if self.units < 1:
+            raise UsageError(f"units must be at least 1, not {self.units}")
+        if not 0 < self.penalty < float("inf"):
+            raise UsageError(f"penalty must be positive, not {self.penalty}")
 
     def cut_short(self, prior: PriorShape, rounds: int) -> str:
         said = f"the limit of {self.units} units ended growth, not the images held out; raise units for more"
@@ -106,7 +84,7 @@ class FrankWolfe(InRounds):
         return Growth(replace(self, units=prior.hidden), validation[:0])
 
     def machine(self, state: Mapping[str, Tensor]) -> RBM:
-        return rbm_of(state)
+        return machine_of(state)
 
 
 @dataclass(frozen=True)
@@ -116,29 +94,25 @@ class Growth:
     Attributes:
         settings: how.
         validation: images (M, D) for the stopping rule; without any, growth goes on to the limit of units.
-        start: the machine to grow from; None for one without hidden units.
     """
 
     settings: FrankWolfe
     validation: Tensor
-    start: RBM | None = None
 
     @property
     def rounds(self) -> int:
         """As many as it takes to reach the limit of units; removed ones are not replaced."""
-        return max(0, self.settings.units - (0 if self.start is None else self.start.hidden.size))
+        return self.settings.units
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """A machine without hidden units that has the images' pixel means (or the one to start from), and samples."""
-        machine = self.start or RBM.binary(
-            images.new_zeros(images.shape[1], 0), torch.logit(pixel_means(images)), images.new_zeros(0)
-        )
+        """A machine without hidden units that has the images' pixel means, and samples."""
+        none = images.new_zeros(images.shape[1], 0), torch.logit(pixel_means(images)), images.new_zeros(0)
+        machine = RBM.binary(*none)
         chosen = torch.randint(len(images), (self.settings.samples,), generator=generator, device=images.device)
         state = {
             "weights": machine.weights,
             "visible_bias": machine.visible.parameters["bias"],
             "hidden_bias": machine.hidden.parameters["bias"],
-            "power": images.new_ones(()),
             "pixels": images.mean(0, dtype=torch.float64),
             "validation_pixels": self.validation.mean(0, dtype=torch.float64),
             "means": unit_means(machine, images),
@@ -148,7 +122,7 @@ class Growth:
         }
         return state | {
             "gaps": gap_of(state)[None],
-            "samples": moved(prior_of(state), images[chosen], BURN_IN, generator),
+            "samples": gibbs_steps(machine, images[chosen], BURN_IN, generator),
         }
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
@@ -159,18 +133,16 @@ class Growth:
         """
         settings = self.settings
         monitors: dict[str, float] = {}
-        if settings.away_every and len(state["gains"]) % settings.away_every == 0:
+        if len(state["gains"]) % settings.away_every == 0:
             shorter = without_worst(state, images, settings, generator)
             monitors["removed"] = float(shorter is not None)
             state = shorter or state
-        machine, sets = prior_of(state), [state["samples"]]
+        machine, sets = machine_of(state), [state["samples"]]
         for _ in range(settings.draws - 1):
-            sets.append(moved(machine, sets[-1], 1, generator))
-        fresh = moved(machine, sets[-1], APART, generator)
+            sets.append(gibbs_steps(machine, sets[-1], 1, generator))
+        fresh = gibbs_steps(machine, sets[-1], APART, generator)
         state = state | {"samples": fresh}
-        found = find_unit(
-            images, torch.cat(sets), fresh, settings.penalty, float(state["power"]), settings.overlap, generator
-        )
+        found = find_unit(images, torch.cat(sets), fresh, settings.penalty, settings.overlap, generator)
         if found is None and not state["weights"].shape[1]:
             raise TrainingError(
                 "no hidden unit gains more than its penalty: the images show little beyond the mean of each pixel; "
@@ -182,15 +154,12 @@ class Growth:
         longer = state | {
             "weights": torch.cat([state["weights"], found.unit.weights[:, None]], 1),
             "hidden_bias": torch.cat([state["hidden_bias"], found.unit.bias[None]]),
-            "visible_bias": state["visible_bias"] - state["power"] * found.fitting.share * found.unit.weights,
+            "visible_bias": state["visible_bias"] - found.fitting.share * found.unit.weights,
             "means": torch.cat([state["means"], unit_means(_single(found.unit), images)]),
             "validation_means": torch.cat([state["validation_means"], validation]),
             "gain": state["gain"] + found.fitting.gain,
         }
-        longer = settled(longer, settings, generator)
-        if settings.power_rate:
-            longer = repowered(longer, images, settings)
-        return self._judged(longer, found, monitors)
+        return self._judged(settled(longer, settings, generator), found, monitors)
 
     def _judged(self, state: LearnerState, found: Found, monitors: dict[str, float]) -> Round:
         """The round that ends in a state: what to log, and whether the stopping rule fires."""
@@ -203,7 +172,6 @@ class Growth:
             "overlap": found.fitting.overlap,
             "size": found.unit.square**0.5,
             "evaluations": found.evaluations,
-            "power": float(state["power"]),
         }
         if len(self.validation):
             gained = gains - gaps
@@ -215,7 +183,7 @@ class Growth:
 def gap_of(state: LearnerState) -> Tensor:
     """Mean log-probability of training images less that of validation images, in nats; log Z is the same for both."""
     of_bias = state["visible_bias"].double() @ (state["pixels"] - state["validation_pixels"])
-    return of_bias + state["power"].double() * (state["means"] - state["validation_means"]).sum()
+    return of_bias + (state["means"] - state["validation_means"]).sum()
 
 
 def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> str:
@@ -227,8 +195,8 @@ def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> 
 
     Args:
         gaps: gap before the first round and after each, in nats; NaN where there are no validation images.
-        gains: what units added and removed, and powers, have gained the training images by then; the little that steps
-            on the visible bias gain is left out, for its estimate is mostly noise.
+        gains: what units added and removed have gained the training images by then; the little that steps on the
+            visible bias gain is left out, for its estimate is mostly noise.
         window: rounds to look back.
         least: share of the whole gain that a window must bring.
     """

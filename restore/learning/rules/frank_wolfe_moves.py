@@ -1,6 +1,6 @@
 """What a growing machine does between two units (FW, Alg. 1).
 
-Its samples move, its bias and power follow, and its worst unit may go.
+Its visible bias follows, and its worst unit may go.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from restore.learning.gradients.hidden_unit import SCALES, change, factor, most_gaining
+from restore.learning.gradients.hidden_unit import change, factor, most_gaining
 from restore.learning.rules.contract import LearnerState
-from restore.priors import RBM, FractionalRBM
+from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
-from restore.solvers.samplers.metropolis import metropolis_steps
 from restore.units import log_one_plus_exp
 
 if TYPE_CHECKING:
@@ -31,59 +30,18 @@ APART = 5
 SURE = 2.0
 
 
-def prior_of(state: Mapping[str, Tensor]) -> RBM | FractionalRBM:
-    """The machine of a state: an RBM where every unit has power 1."""
-    machine, power = machine_of(state), state["power"]
-    return machine if float(power) == 1 else FractionalRBM(machine, power.expand(machine.hidden.size))
-
-
-def rbm_of(state: Mapping[str, Tensor]) -> RBM:
-    """The RBM of a state; one that comes near where the powers are not 1 (eq. 12)."""
-    prior = prior_of(state)
-    return prior if isinstance(prior, RBM) else prior.approximation()
-
-
-def moved(prior: RBM | FractionalRBM, samples: Tensor, sweeps: int, generator: torch.Generator) -> Tensor:
-    """Samples (S, D) of a prior after some sweeps more."""
-    if isinstance(prior, FractionalRBM):
-        return metropolis_steps(prior, samples, sweeps, generator)[0]
-    return gibbs_steps(prior, samples, sweeps, generator)
-
-
 def settled(state: LearnerState, settings: FrankWolfe, generator: torch.Generator) -> LearnerState:
     """The state after steps on the visible bias, each with samples of its own (Alg. 1)."""
     mean = state["pixels"].to(state["visible_bias"])
     for _ in range(settings.bias_steps):
-        samples = moved(prior_of(state), state["samples"], 1, generator)
+        samples = gibbs_steps(machine_of(state), state["samples"], 1, generator)
         bias = state["visible_bias"] + settings.bias_rate * (mean - samples.mean(0))
         state = state | {"samples": samples, "visible_bias": bias}
     return state
 
 
-def repowered(state: LearnerState, images: Tensor, settings: FrankWolfe) -> LearnerState:
-    """The state after a step along the gradient in α, no longer than gains and leaves the samples typical.
-
-    The visible bias gives way as it does to a unit that is added; see `hidden_unit.factor`.
-    """
-    machine, share = machine_of(state), _shares(state, images)
-    of_images = _factor_means(state, share).sum()
-    of_samples = factor(inputs(machine, state["samples"]), share, state["hidden_bias"], 1.0).sum(1)
-    cost, power = costs(state, settings).sum(), state["power"].double()
-    rise = (of_images - of_samples.mean() - cost) / machine.hidden.size
-    steps = power * (torch.exp(settings.power_rate * rise) - 1) * of_samples.new_tensor(SCALES)
-    outcome = change(steps * of_images, steps * of_samples[:, None])
-    best = most_gaining(outcome, outcome.gain - steps * cost, settings.overlap)
-    if best is None:
-        return state
-    return state | {
-        "power": (power + steps[best]).to(state["power"]),
-        "visible_bias": state["visible_bias"] - (steps[best] * (machine.weights.double() @ share)).to(machine.weights),
-        "gain": state["gain"] + outcome.gain[best],
-    }
-
-
 def costs(state: LearnerState, settings: FrankWolfe) -> Tensor:
-    """What the penalty takes for each unit of power 1, in nats; shape (H,), float64."""
+    """What the penalty takes for each unit, in nats; shape (H,), float64."""
     squares = state["weights"].double().square().sum(0) + state["hidden_bias"].double().square()
     return settings.penalty / 2 * squares
 
@@ -100,13 +58,12 @@ def without_worst(
     if state["weights"].shape[1] < 2:
         return None
     machine, share = machine_of(state), _shares(state, images)
-    bias, power = state["hidden_bias"], float(state["power"])
-    of_images = power * _factor_means(state, share)
-    saved = power * costs(state, settings)
-    fresh = moved(prior_of(state), state["samples"], APART, generator)
+    bias = state["hidden_bias"]
+    of_images = _factor_means(state, share)
+    saved = costs(state, settings)
+    fresh = gibbs_steps(machine, state["samples"], APART, generator)
     seen, judged = (
-        change(-of_images, -factor(inputs(machine, samples), share, bias, power))
-        for samples in (state["samples"], fresh)
+        change(-of_images, -factor(inputs(machine, samples), share, bias)) for samples in (state["samples"], fresh)
     )
     worst = most_gaining(seen, seen.gain + saved, settings.overlap)
     if worst is None:
@@ -118,7 +75,7 @@ def without_worst(
     shorter = state | {
         "weights": machine.weights[:, kept],
         "hidden_bias": bias[kept],
-        "visible_bias": state["visible_bias"] + power * share[worst].to(bias) * machine.weights[:, worst],
+        "visible_bias": state["visible_bias"] + share[worst].to(bias) * machine.weights[:, worst],
         "means": state["means"][kept],
         "validation_means": state["validation_means"][kept],
         "samples": fresh,
@@ -127,9 +84,8 @@ def without_worst(
     return settled(shorter, settings, generator)
 
 
-def unit_means(prior: RBM | FractionalRBM, visible: Tensor) -> Tensor:
+def unit_means(machine: RBM, visible: Tensor) -> Tensor:
     """Mean of softplus(c_j + (Wᵀv)_j) over visible states (N, D), per unit; shape (H,), float64."""
-    machine = prior.machine if isinstance(prior, FractionalRBM) else prior
     total = torch.zeros(machine.hidden.size, dtype=torch.float64, device=visible.device)
     for block in visible.split(BLOCK):
         total += log_one_plus_exp(inputs(machine, block)).sum(0, dtype=torch.float64)
@@ -137,7 +93,7 @@ def unit_means(prior: RBM | FractionalRBM, visible: Tensor) -> Tensor:
 
 
 def machine_of(state: Mapping[str, Tensor]) -> RBM:
-    """The machine of a state, all powers left aside."""
+    """The machine of a state."""
     return RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
 
 
@@ -149,7 +105,7 @@ def _shares(state: LearnerState, images: Tensor) -> Tensor:
 
 
 def _factor_means(state: LearnerState, share: Tensor) -> Tensor:
-    """Mean over images of `hidden_unit.factor` of each unit, at power 1; (H,), float64."""
+    """Mean over images of `hidden_unit.factor` of each unit; (H,), float64."""
     return state["means"] - share * (state["pixels"] @ state["weights"].double())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -21,8 +21,8 @@ class LogisticRegression(Matched):
 
     solver: ClassVar[str] = "mean_field"
 
-    iterations: int = 1
-    growth: int = 0
+    iterations: int = field(default=1, init=False)
+    growth: int = field(default=0, init=False)
 
     def check(self, prior: PriorShape) -> None:
         """It has a hidden unit only because every RBM has one."""

@@ -27,7 +27,7 @@ class PerceptronLoss(ConditionalDivergence):
         steps: length of the search.
         regression: epochs of logistic regression first. The search starts from what b and Wvx, which that learns, say
             without the hidden units.
-        iterations, growth, tol: of the mean field with which the prior will restore.
+        iterations, growth: of the mean field with which the prior will restore.
     """
 
     steps: int = 10

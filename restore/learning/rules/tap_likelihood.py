@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from restore.channels import BitFlip
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.gradients.centring import GreyScale, centred, follow
@@ -25,7 +24,7 @@ from restore.solvers.loop import iterate
 from restore.solvers.tap import cavity_fields
 from restore.units import Bernoulli
 
-Starts = Literal["data", "noisy", "persistent", "redrawn"]
+Starts = Literal["data", "persistent", "redrawn"]
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,6 @@ class TAPLikelihood(LearningRule):
     Attributes:
         starts: where the solutions of a step start.
             "data": from the mini-batch itself (the paper's choice);
-            "noisy": from the mini-batch with pixels flipped, each image at a rate drawn from [0, noise] (the paper's
-            proposal, end of sec. VII.D);
             "persistent": from the solutions of the step before;
             "redrawn": from images drawn from the marginals of the step before. The draw lets solutions leave spurious
             minima, which a deterministic continuation cannot.
@@ -44,7 +41,6 @@ class TAPLikelihood(LearningRule):
         iterations: iteration limit per step.
         tol: a solution is left alone once no mean moves by more than this.
         damping: share of the old value kept at each iteration.
-        noise: largest flip rate of noisy starts, in [0, 0.5].
         centring: take the gradient in the centred gauge.
         grey_unit: what the gradient counts as one grey level step, in (0, 1]: of grey pixels alone. The plain gradient
             (1) hardly moves a curvature, whose scale is the inverse variance of what neighbours leave open of a pixel.
@@ -58,7 +54,6 @@ class TAPLikelihood(LearningRule):
     iterations: int = 3
     tol: float = 0.0
     damping: float = 0.0
-    noise: float = 0.0
     centring: bool = True
     grey_unit: float = 1.0
     fixed_point: str = "tap"
@@ -70,10 +65,6 @@ class TAPLikelihood(LearningRule):
             raise UsageError("grey_unit is part of the centred gauge; leave it out, or set centring")
         if self.solutions < 1 or self.iterations < 1:
             raise UsageError(f"solutions and iterations must be at least 1, not {self.solutions} and {self.iterations}")
-        if not 0 <= self.noise <= 0.5:
-            raise UsageError(f"noise must lie in [0, 0.5], not {self.noise}")
-        if (self.noise > 0) != (self.starts == "noisy"):
-            raise UsageError('noise is the flip rate of starts = "noisy": give both or neither')
         if self.fixed_point not in FREE:
             raise UsageError(f"fixed_point must be one of {', '.join(FREE)}, not {self.fixed_point!r}")
         self.solver  # noqa: B018 - checks tol and damping
@@ -87,7 +78,6 @@ class TAPLikelihood(LearningRule):
             prior.plain or FREE[self.fixed_point].any_units,
             f'[learner] fixed_point = "{self.fixed_point}" is for binary units in two layers; leave it out',
         )
-        require(not grey or self.starts != "noisy", '[learner] starts = "noisy" flips pixels; take redrawn')
 
     @property
     def solver(self) -> TAP | AdaptiveTAP:
@@ -155,9 +145,6 @@ class TAPLikelihood(LearningRule):
         solutions = self._solutions(batch, state)
         if self.starts == "data":
             return self.solver.init(prior, solutions.own(batch))
-        if self.starts == "noisy":
-            rate = self.noise * torch.rand((len(batch), 1), generator=generator, device=batch.device, dtype=batch.dtype)
-            return self.solver.init(prior, solutions.own(BitFlip(rate).corrupt(batch, generator)))
         kept = tuple(
             solutions.own(state[f"solution.{index}"])
             for index in range(sum(name.startswith("solution") for name in state))

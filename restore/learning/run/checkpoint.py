@@ -125,13 +125,25 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """What differs between two nested mappings: a phrase per entry, under its keys joined by dots."""
+def differences(
+    old: Mapping[str, Any], new: Mapping[str, Any], gone: Mapping[str, Any] | None = None, prefix: str = ""
+) -> dict[str, str]:
+    """What differs between two nested mappings: a phrase per entry, under its keys joined by dots.
+
+    Args:
+        old, new: the mappings.
+        gone: entries that there are no longer, by such keys, and the value that they now always have.
+        prefix: of the keys.
+    """
     found: dict[str, str] = {}
+    gone = gone or {}
     for key in sorted(old.keys() | new.keys()):
-        before, after = old.get(key), new.get(key)
+        before, after, name = old.get(key), new.get(key), f"{prefix}{key}"
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            found |= differences(before, after, f"{prefix}{key}.")
+            found |= differences(before, after, gone, f"{name}.")
+        elif key not in new and name in gone:
+            if before != gone[name]:
+                found[name] = f"{name} was {before!r}, and this version knows {gone[name]!r} alone"
         elif before != after:
-            found[f"{prefix}{key}"] = f"{prefix}{key} was {before!r} and is {after!r}"
+            found[name] = f"{name} was {before!r} and is {after!r}"
     return found

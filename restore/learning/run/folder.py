@@ -26,6 +26,20 @@ THREADS = "threads"
 LIMITS = ("recipe.minutes", "recipe.training.minutes", "recipe.training.last")
 
 
+def settings_gone(method: str) -> dict[str, Any]:
+    """Settings that recipes had once, and what stands for them now: a run that had another value cannot go on."""
+    return {
+        "recipe.growth.power_rate": 0.0,
+        "recipe.learner.noise": 0.0,
+        "recipe.learner.power_rate": 0.0,
+        # 0 stood for the step that gradient ascent always takes now.
+        "recipe.learner.step": 0.0 if method == "gradient_ascent" else 1.0,
+        "recipe.optimizer.options": {},
+        "recipe.optimizer.shrinkage": 0.0,
+        "recipe.training.patience": 0,
+    }
+
+
 class Stopped(KeyboardInterrupt):
     """Training was stopped by a signal, after writing a checkpoint; `signal_number` says which."""
 
@@ -98,7 +112,8 @@ def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Che
     if not resume:
         raise TrainingError(f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run")
     # Checkpoints did not always tell; there was one process then.
-    changed = checkpoints.differences({"processes": 1} | found.facts["identity"], identity)
+    gone = settings_gone(identity["recipe"].get("method", ""))
+    changed = checkpoints.differences({"processes": 1} | found.facts["identity"], identity, gone)
     refused = [phrase for key, phrase in changed.items() if key != THREADS and key not in LIMITS]
     if refused:
         raise TrainingError(
