@@ -4,12 +4,12 @@
     clean = restore.denoise(image, model="tap-mnist", p=0.1)
     whole = restore.complete(image, mask)
 
-Names are loaded when they are first used, so that `import restore` and the command line start without torch.
+Names are loaded on first use, so that `import restore` and the command line start without torch.
 """
 
 from __future__ import annotations
 
-# Not that of `typing`: until the command line can take signals, next to nothing is loaded.
+# Not imported from `typing`: until the command line can take signals, as little as possible is loaded.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

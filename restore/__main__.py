@@ -1,4 +1,4 @@
-"""`python -m restore` is `restore`; so that torchrun can start it in several processes."""
+"""`python -m restore` is the `restore` command; torchrun starts it in several processes this way."""
 
 from restore.cli import main
 

@@ -1,4 +1,4 @@
-"""What people are told: nothing of it steers a terminal, and on stderr nothing that is told can stop the work."""
+"""Text for people: it cannot control a terminal, and failing to print on stderr never stops the work."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from restore.errors import shown
 
 
 def escaped(text: str) -> str:
-    r"""The text with what is not to be seen, such as the escapes of a terminal, written out as `\x1b`; lines stay."""
+    r"""Write out invisible characters, such as the escapes of a terminal, as `\x1b`; line breaks stay."""
     return "".join(c if c in "\n\t" else shown(c) for c in text)
 
 
 def say(text: str) -> None:
-    """Tell on stderr; where that is closed or full nobody hears it."""
+    """Print on stderr; if that is closed or full, the text is lost."""
     try:
         print(escaped(text), file=sys.stderr, flush=True)
     except OSError:
@@ -23,12 +23,12 @@ def say(text: str) -> None:
 
 
 def tell(text: str, *, flush: bool = False) -> None:
-    """Tell on stdout, which raises the OSErrors of that."""
+    """Print on stdout; raises OSError if that fails."""
     print(escaped(text), flush=flush)
 
 
 def drop(stream: TextIO) -> None:
-    """Let what is still buffered go nowhere, and all that follows, so that flushing at exit does not complain."""
+    """Discard what is buffered and all that follows, so that flushing at exit does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

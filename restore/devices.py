@@ -1,4 +1,4 @@
-"""Choosing where to compute."""
+"""Choose where to compute."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from restore.errors import UsageError
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """The device called "auto" (CUDA where there is one), "cpu", "cuda" or "cuda:N".
+    """Find the device called "auto" (CUDA if there is one), "cpu", "cuda" or "cuda:N".
 
     Raises:
-        UsageError: if there is no such device; the message lists those there are.
+        UsageError: if there is no such device; the message lists the devices there are.
     """
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":

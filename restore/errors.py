@@ -14,11 +14,11 @@ from typing import ParamSpec, TypeVar
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-# An option of the command line in a message, with its value if it has one: a number, a size, or one of some words.
+# A command-line option in a message, with its value if it has one: a number, a size, or one of these words.
 _WORDS = "resize|crop|error|auto|binary|grey|torch|onnx|tap|mean_field|(?:relaxed|adaptive|sum|max|mixed)_[a-z]+"
 _OPTION = re.compile(rf"(?<![^\s(])--([a-z]+(?:-[a-z]+)*)(?: (\d+x\d+|\d[\d.]*\d|\d|[a-z]+-[a-z0-9-]+|{_WORDS})\b)?")
 _FRAME = re.compile(r"choose one with --frame (\d+) to (\d+)")
-# Where both are named, the argument stays.
+# Where a message names both, only the argument is kept.
 _BOTH = re.compile(r"--[a-z-]+(?: \S+)? (?:\(or ([a-z_]+=[\w.]*)\)|or ([a-z_]+=[\w.]*))")
 
 
@@ -74,7 +74,7 @@ def shown(name: str | os.PathLike[str]) -> str:
 
 
 def in_python(message: str) -> str:
-    """A message that speaks of options of the command line, as one that speaks of arguments: `fit="resize"`."""
+    """Rewrite the command-line options in a message as Python arguments: `--fit resize` becomes `fit="resize"`."""
 
     def argument(found: re.Match[str]) -> str:
         name, value = found[1].replace("-", "_"), found[2]
@@ -89,7 +89,7 @@ def in_python(message: str) -> str:
 
 
 def speaking_python(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The function with the messages of its errors as `in_python` has them."""
+    """Decorate a function so that the messages of its errors name Python arguments; see `in_python`."""
 
     @functools.wraps(function)
     def called(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -102,10 +102,10 @@ def speaking_python(function: Callable[Arguments, Result]) -> Callable[Arguments
     return called
 
 
-# Characters of a reason that are shown.
+# The most characters of a reason that are shown.
 REASON = 240
 
 
 def reason(fault: BaseException) -> str:
-    """What a fault says, on one printable line and no longer than is read."""
+    """The message of a fault, shortened to one printable line."""
     return shown(" ".join(str(fault).split())[:REASON])

@@ -1,8 +1,7 @@
-"""Fields: shifts of natural parameters, the one currency for evidence, biases and cavities.
+"""Fields: shifts of natural parameters. Evidence, biases and messages between units all have this form.
 
 A field multiplies the weight of a unit's value x by exp(linear * x - quadratic * x**2 / 2 + presence * [x != 0]).
-Whatever was observed about an image, and whatever neighbours say about a unit, arrives in this form, so that combining
-two sources is an addition.
+Two sources of information about a unit are combined by adding their fields.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ class Fields:
     Attributes:
         linear: shape (*units) or (batch, *units).
         quadratic: broadcastable with `linear`; zero where a source says nothing about the scale of x.
-        presence: broadcastable with `linear`: how much likelier a source makes every value but 0, as a logarithm; None
-            where it says nothing about that. Neighbours never do.
+        presence: broadcastable with `linear`: the log-odds that a source adds to all values other than 0; None for no
+            say in that. Only observations have one.
 
     >>> (Fields(torch.tensor([1.0, -2.0])) + Fields(torch.tensor([0.5, 0.5]))).linear.tolist()
     [1.5, -1.5]
@@ -36,5 +35,5 @@ class Fields:
         return Fields(self.linear + other.linear, self.quadratic + other.quadratic, presence)
 
     def with_presence(self, log_weight: Tensor) -> Tensor:
-        """The log-weight of values other than 0, with what these fields add to it."""
+        """Add `presence` to the log-weight of values other than 0."""
         return log_weight if self.presence is None else log_weight + self.presence

@@ -1,4 +1,4 @@
-"""Writing files so that a crash, a full disk or a signal never leaves half of one behind."""
+"""Write files so that a crash, a full disk or a signal never leaves half a file behind."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from pathlib import Path
 
 from restore.errors import OutputError, RestoreError, shown
 
-# Temporary files live for milliseconds. Where no lock can tell, one this old, in seconds, is from a killed process.
+# Temporary files live for milliseconds. Without locks, one older than this, in seconds, is from a killed process.
 ABANDONED = 60.0
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[RestoreError] = OutputError) -> None:
     """Replace `path` by new content, or leave it exactly as it was.
 
-    The content goes to a temporary name in the same folder, is flushed to disk, and is renamed over `path`; then the
-    folder's entry is flushed. A file that is replaced keeps its permissions; a link is replaced, not followed. Until it
-    has its name the file is locked: that tells it from those of killed processes.
+    The content is written to a temporary file in the same folder, flushed to disk, and renamed over `path`; then the
+    folder is flushed. A replaced file keeps its permissions; a link is replaced, not followed. The temporary file is
+    locked, which tells it from those of killed processes.
 
     Args:
         path: the file to write.
-        content: what it is to hold.
-        error: what to raise when the file system refuses (no space, no permission, no such folder).
+        content: its new bytes.
+        error: what to raise if the file system refuses (no space, no permission, no such folder).
     """
     target = Path(path)
-    # A short name of its own, so that a target name of 255 bytes still has a temporary one; and known before there is
-    # such a file, so that a signal at any time finds it.
+    # The name is short, because the target's may have the allowed 255 bytes. It is chosen before the file exists, so
+    # that a signal at any time finds it.
     temporary = target.parent / f".restore-{os.urandom(8).hex()}"
     try:
         before = _status(target)
-        # What replaces a file is at no time open to more people than that was.
+        # The new file is never readable by more people than the old one.
         narrow = 0o666 if before is None else 0o600
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, narrow), "wb") as stream:
             if before is not None:
                 _permit_as(before, stream.fileno())
-            # Before anything is written: see `_remove_if_abandoned`. Not every file system has locks.
+            # Locked before anything is written: see `_remove_if_abandoned`. Not every file system has locks.
             with contextlib.suppress(OSError):
                 fcntl.flock(stream, fcntl.LOCK_EX)
             stream.write(content)
@@ -58,10 +58,10 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """That of the file that is found under a name; None if there is none."""
+    """The status of the file at a path; None if there is none."""
     try:
         return path.stat()
-    except OSError:  # or a link that leads nowhere; whoever writes says what else is wrong
+    except OSError:  # also for a link to nowhere; writing reports any other fault
         return None
 
 
@@ -76,13 +76,13 @@ def _permit_as(before: os.stat_result, descriptor: int) -> None:
         try:
             os.fchown(descriptor, -1, before.st_gid)
         except PermissionError:
-            # What one group was allowed is not for another: it gets what everybody gets.
+            # What the old group was allowed is not for another group: it gets what everybody gets.
             mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
 
 
 def holds(path: str | os.PathLike[str], content: bytes) -> bool:
-    """Whether there is a file, and not a link to one, that holds this and nothing else."""
+    """Whether a path is a file, not a link, with exactly this content."""
     file = Path(path)
     try:
         status = file.lstat()
@@ -100,7 +100,7 @@ def _flush_folder(path: Path) -> None:
 
 
 def remove_abandoned(folder: str | os.PathLike[str]) -> None:
-    """Remove the temporary files that `write_atomically` could not, because its process was killed."""
+    """Remove temporary files of `write_atomically` whose process was killed."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if re.fullmatch(r"\.restore-[0-9a-f]{16}", entry.name):
@@ -109,10 +109,9 @@ def remove_abandoned(folder: str | os.PathLike[str]) -> None:
 
 
 def _remove_if_abandoned(path: Path) -> None:
-    """Remove a temporary file of which no process holds the lock.
+    """Remove a temporary file that no process has locked.
 
-    One that is still empty may belong to a process that is about to lock it, and is left alone while it is young; so is
-    every one where there are no locks.
+    An empty file that is young is spared: a process may be about to lock it. Without locks every young file is spared.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:

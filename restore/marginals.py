@@ -1,4 +1,4 @@
-"""What restoring a batch of images yields, in numpy alone: whoever reads it needs nothing of the engine behind it."""
+"""The result of restoring a batch of images, in numpy alone, whichever engine computed it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Status(IntEnum):
-    """How the iteration of one image ended; `sentence` is what users are shown."""
+    """How the iteration of one image ended; `sentence` is shown to users."""
 
     CONVERGED = 0
     MAX_ITER = 1
@@ -29,14 +29,14 @@ _SENTENCES = {
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevel:
-    """The noise levels of N images that have the highest evidence, among G that were tried.
+    """The noise levels of N images with the highest evidence, among G levels tried.
 
     Attributes:
         chosen: the level of each image, between those tried, (N,).
-        tried: increasing, (G,).
-        evidence: log p(image | level) + log Z of the prior, in nats, (N, G); NaN where the solver diverged, which
-            leaves a level out.
-        converged: boolean (N, G); where the solver did not converge the evidence is less certain.
+        tried: the levels, increasing, (G,).
+        evidence: log p(image | level) + log Z of the prior, in nats, (N, G); NaN where the solver diverged, and such a
+            level is left out.
+        converged: boolean (N, G); where the solver did not converge, the evidence is less certain.
     """
 
     chosen: np.ndarray
@@ -57,11 +57,11 @@ class Marginals:
         iterations: iterations spent, (N,), int64.
         residual: largest change of a mean in the last iteration, (N,).
         status: a `Status` value per image, (N,), int64.
-        evidence: log p(image | noise level) + log Z of the prior, in nats, (N,), float64; None of conditional priors.
-        noise: the noise levels that were chosen; None where they were given.
+        evidence: log p(image | noise level) + log Z of the prior, in nats, (N,), float64; None for conditional priors.
+        noise: the noise levels that were chosen; None if they were given.
         model: name of the prior.
-        shortfall: by how many nats independent pixels explain an image better than the prior does, (N,); 0 where that
-            is in doubt or not known. See `restore.inference.explained`.
+        shortfall: by how many nats independent pixels explain an image better than the prior does, (N,); 0 if in doubt
+            or unknown. See `restore.inference.explained`.
     """
 
     means: tuple[np.ndarray, ...]
@@ -77,7 +77,7 @@ class Marginals:
 
 
 def voided(found: Marginals) -> Marginals:
-    """The same, with an image of which any pixel is no number as one for which the solver diverged: NaN throughout."""
+    """Treat an image with any pixel that is not finite as one for which the solver diverged: all its values are NaN."""
     pixels = np.isfinite(found.means[0]).all(1) & np.isfinite(found.variances[0]).all(1)
     lost = (found.status == Status.DIVERGED) | ~pixels
 

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, plain lines anywhere else; always on stderr."""
+"""Show the progress of long work: a bar on a terminal, plain lines elsewhere; always on stderr."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from restore.console import escaped, say
 
 
 class Meter(Protocol):
-    """Told how far the work has come."""
+    """Receives how far the work has come."""
 
     def __call__(self, done: int, note: str = "") -> None: ...
 
 
 def before(meter: Meter, work: str) -> Meter:
-    """A meter for work that comes before what `meter` counts, and is told as its note: "WORK 3: loss 0.1"."""
+    """A meter for work that precedes what `meter` counts; it is shown as a note: "WORK 3: loss 0.1"."""
     return lambda done, note="": meter(0, f"{work} {done}: {note}")
 
 
 @dataclass(frozen=True)
 class Passed:
-    """What there is to tell after an epoch of training, or a round.
+    """The state of training after an epoch or a round.
 
     Attributes:
-        done, total: how many are done, and of how many; fewer if training ends by itself.
-        seconds: training time so far, of all sittings.
+        done, total: how many are done, and of how many; training may end sooner by itself.
+        seconds: training time so far, including that before a resume.
         monitors: the numbers of this epoch, as in the log.
-        machine: what training has come to, which goes on changing.
-        stage: what of the training this is: "growing", "layer 2", or "" for that of the whole prior.
+        machine: the machine in training; it goes on changing.
+        stage: the stage of training: "growing", "layer 2", or "" for the whole prior.
     """
 
     done: int
@@ -44,27 +44,27 @@ class Passed:
 
     @property
     def score(self) -> float | None:
-        """Share of wrong pixels of images held out, of grey ones the mean squared error; None if nothing was judged."""
+        """Share of wrong pixels of held-out images; for grey ones the mean squared error. None if not measured."""
         return self.monitors.get("validation_error")
 
     @property
     def converged(self) -> float | None:
-        """Share of images for which the solver converged, held-out ones if there are any; None if nobody knows."""
+        """Share of images for which the solver converged, preferably held-out ones; None if not measured."""
         return self.monitors.get("validation_converged", self.monitors.get("converged"))
 
     @property
     def left(self) -> float:
-        """Seconds until all are done, if they go on as they went."""
+        """Seconds left if the rest takes as long per epoch."""
         return self.seconds / self.done * (self.total - self.done) if self.done else 0.0
 
 
-# Plain lines are for log files: at most one in this many seconds, and the last one always.
+# Plain lines are for log files: at most one in this many seconds, and always the last one.
 PLAIN_SECONDS = 5.0
 
 
 @contextmanager
 def progress(description: str, total: int | None, *, quiet: bool = False) -> Iterator[Meter]:
-    """A meter for `total` pieces of work, None where nobody knows yet; `note` is shown behind the count."""
+    """Make a meter for `total` pieces of work (None if unknown); a note is shown behind the count."""
     if quiet:
         yield lambda done, note="": None
     elif sys.stderr.isatty():
@@ -103,6 +103,6 @@ def _lines(description: str, total: int | None) -> Iterator[Meter]:
             kept_back = ""
 
     yield show
-    # Work may end before its total, or have had none.
+    # Work may end before its total, or have none.
     if kept_back:
         say(kept_back)

@@ -1,4 +1,4 @@
-"""Restoring sets of images that outgrow one machine, with Ray Data: the same restorer, on as many as there are.
+"""Restore sets of images too large for one machine with Ray Data, with the same results as on one.
 
 Needs the extra `restore-prior[ray]`. For example:
 
@@ -23,7 +23,7 @@ from restore.sizes import Fit
 if TYPE_CHECKING:
     from ray.data import Dataset
 
-# Images that an actor restores together: as in a batch on the command line.
+# How many images an actor restores together: as in a batch on the command line.
 BATCH = 64
 
 
@@ -46,27 +46,28 @@ def restored(
     actors: int | tuple[int, int] = 1,
     **resources: Any,
 ) -> Dataset:
-    """Restore a column of a Ray data set, as `restore.denoise` or `restore.complete` does: bit for bit.
+    """Restore a column of a Ray data set, with exactly the results of `restore.denoise` or `restore.complete`.
 
     Args:
-        dataset: what holds the images; nothing is computed until it is consumed.
+        dataset: holds the images; nothing is computed until it is consumed.
         column: its column of images, each (H, W): uint8, uint16, bool, or float in [0, 1].
         model: name of a prior, or its path on every machine; each actor loads it once.
         p, sigma, fit, force, invert, soft: as in `restore.denoise`.
-        mask: the column of masks, (H, W), True or white = to fill; None if there are none.
-        output: the column to put the restored images into; by default they replace the damaged ones.
+        mask: the column of masks, (H, W), True or white = to fill; None for no masks.
+        output: the column for the restored images; by default they replace the damaged ones.
         status: a column for how the solver ended: "converged", "max_iter" or "diverged", or "unexplained" for an image
-            that the prior does not explain. The last two then stay as they are; without it they are an error.
+            that the prior does not explain. Diverged and unexplained images are then left as they are; without this
+            column they raise an error.
         engine, device: as in `restore.load`, on every machine.
-        actors: how many restore at a time, or the least and the most of them.
+        actors: how many actors restore at a time, or the least and the most.
         resources: what Ray reserves for each actor, such as `num_cpus=4` or `num_gpus=1`; see `Dataset.map_batches`.
 
     Returns:
-        The data set with the restored images: of the shape and the type of the damaged ones.
+        The data set with the restored images, of the shape and type of the damaged ones.
 
     Raises:
-        UsageError: if Ray is not installed. What `restore.denoise` raises is raised when the data set is consumed; an
-            image that cannot be restored is named by its `path`, if the data set has such a column.
+        UsageError: if Ray is not installed. Errors of `restore.denoise` are raised when the data set is consumed; they
+            name an image by its `path`, if the data set has such a column.
     """
     if find_spec("ray") is None:
         raise UsageError("restore.ray_data: needs ray; pip install 'restore-prior[ray]'")
@@ -85,7 +86,7 @@ def restored(
 
 
 class Worker:
-    """What an actor does: load a prior once, and restore batch after batch."""
+    """An actor: it loads a prior once and restores batch after batch."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Images of another size than a prior's: which may be resized, and what to do with the others."""
+"""Images of another size than a prior's: which of them may be resized, and what to do with the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from restore.errors import ModelError, UsageError
 
 Fit = Literal["error", "resize"]
 
-# How many times as long as the prior's a side of an image may be, or as short, to be resized unless that is forced.
+# Without force, a side of an image may be this many times longer or shorter than the prior's to be resized.
 FURTHEST = 2.0
 
 
@@ -18,8 +18,8 @@ def check_size(shape: tuple[int, ...], wanted: tuple[int, int], model: str, *, f
     Args:
         shape, wanted: height and width of the image, and of the prior's images.
         model: name of the prior.
-        fit: "resize" for what is near to that size.
-        force: resize what is not near too.
+        fit: "resize" to resize images near that size.
+        force: resize all others too.
 
     Raises:
         UsageError: if `fit` is neither of its values.
@@ -42,18 +42,18 @@ def near(shape: tuple[int, ...], wanted: tuple[int, int]) -> bool:
 
 
 def without_resizing(shape: tuple[int, ...], wanted: tuple[int, int]) -> str:
-    """What to do with an image of quite another size than a prior's."""
+    """Advice for an image of a very different size than the prior's."""
     if all(old >= new for old, new in zip(shape, wanted, strict=True)):
         way = f"restore train FOLDER --patches 20000 --shape {wanted[0]}x{wanted[1]}"
-        return f"it is too large to resize, so cut windows of {said(wanted)} out of it for a prior of such ({way})"
+        return f"it is too large to resize, so cut windows of {said(wanted)} out of it for a prior of that size ({way})"
     return "it is too far from that to resize, so train a prior on images of its size"
 
 
 def lost_detail(wanted: tuple[int, int]) -> str:
-    """The sentence for an image that was resized all the same."""
-    return f"was resized to {said(wanted)} pixels and back, so that little of it is left"
+    """The sentence for an image that was resized by force."""
+    return f"was resized to {said(wanted)} pixels and back, so little detail is left"
 
 
 def said(shape: tuple[int, ...]) -> str:
-    """Width and height, as users say it."""
+    """Write a size as users do: width x height."""
     return "x".join(str(length) for length in reversed(shape))

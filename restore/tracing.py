@@ -1,4 +1,4 @@
-"""Whether the code runs on values, or is being traced into a graph."""
+"""Tell whether the code runs on values or is being traced into a graph."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import sys
 
 
 def tracing() -> bool:
-    """True while `restore.export` traces: no value can be looked at then, so that checks on values are left out.
+    """True while `restore.export` traces: values are not known then, so checks of values are skipped.
 
-    What they would have refused the graph answers with `converged` false instead.
+    Where such a check would raise an error, the graph answers with `converged` false.
     """
-    # Nothing is traced where torch is not loaded, and nobody loads it to ask.
+    # If torch is not loaded, nothing is being traced; do not load it to ask.
     torch = sys.modules.get("torch")
     return torch is not None and torch.compiler.is_exporting()

@@ -1,4 +1,4 @@
-"""Channels: how an image was damaged. Each corrupts and scores with the same parameters; none loads torch by itself."""
+"""Channels: models of damage. Each corrupts and scores with the same parameters; importing them does not load torch."""
 
 from restore.channels.asymmetric_flip import AsymmetricFlip
 from restore.channels.bit_flip import BitFlip

@@ -25,11 +25,11 @@ class AsymmetricFlip:
 
     Attributes:
         white: probability that a white pixel turns black, in [0, 1].
-        black: probability that a black pixel turns white. The two add to less than 1: at 1 what is seen says nothing,
-            and beyond it says the opposite, of an image that should be inverted.
+        black: probability that a black pixel turns white. The two add to less than 1: at 1 the observed pixel says
+            nothing, and above 1 the image should be inverted first.
 
     Raises:
-        UsageError: if they are no such probabilities.
+        UsageError: if they are not such probabilities.
     """
 
     white: float
@@ -46,7 +46,7 @@ class AsymmetricFlip:
             )
 
     def __add__(self, other: AsymmetricFlip | BitFlip) -> AsymmetricFlip:
-        """Flips after flips."""
+        """First these flips, then the others."""
         if isinstance(other, BitFlip):
             other = _of(other)
         if not isinstance(other, AsymmetricFlip):
@@ -60,7 +60,7 @@ class AsymmetricFlip:
         return _of(before) + self if isinstance(before, BitFlip) else NotImplemented
 
     def corrupt(self, x: Any, generator: Any = None) -> Any:
-        """As of every channel; grey levels of a picture count as white above one half."""
+        """Grey levels of a picture count as white above one half."""
         where = module_of(x).where
         flipped = uniform(x, generator) < where(x > 0.5, like(self.white, x), like(self.black, x))
         return where(flipped, 1 - x, x)
@@ -88,10 +88,10 @@ class AsymmetricFlip:
         return Fields(torch.where(y > 0, shown_white, shown_black).clamp(-CERTAIN, CERTAIN).to(y.dtype))
 
     def symmetric(self, y: np.ndarray) -> np.ndarray:
-        """Flip probabilities of a `BitFlip` that gives the same evidence where y was seen; the shape of y.
+        """Flip probabilities, shaped as y, of a `BitFlip` that gives the same evidence for the image y.
 
-        Evidence is one log-odds per pixel, log p(y|1)/p(y|0), and the p that has it is the smaller share of the two:
-        black / (1 - white + black) where white is seen. Below one half, as the rates add to less than 1.
+        Evidence is one log-odds per pixel, log p(y|1)/p(y|0). Its p is the smaller share of the two:
+        black / (1 - white + black) where y is white. It is below one half, as the rates add to less than 1.
         """
         shown_white = self.black / (1 - self.white + self.black)
         shown_black = self.white / (1 - self.black + self.white)
@@ -99,7 +99,6 @@ class AsymmetricFlip:
 
 
 def _of(flips: BitFlip) -> AsymmetricFlip:
-    """Flips at one rate, as such at two."""
     return AsymmetricFlip(float(flips.probability), float(flips.probability))
 
 

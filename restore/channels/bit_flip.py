@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from restore.fields import Fields
 
 # The field of a pixel known for certain. It outweighs anything a prior says (fields of trained priors stay below
-# about 100), and being finite it lets no infinity into a solver.
+# about 100), and is finite so that solvers never meet an infinity.
 CERTAIN = 1000.0
 
-# From one pixel or two of a small image to nearly half: of more flips an image is the inversion of one with fewer.
+# From one or two pixels of a small image to nearly half: with more flips an image is the inverse of one with fewer.
 LEVELS = Scale.of_probabilities(0.002, 0.48, 15)
 
 
@@ -31,8 +31,8 @@ class BitFlip:
     """p(y_i | x_i) = 1 - p_i if y_i = x_i, else p_i (TAP machine, eqs. 43-46 with the sign of the field corrected).
 
     Attributes:
-        probability: p, one number or an array that broadcasts with the images, each value in [0, 1]. 0 means that a
-            pixel was seen exactly, 1/2 that nothing was seen, 1 that it is known to be inverted.
+        probability: p, one number or an array that broadcasts with the images, each value in [0, 1]. With 0 a pixel is
+            seen exactly, with 1/2 nothing is seen, with 1 it is certainly inverted.
 
     Raises:
         UsageError: if a probability is not a number in [0, 1].
@@ -49,7 +49,7 @@ class BitFlip:
         require(self.probability, "p is a flip probability and must lie in [0, 1]", 1)
 
     def __add__(self, other: BitFlip) -> BitFlip:
-        """Flips after flips: a pixel ends inverted if exactly one of the two inverted it."""
+        """First these flips, then the others: a pixel ends inverted if exactly one of the two inverted it."""
         if not isinstance(other, BitFlip):
             return NotImplemented
         first, second = self.probability, other.probability
@@ -59,7 +59,7 @@ class BitFlip:
         """log((1 - p) / p), limited to ±CERTAIN, with the type and device of `like`."""
         import torch
 
-        # The limit comes before the division by zero of p = 0.
+        # In double precision the division by p = 0 gives infinity, which the limit then cuts.
         p = in_double(self.probability, like)
         return (torch.log1p(-p) - torch.log(p)).clamp(-CERTAIN, CERTAIN).to(like.dtype)
 

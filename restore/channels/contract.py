@@ -1,8 +1,7 @@
-"""The contracts of every channel, and of every task: a way to damage images, with what is told about it.
+"""The contracts of channels (models of damage) and of tasks (ways to damage images, with what a restorer is told).
 
 The law tested for each channel: with the fields of evidence(y), linear·x - quadratic·x²/2 + presence·[x != 0] equals
-log p(y|x) up to a constant in x.
-Channels add: `first + second` is the channel that applies `first` and then `second`.
+log p(y|x) up to a constant in x. Channels add: `first + second` applies `first` and then `second`.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ if TYPE_CHECKING:
 
 
 class Channel(Protocol):
-    """An observation model p(y | x) that factorises over pixels; images have shape (batch, D)."""
+    """A model p(y | x) of an observation y of an image x, with independent pixels; images have shape (batch, D)."""
 
     def corrupt(self, x: Any, generator: Any = None) -> Any:
-        """An observation of x, an array or a tensor of any shape, with a generator of the same library."""
+        """Damage x, an array or a tensor of any shape, with a generator of the same library."""
 
     def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
-        """log p(y_i | x_i) of every pixel; shape (batch, D)."""
+        """log p(y_i | x_i) for every pixel; shape (batch, D)."""
 
     def log_black(self, y: np.ndarray) -> np.ndarray:
-        """log p(y_i | x_i = 0) of every pixel; where pixels come through exactly it is as finite as their evidence."""
+        """log p(y_i | x_i = 0) for every pixel; finite like the evidence where pixels are seen exactly."""
 
     def evidence(self, y: Tensor) -> Fields:
-        """What the observation y says about x, as fields on the visible units."""
+        """What the observation y says about x, as fields on the pixels."""
 
 
 class Damaged(NamedTuple):
-    """Damaged images (N, D), and the channel a restorer is to assume."""
+    """Damaged images (N, D), and the channel that a restorer should assume."""
 
     observed: Tensor
     channel: Channel
@@ -46,13 +45,13 @@ class Task(Protocol):
 
     @property
     def mask(self) -> Literal["known", "unknown"] | None:
-        """Whether the restorer knows the damaged pixels; None where there is no such thing."""
+        """Whether the restorer knows which pixels are damaged; None if the task has no mask."""
 
     def unmasked(self) -> Task:
-        """The same damage, of which the restorer is not told where it is."""
+        """The same damage, without telling the restorer where it is."""
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
-        """Damage a whole data set at once, on the generator's device: the same seed gives the same damage anywhere.
+        """Damage a whole data set on the generator's device; the same seed gives the same damage.
 
         Args:
             clean: shape (N, H·W), in [0, 1].
@@ -63,15 +62,15 @@ class Task(Protocol):
     def damage_picture(
         self, pixels: np.ndarray, generator: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Damage one picture, with the same distribution as `damage` but no torch.
+        """Damage one picture with the same distribution as `damage`, without torch.
 
-        What noise makes darker than black or lighter than white is cut off, since files hold nothing else.
+        Values beyond black and white are clipped, since files cannot hold them.
 
         Args:
             pixels: (H, W), floats in [0, 1].
             generator: the only source of randomness.
 
         Returns:
-            The damaged picture, of the same shape and type; and the pixels that were painted over, boolean (H, W),
-            None if the task paints none.
+            The damaged picture, of the same shape and type; and the painted pixels, boolean (H, W), or None if the task
+            paints none.
         """

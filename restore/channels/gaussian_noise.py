@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from restore.fields import Fields
 
-# The inverse variance of a pixel seen exactly: known to a hundredth of the grey scale. Solvers see no larger one.
+# The largest inverse variance that solvers are given: a pixel seen exactly counts as known to 1 % of the grey scale.
 CERTAIN = 1e4
 
-# The sigma of that.
+# The same as a standard deviation.
 SHARPEST = 0.01
 
-# Under more noise little of an image is left, and solvers take longer and longer.
+# With more noise little of an image is left, and solvers take ever longer.
 LEVELS = Scale.of_sizes(SHARPEST, 0.5, 17)
 
 
@@ -33,13 +33,13 @@ LEVELS = Scale.of_sizes(SHARPEST, 0.5, 17)
 class GaussianNoise:
     """p(y_i | x_i) is normal with mean x_i and standard deviation sigma_i.
 
-    As a function of x_i that is exp(x_i y_i / sigma_i² - x_i² / (2 sigma_i²)), a linear and a quadratic field.
-    What is observed is not cut off at black and white. Where it was, as in a file of 8 bits, this is an approximation.
+    As a function of x_i this is exp(x_i y_i / sigma_i² - x_i² / (2 sigma_i²)), a linear and a quadratic field.
+    The observation is not clipped at black and white; if it was, as in a file of 8 bits, this is an approximation.
 
     Attributes:
-        sigma: standard deviation where black is 0 and white is 1: one number or an array that broadcasts with the
-            images, finite and not negative. With 0 a pixel was seen exactly; evidence of a sigma below
-            SHARPEST = 1/sqrt(CERTAIN) is that of SHARPEST.
+        sigma: standard deviation, where black is 0 and white is 1: one number or an array that broadcasts with the
+            images, finite and not negative. With 0 a pixel is seen exactly. The evidence for a sigma below
+            SHARPEST = 1/sqrt(CERTAIN) is that for SHARPEST.
 
     Raises:
         UsageError: if sigma is anything else.
@@ -51,7 +51,7 @@ class GaussianNoise:
         require(self.sigma, "sigma is the standard deviation of noise and must be a finite number from 0 up")
 
     def __add__(self, other: GaussianNoise) -> GaussianNoise:
-        """Noise after noise: variances add."""
+        """First this noise, then the other: variances add."""
         if not isinstance(other, GaussianNoise):
             return NotImplemented
         first, second = self.sigma, other.sigma
@@ -62,14 +62,14 @@ class GaussianNoise:
         return GaussianNoise(torch.hypot(*torch.broadcast_tensors(*map(torch.as_tensor, (first, second)))))
 
     def exact(self, like: Tensor) -> Tensor:
-        """Which pixels come through as they are; boolean, broadcastable with the images."""
+        """Which pixels are seen exactly; boolean, broadcastable with the images."""
         return self._sigma(like) == 0
 
     def corrupt(self, x: Any, generator: Any = None) -> Any:
         return x + like(self.sigma, x) * normal(x, generator)
 
     def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
-        """As of every channel; of a pixel seen exactly the log-probability of y, not its density."""
+        """For a pixel seen exactly, the log-probability of y instead of its density."""
         import torch
 
         sigma = self._sigma(x)
@@ -77,7 +77,7 @@ class GaussianNoise:
         return torch.where(sigma > 0, density, torch.where(y == x, 0.0, -math.inf).to(x.dtype))
 
     def log_black(self, y: np.ndarray, log_share: np.ndarray | float = 0.0) -> np.ndarray:
-        """As of every channel; plus the logarithm of the share of pixels that come through the noise at all."""
+        """`log_share` is the log of the share of pixels that come through the noise; it is added."""
         width = np.maximum(np.asarray(self.sigma, np.float64), SHARPEST)
         return log_share - (y / width) ** 2 / 2 - np.log(width * np.sqrt(2 * np.pi))
 

@@ -1,4 +1,4 @@
-"""Scales: the levels of noise of a channel that are tried where none is known."""
+"""Scales: the levels of noise to try when the level is unknown."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Scale:
-    """The levels that are tried.
+    """Levels of noise to try.
 
     Attributes:
-        level: from places on the scale to levels, increasing.
+        level: maps places on the scale to levels, increasing.
         places: evenly spaced; at least three.
     """
 

@@ -30,8 +30,8 @@ class Occlusion:
     Attributes:
         hidden: a boolean array, broadcastable with the images; True = painted over (the pixels to fill).
         fill: the value painted, in [0, 1].
-        noise: what the visible pixels went through; by default they are exact, which takes other evidence of ink than
-            of grey values: of those it is GaussianNoise(0.0).
+        noise: the channel of the visible pixels. By default they are seen exactly, as ink; for exact grey values give
+            GaussianNoise(0.0).
 
     Raises:
         UsageError: if the mask is not boolean.
@@ -48,7 +48,7 @@ class Occlusion:
             )
 
     def __radd__(self, noise: Channel) -> Occlusion:
-        """`noise + occlusion`: the image was noisy before all that this channel did to it."""
+        """`noise + occlusion`: the noise came before everything in this channel."""
         before = noise if self.noise is EXACT else noise + self.noise  # type: ignore[operator]
         return replace(self, noise=before)
 
@@ -59,7 +59,7 @@ class Occlusion:
     def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
         import torch
 
-        # A painted pixel shows `fill` with certainty, so it adds log 1; what y holds there is not looked at.
+        # A painted pixel shows `fill` with certainty, so it adds log 1; the value of y there is ignored.
         return torch.where(self._hidden(), torch.zeros_like(x), self.noise.log_likelihood(y, x))
 
     def log_black(self, y: np.ndarray) -> np.ndarray:
@@ -87,16 +87,16 @@ class Occlusion:
 
 @dataclass(frozen=True)
 class Patch:
-    """A square at a place drawn uniformly among all that lie within the image is painted over.
+    """Paint over a square at a random place within the image.
 
     Attributes:
         size: side of the square in pixels.
         fill: the value painted, in [0, 1].
         mask: "known": the restorer is given the hidden pixels, and all others are exact. "unknown": it knows only that
             there is such a patch somewhere. A pixel shows its true value outside the patch and nothing of it inside, so
-            it assumes bit flips with half the probability that the patch covers the pixel.
-        grey: whether images hold values rather than ink: exact ones are told in another way. No channel of grey values
-            says that a patch is somewhere unknown.
+            the restorer assumes bit flips with half the probability that the patch covers the pixel.
+        grey: whether images are grey. Exact grey pixels have another channel than ink, and none can say that a patch is
+            somewhere unknown.
     """
 
     size: int
@@ -116,11 +116,10 @@ class Patch:
         return f"patch:{self.size}:{self.fill:g}"
 
     def unmasked(self) -> Patch:
-        """As in `Task`."""
         return replace(self, mask="unknown")
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
-        """As in `Task`; raises UsageError if the patch does not fit into the image."""
+        """Raises UsageError if the patch does not fit into the image."""
         drawn = self._drawn(len(clean), image_shape, generator)
         hidden = drawn.flatten(1)
         painted = Occlusion(hidden, self.fill).corrupt(clean.to(generator.device), generator)
@@ -132,12 +131,12 @@ class Patch:
         return Damaged(observed, BitFlip(module_of(clean).from_numpy(inside / 2).to(clean)))
 
     def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """As in `Task`; raises UsageError if the patch does not fit into the image."""
+        """Raises UsageError if the patch does not fit into the image."""
         hidden = self._drawn(1, pixels.shape, generator)[0]
         return np.where(hidden, np.full_like(pixels, self.fill), pixels), hidden
 
     def _drawn(self, count: int, image_shape: tuple[int, ...], generator: Any) -> Any:
-        """The hidden pixels of images into which the patch fits, boolean (count, H, W)."""
+        """Draw the hidden pixels of images, boolean (count, H, W)."""
         height, width = image_shape
         if self.size > min(height, width):
             raise UsageError(f"{self}: the patch does not fit into images of {width}x{height} pixels")

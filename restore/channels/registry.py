@@ -21,13 +21,13 @@ _SHOWN = f"{', '.join(form.shown for form in FORMS)}, or several of them, as in 
 
 
 def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Task:
-    """The task that a text names.
+    """Read a task from its text.
 
     Args:
-        text: "flip:0.1", "flip:0.1,0.02", "noise:0.2", "salt:0.1", "patch:8" (painted 0), "patch:12:1"; or several, one
-            after the other: "noise:0.1+patch:8".
+        text: "flip:0.1", "flip:0.1,0.02", "noise:0.2", "salt:0.1", "patch:8" (painted 0), "patch:12:1"; or several in
+            order: "noise:0.1+patch:8".
         mask: "known" (the default for patches) or "unknown"; only patches have one.
-        grey: whether the restorer knows grey values; if not, images are binary.
+        grey: whether images are grey; if not, they are binary.
 
     Raises:
         UsageError: for anything else; the message lists the accepted forms.
@@ -38,21 +38,20 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
     tasks = tuple(_parse_one(part, asked) for part in text.split("+"))
     task = tasks[0] if len(tasks) == 1 else Chain(tasks)
     if mask is not None and task.mask is None:
-        raise UsageError(f"{text}: may hit any pixel, so there is no mask to know; leave --mask out")
+        raise UsageError(f"{text}: may hit any pixel, so there is no mask; leave --mask out")
     return task
 
 
 def _parse_one(part: str, asked: Asked) -> Task:
-    """The task that a part of a text names."""
     for form in FORMS:
         found = re.fullmatch(form.pattern, part)
         if found is not None:
             return form.task(asked, *(_number(each, asked.text) for each in found.groups() if each is not None))
-    raise UsageError(f"{asked.text!r} is no task; give {_SHOWN}")
+    raise UsageError(f"{asked.text!r} is not a task; give {_SHOWN}")
 
 
 def _number(text: str, whole: str) -> float:
     try:
         return float(text)
     except ValueError as fault:
-        raise UsageError(f"{whole!r} is no task, because {text!r} is no number; give {_SHOWN}") from fault
+        raise UsageError(f"{whole!r} is not a task, because {text!r} is not a number; give {_SHOWN}") from fault

@@ -1,4 +1,4 @@
-"""Salt and pepper: some pixels of a grey image show black or white whatever they were, and nobody knows which."""
+"""Salt and pepper: random pixels of a grey image show black or white, whatever they were."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EXACT = GaussianNoise(0.0)
 
-# Salt and pepper may well be the greater part.
+# Salt and pepper may well cover most of an image.
 LEVELS = Scale.of_probabilities(0.002, 0.9, 20)
 
 
@@ -30,18 +30,18 @@ LEVELS = Scale.of_probabilities(0.002, 0.9, 20)
 class SaltAndPepper:
     """With probability p_i a pixel shows 0 or 1, equally likely; otherwise it comes through `noise`.
 
-    Evidence is exact for values x that have a density, and perhaps an atom at 0 (`restore.units.Spiked`). Then what is
-    strictly between 0 and 1 came through the noise. A 1 is an impulse, since a density gives the value 1 no mass, and
-    says nothing of x. A 0 is an impulse too, unless pixels come through exactly: then x = 0 shows 0 with probability
-    1 - p/2, all other values with p/2, and that is all it says.
+    Evidence is exact for values x that have a density, and perhaps an atom at 0 (`restore.units.Spiked`). Then a value
+    strictly between 0 and 1 came through the noise. A 1 is an impulse, since a density gives 1 no mass, and says
+    nothing of x. A 0 is an impulse too, unless pixels are otherwise seen exactly: then x = 0 shows 0 with probability
+    1 - p/2, any other x with p/2, and this is all that a 0 says.
 
-    In files of 8 bits both ends have mass: true white (255) counts as an impulse here, and so does noise that was cut
-    off at black or white. So where much of an image is truly white, this is an approximation.
+    In files of 8 bits both ends have mass: true white (255) counts as an impulse here, and so does noise clipped at
+    black or white. So where much of an image is truly white, this is an approximation.
 
     Attributes:
         probability: p, one number or an array that broadcasts with the images, in [0, 1]. With 0 all pixels come
-            through the noise; with 1 nothing was seen.
-        noise: what the other pixels go through; by default they are exact.
+            through the noise; with 1 nothing is seen.
+        noise: the channel of the other pixels; by default they are exact.
 
     Raises:
         UsageError: if a probability is not a number in [0, 1].
@@ -54,11 +54,11 @@ class SaltAndPepper:
         require(self.probability, "p is the probability of salt or pepper and must lie in [0, 1]", 1)
 
     def __radd__(self, noise: GaussianNoise) -> SaltAndPepper:
-        """`noise + impulses`: the image was noisy before all that this channel did to it."""
+        """`noise + impulses`: the noise came before everything in this channel."""
         return replace(self, noise=noise + self.noise) if isinstance(noise, GaussianNoise) else NotImplemented
 
     def __add__(self, other: SaltAndPepper | GaussianNoise) -> SaltAndPepper:
-        """Impulses after impulses, or no noise after them: what noise would make of impulses is not modelled."""
+        """Only impulses may follow impulses: what noise does to them is not modelled."""
         import torch
 
         after = SaltAndPepper(0.0, other) if isinstance(other, GaussianNoise) else other
@@ -68,14 +68,14 @@ class SaltAndPepper:
         return replace(self, probability=first + second - first * second)
 
     def corrupt(self, x: Any, generator: Any = None) -> Any:
-        # Data sets draw noise also where there is none: so were those drawn that scores are published of.
+        # Published scores were measured on data sets for which noise was drawn even if there is none.
         exact = self.noise is EXACT and isinstance(x, np.ndarray)
         seen = x if exact else self.noise.corrupt(x, generator)
         drawn, p = uniform(x, generator), like(self.probability, x)
         return module_of(x).where(drawn < p, numbers(drawn < p / 2, x), seen)
 
     def log_likelihood(self, y: Tensor, x: Tensor) -> Tensor:
-        """As of every channel; of impulses the log-probability, of what came through noise the log-density."""
+        """The log-probability of impulses, and the log-density of what came through noise."""
         import torch
 
         p = in_double(self.probability, x)
@@ -99,7 +99,7 @@ class SaltAndPepper:
         y = as_floats(y)
         through, impulse = self.noise.evidence(y), self._impulse(y)
         p = in_double(self.probability, y)
-        # log((1 - p/2) / (p/2)): by how much 0 is likelier than any other value where it is seen.
+        # log((1 - p/2) / (p/2)): how much likelier a 0 is if x = 0 than for any other x.
         absence = (torch.log(2 - p) - torch.log(p)).clamp_max(CERTAIN).to(y.dtype)
         dark = (y == 0) & self.noise.exact(y)
         return Fields(
@@ -109,14 +109,14 @@ class SaltAndPepper:
         )
 
     def _impulse(self, y: Tensor) -> Tensor:
-        """Pixels that show what only impulses do."""
+        """Pixels at 0 or 1, if impulses are possible."""
         return ((y == 0) | (y == 1)) & (in_double(self.probability, y) > 0)
 
 
 def _salt(asked: Asked, p: float) -> Task:
     if not 0 <= p <= 1:
         raise UsageError(f"salt:{p}: the probability of salt or pepper must lie in [0, 1]")
-    # Ink is flipped by half of such impulses.
+        # On ink, half of the impulses are flips.
     told: Channel = SaltAndPepper(p) if asked.grey else BitFlip(p / 2)
     return EachPixel(f"salt:{p!r}", SaltAndPepper(p), told)
 

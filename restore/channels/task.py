@@ -1,4 +1,4 @@
-"""Tasks that hit every pixel by itself, tasks one after the other, and how a channel says which texts name them."""
+"""Tasks on each pixel, tasks one after the other, and the texts that name a channel's task."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a task beside its numbers.
+    """What a user asks of a task besides its numbers.
 
     Attributes:
-        text: all of what the user wrote.
-        mask: whether the restorer is to know a mask, of tasks that have one.
-        grey: whether the restorer knows grey values; if not, images are binary.
+        text: everything the user wrote.
+        mask: whether the restorer should know the mask, for tasks that have one.
+        grey: whether images are grey; if not, they are binary.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Form:
     Attributes:
         shown: how to write one, for users.
         pattern: a regular expression for all of them; its groups are the task's numbers.
-        task: the task of these numbers.
+        task: makes the task from these numbers.
     """
 
     shown: str
@@ -48,12 +48,12 @@ class Form:
 
 @dataclass(frozen=True)
 class EachPixel:
-    """Every pixel goes through a channel by itself.
+    """Damage every pixel by itself.
 
     Attributes:
-        text: as in `str(task)`.
-        channel: what happens to images.
-        told: what the restorer is to assume.
+        text: the task's text.
+        channel: how images are damaged.
+        told: what the restorer should assume.
     """
 
     text: str
@@ -71,17 +71,15 @@ class EachPixel:
         return self
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
-        """As in `Task`."""
         return Damaged(self.channel.corrupt(clean.to(generator.device), generator).to(clean.device), self.told)
 
     def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, None]:
-        """As in `Task`."""
         return self.channel.corrupt(pixels, generator).clip(0, 1).astype(pixels.dtype), None
 
 
 @dataclass(frozen=True)
 class Chain:
-    """One task after the other; the restorer knows all of them.
+    """Several tasks in a row; the restorer knows all of them.
 
     Attributes:
         tasks: at least one, in the order in which they damage.
@@ -97,11 +95,10 @@ class Chain:
         return next((task.mask for task in self.tasks if task.mask is not None), None)
 
     def unmasked(self) -> Chain:
-        """As in `Task`."""
         return Chain(tuple(task.unmasked() for task in self.tasks))
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
-        """As in `Task`; raises UsageError if there is no channel for tasks in this order."""
+        """Raises UsageError if there is no channel for tasks in this order."""
         observed, channel = self.tasks[0].damage(clean, image_shape, generator)
         for task in self.tasks[1:]:
             observed, then = task.damage(observed, image_shape, generator)
@@ -109,15 +106,14 @@ class Chain:
                 channel = channel + then  # type: ignore[operator]
             except TypeError as fault:
                 raise UsageError(
-                    f"{self}: no restorer can be told of {task} after what comes before; give noise first, then salt "
-                    "(binary images: flips alone), and a patch, with a known mask, last"
+                    f"{self}: {task} cannot come after what precedes it; give noise first, then salt (binary images: "
+                    "only flips), and a patch with a known mask last"
                 ) from fault
         return Damaged(observed, channel)
 
     def damage_picture(
         self, pixels: np.ndarray, generator: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """As in `Task`."""
         hidden: np.ndarray | None = None
         for task in self.tasks:
             pixels, painted = task.damage_picture(pixels, generator)

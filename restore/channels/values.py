@@ -1,6 +1,6 @@
-"""What parameters and images of every channel go through, as numpy arrays or torch tensors alike.
+"""Helpers of channels that work on numpy arrays and on torch tensors, so that each channel is written once.
 
-A picture is damaged without torch, a data set with it, by the same lines of a channel; nothing here loads torch.
+Nothing here loads torch: a picture can be damaged without it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Parameter: TypeAlias = "float | np.ndarray | Tensor"
 Generator: TypeAlias = "np.random.Generator | torch.Generator"
 
 
-# What single precision holds, and solvers compute with.
+# The largest number of single precision, in which solvers compute.
 LARGEST = float(np.finfo(np.float32).max)
 
 
 def require(values: Parameter, rule: str, largest: float = LARGEST) -> None:
-    """Refuse parameters that are not numbers in [0, largest]; while a graph is traced none can be looked at.
+    """Refuse parameters that are not numbers in [0, largest]; skipped while a graph is traced.
 
     Args:
-        values: of the parameter.
-        rule: what it has to be, in words.
-        largest: allowed value.
+        values: the parameter.
+        rule: the requirement, in words.
+        largest: the largest allowed value.
 
     Raises:
         UsageError: with the rule and the first value that breaks it.
@@ -47,7 +47,7 @@ def require(values: Parameter, rule: str, largest: float = LARGEST) -> None:
 
 
 def module_of(x: Array) -> Any:
-    """numpy or torch, whichever has made an array: `where`, `full_like` and the like are the same in both."""
+    """The library of an array, numpy or torch: `where`, `full_like` and others are the same in both."""
     if isinstance(x, np.ndarray):
         return np
     import torch
@@ -56,7 +56,7 @@ def module_of(x: Array) -> Any:
 
 
 def like(values: Parameter, x: Array) -> Any:
-    """A parameter for computing with images: of their type and on their device, but double precision in numpy."""
+    """A parameter in the type and on the device of images; in numpy always in double precision."""
     if isinstance(x, np.ndarray):
         return np.asarray(values, np.float64)
     import torch
@@ -65,19 +65,19 @@ def like(values: Parameter, x: Array) -> Any:
 
 
 def in_double(values: Parameter, y: Tensor) -> Tensor:
-    """A parameter in double precision, on the device of images: half precision never holds a probability."""
+    """A parameter in double precision, on the device of images: lower precision is too coarse for probabilities."""
     import torch
 
     return torch.as_tensor(values, dtype=torch.float64, device=y.device)
 
 
 def numbers(choice: Array, x: Array) -> Any:
-    """Booleans as 0 and 1 of the type of images."""
+    """Turn booleans into 0 and 1 of the images' type."""
     return choice.astype(x.dtype) if isinstance(choice, np.ndarray) else choice.to(x.dtype)  # type: ignore[arg-type]
 
 
 def as_floats(y: Tensor) -> Tensor:
-    """An image of whole numbers as floating point: it would cut fields down to whole numbers."""
+    """Turn an image of whole numbers into floating point; else fields would be cut down to whole numbers."""
     import torch
 
     return y if y.is_floating_point() else y.to(torch.get_default_dtype())
@@ -111,7 +111,6 @@ def starts(below: int, count: int, generator: Any) -> Any:
 
 
 def places(length: int, generator: Any) -> Any:
-    """The whole numbers below a length."""
     if isinstance(generator, np.random.Generator):
         return np.arange(length)
     import torch

@@ -1,4 +1,4 @@
-"""Couplings between units: what one layer tells another, and what a learner has to count of both."""
+"""Couplings between units: what one layer tells another, and the statistics that learners need of both."""
 
 from restore.couplings.contract import Coupling
 from restore.couplings.dense import Dense

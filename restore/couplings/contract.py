@@ -1,8 +1,8 @@
 """The contract of every kind of coupling.
 
-A coupling joins the units below it with those above, and is linear in its weights: the exponent of a machine has the
-term `interaction`, whose derivatives in the units are `up` and `down`, and in the weights `statistics`. Machines,
-solvers and learners multiply by nothing else, so that another kind of coupling is a file like `dense.py`.
+A coupling joins the units below it with those above, and is linear in its weights. It adds the term `interaction` to a
+machine's exponent, whose derivatives are `up` and `down` in the units, and `statistics` in the weights. Machines,
+solvers and learners use only these, so that another kind of coupling is one file like `dense.py`.
 """
 
 from __future__ import annotations
@@ -33,46 +33,45 @@ class Coupling(ABC):
     @property
     @abstractmethod
     def matrix(self) -> Tensor:
-        """Every coupling of a unit below with one above, (below, above), for solvers with messages over edges."""
+        """The coupling of every unit below with every unit above, (below, above), for solvers by messages."""
 
     @cached_property
     def squared(self) -> Self:
-        """The same with all couplings squared: what variances contribute (TAP)."""
+        """The same with all couplings squared: the factor of variances in TAP."""
         return self.with_weights(self.weights * self.weights)
 
     def with_weights(self, weights: Tensor) -> Self:
-        """The same kind of coupling with other weights."""
         return replace(self, weights=weights)
 
     @abstractmethod
     def up(self, below: Tensor) -> Tensor:
-        """What states below, (..., units), tell the units above: their fields, (..., units)."""
+        """The fields, (..., units), that states below, (..., units), give the units above."""
 
     @abstractmethod
     def down(self, above: Tensor) -> Tensor:
-        """What states above tell the units below, in the same form."""
+        """The fields that states above give the units below."""
 
     @abstractmethod
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:
-        """Sum over coupled pairs of both states times the coupling; (batch,) of states (batch, units)."""
+        """The sum over coupled pairs of both states times their coupling; (batch,) for states (batch, units)."""
 
     @abstractmethod
     def product(self, below: Tensor, above: Tensor) -> Tensor:
-        """The slope of `interaction` in the weights, shaped as these, summed over states (batch, units)."""
+        """The derivative of `interaction` in the weights, in their shape, summed over states (batch, units)."""
 
     def statistics(self, below: Tensor, above: Tensor) -> Tensor:
-        """The mean slope of `interaction` in the weights."""
+        """The derivative of `interaction` in the weights, averaged over states."""
         return self.product(below, above) / len(below)
 
     @abstractmethod
     def tap_statistics(self, means: tuple[Tensor, Tensor], variances: tuple[Tensor, Tensor]) -> Tensor:
-        """The mean slope of log Z in the weights at TAP solutions, given below and above: a aᵀ + W∘(c cᵀ)."""
+        """The derivative of log Z in the weights, averaged over TAP solutions: a aᵀ + W∘(c cᵀ)."""
 
     @abstractmethod
     def centred(self, below: tuple[Tensor, Tensor], above: tuple[Tensor, Tensor]) -> Self:
-        """This, as a gradient g_W, in the gauge of offsets: g_W - μ⊗g_c - g_b⊗λ.
+        """This gradient g_W for centred states: g_W - μ⊗g_c - g_b⊗λ.
 
         Args:
-            below: of the units there the offset μ and the gradient g_b in the bias, (units,).
-            above: λ and g_c.
+            below: the offset μ and the gradient g_b in the bias of the units below, (units,).
+            above: the same of the units above: λ and g_c.
         """

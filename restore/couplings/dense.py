@@ -1,4 +1,4 @@
-"""Every unit below coupled with every unit above."""
+"""The dense coupling: every unit below with every unit above."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from restore.couplings.contract import Coupling
 
 @dataclass(frozen=True)
 class Dense(Coupling):
-    """vᵀWh with a weight of its own for each pair: W of shape (units below, units above)."""
+    """vᵀWh with one weight for each pair: W of shape (units below, units above)."""
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -29,7 +29,7 @@ class Dense(Coupling):
         return below @ self.weights
 
     def down(self, above: Tensor) -> Tensor:
-        # above @ weights.T; no view of a coupling may enter a loop beside it when a graph is traced.
+        # above @ weights.T, without a view: in a traced graph no view of a coupling may enter a loop beside it.
         return linear(above, self.weights)
 
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:

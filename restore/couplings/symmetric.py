@@ -1,4 +1,4 @@
-"""Every unit of a layer coupled with every other unit of it."""
+"""The symmetric coupling: every unit of a layer with every other unit of it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from restore.tracing import tracing
 class Symmetric(Dense):
     """vᵀJv / 2, so that each pair counts once, with J (units, units) symmetric and its diagonal zero.
 
-    Units below and above are the same, and so is what each side is told.
+    The units below and above are the same.
 
     Raises:
-        ValueError: if J is not.
+        ValueError: if J is not symmetric with a zero diagonal.
     """
 
     def __post_init__(self) -> None:
@@ -32,5 +32,5 @@ class Symmetric(Dense):
 
 
 def symmetric(couplings: Tensor) -> bool:
-    """Whether a square matrix is symmetric with a diagonal of zeros, to the last bit."""
+    """Whether a square matrix is exactly symmetric and has a diagonal of zeros."""
     return bool((couplings == couplings.T).all()) and not bool(couplings.diagonal().any())

@@ -41,20 +41,18 @@ class ConditionalRBM:
 
     @property
     def parameters(self) -> dict[str, Tensor]:
-        """Every parameter by name: those of the machine, and `inputs.L` for what x says to layer L."""
+        """Every parameter by name: the machine's, and `inputs.L` for the weights from x to layer L."""
         return self.machine.parameters | {"inputs.0": self.visible_input, "inputs.1": self.hidden_input}
 
     def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
-        """The same kind of prior with other parameters, named as in `parameters`."""
         machine = self.machine.with_parameters(parameters)
         return type(self)(machine, parameters["inputs.0"], parameters["inputs.1"])
 
     def to(self, target: torch.device | torch.dtype) -> Self:
-        """The prior on another device or in another precision."""
         return self.with_parameters({name: value.to(target) for name, value in self.parameters.items()})
 
     def given(self, observed: Tensor) -> RBM:
-        """The machines of observed images x, shape (batch, pixels of x): an RBM whose fields have a batch dimension.
+        """The machine of each observed image x, (batch, pixels of x): an RBM whose fields have a batch dimension.
 
         Raises:
             InputError: if x has another size, or holds NaN or infinite values.

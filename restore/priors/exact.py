@@ -1,8 +1,8 @@
-"""Exact answers for small machines: the oracle every solver and learner is tested against.
+"""Exact answers for small machines: the oracle that every solver and learner is tested against.
 
-One layer of an RBM, of units with two values, is enumerated (the smaller one where both are such) and the other summed
-out in closed form whatever its units are, so the cost is 2**(size of that layer) states; of a fully visible machine all
-2**D states are. Where both layers are Gaussian the machine is one normal distribution.
+For an RBM, the smaller layer of two-valued units is enumerated, at a cost of 2**(its size) states, and the other layer
+is summed out in closed form, whatever its units are. For a fully visible machine all 2**D states are enumerated. If
+both layers are Gaussian, the machine is one normal distribution.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MAX_ENUMERATED = 20
 
 @dataclass(frozen=True)
 class ExactMoments:
-    """Expectations under a machine; the leading batch dimension is there when the machine's fields have one.
+    """Expectations under a machine, with a leading batch dimension if the machine's fields have one.
 
     Attributes:
         log_partition: log Z, shape (...,).
         pairs: E[v h^T], shape (..., D, H); for a fully visible machine E[v v^T], shape (..., D, D).
-        statistics: expected sufficient statistics per layer, named as its parameters, each (..., units). A fully
-            visible machine has a hidden layer of no units.
+        statistics: expected sufficient statistics per layer, named as its parameters, each (..., units). For a fully
+            visible machine the hidden layer has no units.
     """
 
     log_partition: Tensor
@@ -65,7 +65,7 @@ def binary_states(count: int, like: Tensor) -> Tensor:
 
 
 def _all_values(units: Units, like: Tensor) -> Tensor:
-    """All states of a layer of units with two values, (2**n, n); errors as in `binary_states`."""
+    """All states of a layer of two-valued units, (2**n, n); raises errors as `binary_states`."""
     low, high = units.support
     return low + (high - low) * binary_states(units.size, like)
 
@@ -75,10 +75,10 @@ def _has_two_values(units: Units) -> bool:
 
 
 def exact_moments(machine: RBM | FullyVisible) -> ExactMoments:
-    """log Z and the expected sufficient statistics of a machine, exactly.
+    """Compute log Z and the expected sufficient statistics of a machine exactly.
 
     Raises:
-        UsageError: if there is no layer of at most MAX_ENUMERATED units with two values, or the machine is unstable.
+        UsageError: if no layer of two-valued units has at most MAX_ENUMERATED, or the machine is unstable.
     """
     if isinstance(machine, FullyVisible):
         return _all_states(machine)
@@ -107,12 +107,12 @@ def exact_moments(machine: RBM | FullyVisible) -> ExactMoments:
 
 
 def _beside_states(units: Units) -> Units:
-    """Units whose parameters (batch, n) have become (batch, 1, n), to meet values or fields (states, n)."""
+    """Reshape parameters (batch, n) of units to (batch, 1, n), to broadcast with values or fields (states, n)."""
     return units.with_parameters({name: value.unsqueeze(-2) for name, value in units.parameters.items()})
 
 
 def _averages(probability: Tensor, statistics: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Statistics (..., states, n) averaged with the probabilities (..., states, 1) of the states."""
+    """Average statistics (..., states, n) over the states, with probabilities (..., states, 1)."""
     return {name: (probability * value).sum(-2) for name, value in statistics.items()}
 
 
@@ -143,7 +143,7 @@ def _all_states(machine: FullyVisible) -> ExactMoments:
 
 
 def _weighed(machine: FullyVisible) -> tuple[Tensor, Tensor]:
-    """All states (states, D), and the log of the unnormalised probability of each, (..., states)."""
+    """All states (states, D), and the log of their unnormalised probabilities, (..., states)."""
     if not _has_two_values(machine.visible):
         raise UsageError("enumeration needs units with two values; use a solver instead")
     states = _all_values(machine.visible, machine.weights)
@@ -161,7 +161,7 @@ def state_probabilities(machine: FullyVisible) -> tuple[Tensor, Tensor]:
 
 
 def exact_samples(machine: FullyVisible, count: int, generator: torch.Generator) -> Tensor:
-    """Independent samples (count, D) of a fully visible machine; errors as in `state_probabilities`."""
+    """Draw independent samples (count, D) of a fully visible machine; raises errors as `state_probabilities`."""
     states, probability = state_probabilities(machine)
     cumulative = probability.cumsum(-1)
     uniform = torch.rand(count, dtype=cumulative.dtype, device=cumulative.device, generator=generator)

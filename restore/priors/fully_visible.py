@@ -1,4 +1,4 @@
-"""Fully visible Boltzmann machines: every pixel joined to every other, and no hidden units (BSLM, sec. 1)."""
+"""Fully visible Boltzmann machines: every pixel coupled with every other, and no hidden units (BSLM, sec. 1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from restore.units import Bernoulli, Units
 
 @dataclass(frozen=True)
 class FullyVisible(BoltzmannMachine):
-    """log p(v) = log_weight(v) + vᵀJv / 2 - log Z, with J that of `Symmetric`, the only coupling."""
+    """log p(v) = log_weight(v) + vᵀJv / 2 - log Z; J is the only coupling, see `Symmetric`."""
 
     default_coupling: ClassVar[type[Coupling]] = Symmetric
 
@@ -39,7 +39,7 @@ class FullyVisible(BoltzmannMachine):
 
     @classmethod
     def from_spins(cls, couplings: Tensor, bias: Tensor) -> FullyVisible:
-        """The machine over v = (1 + x) / 2 of one over spins x in {-1, 1}: p(x) ∝ exp(xᵀMx / 2 + bᵀx).
+        """The machine over v = (1 + x) / 2 for spins x in {-1, 1} with p(x) ∝ exp(xᵀMx / 2 + bᵀx).
 
         J = 4M, its bias is 2(b - M1), and log Z of the spins is larger by 1ᵀM1 / 2 - 1ᵀb.
 
@@ -50,7 +50,7 @@ class FullyVisible(BoltzmannMachine):
         return cls.binary(4 * couplings, 2 * (bias - couplings.sum(1)))
 
     def to_spins(self) -> tuple[Tensor, Tensor]:
-        """M and b of the same machine over spins x = 2v - 1; see `from_spins`."""
+        """M and b of the same machine over spins x = 2v - 1; the inverse of `from_spins`."""
         couplings = self.weights / 4
         return couplings, self.visible.parameters["bias"] / 2 + couplings.sum(1)
 
@@ -71,11 +71,11 @@ class FullyVisible(BoltzmannMachine):
         return couplings[0].interaction(states[0], states[0])
 
     def free_energy(self, visible: Tensor) -> Tensor:
-        """F(v) with log p(v) = -F(v) - log Z; with nothing to sum out it is the energy. Shape (batch,)."""
+        """F(v) with log p(v) = -F(v) - log Z: the energy, as nothing is summed out. Shape (batch,)."""
         return self.energy((visible,))
 
     def gibbs_sweep(self, visible: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Every unit drawn anew given all others, one after the other, from states (batch, D); same shape.
+        """Draw every unit of states (batch, D) anew given all others, one unit after the other.
 
         Raises:
             UsageError: if the units are not bits.

@@ -1,4 +1,4 @@
-"""RBMs of Gaussian units on both sides: one normal distribution, known in closed form."""
+"""RBMs whose units are all Gaussian: one normal distribution, known in closed form."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from restore.priors.stability import UNSTABLE, couplings_among, joined
 
 
 def joint_normal(machine: RBM) -> tuple[Tensor, Tensor, Tensor]:
-    """log Z (...,), mean (..., D + H) and covariance (..., D + H, D + H) over the visible and then the hidden units.
+    """log Z (...,), mean (..., D + H) and covariance (..., D + H, D + H) of the visible and then the hidden units.
 
-    With V the quadratic parameters and U the biases of both layers, the precision is P = [[V_v, -W], [-Wᵀ, V_h]] and
-    the mean P⁻¹U.
+    With V the quadratic parameters and U the biases of both layers, the precision is P = [[V_v, -W], [-Wᵀ, V_h]], and
+    the mean is P⁻¹U.
 
     Raises:
         UsageError: if P is not positive definite.

@@ -29,19 +29,18 @@ class LayeredPrior(BoltzmannMachine):
             raise ValueError(f"layers of sizes {sizes} cannot be joined by couplings of shapes {shapes}")
 
     def above(self, visible: Tensor) -> LayeredPrior:
-        """The machine of the other layers given visible states (batch, D); there must be two of them at least."""
+        """The machine of the other layers, at least two, given visible states (batch, D)."""
         lowest = self.layers[1].tilt(Fields(self.couplings[0].up(visible)))
         return LayeredPrior((lowest, *self.layers[2:]), self.couplings[1:])
 
     def sweep(self, states: Sequence[Tensor], generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """All odd layers drawn given the even ones, then those given the odd ones; states per layer (batch, units)."""
+        """Draw the odd layers given the even ones, then the even given the odd; states per layer (batch, units)."""
         drawn = list(states)
         for layer in (*range(1, len(drawn), 2), *range(0, len(drawn), 2)):
             drawn[layer] = self.layers[layer].sample(Fields(self.inputs(layer, drawn)), generator)
         return tuple(drawn)
 
     def neighbour_sum(self, couplings: Sequence[Coupling], layer: int, states: Sequence[Tensor]) -> Tensor:
-        """What the layers below and above tell a layer."""
         terms = []
         if layer > 0:
             terms.append(couplings[layer - 1].up(states[layer - 1]))
@@ -50,6 +49,5 @@ class LayeredPrior(BoltzmannMachine):
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
     def pair_sum(self, couplings: Sequence[Coupling], states: Sequence[Tensor]) -> Tensor:
-        """sum_l x_l^T W_l x_{l+1}."""
         pairs = zip(couplings, states, states[1:], strict=False)
         return torch.stack([coupling.interaction(below, above) for coupling, below, above in pairs]).sum(0)

@@ -1,4 +1,4 @@
-"""Boltzmann machines: units joined by couplings. What every solver asks of one, whatever is joined to what."""
+"""Boltzmann machines: units joined by couplings. Solvers need no more than this, whatever is joined to what."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class BoltzmannMachine(ABC):
 
     Attributes:
         layers: units of each layer; layer 0 is the image.
-        couplings: of the interaction; which layers each joins depends on the kind of machine. A matrix stands for the
-            coupling that the machine has by default.
+        couplings: couplings between layers; which layers each joins depends on the kind of machine. A matrix stands for
+            the machine's default kind of coupling.
     """
 
     layers: tuple[Units, ...]
@@ -37,7 +37,7 @@ class BoltzmannMachine(ABC):
 
     @property
     def squared_couplings(self) -> tuple[Coupling, ...]:
-        """All couplings squared; worked out once for a machine and all that is made of it by evidence."""
+        """All couplings squared; computed once for a machine and all its tilted copies."""
         return tuple(coupling.squared for coupling in self.couplings)
 
     @property
@@ -49,7 +49,6 @@ class BoltzmannMachine(ABC):
         return named
 
     def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
-        """The same kind of machine with other parameters, named as in `parameters`."""
         layers = tuple(
             layer.with_parameters({name: parameters[f"units.{index}.{name}"] for name in layer.parameters})
             for index, layer in enumerate(self.layers)
@@ -60,11 +59,10 @@ class BoltzmannMachine(ABC):
         return replace(self, layers=layers, couplings=couplings)
 
     def to(self, target: torch.device | torch.dtype) -> Self:
-        """The machine on another device or in another precision."""
         return self.with_parameters({name: value.to(target) for name, value in self.parameters.items()})
 
     def tilt(self, *fields: Fields | None) -> Self:
-        """The machine under evidence: fields per layer, the image first; None or nothing leaves a layer alone."""
+        """The machine under evidence: fields per layer, the image first; None or a missing one changes nothing."""
         padded = (*fields, *[None] * (len(self.layers) - len(fields)))
         layers = tuple(
             layer if extra is None else layer.tilt(extra) for layer, extra in zip(self.layers, padded, strict=True)
@@ -72,7 +70,6 @@ class BoltzmannMachine(ABC):
         return replace(self, layers=layers)
 
     def rows(self, index: Tensor) -> Self:
-        """The machines of the given rows of a batch of tilted machines."""
         return replace(self, layers=tuple(layer.rows(index) for layer in self.layers))
 
     def inputs(self, layer: int, states: Sequence[Tensor]) -> Tensor:
@@ -80,29 +77,29 @@ class BoltzmannMachine(ABC):
         return self.neighbour_sum(self.couplings, layer, states)
 
     def squared_inputs(self, layer: int, variances: Sequence[Tensor]) -> Tensor:
-        """The same of variances through the couplings squared."""
+        """As `inputs`, for variances and squared couplings."""
         return self.neighbour_sum(self.squared_couplings, layer, variances)
 
     def interaction(self, states: Sequence[Tensor]) -> Tensor:
-        """Sum over pairs of coupled units of both states times the coupling; shape (batch,).
+        """The sum over coupled units of both states times their coupling; shape (batch,).
 
-        Its derivative in the state of a layer is the `inputs` of that layer.
+        Its derivative in the state of a layer is that layer's `inputs`.
         """
         return self.pair_sum(self.couplings, states)
 
     def squared_interaction(self, variances: Sequence[Tensor]) -> Tensor:
-        """The same of variances with the couplings squared."""
+        """As `interaction`, for variances and squared couplings."""
         return self.pair_sum(self.squared_couplings, variances)
 
     @abstractmethod
     def neighbour_sum(self, couplings: Sequence[Coupling], layer: int, states: Sequence[Tensor]) -> Tensor:
-        """What a layer is told by its neighbours over the couplings given: the machine's, or their squares."""
+        """The field that neighbours give a layer over these couplings: the machine's own, or their squares."""
 
     @abstractmethod
     def pair_sum(self, couplings: Sequence[Coupling], states: Sequence[Tensor]) -> Tensor:
-        """The interaction with the couplings given."""
+        """The interaction over these couplings."""
 
     def energy(self, states: Sequence[Tensor]) -> Tensor:
-        """Minus the log of the unnormalised probability of a joint state; states per layer, result (batch,)."""
+        """Minus the log of the unnormalised probability of states, given per layer; (batch,)."""
         own = torch.stack([layer.log_weight(x).sum(-1) for layer, x in zip(self.layers, states, strict=True)]).sum(0)
         return -own - self.interaction(states)

@@ -1,4 +1,4 @@
-"""Restricted Boltzmann machines: one layer of hidden units, and what only bipartite machines can do."""
+"""Restricted Boltzmann machines (RBMs): one layer of hidden units, and what only bipartite machines can do."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class RBM(LayeredPrior):
         return self.layers[1]
 
     def hidden_fields(self, visible: Tensor) -> Fields:
-        """What a visible state (batch, D) tells the hidden units."""
+        """The fields that a visible state (batch, D) gives the hidden units."""
         return Fields(self.couplings[0].up(visible))
 
     def visible_fields(self, hidden: Tensor) -> Fields:
-        """What a hidden state (batch, H) tells the visible units."""
+        """The fields that a hidden state (batch, H) gives the visible units."""
         return Fields(self.couplings[0].down(hidden))
 
     def transform(self, visible: Tensor) -> Tensor:
-        """E[h | v], what the hidden units see in visible states (batch, D); shape (batch, H)."""
+        """E[h | v], the expected hidden units given visible states (batch, D); shape (batch, H)."""
         return self.hidden.moments(self.hidden_fields(visible))[0]
 
     def free_energy(self, visible: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""Whether a machine has a distribution at all.
+"""Check that a machine has a distribution at all.
 
-Units without bounds have weights exp(U x - V x² / 2), and those that are coupled with each other have one of
-exp(-xᵀP x / 2) together, P = diag(V) - J, which has an integral only if P is positive definite. Units with bounds add
-fields to them, which have bounds too and so do not matter; and what is 0 as an atom leaves a part of P.
+Unbounded units have weights exp(U x - V x² / 2). Those that are coupled with each other have the joint weight
+exp(-xᵀP x / 2), P = diag(V) - J, which has an integral only if P is positive definite. Bounded units only add bounded
+fields to them, which do not matter; atoms at 0 only remove rows and columns of P.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNSTABLE = (
 
 
 def stable(machine: BoltzmannMachine) -> Tensor:
-    """Whether the weight of a machine has an integral, (...,) for parameters of shape (..., n)."""
+    """Whether a machine's weight has an integral, (...,) for parameters of shape (..., n)."""
     unbounded = [index for index, layer in enumerate(machine.layers) if math.isinf(layer.support[1])]
     if not unbounded:
         return torch.ones((), dtype=torch.bool, device=machine.couplings[0].weights.device)
@@ -34,10 +34,10 @@ def stable(machine: BoltzmannMachine) -> Tensor:
 
 
 def couplings_among(machine: BoltzmannMachine, layers: Sequence[int]) -> Tensor:
-    """J of the units of some layers, side by side: symmetric, (n, n)."""
+    """The couplings J among the units of some layers, side by side: symmetric, (n, n)."""
     weights = machine.couplings[0].weights
     sizes = [layer.size if index in layers else 0 for index, layer in enumerate(machine.layers)]
-    # One unit after the other is 1 while all others are 0; what its neighbours hear of it are its couplings.
+    # Each unit in turn is 1 while all others are 0; the fields of its neighbours are then its couplings.
     ones = torch.eye(sum(sizes), dtype=weights.dtype, device=weights.device).split(sizes, 1)
     states = [
         part if index in layers else part.new_zeros(len(part), machine.layers[index].size)
@@ -47,7 +47,6 @@ def couplings_among(machine: BoltzmannMachine, layers: Sequence[int]) -> Tensor:
 
 
 def joined(machine: BoltzmannMachine, layers: Sequence[int], name: str) -> Tensor:
-    """A parameter of some layers side by side, (..., n)."""
     values = [machine.layers[index].parameters[name] for index in layers]
     leading = torch.broadcast_shapes(*(value.shape[:-1] for value in values))
     return torch.cat([value.expand(*leading, -1) for value in values], -1)

@@ -1,7 +1,7 @@
-"""What has a name here: unit types, solvers, learners. Each stands in one table, once.
+"""The names of unit types, solvers and learners, each in one table.
 
-Files, recipes, options and messages read these tables. An entry says what has to be known of a thing before it is
-loaded, so that none of them loads torch.
+Files, recipes, options and messages read these tables. An entry holds what must be known about a thing before it is
+loaded, so that the tables do not load torch.
 """
 
 from restore.registry.learners import FAMILIES, LEARNERS

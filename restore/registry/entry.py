@@ -1,4 +1,4 @@
-"""An entry of a registry: where a thing is, so that it is loaded only when it is used."""
+"""An entry of a registry: where a thing is, so that it is loaded only when used."""
 
 from __future__ import annotations
 
@@ -18,5 +18,4 @@ class Entry:
     place: str
 
     def load(self) -> Any:
-        """The thing itself."""
         return resolve_name(self.place)

@@ -1,4 +1,4 @@
-"""Learners by the names that recipes have for them, and the families of priors that they train.
+"""Learners by their names in recipes, and the families of priors that they train.
 
 A new learner is a file in `restore/learning/rules/` that fulfils `contract.py` there (or `learning/rounds.py`), and an
 entry here. Its settings, a dataclass on top of `LearningRule`, are keys of a recipe's [learner].
@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from restore.registry.entry import Entry
 
-# Families of priors, in words.
 FAMILIES: Mapping[str, str] = MappingProxyType(
     {
         "rbm": "restricted Boltzmann machine",
@@ -23,7 +22,6 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
 
 _TAP = Entry("restore.learning.rules.tap_likelihood:TAPLikelihood")
 
-# By family.
 LEARNERS: Mapping[str, Mapping[str, Entry]] = MappingProxyType(
     {
         "rbm": {

@@ -1,4 +1,4 @@
-"""Solvers that a prior can restore with, by the names that recipes, weights files and `--solver` have for them.
+"""Solvers that a prior can restore with, by their names in recipes, weights files and `--solver`.
 
 A new solver is a file in `restore/solvers/` that fulfils `solvers/contract.py`, and an entry here.
 """
@@ -15,16 +15,16 @@ from restore.registry.entry import Entry
 
 @dataclass(frozen=True)
 class SolverKind(Entry):
-    """A solver; `place` is made with max_iter, tol and damping.
+    """A solver; `place` names its class, which takes max_iter, tol and damping.
 
     Attributes:
-        settings: what else it is made with.
+        settings: its other arguments.
         fully_visible: whether it solves machines without hidden units.
-        any_units: whether it solves machines of any units in any number of layers; if not, of bits in two layers.
-        starts: whether it is given starts; if not, it starts by itself, and needs no damping.
-        evidence: whether its log Z is a sum over images; if not, it is that of a best state.
-        graph_batch: images that an exported graph is best given at a time; 0 where no graph can hold the solver.
-        kernel: whether torch has a kernel of its own for it, which overtakes the graph where images are many.
+        any_units: whether it solves machines of any units in any number of layers; if not, only bits in two layers.
+        starts: whether it can be given starts; if not, it starts by itself and needs no damping.
+        evidence: whether its log Z is a sum over images; if not, it is the weight of one best state.
+        graph_batch: how many images at a time suit an exported graph best; 0 if no graph can hold the solver.
+        kernel: whether torch has a special kernel for it, which overtakes the graph for many images.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -32,8 +32,8 @@ class SolverKind(Entry):
     any_units: bool = True
     starts: bool = True
     evidence: bool = True
-    # Timed with the published priors. Messages of one image fill the caches of a processor; of means it takes some
-    # images to keep it busy.
+    # Measured with the published priors. Messages of one image fill a processor's caches; of means, only several images
+    # keep it busy.
     graph_batch: int = 2
     kernel: bool = False
 
@@ -63,12 +63,12 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
 
 
 def misfit(name: str, *, fully_visible: bool, plain: bool) -> str:
-    """Why a solver does not solve a machine, in words; empty where it does.
+    """Why a solver does not fit a machine, in words; empty if it does.
 
     Args:
         name: a key of `SOLVERS`.
         fully_visible: whether the machine has no hidden units.
-        plain: whether its units are bits, in two layers at most.
+        plain: whether its units are bits, in at most two layers.
     """
     kind = SOLVERS[name]
     if fully_visible and not kind.fully_visible:

@@ -1,4 +1,4 @@
-"""Unit types by the names that recipes and weights files have for them.
+"""Unit types by their names in recipes and weights files.
 
 A new type is a file in `restore/units/` that fulfils `units/contract.py`, and an entry here.
 """
@@ -14,13 +14,13 @@ from restore.registry.entry import Entry
 
 @dataclass(frozen=True)
 class UnitKind(Entry):
-    """A unit type; `place` takes the parameters by name and makes a layer of them.
+    """A unit type; `place` names what makes a layer from parameters.
 
     Attributes:
-        parameters: its natural parameters, each with the value that it has in a unit that prefers no value.
+        parameters: its natural parameters, each with its value in a unit that prefers no value.
         bits: whether the values are 0 and 1.
-        grey: whether they are grey levels from 0 to 1, so that pixels can be such units.
-        atom: whether they are exactly 0 with a probability, and not just with a density.
+        grey: whether the values are grey levels from 0 to 1, so that pixels can be such units.
+        atom: whether 0 has a probability, not only a density.
     """
 
     parameters: Mapping[str, float]
@@ -29,7 +29,7 @@ class UnitKind(Entry):
     atom: bool = False
 
 
-# What has no bounds needs a curvature to have a distribution at all.
+# An unbounded unit has a distribution only with some curvature.
 _BOUNDED, _UNBOUNDED = {"bias": 0.0, "quadratic": 0.0}, {"bias": 0.0, "quadratic": 1.0}
 _SPIKE = {"presence": 0.0}
 
@@ -46,5 +46,5 @@ UNITS: Mapping[str, UnitKind] = MappingProxyType(
     }
 )
 
-# What pixels can be: black or white, or grey levels.
+# The types that pixels can have: black or white, or grey levels.
 PIXELS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits or kind.grey)

@@ -29,7 +29,7 @@ __all__ = [
 
 
 def solver_of(settings: Inference) -> FixedPoint:
-    """The fixed point that a prior restores with."""
+    """The solver that a prior restores with."""
     kind = SOLVERS[settings.solver]
     made: FixedPoint = kind.load()(
         **kind.settings, max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping

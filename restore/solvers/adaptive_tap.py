@@ -1,24 +1,27 @@
-"""Adaptive TAP: the reaction of each unit on itself as this very coupling matrix makes it, not as random ones would.
+"""Adaptive TAP: a solver that corrects each unit for its own effect on itself, given the actual couplings.
 
-TAP machine, appendix D; Opper & Winther 2001. The joint law of all units is approximated twice: by independent units
-under fields B, A, which know what kind of units they are; and by a Gaussian law, which knows all couplings J at once,
+(TAP assumes the correction that random couplings would need.)
+
+TAP machine, appendix D; Opper & Winther 2001. The joint distribution of all units is approximated twice: by independent
+units under fields B, A, with their true unit types; and by a Gaussian, with all couplings J at once,
 
     exp(B₂ x - x (diag(A₂) - J) x / 2),   means a₂, covariance C₂ = (diag(A₂) - J)⁻¹.
 
-At the fixed point both have the same means and variances. The iteration is VAMP (Alg. 3): each side is given what the
-other knows beyond it. Nothing in that is particular to binary units.
+At the fixed point both have the same means and variances. The iteration is VAMP (Alg. 3): each side is given what only
+the other knows. It works for all unit types.
 
-Alg. 3 divides by variances, and that of a certain pixel is 0. So here, with a, c the moments of the independent units,
+Alg. 3 divides by variances, and a certain pixel has variance 0. So with a, c the moments of the independent units this
+file uses
 
     S = 1/A₂ = c / (1 - A c),   m = B₂/A₂ = (a - c B) / (1 - A c),   R = diag(J C₂ J)
 
-and C₂ = S^½ (1 - S^½ J S^½)⁻¹ S^½, a₂ = m + C₂ J m; the updates of Alg. 3 are A = -R / (1 + S R) and
-B = (J a₂ - R m) / (1 + S R), which divide by nothing small. (At the fixed point B = J a + A a, as in TAP, where R would
-be (J∘J) c.)
+and C₂ = S^½ (1 - S^½ J S^½)⁻¹ S^½, a₂ = m + C₂ J m. The updates of Alg. 3 become A = -R / (1 + S R) and
+B = (J a₂ - R m) / (1 + S R), without small divisors. (At the fixed point B = J a + A a, as in TAP, where R would be
+(J∘J) c.)
 
-An RBM needs no inverse of the size of J: by the Schur complement 1 - S^½ J S^½ is solved with a matrix of the size of
-the smaller layer, which is positive definite where the larger one is, and so is factorised by Cholesky for each image.
-(A singular value decomposition of W once for all would do if all units of a layer had one variance; they do not.)
+An RBM needs no inverse of the size of J: by the Schur complement, 1 - S^½ J S^½ is solved with a matrix of the size of
+the smaller layer, positive definite if the larger one is, and factorised by Cholesky for each image. (If all units of a
+layer had the same variance, one singular value decomposition of W would do for all images.)
 """
 
 from __future__ import annotations
@@ -35,20 +38,20 @@ from restore.solvers.layered_map import mean_field_state
 from restore.solvers.loop import State, damped
 from restore.solvers.tap import cavity_fields
 
-# Arrays of the size of the couplings, and of the matrix that is factorised, that an image takes.
+# How many arrays of the size of the couplings, and of the factorised matrix, an image takes.
 COUPLINGS, SQUARES = 10, 14
 
-# Relative error from which on an inverse is worth nothing.
+# The relative error from which an inverse is useless.
 SPOILT = 1e-3
 
 
 class Response(NamedTuple):
-    """The Gaussian side; log_determinant is NaN for images where it is no law, or too near to that to tell.
+    """The answer of the Gaussian side.
 
     Attributes:
         means: a₂ of all units, (batch, units of a layer) per layer.
-        reactions: R, likewise.
-        log_determinant: of 1 - S^½ J S^½, (batch,).
+        reactions: R, in the same shapes.
+        log_determinant: log det(1 - S^½ J S^½), (batch,); NaN where the Gaussian does not exist, or nearly so.
     """
 
     means: tuple[Tensor, ...]
@@ -57,7 +60,7 @@ class Response(NamedTuple):
 
 
 def gaussian_response(machine: BoltzmannMachine, scales: State, centres: State) -> Response:
-    """What the Gaussian side makes of S and m, given per layer, (batch, units)."""
+    """The answer of the Gaussian side to S and m, given per layer, (batch, units)."""
     if isinstance(machine, LayeredPrior) and len(machine.layers) == 2:
         return bipartite_response(machine.couplings[0].matrix, scales, centres)
     sizes = [layer.size for layer in machine.layers]
@@ -68,7 +71,7 @@ def gaussian_response(machine: BoltzmannMachine, scales: State, centres: State) 
 
 
 def bipartite_response(weights: Tensor, scales: State, centres: State) -> Response:
-    """See `gaussian_response`; for one visible and one hidden layer with weights (D, H)."""
+    """`gaussian_response` for one visible and one hidden layer with weights (D, H)."""
     if weights.shape[0] < weights.shape[1]:
         swapped = bipartite_response(weights.T, scales[::-1], centres[::-1])
         return Response(swapped.means[::-1], swapped.reactions[::-1], swapped.log_determinant)
@@ -76,7 +79,7 @@ def bipartite_response(weights: Tensor, scales: State, centres: State) -> Respon
     through, factor, half = _reduced(weights, scale, small_scale)
     reaction = (half @ weights.T).square().sum(1)
     small_reaction = through.diagonal(dim1=1, dim2=2) + (half @ through).square().sum(1)
-    # (1/S - J) x = J m, the larger layer first put in terms of the smaller one.
+    # (1/S - J) x = J m, with the larger layer expressed by the smaller one.
     field, small_field = small_centre @ weights.T, centre @ weights
     known = (small_field + (scale * field) @ weights)[:, :, None]
     small_shift = (half.mT @ (half @ known)).squeeze(2)
@@ -86,9 +89,9 @@ def bipartite_response(weights: Tensor, scales: State, centres: State) -> Respon
 
 
 def bipartite_covariance(weights: Tensor, scales: State) -> Tensor:
-    """The block of C₂ between visible and hidden units, averaged over a batch that has a law throughout; (D, H).
+    """C₂ between visible and hidden units, averaged over a batch in which the Gaussian exists throughout; (D, H).
 
-    No iteration needs it, but the slope of log Z in the weights does.
+    The iteration does not need it, but the gradient of log Z does.
     """
     if weights.shape[0] < weights.shape[1]:
         return bipartite_covariance(weights.T, scales[::-1]).T
@@ -98,11 +101,11 @@ def bipartite_covariance(weights: Tensor, scales: State) -> Tensor:
 
 
 def _reduced(weights: Tensor, scale: Tensor, small_scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What is left when the larger layer, with S, is put in terms of the smaller one, with s; (batch, H, H) each.
+    """Eliminate the larger layer, with S, in favour of the smaller one, with s; results (batch, H, H) each.
 
     Returns:
-        Wᵀ S W; the factor L of 1 - s^½ Wᵀ S W s^½ from `cholesky`; and L⁻¹ s^½, of which `half.mT @ half` is C₂ of the
-        smaller layer. (To multiply with it takes half the time of solving with L.)
+        Wᵀ S W; the factor L of 1 - s^½ Wᵀ S W s^½ from `cholesky`; and L⁻¹ s^½, with which `half.mT @ half` is C₂ of
+        the smaller layer. (Multiplying with it takes half the time of solving with L.)
     """
     root = small_scale.sqrt()
     scaled = scale.sqrt()[:, :, None] * weights
@@ -112,7 +115,7 @@ def _reduced(weights: Tensor, scale: Tensor, small_scale: Tensor) -> tuple[Tenso
 
 
 def joint_response(couplings: Tensor, scales: Tensor, centres: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Means, reactions and log-determinant as in `Response`; for all units at once, with J (N, N)."""
+    """Means, reactions and log-determinant as in `Response`, for all units at once with J (N, N)."""
     root = scales.sqrt()[:, :, None]
     factor = cholesky(root * couplings * root.mT)
     reactions = torch.linalg.solve_triangular(factor, root * couplings, upper=False).square().sum(1)
@@ -122,7 +125,7 @@ def joint_response(couplings: Tensor, scales: Tensor, centres: Tensor) -> tuple[
 
 
 def joint_couplings(machine: BoltzmannMachine) -> Tensor:
-    """J of all units, symmetric, (N, N)."""
+    """The couplings J of all units, symmetric, (N, N)."""
     if not isinstance(machine, LayeredPrior):
         return machine.couplings[0].matrix
     sizes = [layer.size for layer in machine.layers]
@@ -135,19 +138,19 @@ def joint_couplings(machine: BoltzmannMachine) -> Tensor:
 
 
 def cholesky(less: Tensor) -> Tensor:
-    """The Cholesky factor of 1 - `less`, (batch, n, n); NaN where there is none."""
+    """The Cholesky factor of 1 - `less`, (batch, n, n); NaN if there is none."""
     one = torch.eye(less.shape[-1], dtype=less.dtype, device=less.device)
     factor, failed = torch.linalg.cholesky_ex(one - less)
     return torch.where(failed[:, None, None] == 0, factor, torch.nan)
 
 
 def log_determinant_of(factor: Tensor, excess: Tensor) -> Tensor:
-    """Of the matrices with these Cholesky factors (batch, n, n); NaN where rounding has spoilt the inverse; (batch,).
+    """The log-determinant from Cholesky factors (batch, n, n); NaN where rounding has spoilt the inverse; (batch,).
 
     Args:
         factor: from `cholesky`.
-        excess: S R, which is by how much the diagonal of the inverse exceeds 1, (batch, n). No eigenvalue of the
-            inverse exceeds 1 by more than their sum, and none of the matrix itself exceeds 1.
+        excess: S R, the excess of the inverse's diagonal over 1, (batch, n). No eigenvalue of the inverse exceeds 1 by
+            more than their sum, and none of the matrix itself exceeds 1.
     """
     log_determinant = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
     error = torch.finfo(factor.dtype).eps * (1 + excess.sum(1))
@@ -155,20 +158,20 @@ def log_determinant_of(factor: Tensor, excess: Tensor) -> Tensor:
 
 
 class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
-    """Settings of adaptive TAP.
+    """The adaptive TAP solver.
 
-    It is exact for Gaussian units, and for others takes in full what Gaussian statistics of the couplings make.
+    It is exact for Gaussian units. For others it accounts fully for the second-order statistics of the couplings.
 
-    The Gaussian side is no law where the largest eigenvalue of S^½ J S^½ reaches 1, or comes so near that rounding
-    decides. For undecided binary units S is at most 1/4, so that this takes couplings of a spectral norm of 4 or more,
-    as trained machines have; evidence, which decides units, keeps it away. Where it is so on the way, the fields of TAP
-    stand in, which lead most images to where it is no more; an image that ends there has diverged.
+    The Gaussian side does not exist where the largest eigenvalue of S^½ J S^½ reaches 1, or rounding decides whether it
+    does. For undecided binary units S is at most 1/4, so this takes couplings of a spectral norm of at least 4, which
+    trained machines have; evidence decides units and so prevents it. If it happens during the iteration, the fields of
+    TAP are used instead, which helps most images; an image that ends there counts as diverged.
     """
 
     name = "adaptive TAP"
 
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
-        """Of all layers means, then variances, then B, then A: of the units under the fields of TAP from the start."""
+        """Means, variances, B and A of all layers: the state of the units under the fields of TAP from the start."""
         moments = mean_field_state(machine, start)
         depth = len(machine.layers)
         means, variances = list(moments[:depth]), list(moments[depth:])
@@ -176,7 +179,7 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
         return _under(machine, tuple(each.linear for each in fields), tuple(each.quadratic for each in fields))
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
-        """One iteration: the Gaussian side answers the independent units, and these answer back."""
+        """One iteration: the Gaussian side answers the independent units, then the other way round."""
         *_, linear, quadratic = _parts(machine, state)
         (new_linear, new_quadratic), _ = _answer(machine, state)
         return _under(machine, damped(new_linear, linear, self.damping), damped(new_quadratic, quadratic, self.damping))
@@ -184,7 +187,7 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
     def log_partition(self, machine: BoltzmannMachine, state: State) -> Tensor:
         """The expectation-consistent estimate of log Z (Opper & Winther 2005), (batch,), float64.
 
-        It is log Z of the independent units, plus that of the Gaussian law, minus that of independent Gaussians with
+        It is log Z of the independent units, plus log Z of the Gaussian, minus log Z of independent Gaussians with
         B + B₂ and A + A₂, which both count. What is infinite for certain pixels cancels:
 
             Σ log Z_i + ½ Σ [(c B² - 2 a B + A a²) / (1 - A c) - log(1 - A c)] + ½ m J a₂ - ½ log det(1 - S^½ J S^½)
@@ -206,7 +209,7 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
         return torch.stack(terms).sum(0)
 
     def numbers(self, machine: BoltzmannMachine) -> int:
-        """See `HeavyMap`: matrices, most of them for log Z, which is found in double precision."""
+        """Mostly matrices for log Z, which is computed in double precision."""
         sizes = [layer.size for layer in machine.layers]
         if len(sizes) == 2:
             return COUPLINGS * sizes[0] * sizes[1] + SQUARES * min(sizes) ** 2
@@ -214,13 +217,13 @@ class AdaptiveTAP(HeavyMap[BoltzmannMachine]):
 
 
 class Closing(NamedTuple):
-    """The last iteration of an RBM, undamped, and what a likelihood gradient takes from it.
+    """The last iteration of an RBM, undamped, and what a likelihood gradient needs of it.
 
     Attributes:
-        state: after it.
-        fields: of the units then, per layer.
+        state: the state after it.
+        fields: the fields of the units then, per layer.
         covariance: of visible and hidden units, averaged over the batch, (D, H).
-        lawless: the images whose Gaussian side was no law, (batch,), to which TAP gave the answer.
+        lawless: the images without a Gaussian side, (batch,), for which TAP gave the answer.
     """
 
     state: State
@@ -230,10 +233,10 @@ class Closing(NamedTuple):
 
 
 def closing(machine: LayeredPrior, state: State) -> Closing:
-    """See `Closing`.
+    """Do the last iteration; see `Closing`.
 
-    At a fixed point the slope of log Z in a weight is a_v a_h plus this covariance: the estimate is stationary in all
-    fields, so that it depends on J through the Gaussian law alone. Images without a law count with that of TAP, W c c.
+    At a fixed point the derivative of log Z in a weight is a_v a_h plus this covariance: the estimate is stationary in
+    all fields, so it depends on J only through the Gaussian. Images without one count with TAP's value, W c c.
     """
     weights = machine.couplings[0].matrix
     (linear, quadratic), lawless = _answer(machine, state)
@@ -250,7 +253,7 @@ def closing(machine: LayeredPrior, state: State) -> Closing:
 
 
 def _answer(machine: BoltzmannMachine, state: State) -> tuple[tuple[State, State], Tensor]:
-    """B and A per layer that the Gaussian side answers, and for which images it is no law, (batch,), and TAP does."""
+    """The Gaussian side's B and A per layer, and the images (batch,) without one, where TAP answers."""
     means, variances, linear, quadratic = _parts(machine, state)
     scales, centres = _given(means, variances, linear, quadratic)
     response = gaussian_response(machine, scales, centres)
@@ -266,21 +269,19 @@ def _answer(machine: BoltzmannMachine, state: State) -> tuple[tuple[State, State
 
 
 def _under(machine: BoltzmannMachine, linear: State, quadratic: State) -> State:
-    """The state of units under fields, given per layer."""
     moments = [units.moments(Fields(*f)) for units, *f in zip(machine.layers, linear, quadratic, strict=True)]
     means, variances = zip(*moments, strict=True)
     return (*means, *variances, *linear, *quadratic)
 
 
 def _parts(machine: BoltzmannMachine, state: State) -> tuple[State, State, State, State]:
-    """Means, variances, B and A per layer."""
     depth = len(machine.layers)
     means, variances, linear, quadratic = (state[first : first + depth] for first in range(0, 4 * depth, depth))
     return means, variances, linear, quadratic
 
 
 def _given(means: State, variances: State, linear: State, quadratic: State) -> tuple[State, State]:
-    """S and m per layer: what the independent units know beyond the Gaussian side."""
+    """S and m per layer: what only the independent units know."""
     kept = [1 - A * c for A, c in zip(quadratic, variances, strict=True)]
     scales = tuple(c / k for c, k in zip(variances, kept, strict=True))
     centres = tuple((a - c * B) / k for a, c, B, k in zip(means, variances, linear, kept, strict=True))

@@ -1,16 +1,16 @@
 """Belief propagation on bipartite binary machines, as matrix operations on log-odds (CRBM-BP, sec. 5, Alg. 1).
 
-A message is the log-odds it adds to the belief of its receiver. With the weight w of the edge and the cavity k of the
-sender (its belief without what came over this edge) a message is
+A message is the log-odds it adds to its receiver's belief. With the weight w of the edge and the cavity k of the sender
+(its belief without what came over this edge) a message is
 
     sum-product    log (1 + e^(w + k)) - log (1 + e^k)
     max-product    max(0, w + k) - max(0, k)
-    mixed-product  from hidden to visible units as sum-product; from visible to hidden ones w where the visible belief
-                   is positive, else 0: visible units are maximised over, hidden units are summed over.
+    mixed-product  from hidden to visible units as sum-product; from visible to hidden ones w if the visible belief is
+                   positive, else 0: visible units are maximised over, hidden units are summed over.
 
-An iteration sends all messages from hidden to visible units and then all back; the alternation is what makes it settle.
-All messages start at 0. At the end the visible beliefs are refreshed once more, so that they answer the last hidden
-ones: then every pairwise belief agrees with the visible belief, and log Z needs the messages of one direction only.
+An iteration sends all messages from hidden to visible units and then all back; only this alternation converges.
+All messages start at 0. At the end the visible beliefs are computed once more from the last hidden ones. Then every
+pairwise belief agrees with the visible belief, and log Z needs the messages of one direction only.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from restore.units import Bernoulli, Units, log_one_plus_exp
 
 Kind = Literal["sum", "max", "mixed"]
 
-# Arrays of messages that an image takes in the plain form while a step is under way.
+# How many arrays of messages an image takes in the plain form during a step.
 ARRAYS = 8
 
 
 def message(weights: Tensor, cavity: Tensor, kind: Kind) -> Tensor:
-    """The message over edges with these weights from senders with these cavity log-odds, "mixed" meaning "sum".
+    """The message over edges with these weights from senders with these cavity log-odds; "mixed" means "sum".
 
-    Written so that a large cavity costs no digits: the first term is max(0, w + k) - max(0, k), and the second the log
-    of a ratio between 1/2 and 2.
+    Written so that a large cavity costs no digits: the first term is max(0, w + k) - max(0, k), the second the log of a
+    ratio between 1/2 and 2.
     """
     largest = torch.maximum(cavity.clamp(max=0) + weights, cavity.clamp(min=0).neg_())
     if kind == "max":
         return largest
-    # In place: at this size fresh memory takes longer to come by than to fill.
+    # In place: for arrays of this size allocating memory takes longer than filling it.
     above = (weights + cavity).abs_().neg_().exp_().add_(1)
     below = cavity.abs().neg_().exp_().add_(1)
     return largest.add_(above.div_(below).log_())
@@ -78,7 +78,7 @@ def sweep(
 
 
 def _total(messages: Tensor, over: int) -> Tensor:
-    """Their sum, added up in double precision: some runtimes of exported graphs add one after the other."""
+    """Their sum, in double precision: some runtimes of exported graphs add numbers one by one."""
     return messages.sum(over, dtype=torch.float64).to(messages.dtype)
 
 
@@ -90,20 +90,20 @@ def _accelerated() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
 
 
 def sweep_for(device: torch.device) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    """`sweep` itself, or on an accelerator that has a compiler for it, fused into one kernel per direction."""
+    """`sweep` itself, or fused into one kernel per direction on a GPU with a compiler for it."""
     return _accelerated() if device.type == "cuda" else sweep
 
 
 @dataclass(frozen=True)
 class BeliefPropagation:
-    """Settings of belief propagation.
+    """The belief propagation solver.
 
     Attributes:
         kind: "sum" for marginals; "max" for the jointly most probable state; "mixed" for the most probable visible
             state with the hidden units summed out.
         max_iter: iteration limit per image.
         tol: an image has converged when no mean moves by more than this in one iteration.
-        damping: share of the old messages, as log-odds, kept by those from visible to hidden units, in [0, 1).
+        damping: share of the old messages, as log-odds, that messages to hidden units keep, in [0, 1).
         max_memory: bytes that messages may take; larger batches are solved in parts.
     """
 
@@ -120,13 +120,13 @@ class BeliefPropagation:
         check_memory(self.max_memory)
 
     def init(self, machine: RBM, batch: int) -> State:
-        """No messages yet: means and log-odds are those of the units' own fields."""
+        """The state without messages: means and log-odds of the units' own fields."""
         visible, hidden = (_own(layer).expand(batch, -1) for layer in machine.layers)
         messages = visible.new_zeros(batch, machine.weights.numel())
         return torch.sigmoid(visible), torch.sigmoid(hidden), hidden.clone(), messages
 
     def step(self, machine: RBM, state: State) -> State:
-        """One iteration on means of both layers, hidden log-odds, and the messages from visible to hidden units."""
+        """One iteration on means of both layers, hidden log-odds, and messages to hidden units."""
         _, _, hidden, flat = state
         visible, hidden, sent = sweep_for(machine.weights.device)(
             machine.weights,
@@ -144,13 +144,13 @@ class BeliefPropagation:
 
         Args:
             machine: a binary machine in two layers, under evidence; its fields may have a batch dimension.
-            start: None: all messages start at 0.
+            start: must be None: all messages start at 0.
             pairs: whether to average P(v_i = 1, h_j = 1) over the batch as well; sum-product only.
 
         Returns:
-            The solution. `log_partition` is the Bethe estimate of log Z for "sum"; for "max" and "mixed" it is the log
+            The solution. `log_partition` is the Bethe estimate of log Z for "sum". For "max" and "mixed" it is the log
             of the unnormalised probability of the state found, hidden units maximised or summed over. An image whose
-            fields are not finite has diverged, and all about it is NaN.
+            fields are not finite counts as diverged, and all its results are NaN.
 
         Raises:
             UsageError: for another machine; if a start is given, `pairs` is asked of another kind, or the batch is
@@ -167,7 +167,7 @@ class BeliefPropagation:
         if 0 in sizes:
             raise UsageError("a batch of 0 images; give at least one")
         batch = max(sizes, default=1)
-        # Fields that all images share may come as a batch of one; parts of the batch are taken by row below.
+        # Fields that all images share may be a batch of one; below, rows of the batch are taken.
         machine = replace(machine, layers=tuple(Bernoulli(own.expand(batch, -1)) for own in map(_own, machine.layers)))
         if tracing():
             return self._plain(machine, batch, pairs)
@@ -203,7 +203,7 @@ class BeliefPropagation:
     def _fused(self, machine: RBM, batch: int, threads: int, pairs: bool, largest: float) -> Solution:
         sound = _finite(machine, batch)
         fields = [_own(layer).expand(batch, -1).to(machine.weights.dtype) for layer in machine.layers]
-        # Beyond this limit a unit is certain, and all that a larger field would add to is log Z.
+        # Beyond this limit a unit is certain, and a larger field would only change log Z.
         limit = bp_kernel.LARGEST_FIELD
         visible, hidden = (torch.where(sound[:, None], own, 0.0).clamp(-limit, limit) for own in fields)
         found = bp_kernel.run(
@@ -224,7 +224,7 @@ class BeliefPropagation:
         return _solution(replace(found, pairs=both), log_z, status, ~sound)
 
     def _log_probability(self, machine: RBM, visible: Tensor, hidden: Tensor) -> Tensor:
-        """Unnormalised log-probability of the most probable state, for the kinds that look for one."""
+        """Unnormalised log-probability of the state found by "max" or "mixed"."""
         machine = machine.to(torch.float64)
         state = (visible > 0.5).double()
         if self.kind == "mixed":
@@ -233,25 +233,23 @@ class BeliefPropagation:
 
 
 def _own(layer: Units) -> Tensor:
-    """Log-odds of binary units by themselves."""
+    """The log-odds of binary units without their neighbours."""
     if not isinstance(layer, Bernoulli):
         raise UsageError(f"belief propagation is for binary units, not for {type(layer).__name__}")
     return layer.bias
 
 
 def _finite(machine: RBM, batch: int) -> Tensor:
-    """Which images have finite fields, (batch,)."""
     visible, hidden = (torch.isfinite(_own(layer)).all(-1).expand(batch) for layer in machine.layers)
     return visible & hidden
 
 
 def _plain_memory(weights: Tensor) -> int:
-    """Bytes the plain form takes per image."""
     return ARRAYS * max(1, weights.numel()) * weights.element_size()
 
 
 def _solution(found: bp_kernel.Found, log_partition: Tensor, status: Tensor, broken: Tensor) -> Solution:
-    """The solution, in which the answers for broken images, and averages over them, are NaN."""
+    """The solution, with NaN for broken images and for averages over them."""
     means = tuple(torch.where(broken[:, None], torch.nan, mean) for mean in (found.visible, found.hidden))
     log_partition, residual = (torch.where(broken, torch.nan, value) for value in (log_partition, found.residual))
     status = torch.where(broken, int(Status.DIVERGED), status)

@@ -1,6 +1,6 @@
-"""The fused kernel of belief propagation for processors: built on first use, where there is a C compiler.
+"""The C kernel of belief propagation for processors: built on first use, if there is a C compiler.
 
-Where there is none, or the kernel does not fit the machine at hand, `BeliefPropagation` runs its plain form.
+If there is none, or the kernel does not fit the machine at hand, `BeliefPropagation` uses its plain form.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from torch.nn.functional import pad
 SOURCE = Path(__file__).with_suffix(".c")
 KINDS = {"sum": 0, "max": 1, "mixed": 2}
 
-# Above this a weight's odds and a belief's cannot be multiplied in single precision; see the kernel.
+# With larger weights the odds of a weight and a belief cannot be multiplied in single precision; see the kernel.
 LARGEST_WEIGHT = 30.0
 
-# Fields are cut here so that exponents, and sums of them, stay within 32 bits.
+# Fields are limited so that exponents, and sums of them, fit into 32 bits.
 LARGEST_FIELD = 1e8
 
-# The kernel takes visible and hidden units by so many; its arrays are aligned to so many bytes.
+# The kernel takes visible and hidden units in multiples of these; its arrays are aligned to this many bytes.
 ROWS, LANES, ALIGNMENT = 4, 16, 64
 
-# The field of units that only fill up these numbers.
+# The field of units added to reach such a multiple.
 OFF = -1000.0
 
-# Products of messages stay below this, in nats, before their exponents are moved.
+# Products of messages stay below this, in nats, before their exponents are split off.
 HEADROOM = 80.0
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the kernel returns: see `restore.solvers.Solution`.
+    """The result of the kernel; see `restore.solvers.Solution`.
 
-    `pairs` is a sum over the batch; `log_partition` is that of sum-product, None for the other kinds.
+    `pairs` is a sum over the batch; `log_partition` is None except for sum-product.
     """
 
     visible: Tensor
@@ -66,14 +66,14 @@ def compilers() -> list[str]:
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The kernel, built if need be; None where that is impossible."""
+    """The kernel, built if needed; None if that is impossible."""
     import platformdirs
 
     kept = _loaded(Path(platformdirs.user_cache_dir("restore")) / "kernels")
     if kept is not None:
         return kept
-    # A cache that is read-only, or must not hold programs, costs a second per process, but not the kernel: once loaded
-    # it needs its file no more.
+    # If the cache is read-only, or may not hold programs, building takes a second per process. Once loaded, the kernel
+    # does not need its file.
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         return _loaded(Path(folder))
     return None
@@ -90,7 +90,7 @@ def _loaded(folder: Path) -> ctypes.CDLL | None:
 
 
 def _built(compiler: str, options: list[str], folder: Path) -> Path:
-    """The shared library in a folder, under a name that says what it was built from, by what and for what."""
+    """Build the library in a folder, under a name that says from what, by which compiler and for which processor."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True, timeout=60).stdout
     digest = hashlib.sha256(SOURCE.read_bytes() + version + " ".join([compiler, *options, _processor()]).encode())
     target = folder / f"{SOURCE.stem}-{digest.hexdigest()[:32]}.so"
@@ -100,7 +100,7 @@ def _built(compiler: str, options: list[str], folder: Path) -> Path:
             made = Path(place) / target.name
             command = [compiler, *options, "-std=gnu11", "-shared", "-fPIC", "-o", str(made), str(SOURCE), "-lm"]
             subprocess.run(command, capture_output=True, check=True, timeout=300)
-            # On the disk before it has its name: loading half a library ends the process, and would each time.
+            # Flushed to disk before it has its name: loading half a library would crash every process.
             with made.open("r+b") as stream:
                 os.fsync(stream.fileno())
             made.replace(target)
@@ -108,7 +108,6 @@ def _built(compiler: str, options: list[str], folder: Path) -> Path:
 
 
 def _processor() -> str:
-    """What `-march=native` depends on."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
@@ -116,17 +115,17 @@ def _processor() -> str:
 
 
 def largest_weight(weights: Tensor) -> float | None:
-    """The size of the largest weight, or None if the kernel cannot be used for a machine with these weights."""
+    """The size of the largest weight, or None if the kernel cannot handle a machine with these weights."""
     if weights.device.type != "cpu" or weights.dtype != torch.float32 or weights.numel() == 0:
         return None
-    # One pass, where `abs` would write a copy of the weights first.
+    # One pass; `abs` would copy the weights first.
     smallest, largest = map(float, torch.aminmax(weights))
     size = max(-smallest, largest)
     return size if size <= LARGEST_WEIGHT and library() is not None else None
 
 
 class Rule(NamedTuple):
-    """What the kernel iterates, and until when: see `BeliefPropagation`."""
+    """What the kernel iterates, and how long; see `BeliefPropagation`."""
 
     kind: str
     max_iter: int
@@ -134,7 +133,7 @@ class Rule(NamedTuple):
 
 
 def memory(weights: Tensor, pairs: bool) -> int:
-    """Bytes the kernel takes per thread, whatever the size of the batch."""
+    """Bytes that the kernel takes per thread, for any size of the batch."""
     rows, columns = _padded(weights)
     return 4 * (_work(rows, columns) + pairs * rows * columns)
 
@@ -149,13 +148,13 @@ def run(
     threads: int,
     pairs: bool,
 ) -> Found:
-    """Solve a batch; images are divided among threads.
+    """Solve a batch, with its images divided among threads.
 
     Args:
-        weights: (D, H), float32, of which there is a `largest_weight`.
+        weights: (D, H), float32, accepted by `largest_weight`.
         visible_fields: (batch, D), float32, at most `LARGEST_FIELD` in size.
         hidden_fields: (batch, H), float32, at most `LARGEST_FIELD` in size.
-        rule: what to iterate, and until when.
+        rule: what to iterate, and how long.
         largest: the largest weight.
         threads: at most this many.
         pairs: whether to sum P(v = h = 1) over the batch.
@@ -213,7 +212,7 @@ def _work(rows: int, columns: int) -> int:
 
 
 def _padded(weights: Tensor) -> tuple[int, int]:
-    """The numbers of units, filled up."""
+    """The numbers of units, rounded up to multiples."""
     visible, hidden = weights.shape
     return -(-visible // ROWS) * ROWS, -(-hidden // LANES) * LANES
 
@@ -223,7 +222,7 @@ def _filled(fields: Tensor, units: int) -> Tensor:
 
 
 def _aligned(rows: int, columns: int) -> Tensor:
-    """An uninitialised matrix whose memory starts where the kernel's vectors may."""
+    """An uninitialised matrix, aligned for the kernel's vectors."""
     buffer = torch.empty(rows * columns + ALIGNMENT // 4)
     offset = (-buffer.data_ptr() % ALIGNMENT) // 4
     return buffer[offset : offset + rows * columns].view(rows, columns)

@@ -10,7 +10,7 @@ from restore.solvers.solution import Solution
 
 
 class FixedPoint(Protocol):
-    """Frozen settings of an iteration: a dataclass with at least these."""
+    """The frozen settings of an iteration: a dataclass with at least these."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -31,8 +31,8 @@ class FixedPoint(Protocol):
 
         Args:
             machine: the prior under evidence; its fields may have a batch dimension, equal to that of `start`.
-            start: visible means to start from, (batch, D); None where the solver finds a start by itself.
+            start: visible means to start from, (batch, D); None if the solver finds a start by itself.
 
         Raises:
-            UsageError: if it does not solve such machines, or takes no start and is given one.
+            UsageError: if the solver cannot solve such a machine, or takes no start and is given one.
         """

@@ -1,7 +1,6 @@
-"""What fixed points share whose state takes much memory per image: settings, starting point, running the loop in parts.
+"""What solvers share whose state takes much memory per image: settings, starting point, solving in parts.
 
-Their state begins with the means of all layers and then the variances of all layers, as that of a `LayeredMap`; what
-follows is their own.
+Their state begins with the means of all layers and then the variances of all layers, as that of a `LayeredMap`.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ Machine = TypeVar("Machine", bound=BoltzmannMachine)
 
 @dataclass(frozen=True)
 class HeavyMap(ABC, Generic[Machine]):
-    """Settings of a fixed-point solver.
+    """A fixed-point solver with much memory per image.
 
     Attributes:
         max_iter: iteration limit per image.
         tol: an image has converged when no mean and no variance moves by more than this in one iteration. (Means alone
-            may stand still in the first, where the start is by chance the mean of what the method makes of it.)
+            could stand still in the first iteration by chance.)
         damping: share of the old values kept at each update, in [0, 1).
         max_memory: bytes that the state may take; larger batches are solved in parts.
     """
@@ -49,7 +48,7 @@ class HeavyMap(ABC, Generic[Machine]):
 
     @abstractmethod
     def init(self, machine: Machine, start: Tensor) -> State:
-        """The state that starts from visible means (batch, D); see the file for its order."""
+        """The state that starts from visible means (batch, D)."""
 
     @abstractmethod
     def step(self, machine: Machine, state: State) -> State:
@@ -61,7 +60,7 @@ class HeavyMap(ABC, Generic[Machine]):
 
     @abstractmethod
     def numbers(self, machine: Machine) -> int:
-        """How many numbers an image takes at most, in the precision of the machine."""
+        """The most numbers that an image takes, in the machine's precision."""
 
     def solve(self, machine: Machine, start: Tensor | None = None) -> Solution:
         """Iterate from visible means (batch, D) until every image has converged.
@@ -71,8 +70,8 @@ class HeavyMap(ABC, Generic[Machine]):
             start: visible means to start from, in the range of the units; by default their means without neighbours.
 
         Returns:
-            The solution. An image has diverged too, and all about it is NaN, where the method has no log Z for what it
-            ended in.
+            The solution. An image also counts as diverged, with NaN for all its results, if the method has no log Z for
+            its final state.
 
         Raises:
             InputError: if a single image exceeds `max_memory`.
@@ -83,7 +82,7 @@ class HeavyMap(ABC, Generic[Machine]):
         return concatenate([self._together(machine.rows(rows), start[rows]) for rows in self.parts(machine, start)])
 
     def parts(self, machine: Machine, start: Tensor) -> tuple[Tensor, ...]:
-        """The rows of a batch with visible means (batch, D) that are best worked on together, part by part.
+        """Split the rows of a batch with visible means (batch, D) into parts to solve together.
 
         Raises:
             InputError: if a single image exceeds `max_memory`.
@@ -98,7 +97,7 @@ class HeavyMap(ABC, Generic[Machine]):
             self.step, machine, self.init(machine, start), max_iter=self.max_iter, tol=self.tol, watched=2 * depth
         )
         log_z = self.log_partition(machine, outcome.state)
-        # A state without a log Z is no solution, even if it stands still.
+        # A state without a log Z is not a solution, even if it stands still.
         broken = log_z.isnan()
         moments = tuple(torch.where(broken[:, None], torch.nan, value) for value in outcome.state[: 2 * depth])
         status = torch.where(broken, int(Status.DIVERGED), outcome.status)

@@ -1,9 +1,9 @@
-"""What the moment-based solvers share: settings, starting point, sweep order, running the loop.
+"""What solvers by moments share: settings, starting point, order of updates, running the loop.
 
-A solver of this family is a map that gives one layer's new mean and variance from the state of all layers. A sweep
-updates the odd layers and then the even ones; holding one side fixed while the other moves is what makes the iteration
-of a bipartite machine settle (TAP machine, Alg. 1). The one layer of a fully visible machine is updated as a whole:
-every unit sees what all others were before, and it takes damping to settle where couplings are strong.
+Such a solver computes one layer's new mean and variance from the state of all layers. A sweep updates the odd layers
+and then the even ones; holding one side fixed while the other moves makes the iteration of a bipartite machine converge
+(TAP machine, Alg. 1). The single layer of a fully visible machine is updated as a whole, from the old values of all
+units; with strong couplings it needs damping to converge.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from restore.units import Bernoulli
 
 
 def watched(machine: BoltzmannMachine) -> int:
-    """How many tensors of a state decide that it has settled: all means, and all variances.
+    """How many tensors of a state decide that it has converged: all means, or all means and variances.
 
-    The variances of binary units follow their means. Those of other units can still move, even without bound, where
-    the means rest already: in a machine without biases, whose means are 0 from the start.
+    The variances of binary units follow their means. Those of other units can still move, even without bound, while the
+    means rest: in a machine without biases the means are 0 from the start.
     """
     binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
     return len(machine.layers) * (1 if binary else 2)
 
 
 def own_means(machine: BoltzmannMachine) -> Tensor:
-    """Means of the image without its neighbours, where a solver starts that is given no other start."""
+    """Means of the image's units without their neighbours: the default start of a solver."""
     return machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0].weights)))[0]
 
 
 def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
-    """Visible means to start from, (batch, D): those given, or those of the image without its neighbours.
+    """Visible means to start from, (batch, D): those given, or those of the image's units without neighbours.
 
-    NaN, which ends as diverged, where the machine is unstable: without biases a solver would stand still at 0 there.
+    NaN, which ends as diverged, if the machine is unstable: without biases a solver would stand still at 0.
     """
     start = own_means(machine) if start is None else start
-    # Of a prior that becomes a graph it is known.
+    # A prior that is exported has been checked.
     return start if tracing() else torch.where(stable(machine).unsqueeze(-1), start, torch.nan)
 
 
 def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
-    """What follows from visible means (batch, D): means of all layers, then variances of all layers.
+    """The state that follows from visible means (batch, D): means of all layers, then variances of all layers.
 
-    The variances of the image are zero, as for data (TAP machine, Alg. 1); the other layers follow from the mean-field
-    answer to the layer before.
+    The variances of the image are zero, as for data (TAP machine, Alg. 1). Each other layer is the mean-field answer to
+    the layer before.
     """
     means, variances = [start], [torch.zeros_like(start)]
-    # Not strict: the coupling of a fully visible machine leads to no other layer.
+    # Not strict: the coupling of a fully visible machine has no other layer.
     for layer, coupling in zip(machine.layers[1:], machine.couplings, strict=False):
         mean, variance = layer.moments(Fields(coupling.up(means[-1])))
         means.append(mean)
@@ -65,7 +65,7 @@ def mean_field_state(machine: BoltzmannMachine, start: Tensor) -> State:
 
 @dataclass(frozen=True)
 class LayeredMap(ABC):
-    """Settings of a fixed-point solver.
+    """A fixed-point solver by moments.
 
     Attributes:
         max_iter: iteration limit per image.
@@ -81,7 +81,7 @@ class LayeredMap(ABC):
         check_settings(self.max_iter, self.tol, self.damping)
 
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
-        """The state that starts from visible means (batch, D): means of all layers, then variances of all layers."""
+        """The state that starts from visible means (batch, D)."""
         return mean_field_state(machine, start)
 
     @abstractmethod
@@ -93,7 +93,6 @@ class LayeredMap(ABC):
         """The method's estimate of log Z at a fixed point; shape (batch,), float64."""
 
     def step(self, machine: BoltzmannMachine, state: State) -> State:
-        """One sweep over all layers."""
         depth = len(machine.layers)
         means, variances = list(state[:depth]), list(state[depth:])
         for layer in (*range(1, depth, 2), *range(0, depth, 2)):

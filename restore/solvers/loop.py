@@ -1,8 +1,8 @@
 """The iteration loop of every fixed-point solver. It knows no physics.
 
 A state is a tuple of tensors whose first dimension is the batch; a step maps states to states. Every image stops on its
-own: an image that has converged, or has become infinite, keeps its state from then on, so that a batch gives what each
-image alone gives. One iteration is written once; the loop around it is Python's, or an operation of an exported graph.
+own: once it has converged, or become infinite, it keeps its state, so that an image gets the same result alone and in a
+batch. The iteration is written once; the loop around it is Python's, or an operation of an exported graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ State = tuple[Tensor, ...]
 
 
 class Rows(Protocol):
-    """A batch of problems from which some can be taken."""
+    """A batch of problems; `rows` takes some of them."""
 
     def rows(self, index: Tensor) -> Self: ...
 
@@ -33,7 +33,7 @@ Problem = TypeVar("Problem", bound=Rows)
 
 @dataclass(frozen=True)
 class Outcome:
-    """The state in which each image ended, and how: see `Solution` for iterations, residual and status."""
+    """The state in which each image ended; see `Solution` for iterations, residual and status."""
 
     state: State
     iterations: Tensor
@@ -42,11 +42,7 @@ class Outcome:
 
 
 def check_settings(max_iter: int, tol: float, damping: float) -> None:
-    """Refuse settings of an iteration that are out of range.
-
-    Raises:
-        UsageError: naming the setting.
-    """
+    """Refuse settings of an iteration that are out of range, with a UsageError."""
     if tracing():
         return
     if max_iter < 1:
@@ -59,28 +55,28 @@ def check_settings(max_iter: int, tol: float, damping: float) -> None:
 
 
 def damped(new: State, old: State, damping: float) -> State:
-    """(1 - damping) * new + damping * old; `damping` is a scalar tensor where it is an input of a graph."""
+    """(1 - damping) * new + damping * old; `damping` may be a scalar tensor, as an input of a graph."""
     if isinstance(damping, Tensor):
         return tuple(value * (1 - damping) + before * damping for value, before in zip(new, old, strict=True))
     if damping == 0:
         return new
-    # Not `torch.lerp`, which takes several times as long on a CPU.
+    # `torch.lerp` takes several times as long on a CPU.
     return tuple(
         torch.add(value * (1 - damping), before, alpha=damping) for value, before in zip(new, old, strict=True)
     )
 
 
 def change(new: State, old: State, watched: int) -> Tensor:
-    """Largest absolute change per image over the first `watched` tensors of the state; NaN if any value is."""
+    """Largest absolute change per image over the first `watched` tensors of the state; NaN if any value is NaN."""
     moves = [(value - before).abs() for value, before in zip(new[:watched], old[:watched], strict=True)]
     largest = torch.stack([move.amax(-1) for move in moves]).amax(0)
-    # A maximum passes over NaN in some runtimes of exported graphs; a sum never does.
+    # In some runtimes of exported graphs a maximum ignores NaN; a sum never does.
     total = torch.stack([move.sum(-1) for move in moves]).sum(0)
     return torch.where(torch.isnan(total), total, largest)
 
 
 class Progress(NamedTuple):
-    """Where a batch stands: see `Outcome`; `active` are the images that still move."""
+    """The state of a batch during the iteration, as in `Outcome`; `active` are the images that still move."""
 
     iterations: Tensor
     residual: Tensor
@@ -90,7 +86,7 @@ class Progress(NamedTuple):
 
     @classmethod
     def at(cls, state: State) -> Progress:
-        """Before the first iteration."""
+        """The state before the first iteration."""
         batch, device = state[0].shape[0], state[0].device
         return cls(
             torch.zeros(batch, dtype=torch.int64, device=device),
@@ -101,12 +97,11 @@ class Progress(NamedTuple):
         )
 
     def tensors(self) -> State:
-        """All in one tuple."""
+        """All tensors in one tuple, for `of`."""
         return (*self[:-1], *self.state)
 
     @classmethod
     def of(cls, tensors: State) -> Progress:
-        """Back from one tuple."""
         iterations, residual, status, active, *state = tensors
         return cls(iterations, residual, status, active, tuple(state))
 
@@ -117,7 +112,7 @@ class Progress(NamedTuple):
 def advance(
     step: Callable[[Problem, State], State], problem: Problem, now: Progress, tol: float, watched: int
 ) -> Progress:
-    """One iteration of the images that are active; all others stay as they are."""
+    """One iteration of the active images; all others stay as they are."""
     stepped = step(problem, now.state)
     moved = change(stepped, now.state, watched)
     broken = now.active & ~torch.isfinite(moved)
@@ -145,7 +140,7 @@ def iterate(
 
     Args:
         step: the fixed-point map, damping included.
-        problem: what the step needs besides the state; `problem.rows(index)` gives it for some of the images.
+        problem: what the step needs besides the state; `problem.rows(index)` takes the part of some images.
         state: where to start; every tensor has shape (batch, n).
         max_iter: iteration limit, at least 1.
         tol: an image has converged when `change` is at most this.
@@ -158,7 +153,7 @@ def iterate(
 def _gathering(
     step: Callable[[Problem, State], State], problem: Problem, now: Progress, max_iter: int, tol: float, watched: int
 ) -> Progress:
-    """The loop in Python. Once half of the images in work are done, the rest are gathered into a smaller batch."""
+    """The loop in Python. When half of the images at work are done, the rest are gathered into a smaller batch."""
     final = tuple(value.clone() for value in now.tensors())
     at_work = torch.arange(len(now.active), device=now.active.device)
     for _ in range(max_iter):
@@ -189,7 +184,7 @@ def _traced(
         return (iteration < max_iter) & Progress.of(tensors).active.any()
 
     def body(iteration: Tensor, *tensors: Tensor) -> State:
-        # Only the images at work are computed: starts of one image differ a lot in how long they take.
+        # Only the images at work are computed: starts of one image take very different times.
         rows = Progress.of(tensors).active.nonzero().squeeze(-1)
         torch._check(rows.shape[0] >= 1)
         part = Progress.of(tuple(value.index_select(0, rows) for value in tensors))

@@ -1,4 +1,4 @@
-"""Naive mean field: every unit sees the means of its neighbours."""
+"""Naive mean field: every unit sees only the means of its neighbours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from restore.solvers.loop import State
 
 @dataclass(frozen=True)
 class MeanField(LayeredMap):
-    """a_l = f_a(sum of W a over neighbours): TAP (Alg. 1) with A = 0. At a fixed point log Z is bounded from below."""
+    """a_l = f_a(sum of W a over neighbours): TAP (Alg. 1) with A = 0. At a fixed point it bounds log Z from below."""
 
     def update(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
         return machine.layers[layer].moments(Fields(machine.inputs(layer, means)))

@@ -1,4 +1,4 @@
-"""Solvers that take much memory per image: a limit on it, and batches solved in parts that keep to the limit."""
+"""A memory limit for solvers that take much memory per image: batches are solved in parts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,14 @@ from restore.errors import InputError, UsageError
 from restore.priors import BoltzmannMachine
 from restore.solvers.solution import Solution, concatenate
 
-# Bytes of an image's arrays that a processor's caches hold; more images at once only wait for memory.
+# How many bytes of images' arrays fit into a processor's caches; more images at once only wait for memory.
 CACHED = 2**24
 
 Machine = TypeVar("Machine", bound=BoltzmannMachine)
 
 
 def check_memory(max_memory: int) -> None:
-    """Refuse a limit that leaves no memory at all.
-
-    Raises:
-        UsageError: naming the setting.
-    """
+    """Refuse a limit below one byte, with a UsageError."""
     if max_memory < 1:
         raise UsageError(f"max_memory must be at least 1 byte, not {max_memory}")
 
@@ -33,7 +29,7 @@ def images_at_once(method: str, machine: BoltzmannMachine, memory: int, max_memo
 
     Args:
         method: its name, for the message.
-        machine: what is solved.
+        machine: the machine to solve.
         memory: bytes per image.
         max_memory: the limit.
 
@@ -50,13 +46,13 @@ def images_at_once(method: str, machine: BoltzmannMachine, memory: int, max_memo
 
 
 def parts_of(machine: BoltzmannMachine, batch: int, at_once: int, memory: int) -> tuple[Tensor, ...]:
-    """Which rows of a batch make a part.
+    """Split a batch into parts, as rows.
 
     Args:
-        machine: on whose device this is.
-        batch: its size.
-        at_once: images at a time, at most.
-        memory: bytes that one image takes; on a processor no part is larger than its caches.
+        machine: the machine, which gives the device.
+        batch: number of images.
+        at_once: the most images at a time.
+        memory: bytes that one image takes; on a CPU no part exceeds its caches.
     """
     device = machine.couplings[0].weights.device
     if device.type == "cpu":
@@ -67,9 +63,5 @@ def parts_of(machine: BoltzmannMachine, batch: int, at_once: int, memory: int) -
 def in_parts(
     solve: Callable[[Machine, Tensor], Solution], machine: Machine, batch: int, at_once: int, memory: int
 ) -> Solution:
-    """Solve a batch of machines in parts; see `parts_of`.
-
-    Args:
-        solve: given the machines of a part, and which rows of the batch they are.
-    """
+    """Solve a batch of machines in parts; `solve` takes the machines of a part and their rows in the batch."""
     return concatenate([solve(machine.rows(part), part) for part in parts_of(machine, batch, at_once, memory)])

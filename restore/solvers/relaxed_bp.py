@@ -1,15 +1,15 @@
-"""Relaxed belief propagation: messages over edges as in belief propagation, but a mean and a variance for any unit.
+"""Relaxed belief propagation: messages over edges as in belief propagation, but for units of any type.
 
-TAP machine, appendix B. What unit i is without what came over the edge to j is a law of its own kind of units under
+TAP machine, appendix B. Each message is a mean and a variance. Without what came over the edge to j, unit i is under
 
     B_{i->j} = Σ_{l != j} W_il a_{l->i},   A_{i->j} = -Σ_{l != j} W_il² c_{l->i}
 
-and sends its mean a_{i->j} and variance c_{i->j} on (eqs. 57-62, with the signs of exp(B x - A x² / 2)). Gaussian
-neighbours are taken in full by that; of others the third cumulant and what follows are left out, so that errors are of
-third order in the weights, as those of TAP. TAP is what comes of it where every single weight is small.
+and sends its mean a_{i->j} and variance c_{i->j} on (eqs. 57-62, with the signs of exp(B x - A x² / 2)). For Gaussian
+neighbours this is exact. For others the third and higher cumulants are left out, so that errors are of third order in
+the weights, as in TAP. If every single weight is small, this method becomes TAP.
 
-Layers with even numbers and those with odd ones answer each other in turns, and every edge joins one of each. So the
-messages that even layers have sent are all there is to remember.
+Layers with even numbers and layers with odd ones answer each other in turn, and every edge joins one of each. So the
+state only holds the messages of the even layers.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ from restore.solvers.loop import State, damped
 from restore.solvers.solution import Solution
 from restore.units import Units
 
-# Arrays of messages that an image takes.
+# How many arrays of messages an image takes.
 ARRAYS = 32
 
 
 def across_edges(units: Units) -> Units:
-    """Units that take fields per edge, (batch, neighbours, n): what parameters they have is the same at all edges."""
+    """Units that take fields per edge, (batch, neighbours, n), with the same parameters at all edges."""
     return units.with_parameters(
         {name: value if value.dim() == 1 else value.unsqueeze(-2) for name, value in units.parameters.items()}
     )
 
 
 def edges_of(machine: LayeredPrior, layer: int) -> list[int]:
-    """The couplings that join a layer to the one below and the one above it, where there are such."""
+    """The couplings that join a layer to the one below and the one above it, if there are any."""
     return [index for index in (layer - 1, layer) if 0 <= index < len(machine.couplings)]
 
 
 def turned(values: Tensor, index: int, layer: int) -> Tensor:
-    """Values per edge of a coupling, (..., lower units, upper units), with the units of the layer last; and back."""
+    """Transpose values per edge, (..., lower units, upper units), so that the units of the layer come last; or back."""
     return values.mT if index == layer else values
 
 
 def fields_of(machine: LayeredPrior, layer: int, messages: State) -> tuple[Fields, list[Fields]]:
-    """What its neighbours tell each unit of a layer, (batch, n); and per coupling without the neighbour at each edge.
+    """The field on each unit of a layer, (batch, n); and per coupling the fields without one neighbour.
 
     Args:
-        machine: under evidence.
-        layer: which.
-        messages: that its neighbours have sent: means per coupling, (batch, lower units, upper units), then variances.
+        machine: the machine under evidence.
+        layer: number of the layer.
+        messages: what its neighbours have sent: means per coupling, (batch, lower units, upper units), then variances.
 
     Returns:
-        The fields, and those of the cavities, (batch, neighbours, n), in the order of `edges_of`.
+        The fields, and the cavity fields, (batch, neighbours, n), in the order of `edges_of`.
     """
     means, variances = messages[: len(machine.couplings)], messages[len(machine.couplings) :]
     edges = edges_of(machine, layer)
@@ -74,12 +74,12 @@ def fields_of(machine: LayeredPrior, layer: int, messages: State) -> tuple[Field
 
 
 def answers(machine: LayeredPrior, layers: range, received: State) -> tuple[dict[int, tuple[Tensor, Tensor]], State]:
-    """Mean and variance of each unit of every other layer; and the messages that these layers send, as in `fields_of`.
+    """Mean and variance of each unit in some layers, and the messages that these layers send, as in `fields_of`.
 
     Args:
-        machine: under evidence.
-        layers: those with even, or those with odd numbers.
-        received: messages that the others have sent.
+        machine: the machine under evidence.
+        layers: the even layers, or the odd ones.
+        received: the messages of the others.
     """
     marginals: dict[int, tuple[Tensor, Tensor]] = {}
     sent = list(received)
@@ -94,16 +94,16 @@ def answers(machine: LayeredPrior, layers: range, received: State) -> tuple[dict
 
 
 class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
-    """Settings of relaxed belief propagation on a machine of two or more layers; messages of even layers are damped."""
+    """The relaxed belief propagation solver, for two or more layers; messages of even layers are damped."""
 
     name = "relaxed belief propagation"
 
     def init(self, machine: LayeredPrior, start: Tensor) -> State:
-        """The state that starts from visible means (batch, D): of all layers means, then variances, then messages.
+        """The state that starts from visible means (batch, D): means and variances of all layers, then messages.
 
-        A message is first what its sender is by mean field, and the image is as certain as data.
+        The first message of a unit is its mean-field state; the image counts as certain, like data.
         """
-        # Here, so that no iteration has to; in a graph each one would.
+        # Computed here once; in a graph each iteration would compute it.
         _ = machine.squared_couplings
         moments = mean_field_state(machine, start)
         depth = len(machine.layers)
@@ -115,7 +115,6 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
         return (*moments, *messages)
 
     def step(self, machine: LayeredPrior, state: State) -> State:
-        """One iteration: odd layers answer the messages of even ones, and these answer back."""
         depth = len(machine.layers)
         old = state[2 * depth :]
         odd, replies = answers(machine, range(1, depth, 2), _per_edge(machine, old))
@@ -125,11 +124,11 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
         return (*means, *variances, *damped(tuple(each.flatten(1) for each in sent), old, self.damping))
 
     def numbers(self, machine: LayeredPrior) -> int:
-        """See `HeavyMap`: messages, most of them for log Z, which is found in double precision."""
+        """Mostly messages for log Z, which is computed in double precision."""
         return ARRAYS * sum(math.prod(coupling.sizes) for coupling in machine.couplings)
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
-        """See `HeavyMap`; raises UsageError for a machine that is not in layers too."""
+        """As in `HeavyMap`; also raises UsageError if the machine has no layers to alternate."""
         if not isinstance(machine, LayeredPrior):
             raise UsageError(f"{self.name} is for machines in layers, not for {type(machine).__name__}")
         return super().solve(machine, start)
@@ -137,13 +136,13 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
     def log_partition(self, machine: LayeredPrior, state: State) -> Tensor:
         """The Bethe estimate of log Z, (batch,), float64.
 
-        With Z_i of a unit under all messages and Z_{i->j} without that over one edge it is (eq. 64)
+        With Z_i of a unit under all messages and Z_{i->j} without the message over one edge it is (eq. 64)
 
             Σ_i log Z_i - Σ_(ij) (log Z_i - log Z_{i->j}).
 
-        What the paper prints as F is log Z: without couplings it is the sum of the log Z_i. An edge counts the same to
-        second order from either of its ends. Here it counts from that in an even layer: the third order then lacks
-        what comes from third cumulants of these units alone, nothing where the image is known.
+        The paper's F is log Z: without couplings it is the sum of the log Z_i. Counted from either of its ends, an edge
+        contributes the same to second order. Here it is counted from its even layer: the third order then lacks only
+        the third cumulants of these units, which are zero where the image is known.
         """
         depth = len(machine.layers)
         machine = machine.to(torch.float64)
@@ -161,11 +160,11 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
 
 
 def _spread(values: Tensor, coupling: Coupling, *, lower: bool) -> Tensor:
-    """Values of the lower or upper units of a coupling, (batch, n), at all their edges; (batch, edges)."""
+    """Copy values of the lower or upper units of a coupling, (batch, n), to all their edges; (batch, edges)."""
     return values.unsqueeze(-1 if lower else -2).expand(-1, *coupling.sizes).flatten(1)
 
 
 def _per_edge(machine: LayeredPrior, flat: Sequence[Tensor]) -> State:
-    """Messages as in `fields_of` from those of a state, (batch, edges)."""
+    """Reshape the messages of a state, (batch, edges), to those of `fields_of`."""
     shapes = [coupling.sizes for coupling in machine.couplings] * 2
     return tuple(values.unflatten(-1, shape) for values, shape in zip(flat, shapes, strict=True))

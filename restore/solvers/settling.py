@@ -1,7 +1,7 @@
-"""Starts that do not settle are tried again with more damping.
+"""Solve again with more damping where a solver did not converge.
 
-An iteration may jump to and fro around a fixed point for ever, and its log Z there means nothing. With more damping it
-has the same fixed points, and mostly settles.
+An iteration may jump to and fro around a fixed point for ever, and its log Z then means nothing. More damping keeps the
+fixed points and mostly makes it converge.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from restore.solvers.contract import FixedPoint
 from restore.solvers.solution import Solution
 from restore.zoo import description
 
-# How often a start that has not settled is tried again, with half the step each time.
+# How many times a start that has not converged is tried again, with half the step each time.
 AGAIN = 2
 
 
 @dataclass(frozen=True)
 class Settling:
-    """A solver whose starts have further tries.
+    """A solver that tries again.
 
     Attributes:
         solver: for the first try.
@@ -33,7 +33,7 @@ class Settling:
     again: int = AGAIN
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
-        """Iterate from visible means (batch, D); what has not settled starts again with half the step."""
+        """Iterate from visible means (batch, D); images that have not converged start again with half the step."""
         solver = self.solver
         found = solver.solve(machine, start)
         for _ in range(self.again):
@@ -52,7 +52,7 @@ def calmer(solver: FixedPoint) -> FixedPoint:
 
 
 def replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
-    """A solution with some rows from another; the iterations that these took before count too."""
+    """Replace some rows of a solution; the iterations of both tries are added."""
 
     def put(value: Tensor, new: Tensor) -> Tensor:
         return value.index_copy(0, rows, new)

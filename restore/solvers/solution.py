@@ -1,4 +1,4 @@
-"""What a solver returns: marginals, and for every image whether they can be trusted."""
+"""The result of a solver: marginals, and whether they can be trusted, for every image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Solution:
         iterations: iterations spent per image (batch,), int64.
         residual: largest change of a mean in the last iteration, per image (batch,).
         status: a `restore.marginals.Status` value per image (batch,), int64.
-        pairs: E[x_0 x_1^T] averaged over the batch, (units of layer 0, units of layer 1); None where it was not asked.
+        pairs: E[x_0 x_1^T] averaged over the batch, (units of layer 0, units of layer 1); None if not asked for.
     """
 
     means: tuple[Tensor, ...]
@@ -33,7 +33,7 @@ class Solution:
 
 
 def concatenate(solutions: Sequence[Solution]) -> Solution:
-    """The solutions of consecutive batches as one."""
+    """Join the solutions of consecutive batches."""
     return Solution(
         tuple(torch.cat(layer) for layer in zip(*(solution.means for solution in solutions), strict=True)),
         tuple(torch.cat(layer) for layer in zip(*(solution.variances for solution in solutions), strict=True)),
@@ -46,6 +46,6 @@ def concatenate(solutions: Sequence[Solution]) -> Solution:
 
 
 def _average(parts: Sequence[tuple[int, Tensor | None]]) -> Tensor | None:
-    """The average over a batch from those over its parts, given with their sizes."""
+    """The average over a batch from the averages over its parts, given with their sizes."""
     weighted = [size * pairs for size, pairs in parts if pairs is not None]
     return torch.stack(weighted).sum(0) / sum(size for size, _ in parts) if weighted else None

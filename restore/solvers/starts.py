@@ -1,14 +1,14 @@
-"""Several starts per image: a machine has many fixed points, and the one a single start finds may not be the best.
+"""Several starts per image: a machine has many fixed points, and a single start may miss the best.
 
 Every distinct solution s is a mode of the machine with weight exp(log Z_s); the marginals are the weighted average. A
-single start fails in a way one can see: at strong noise the pointwise estimate of a sparse image lies in the basin of
-the empty image, and the iteration ends there although solutions of far larger weight exist.
+single start can fail visibly: at strong noise the pointwise estimate of a sparse image lies in the basin of the empty
+image, and the iteration ends there although solutions of far larger weight exist.
 
-Only fixed points count: off one, log Z means nothing and is often too high. A start that does not settle with the
-solver's own damping is left out where another start of the image settles, and not tried again. With more damping it
-would mostly settle, but on a solution beyond the reach of the expansion that TAP is: at flips of .4 such solutions of
-tap-mnist-100 have a spectral radius of 9 where 1 is the border of stability, those that settle at once 2, and a log Z
-15 nats above theirs. More damping is for images none of whose starts settles.
+Only fixed points count: elsewhere log Z means nothing and is often too high. A start that does not converge with the
+solver's own damping is left out if another start of the image converges. With more damping it would mostly converge,
+but to a solution where TAP's expansion does not hold: at flips of .4 such solutions of tap-mnist-100 have a spectral
+radius of 9, where 1 is the border of stability, and a log Z 15 nats above the solutions found at once, which have 2. So
+more damping is only for images none of whose starts converges.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from restore.solvers.settling import calmer, replaced
 from restore.solvers.solution import Solution
 from restore.tracing import tracing
 
-# Two solutions are the same when no visible mean differs by more than this; well above any sensible tolerance of a
-# solver, well below what tells two images apart.
+# Two solutions are the same if no visible mean differs by more than this: well above any sensible tolerance of a
+# solver, and well below the difference of two images.
 SAME = 0.05
 
-# A start has a say in the verdict on an image when it carries at least this share of the weight.
+# A start counts for the verdict on an image if it carries at least this share of the weight.
 COUNTS = 0.01
 
 
 @dataclass(frozen=True)
 class SeveralStarts:
-    """Solves from every start and averages the distinct solutions by their weights."""
+    """Solve from every start, and average the distinct solutions by their weights."""
 
     solver: FixedPoint
 
     def solve(self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None = None) -> Solution:
-        """Marginals of a batch of machines from several starts each.
+        """Find the marginals of a batch of machines from several starts each.
 
         Args:
             machine: the prior under evidence.
             starts: visible means, shape (batch, starts, D).
-            power: the weight of a solution is exp(power * log Z); shape (batch,), in [0, 1], by default 1. That is
-                right for an exact log Z; less keeps the error of an approximate one from deciding alone.
+            power: the weight of a solution is exp(power * log Z); shape (batch,), in [0, 1]. The default 1 is right for
+                an exact log Z; a smaller power keeps the error of an approximate one from deciding alone.
 
         Returns:
-            A solution whose `iterations` is that of the longest start, whose `residual` and `status` are the worst
-            among the starts that carry weight, and whose `log_partition` sums the weights of the distinct solutions.
+            A solution with the `iterations` of the longest start, the worst `residual` and `status` among the starts
+            that carry weight, and a `log_partition` that sums the weights of the distinct solutions.
         """
         batch, count, _ = starts.shape
         image = torch.arange(batch, device=starts.device)[:, None].expand(-1, count).flatten()
         every = starts.flatten(0, 1)
         found = self.solver.solve(machine.rows(image), every)
-        # A graph would be twice as large; who runs it gives it other settings for a second try.
+        # Left out of graphs, which would be twice as large; their user gives other settings for a second try.
         left = torch.empty(0) if tracing() else without_solution(found.status, count)
         if len(left):
             again = calmer(self.solver).solve(machine.rows(image[left]), every[left])
@@ -66,7 +66,7 @@ class SeveralStarts:
 
 
 def without_solution(status: Tensor, count: int) -> Tensor:
-    """Numbers of the starts of images none of whose `count` consecutive starts converged."""
+    """The starts, by number, of images none of whose `count` consecutive starts converged."""
     settled = (status.view(-1, count) == int(Status.CONVERGED)).any(1, keepdim=True)
     return (~settled).expand(-1, count).flatten().nonzero().squeeze(-1)
 
@@ -74,23 +74,23 @@ def without_solution(status: Tensor, count: int) -> Tensor:
 def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) -> Solution:
     """Average the solutions of `count` consecutive starts per image; see `SeveralStarts.solve` for the power.
 
-    Those that did not converge count only where no start of an image did; `status` says so then.
+    Starts that did not converge count only if none of the image's did; `status` says so.
     """
     means = [mean.unflatten(0, (batch, count)) for mean in found.means]
     variances = [variance.unflatten(0, (batch, count)) for variance in found.variances]
     status, residual = found.status.view(batch, count), found.residual.view(batch, count)
     usable = (status != int(Status.DIVERGED)) & torch.isfinite(found.log_partition.view(batch, count))
     settled = usable & (status == int(Status.CONVERGED))
-    # Not `torch.where`, which runtimes of exported graphs have for numbers only.
+    # Not `torch.where`: runtimes of exported graphs have it for numbers only.
     usable = settled | (usable & ~settled.any(1, keepdim=True))
     ignored = ~usable | repeated(means[0], usable)
     log_weight = found.log_partition.view(batch, count).masked_fill(ignored, -torch.inf)
-    # Where every start diverged the first stands for the image, so that its status and its NaN are seen.
+    # If every start diverged, the first one stands for the image, so that its status and its NaN are seen.
     hopeless = ~usable.any(1)
     log_weight = torch.where(hopeless[:, None] & (torch.arange(count, device=status.device) == 0), 0.0, log_weight)
     tempered = log_weight if power is None else power[:, None] * log_weight
     weight = torch.softmax(tempered.masked_fill(log_weight == -torch.inf, -torch.inf), 1)
-    # Of very many equal ones none has such a share, and all have a say.
+    # Among very many equal weights none reaches that share; then all count.
     says = weight >= weight.amax(1, keepdim=True).clamp(max=COUNTS)
 
     def average(values: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) 
         return torch.where(share > 0, share * values, 0.0).sum(1)
 
     mixed = [average(mean) for mean in means]
-    # Law of total variance: within the solutions, and between them.
+    # Law of total variance: within solutions, and between them.
     spread = [
         average(variance) + average((mean - centre[:, None]) ** 2)
         for variance, mean, centre in zip(variances, means, mixed, strict=True)
@@ -114,28 +114,28 @@ def merge(found: Solution, batch: int, count: int, power: Tensor | None = None) 
 
 
 def repeated(means: Tensor, usable: Tensor) -> Tensor:
-    """Which solutions (batch, starts, D) a usable earlier start of an image has found already; (batch, starts)."""
-    # Not torch.cdist, which is no operation of an exported graph.
+    """Which solutions (batch, starts, D) repeat that of a usable earlier start of the image; (batch, starts)."""
+    # Not torch.cdist: exported graphs lack it.
     distance = (means[:, :, None] - means[:, None]).abs().amax(-1)
-    # A start that diverged is no solution, whatever it lies close to.
+    # A start that diverged is no solution, whatever it is close to.
     same = (distance <= SAME) & usable[:, None, :]
     return torch.tril(same, diagonal=-1).any(-1)
 
 
 def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
-    """The modes under which the evidence is most likely, as starts; the earlier one where two are as likely.
+    """The modes that are likeliest under the evidence, as starts; of equally likely ones, the earlier first.
 
     Args:
         evidence: linear fields on the image, shape (batch, D).
-        modes: binary images, packed, shape (modes, bytes). The log-likelihood of a binary mode is its inner product
-            with the evidence up to a constant.
+        modes: packed binary images, shape (modes, bytes). The log-likelihood of such a mode is its inner product with
+            the evidence, up to a constant.
         count: how many per image.
 
     Returns:
         Shape (batch, min(count, modes), D).
     """
-    # Flips of one probability make many ties, which rounding would break in another way on every machine. On this grid
-    # fields of one size are whole, and their sum is far from the middle between two points.
+    # With one flip probability for all pixels many modes tie, and rounding would break ties differently on every
+    # machine. On this grid equal fields are whole numbers, and sums are far from the middle between two points.
     grid = evidence.abs().amax(1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny) / 1024
     likelihood = (inner_products(evidence, modes) / grid).round().double()
     order = torch.arange(len(modes), dtype=torch.float64, device=modes.device) / max(1, len(modes))

@@ -1,4 +1,4 @@
-"""The Thouless-Anderson-Palmer fixed point: mean field with the reaction of each unit on itself taken out.
+"""The Thouless-Anderson-Palmer (TAP) solver: mean field, corrected for the effect of each unit on itself.
 
 TAP machine, Alg. 1 (with the signs of exp(B x - A x² / 2) throughout) and the free energy of sec. V.
 """
@@ -27,7 +27,7 @@ class TAP(LayeredMap):
     """Second-order TAP: its log Z is wrong at third order in the weights, that of naive mean field at second."""
 
     def init(self, machine: BoltzmannMachine, start: Tensor) -> State:
-        # Here, so that no iteration has to; in a graph each one would.
+        # Computed here once; in a graph each iteration would compute it.
         _ = machine.squared_couplings
         return super().init(machine, start)
 
@@ -35,8 +35,8 @@ class TAP(LayeredMap):
         return machine.layers[layer].moments(cavity_fields(machine, layer, means, variances))
 
     def log_partition(self, machine: BoltzmannMachine, means: list[Tensor], variances: list[Tensor]) -> Tensor:
-        # In double precision: evidence adds fields of up to ±1000 per pixel, and what decides between two solutions is
-        # a difference of order one between their sums.
+        # In double precision: evidence adds fields of up to ±1000 per pixel, and a difference of order one between
+        # their sums decides between two solutions.
         machine = machine.to(torch.float64)
         means, variances = [mean.double() for mean in means], [variance.double() for variance in variances]
         own = []

@@ -1,4 +1,4 @@
-"""Unit types: what values a unit can take and how it answers to fields."""
+"""Unit types: which values a unit can take, and how it responds to fields."""
 
 from restore.units.bernoulli import Bernoulli, log_one_plus_exp
 from restore.units.contract import Units

@@ -14,7 +14,7 @@ from restore.units.two_valued import TwoValuedUnits
 
 def log_one_plus_exp(log_odds: Tensor) -> Tensor:
     """log (1 + e^x): the log-partition of a binary unit with these log-odds."""
-    # Beyond its threshold softplus(x) is x; at the default of 20 that is wrong in the ninth digit behind the point.
+    # Above its threshold softplus(x) returns x; the default threshold of 20 is wrong in the ninth decimal place.
     return softplus(log_odds, threshold=40)
 
 
@@ -34,7 +34,7 @@ class Bernoulli(TwoValuedUnits):
         return Bernoulli(self.log_odds(fields))
 
     def log_odds(self, fields: Fields) -> Tensor:
-        """Log-odds of x = 1 under extra fields; x**2 = x lets the other fields join the linear one."""
+        """Log-odds of x = 1 under extra fields; because x² = x, all fields act as linear ones."""
         return fields.with_presence(self.bias + fields.linear - fields.quadratic / 2)
 
     def log_partition(self, fields: Fields) -> Tensor:

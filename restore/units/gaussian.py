@@ -1,4 +1,4 @@
-"""Gaussian units on the whole line; hidden ones make a Hopfield model (TAP machine, sec. VIII; appendix B.3)."""
+"""Gaussian units on all real numbers; hidden ones make a Hopfield model (TAP machine, sec. VIII; appendix B.3)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from restore.units.quadratic import QuadraticUnits
 class Gaussian(QuadraticUnits):
     """Units with weight exp(bias x - quadratic x² / 2) for every x.
 
-    Where fields leave no positive curvature the weight has no integral: log-partition and variance are NaN there, so
-    that a solver ends as diverged.
+    If fields leave no positive curvature, the weight has no integral: log-partition and variance are NaN, and a solver
+    ends as diverged.
 
     Attributes:
         bias: shape (n,) or (batch, n).

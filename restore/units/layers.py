@@ -1,4 +1,4 @@
-"""Layers of units by the names that the registry has for their types."""
+"""Make layers of units by the names of their types in the registry."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def blank(kind: str, size: int, like: Tensor) -> Units:
         size: number of units.
         like: has the type and device of the parameters.
     """
-    # A tensor each: learners change parameters in place.
+    # A separate tensor for each parameter, because learners change them in place.
     return layer_of(kind, {name: like.new_full((size,), value) for name, value in UNITS[kind].parameters.items()})

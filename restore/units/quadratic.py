@@ -1,4 +1,4 @@
-"""What real-valued units with weight exp(U x - V x² / 2) share, whatever their support (TAP machine, appendix C.1)."""
+"""What real-valued units with weight exp(U x - V x² / 2) share, for any support (TAP machine, appendix C.1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from restore.units.contract import rows_of
 
 @dataclass(frozen=True)
 class QuadraticUnits(ABC):
-    """Units of which a pass over their law yields log-partition, mean and variance at once.
+    """Units whose log-partition, mean and variance are computed together.
 
     Attributes:
         bias: U, shape (n,) or (batch, n).
@@ -38,7 +38,7 @@ class QuadraticUnits(ABC):
         return replace(self, bias=parameters["bias"], quadratic=parameters["quadratic"])
 
     def under(self, fields: Fields) -> tuple[Tensor, Tensor]:
-        """U and V under extra fields, in one shape: so that a traced iteration keeps the layout of its state."""
+        """U and V under extra fields, in one shape, so that a traced iteration keeps the layout of its state."""
         linear, quadratic = torch.broadcast_tensors(self.bias + fields.linear, self.quadratic + fields.quadratic)
         return linear, quadratic
 

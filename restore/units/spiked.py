@@ -1,8 +1,8 @@
-"""Units that are 0, or take a value from a slab: (truncated) Gauss-Bernoulli units (TAP machine, appendix C.2).
+"""Units that are either 0 or take a value from a slab: (truncated) Gauss-Bernoulli units (TAP machine, appendix C.2).
 
-On a bounded slab they are grey pixels of which many are exactly black; with a Gaussian slab, hidden ones make a
-spike-and-slab machine. The paper's ρ is the presence here, a log-odds, which makes the family exponential: its
-statistics are [x != 0] and those of the slab.
+On a bounded slab they are grey pixels of which many are exactly black; hidden ones with a Gaussian slab make a
+spike-and-slab machine. The paper's ρ becomes the presence here, a log-odds, so that the family is exponential, with
+statistics [x != 0] and those of the slab.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from restore.units.truncated_gaussian import TruncatedGaussian
 
 @dataclass(frozen=True)
 class Spiked:
-    """Units with an atom of weight 1 at 0, and weight exp(presence) times that of the slab elsewhere.
+    """Units with weight 1 at exactly 0, and exp(presence) times the slab's weight elsewhere.
 
     Attributes:
         presence: shape (n,) or (batch, n).
-        slab: what a unit is when it is not 0.
+        slab: the unit if it is not 0.
 
     Raises:
         UsageError: if 0 lies outside the support of the slab.
@@ -64,7 +64,7 @@ class Spiked:
         return self.with_parameters(rows_of(self.parameters, index))
 
     def _law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-odds of a value other than 0; and mean and variance of the slab."""
+        """Log-odds of a value other than 0; mean and variance of the slab."""
         log_partition, mean, variance = self.slab.law(fields)
         return self.presence + log_partition, mean, variance
 
@@ -77,13 +77,13 @@ class Spiked:
         return present * mean, present * (variance + absent * mean * mean)
 
     def mode(self, fields: Fields) -> Tensor:
-        """0 where that is at least as probable as all other values together, else the mode of the slab."""
+        """0 if it is at least as probable as all other values together, else the mode of the slab."""
         return torch.where(self._law(fields)[0] <= 0, 0.0, self.slab.mode(fields))
 
     def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
         present = torch.sigmoid(self._law(fields)[0])
         uniform = torch.rand(present.shape, dtype=present.dtype, device=present.device, generator=generator)
-        # What is not a number is not 0 either: an unstable slab must be seen.
+        # NaN stays NaN, so that an unstable slab is noticed.
         return torch.where(uniform >= present, 0.0, self.slab.sample(fields, generator))
 
     def log_weight(self, values: Tensor) -> Tensor:

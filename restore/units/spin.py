@@ -14,7 +14,7 @@ from restore.units.two_valued import TwoValuedUnits
 
 @dataclass(frozen=True)
 class Spin(TwoValuedUnits):
-    """Units with weight exp(bias * x), x in {-1, +1}. As x**2 = 1, a quadratic field changes nothing but log Z.
+    """Units with weight exp(bias * x), x in {-1, +1}. Because x² = 1, a quadratic field only changes log Z.
 
     Attributes:
         bias: half the log-odds of x = 1, shape (n,) or (batch, n).
@@ -35,7 +35,7 @@ class Spin(TwoValuedUnits):
         return fields.with_presence(bias.abs() + log_one_plus_exp(-2 * bias.abs()) - fields.quadratic / 2)
 
     def moments(self, fields: Fields) -> tuple[Tensor, Tensor]:
-        # As shares of the two values: 1 - tanh² would lose the variance of a strong field to rounding.
+        # From the probabilities of both values: 1 - tanh² would lose the variance of a strong field to rounding.
         log_odds = self.log_odds(fields)
         plus, minus = torch.sigmoid(log_odds), torch.sigmoid(-log_odds)
         return plus - minus, 4 * plus * minus

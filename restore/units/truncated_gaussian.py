@@ -1,10 +1,9 @@
 """Real-valued units on a bounded support with weight exp(U x - V x² / 2), V of either sign (TAP machine, appendix C.1).
 
 Everything follows from three integrals over the support. The exponent is a parabola, so the support splits at its
-turning point into two pieces, on each of which the weight falls from one end: outwards from the peak where V > 0,
-inwards from the ends of the support where V < 0. Each piece is cut where the weight has become negligible and
-integrated by Gauss-Legendre nodes. No erf, erfi or series, whose differences cancel at large fields; and one formula
-for either sign.
+turning point into two pieces. On each the weight falls from one end: outwards from the peak if V > 0, inwards from the
+ends of the support if V < 0. Each piece is cut where the weight becomes negligible, and integrated with Gauss-Legendre
+nodes. This avoids erf, erfi and series, whose differences cancel at large fields, and one formula serves both signs.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ from restore.units.quadratic import QuadraticUnits
 
 
 class Precision(NamedTuple):
-    """How finely a piece is integrated: nodes, and the fall of the exponent after which it is cut."""
+    """How finely a piece is integrated: number of nodes, and the fall of the exponent at which it is cut."""
 
     nodes: int
     fall: float
 
 
-# Variances to 1e-7 and 3e-4 relative and the rest far better, truncation included. Hardest are valleys about as deep as
-# the fall. A longer fall needs more nodes: with 20 nodes for 34 and 11 for 17.5, 1e-6 and 1e-3 are missed.
+# Relative errors: variances 1e-7 and 3e-4, the rest far less, truncation included. The hardest cases are valleys about
+# as deep as the fall. A larger fall needs more nodes: 20 nodes for 34 and 11 for 17.5 miss 1e-6 and 1e-3.
 PRECISIONS = {torch.float64: Precision(22, 34.0), torch.float32: Precision(12, 17.0)}
 
-# Units integrated side by side on a processor; their nodes fill less than a MiB each way.
+# How many units are integrated together on a CPU; their nodes fill less than 1 MiB each way.
 BLOCK = 20_000
 
-# Halvings that bring a sample so close that two steps of Newton's method end below rounding.
+# Bisections that bring a sample so close that two Newton steps reach rounding.
 HALVINGS = 12
 
 
 class _Piece(NamedTuple):
-    """A part of the support, on which the weight falls from `end` as exp(-slope t - V t²/2), t the distance from there.
+    """A part of the support on which the weight falls from `end` as exp(-slope t - V t²/2), t being the distance.
 
     Attributes:
         end: where the weight of the piece is largest.
         offset: log of the weight there, relative to the largest of all.
         slope: not negative.
-        length: up to where the weight is negligible; zero for a piece that lies outside the support.
+        length: up to where the weight is negligible; zero for a piece outside the support.
     """
 
     end: Tensor
@@ -60,7 +59,7 @@ class _Piece(NamedTuple):
 
 
 class _Split(NamedTuple):
-    """The weight of every unit as a piece that falls towards higher values, and one that falls towards lower ones.
+    """The weight of every unit as two pieces, one falling towards higher values and one towards lower ones.
 
     Attributes:
         curvature: V.
@@ -96,8 +95,8 @@ LISTED = {dtype: _listed(precision) for dtype, precision in PRECISIONS.items()}
 
 
 def _rule(like: Tensor) -> Rule:
-    """The rule for numbers of the type, and on the device, of a tensor."""
-    # No tensor of a graph that is traced may outlive it.
+    """The rule in a tensor's type and on its device."""
+    # No tensor of a traced graph may outlive it.
     return (_made if tracing() else _kept)(like.dtype, like.device)
 
 
@@ -109,13 +108,13 @@ _kept = cache(_made)
 
 
 def _split(linear: Tensor, quadratic: Tensor, low: float, high: float) -> _Split:
-    """The weight exp(linear x - quadratic x²/2) on [low, high], split where it turns; tensors of one shape."""
+    """Split the weight exp(linear x - quadratic x²/2) on [low, high] where it turns; tensors of one shape."""
     # Minus zero would turn at the wrong infinity.
     quadratic = quadratic + 0.0
-    # 1 where there is a peak, 0 in a valley: on a processor, products with it take a tenth of the time of a choice.
+    # 1 at a peak, 0 in a valley: on a CPU, multiplying by it takes a tenth of the time of `torch.where`.
     peaked = (quadratic.sign() + 1).clamp_max(1)
     valley = 1 - peaked
-    # A weight without curvature turns at infinity, on the side that its slope says; a constant one anywhere.
+    # Without curvature the weight turns at infinity, on the side of its slope; a constant weight turns anywhere.
     turn = (linear / quadratic).nan_to_num(low).clamp(low, high)
     height = (high - low) * (linear - quadratic * ((low + high) / 2)) * valley
     bend = 2 * PRECISIONS[linear.dtype].fall * quadratic
@@ -135,25 +134,25 @@ def _split(linear: Tensor, quadratic: Tensor, low: float, high: float) -> _Split
 
 
 def _fall(slope: Tensor, bend: Tensor, room: Tensor) -> tuple[Tensor, Tensor]:
-    """The slope, and where slope t + V t²/2 is what counts as a fall: all the room in a valley too shallow.
+    """The slope, and the t at which slope t + V t²/2 reaches the fall, or all the room if it does not.
 
-    `bend` is 2 V times that fall.
+    `bend` is 2 V times the fall.
     """
     fall = PRECISIONS[slope.dtype].fall
     root = torch.addcmul(bend, slope, slope).clamp_min(0).sqrt()
-    # A sum that does not cancel.
+    # This sum does not cancel.
     return slope, torch.minimum(room, 2 * fall / (slope + root))
 
 
 def _weights(rule: Rule, curvature: Tensor, slope: Tensor, length: Tensor) -> Tensor:
-    """The weight at the nodes of [0, length], relative to that at the end; (nodes, all elements of length)."""
+    """The weight at the nodes of [0, length], relative to the end; (nodes, elements of length)."""
     falls = torch.stack([slope * length, curvature * length * length / 2])
-    # In place, as a second buffer of this size costs more than the exponentials.
+    # In place: a second buffer of this size costs more than the exponentials.
     return (rule.powers @ falls.flatten(1)).exp_()
 
 
 def _moments(rule: Rule, piece: _Piece, curvature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mass of a piece relative to the largest weight, mean distance from its end, and the variance of that."""
+    """Mass of a piece relative to the largest weight; mean and variance of the distance from its end."""
     weights = _weights(rule, curvature, piece.slope, piece.length)
     mass, first, second = (rule.moments @ weights).view(3, *curvature.shape).unbind(0)
     distance = first / mass
@@ -177,7 +176,7 @@ def _law(rule: Rule, linear: Tensor, quadratic: Tensor, low: float, high: float)
 
 
 def _in_blocks(rule: Rule, linear: Tensor, quadratic: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, Tensor]:
-    """`_law` with as many units at a time as fit into the caches of a processor."""
+    """`_law` for as many units at a time as fit into a processor's caches."""
     if tracing() or linear.is_cuda or linear.numel() <= BLOCK:
         return _law(rule, linear, quadratic, low, high)
     blocks = zip(linear.reshape(-1).split(BLOCK), quadratic.reshape(-1).split(BLOCK), strict=True)
@@ -187,7 +186,7 @@ def _in_blocks(rule: Rule, linear: Tensor, quadratic: Tensor, low: float, high: 
 
 
 def _inverse(rule: Rule, piece: _Piece, curvature: Tensor, part: Tensor) -> Tensor:
-    """The distance from the end of a piece within which this part of its mass lies."""
+    """The distance from the end of a piece that contains this part of its mass."""
 
     def mass(distance: Tensor) -> Tensor:
         return distance * (rule.moments[0] @ _weights(rule, curvature, piece.slope, distance)).view_as(distance)
@@ -213,11 +212,11 @@ class TruncatedGaussian(QuadraticUnits):
 
     Attributes:
         bias: shape (n,) or (batch, n).
-        quadratic: same shape, of either sign: where it is negative, both ends are likelier than what lies between.
+        quadratic: same shape, of either sign; where it is negative, both ends are likelier than what lies between.
         low, high: the support, low < high, both finite.
-        made: the rule of other units, taken over where it has the precision of these.
-        rule: quadrature in the precision of the parameters. It is part of the units, and handed on to those made of
-            them, so that an iteration that is traced into a graph finds it made.
+        made: the rule of other units, reused if it has the right precision.
+        rule: quadrature in the precision of the parameters. The units pass it on to their copies, so that an iteration
+            traced into a graph finds it ready.
 
     Raises:
         UsageError: if the support is empty or not bounded.
@@ -250,7 +249,7 @@ class TruncatedGaussian(QuadraticUnits):
         return torch.where(up.offset < 0, down.end, up.end)
 
     def sample(self, fields: Fields, generator: torch.Generator | None = None) -> Tensor:
-        """By inversion of the distribution function."""
+        """Draw by inverting the distribution function."""
         up, down, curvature, _ = _split(*self.under(fields), self.low, self.high)
         masses = [_moments(self.rule, piece, curvature)[0] for piece in (up, down)]
         share = masses[0] / (masses[0] + masses[1])

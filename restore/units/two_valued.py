@@ -1,4 +1,4 @@
-"""What units with two values share: the bias as their only parameter, which multiplies x."""
+"""What units with two values share: their only parameter is the bias, which multiplies x."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TwoValuedUnits(ABC):
 
     def draw(self, fields: Fields, generator: torch.Generator | None) -> Tensor:
         """1 for each unit that takes its higher value, 0 for the others; shape (..., n)."""
-        # A comparison with uniform numbers takes a quarter of the time of torch.bernoulli on a CPU.
+        # Comparing with uniform numbers takes a quarter of the time of torch.bernoulli on a CPU.
         share = torch.sigmoid(self.log_odds(fields))
         uniform = torch.rand(share.shape, dtype=share.dtype, device=share.device, generator=generator)
         return (uniform < share).to(share.dtype)

@@ -11,7 +11,7 @@ from restore.sizes import near, said, without_resizing
 from restore.zoo import search
 from restore.zoo.store import WEIGHTS, describe
 
-# The published priors that `auto` chooses among, where they know the image's size: one for each kind of image.
+# The published priors that `auto` considers if they know the image's size: one for each kind of image.
 PREFERRED_BINARY = "tap-mnist"
 PREFERRED_SILHOUETTES = "fw-caltech"
 PREFERRED_GREY = "tap-mnist-real"
@@ -20,14 +20,14 @@ PREFERRED = (PREFERRED_BINARY, PREFERRED_SILHOUETTES, PREFERRED_GREY, PREFERRED_
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False) -> tuple[str, ...]:
-    """The names of the priors to choose among for images of a size: the preferred published ones, and the user's own.
+    """The priors to choose among for images of a size: the preferred published ones, and the user's own.
 
-    Other published ones only where none is preferred: they are variants, for studies, of those that are. Conditional
-    priors are not considered: each undoes one kind of damage, which nobody but the user knows.
+    Other published priors are variants for studies; they are taken only if no preferred one fits. Conditional priors
+    are left out: each undoes one kind of damage, and only the user knows which.
 
     Args:
         image_shape: height and width.
-        grey: whether they have to be priors of grey images; if not, those of binary images go first. The two are never
+        grey: whether to take priors of grey images only; if not, those of binary images go first. The two are never
             mixed, as probabilities and densities cannot be compared.
 
     Raises:
@@ -45,12 +45,12 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False) -> tuple[str, .
 
 @cache
 def leave_out(fault: str) -> None:
-    """Warn of a prior that cannot be used where others can: once, however many images there are."""
+    """Warn about a prior that cannot be used where others can; once, however many images there are."""
     warnings.warn(f"{fault} (left out)", stacklevel=3)
 
 
 def _elsewhere(preferred: str, image_shape: tuple[int, ...]) -> str:
-    """What to do with an image of a size that no prior knows: resize it for the preferred one, if that is near."""
+    """What to do with an image of a size that no prior knows."""
     folder = search.published_folder() / preferred
     if not (folder / WEIGHTS).is_file():
         return "train a prior on images of its size"
@@ -61,7 +61,7 @@ def _elsewhere(preferred: str, image_shape: tuple[int, ...]) -> str:
 
 
 def _knows(folder: Path, image_shape: tuple[int, ...]) -> bool | None:
-    """Whether a prior for images of a size and any damage is one of grey ones; None if it, or its file, is no such."""
+    """Whether a prior for images of a size is one of grey images; None if it does not fit, or is conditional."""
     try:
         about = describe(folder)
     except ModelError as fault:

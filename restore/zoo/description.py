@@ -1,4 +1,4 @@
-"""What a prior says about itself in the header of its weights file: readable without loading a single weight."""
+"""The description of a prior in the header of its weights file, readable without loading any weights."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from restore.zoo import limits
 if TYPE_CHECKING:
     import numpy as np
 
-# The newest format of weights files; 1 knows neither grey pixels, nor several hidden layers, nor hidden units that are
-# not binary.
+# The newest format of weights files. Format 1 lacks grey pixels, several hidden layers, and hidden units that are not
+# binary.
 FORMAT = 2
 
 
-# Where log Z is compared between levels of noise or priors it must be good to a tenth of a nat: a start settles to this
-# tolerance there, and has so many times the iterations. At 1e-2, which pixels are content with, log Z is off by 2 nats
-# at worst, mostly because two ends of one solution still lie apart and count as two.
+# To compare log Z between levels of noise or priors it must be good to a tenth of a nat: starts then converge to this
+# tolerance, and may take this many times the iterations. At 1e-2, which is enough for pixels, log Z can be off by 2
+# nats, mostly because two results of one solution are still apart and count as two.
 EVIDENCE_TOL, EVIDENCE_PATIENCE = 1e-4, 4
 
 
 def calmer(damping: float, tol: float) -> tuple[float, float]:
-    """Damping and tolerance for another try of what did not settle: with half the step changes are half as large."""
+    """Damping and tolerance for another try of what did not converge: half the step, so changes are half as large."""
     return (1 + damping) / 2, tol / 2
 
 
@@ -38,16 +38,16 @@ class Inference:
     """How a prior restores: its solver, and how many starts it gives the solver.
 
     Attributes:
-        solver: the fixed point, a key of `SOLVERS`.
+        solver: a key of `SOLVERS`.
         max_iter: iteration limit per start.
         tol: a start has converged when no mean moves by more than this in one iteration.
         damping: share of the old value kept at each update, in [0, 1).
         modes: how many of its own modes the prior carries as possible starts.
-        starts: starts per image: the pointwise estimate, and the modes nearest to the evidence. 0 leaves the start to
-            the solver; belief propagation has no other way.
-        trust: mean strength of the evidence, in log-odds per pixel, from which on log Z decides in full between
-            solutions. Under weaker evidence their weight is exp(log Z) to a power in proportion: what tells solutions
-            apart then is mostly the prior's own log Z, whose error is of the order of the differences.
+        starts: starts per image: the pointwise estimate, and the modes nearest to the evidence. With 0 the solver
+            starts by itself, as belief propagation must.
+        trust: mean strength of the evidence, in log-odds per pixel, from which log Z fully decides between solutions.
+            Under weaker evidence their weight is exp(log Z) to a proportional power: then mostly the prior's own log Z
+            tells solutions apart, and its error is as large as the differences.
     """
 
     solver: str = "tap"
@@ -89,19 +89,19 @@ class Description:
     Attributes:
         name: published or chosen name.
         image_shape: height and width of the images it knows, in pixels.
-        hidden: number of hidden units, of a deep machine those next to the image; 0 for a fully visible machine alone.
-        deeper: numbers of hidden units of further layers; empty for all but deep machines.
+        hidden: number of hidden units; for a deep machine, of the layer next to the image; 0 if fully visible.
+        deeper: numbers of hidden units of further layers; empty except for deep machines.
         threshold: a pixel is 1 when its grey level, 0 to 255, is above this.
         data: what it was trained on.
         method: the learner that trained it.
         recipe: SHA-256 of the recipe.
         inference: its solver.
         family, visible, hidden_type: kind of machine, and of its units, as in `FAMILIES` and `UNITS`.
-        task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others, which are told how
-            an image was damaged.
-        licence: under which its weights are given.
-        unfinished: how far its training had come, in words; empty where that has ended.
-        run: the folder of the run that goes on with an unfinished prior.
+        task: the damage that a conditional prior undoes, such as "flip:0.1"; empty for all others, which must be told
+            the damage.
+        licence: the licence of its weights.
+        unfinished: how far its training has come, in words; empty when it has ended.
+        run: the folder of the run that continues an unfinished prior.
     """
 
     name: str
@@ -127,7 +127,7 @@ class Description:
 
     @property
     def layers(self) -> int:
-        """Number of layers of units, the image among them."""
+        """Number of layers of units, including the image."""
         return len(self.sizes)
 
     @property
@@ -142,43 +142,41 @@ class Description:
 
     @property
     def grey(self) -> bool:
-        """Whether pixels are grey levels from 0 to 1, and not black or white."""
+        """Whether pixels are grey levels from 0 to 1 instead of black or white."""
         return UNITS[self.visible].grey
 
     @property
     def plain(self) -> bool:
-        """Whether all units are binary and in two layers at most, as in the first format of weights files."""
+        """Whether all units are binary and in at most two layers, as in format 1 of weights files."""
         return all(UNITS[kind].bits for kind in self.unit_kinds) and not self.deeper
 
     @property
     def fully_visible(self) -> bool:
-        """Whether the pixels are coupled with each other, and there are no hidden units."""
+        """Whether the pixels are coupled with each other, without hidden units."""
         return self.family == "fvbm"
 
     @property
     def conditional(self) -> bool:
-        """Whether the prior restores from the damaged image alone, without knowing a channel."""
+        """Whether the prior restores from the damaged image alone, without being told a channel."""
         return self.family == "crbm"
 
     @property
     def solvers(self) -> tuple[str, ...]:
-        """What can solve this prior: a conditional one keeps the solver that it was trained with."""
+        """The solvers that fit this prior; a conditional one keeps the solver it was trained with."""
         if self.conditional:
             return (self.inference.solver,)
         fits = {"fully_visible": self.fully_visible, "plain": self.plain}
         return tuple(name for name in SOLVERS if not misfit(name, **fits))
 
     def as_known(self, grey: np.ndarray) -> np.ndarray:
-        """Grey values in the prior's own terms: as they are, or 0 and 1; the same shape, float32."""
+        """Grey values as the prior knows them, unchanged or as 0 and 1; the same shape, float32."""
         return (grey if self.grey else grey > self.threshold / 255).astype("float32")
 
     def with_solver(self, name: str) -> Description:
-        """The same prior with another solver, under the settings of its own.
-
-        Belief propagation starts by itself, and needs no damping.
+        """The same prior with another solver; other settings stay, except that belief propagation has no starts.
 
         Raises:
-            UsageError: naming the choices, if there is no such solver or it does not fit the prior.
+            UsageError: if there is no such solver or it does not fit the prior; names the choices.
         """
         if name == self.inference.solver:
             return self
@@ -191,15 +189,15 @@ class Description:
         return replace(self, inference=replace(self.inference, solver=name, **alone))
 
     def for_evidence(self) -> Description:
-        """The same prior with a solver whose log Z is good enough to be compared; conditional priors have no log Z."""
+        """The same prior with settings under which log Z can be compared; conditional priors have no log Z."""
         return self if self.conditional else replace(self, inference=self.inference.for_evidence())
 
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
-        """Refuse to be told of the damage by p, sigma or a mask, or not to be, as the kind of prior is.
+        """Check that the damage is given by p, sigma or a mask if this kind of prior needs it, and only then.
 
         Raises:
-            UsageError: if a conditional prior is told, or another one is not; if a prior of binary images is told of
-                Gaussian noise.
+            UsageError: if damage is given to a conditional prior, or none to another one; if Gaussian noise is given to
+                a prior of binary images.
         """
         told = p or sigma or mask
         if sigma and not self.grey:
@@ -214,29 +212,29 @@ class Description:
             )
         if self.grey and not told:
             raise UsageError(
-                "sigma is missing; give the standard deviation of the noise, black being 0 and white 1, such as "
+                "sigma is missing; give the standard deviation of the noise, where black is 0 and white is 1, such as "
                 "--sigma 0.1"
             )
         if not self.conditional and not told:
             raise UsageError("p is missing; give the probability that a pixel is inverted, such as --p 0.1")
 
     def check_unconditional(self, what: str) -> None:
-        """Refuse what only a prior over images has, such as a likelihood.
+        """Refuse what only an unconditional prior has, such as a likelihood of images.
 
         Raises:
-            ModelError: if this one answers to a damaged image.
+            ModelError: if this prior is conditional.
         """
         if self.conditional:
             raise ModelError(
-                f"{shown(self.name)} answers to a damaged image and has no {what} of images by themselves; "
-                "choose a prior that is told of the damage"
+                f"{shown(self.name)} is conditional: it restores damaged images, and has no {what} of images alone; "
+                "choose a prior that is not conditional"
             )
 
     def check_plain(self, what: str) -> None:
-        """Refuse what is known of binary machines in one or two layers only.
+        """Refuse what is only implemented for binary machines in one or two layers.
 
         Raises:
-            ModelError: if the prior is another one.
+            ModelError: if the prior is not such a machine.
         """
         if not self.plain:
             raise ModelError(
@@ -245,10 +243,10 @@ class Description:
             )
 
     def check_features(self) -> None:
-        """Refuse to be asked for hidden units.
+        """Refuse to compute features without one layer of hidden units.
 
         Raises:
-            ModelError: if there are none, or if they see a damaged image.
+            ModelError: if there is no such layer, or the prior is conditional.
         """
         self.check_unconditional("features")
         if self.deeper:
@@ -262,10 +260,10 @@ class Description:
             )
 
     def to_header(self) -> dict[str, str]:
-        """Metadata of a safetensors header: texts only."""
+        """The metadata of a safetensors header; all values are texts."""
         facts = dataclasses.asdict(self) | {"format_version": 1 if self.plain else FORMAT}
         if self.plain:
-            # A key that the first format does not know.
+            # Format 1 does not know this key.
             del facts["deeper"]
         if not self.unfinished:
             del facts["unfinished"], facts["run"]
@@ -276,7 +274,7 @@ class Description:
         """Read the metadata of a weights file.
 
         Raises:
-            ModelError: if it is no prior of ours, incomplete, or of a newer format; `where` names it in the message.
+            ModelError: if it is not a prior of ours, incomplete, or of a newer format; `where` names the file.
         """
         if not header or "format_version" not in header:
             raise ModelError(f"{where}: holds no prior of this package; train one with `restore train`")

@@ -1,4 +1,4 @@
-"""The header of a weights file: what it says it holds, before a tensor of it is read."""
+"""The header of a weights file: what it claims to hold, read before any tensor."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 from restore.errors import ModelError, reason, shown
 from restore.zoo.limits import FILE, HEADER, strict
 
-# Numbers that tensors of a prior may be stored as: those that both numpy and torch know.
+# The types in which tensors may be stored: those known to both numpy and torch.
 FLOATS = ("F16", "F32", "F64")
 BYTES = "U8"
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a weights file says.
+    """The header of a weights file.
 
     Attributes:
         metadata: texts by key; None if there are none.
-        types, shapes: of every tensor, by its name; types as safetensors writes them.
+        types, shapes: of every tensor, by its name; types in safetensors' notation.
     """
 
     metadata: Mapping[str, str] | None
@@ -31,14 +31,14 @@ class Header:
 
     @classmethod
     def of(cls, opened: Any) -> Header:
-        """That of a file which safetensors has opened."""
+        """The header of a file that safetensors has opened."""
         slices = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
         types = {name: part.get_dtype() for name, part in slices.items()}
         return cls(opened.metadata(), types, {name: tuple(part.get_shape()) for name, part in slices.items()})
 
 
 def read_header(path: Path) -> Header:
-    """The header of a safetensors file.
+    """Read the header of a safetensors file.
 
     Raises:
         ModelError: if it is damaged or too large, or its tensors do not fill the file.
@@ -47,15 +47,15 @@ def read_header(path: Path) -> Header:
 
     try:
         state = path.stat()
-        # What is no file may block whoever opens it.
+        # Opening something else than a file, such as a pipe, may block.
         if not stat.S_ISREG(state.st_mode) or state.st_size > FILE:
             raise ValueError(f"it is no file, or larger than {FILE} bytes")
         with path.open("rb") as stream:
             length = int.from_bytes(stream.read(8), "little")
             if length > HEADER:
                 raise ValueError(f"a header of {length} bytes, at most {HEADER} are read")
-            # Of two entries with one key safetensors takes the last. It checks the rest itself: their form, and that
-            # the tensors lie side by side and fill the file.
+            # Of two entries with one key safetensors takes the last. It checks all else itself: the form, and that the
+            # tensors lie side by side and fill the file.
             strict(stream.read(length))
         with safe_open(path, framework="numpy") as opened:
             return Header.of(opened)

@@ -1,7 +1,7 @@
-"""How large the numbers in a file of a prior may be: each bound once, with its reason.
+"""Limits for the numbers in a prior's files, each with its reason.
 
-What a prior of today has is far below. A file may be damaged, or made on purpose, and what is computed with such a
-number takes memory and time before anything could notice.
+Today's priors are far below them. A file may be damaged, or made on purpose, and computing with a huge number takes
+memory and time before anything else notices.
 """
 
 from __future__ import annotations
@@ -12,39 +12,39 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-# Bytes of a weights file or a graph: it is read into memory as a whole. The largest published one has two million.
+# Bytes of a weights file or a graph, which is read into memory as a whole. The largest published one has two million.
 FILE = 2**32
 
-# Bytes of a weights file's header, and characters of a text in it: published ones have 1,200 bytes.
+# Bytes of a weights file's header, and characters of a text in it. Published headers have 1,200 bytes.
 HEADER = 2**20
 TEXT = 4096
 
-# Units of a layer, pixels too: those of an image of 1024x1024. Arrays of such sizes are made beside the tensors.
+# Units of a layer, including pixels: an image of 1024x1024. Arrays of this size are made besides the tensors.
 UNITS = 2**20
 
-# Layers of units: a solver goes through all of them at every step.
+# Layers of units; a solver goes through all of them at every step.
 LAYERS = 16
 
-# Modes of a prior: every image is compared with each. Published priors have 5,000 at most.
+# Modes of a prior; every image is compared with each. Published priors have up to 5,000.
 MODES = 100_000
 
-# Starts per image; and the bytes that the distances between their solutions take, starts x starts x pixels in single
-# precision. Published priors have 21 at most.
+# Starts per image; and the bytes of the distances between their solutions, starts x starts x pixels in single
+# precision. Published priors have up to 21 starts.
 STARTS = 1000
 DISTANCES = 2**31
 
-# Iterations per start: at a tenth of a millisecond each they take minutes. Published priors have 5,000 at most.
+# Iterations per start; at a tenth of a millisecond each they take minutes. Published priors have up to 5,000.
 ITERATIONS = 1_000_000
 
-# Images that a graph takes at a time: its memory is in proportion. The exporter says 16 at most.
+# Images that a graph takes at a time; its memory is proportional. The exporter sets at most 16.
 AT_ONCE = 4096
 
 
 def strict(text: str | bytes) -> Any:
-    """The value of a JSON text in which no key is there twice, and every number is finite.
+    """Read a JSON text in which no key occurs twice and every number is finite.
 
     Raises:
-        ValueError: if it is no such text.
+        ValueError: if it is not such a text.
         RecursionError: if it is nested too deeply.
     """
     return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
@@ -69,13 +69,13 @@ def _finite(text: str) -> float:
 
 
 def of_declared_types(kind: type, facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The facts as they are, if each has the type that its field declares; raises TypeError otherwise."""
+    """Return the facts if each has the type that its field declares; else raise TypeError."""
     hints = typing.get_type_hints(kind)
     for name, value in facts.items():
         hint = hints.get(name)
         choices = typing.get_args(hint)
         fits = value in choices if choices else type(value) in ((float, int) if hint is float else (hint,))
-        # An integer in place of a fraction may be too large for one, which raises OverflowError.
+        # A whole number may be too large for a float, which raises OverflowError.
         if not fits or (hint is float and not math.isfinite(value)):
             raise TypeError(f"{name} is {value!r}")
     return facts

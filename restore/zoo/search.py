@@ -1,6 +1,6 @@
-"""Where priors are: the published ones, and the user's own.
+"""Find priors: the published ones, and the user's own.
 
-Published priors lie in the repository's models/ folder, which a wheel carries inside the package; a user's own lie in
+Published priors are in the repository's models/ folder, which a wheel carries inside the package. A user's own are in
 the user data folder.
 """
 
@@ -16,21 +16,21 @@ from restore.zoo.store import GRAPH, WEIGHTS
 
 
 def published_folder() -> Path:
-    """Where the published priors are: inside an installed package, or beside it in a checkout."""
+    """The folder of published priors: inside an installed package, or beside it in a checkout."""
     package = Path(__file__).parent.parent
     inside = package / "models"
     return inside if inside.is_dir() else package.parent / "models"
 
 
 def user_folder() -> Path:
-    """Where priors trained by this user are kept."""
+    """The folder of priors trained by this user."""
     import platformdirs
 
     return Path(platformdirs.user_data_dir("restore")) / "models"
 
 
 def folders() -> Iterator[Path]:
-    """The folders of all priors that can be named, published ones first; a name is listed once."""
+    """The folders of all priors that can be named, published ones first; each name once."""
     seen: set[str] = set()
     for parent in (published_folder(), user_folder()):
         for weights in sorted(parent.glob(f"*/{WEIGHTS}")):
@@ -40,16 +40,16 @@ def folders() -> Iterator[Path]:
 
 
 def find(name_or_path: str) -> Path:
-    """The folder of a prior given its name, its folder, or its weights file; a file of `restore export` is itself.
+    """Find the folder of a prior by its name, folder or weights file; or a file made by `restore export`.
 
     Raises:
-        ModelError: if there is none; the message has the names that come near.
+        ModelError: if there is none; the message lists similar names.
     """
     known = {folder.name: folder for folder in folders()}
     if name_or_path in known:
         return known[name_or_path]
     path = Path(name_or_path)
-    # A name too long for the file system, or a folder without permission, is no model either.
+    # A name too long for the file system, or in a folder without permission, is no model either.
     with contextlib.suppress(OSError, ValueError):
         if path.name == WEIGHTS and path.is_file():
             return path.parent

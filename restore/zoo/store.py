@@ -1,6 +1,6 @@
-"""Priors on disk: what is stored of a prior, and how it is described, read, put together and saved.
+"""Priors on disk: describe, read, assemble and save them.
 
-A prior is a folder of its name with `weights.safetensors`, `solver.onnx` and `card.md`.
+A prior is a folder named after it, with `weights.safetensors`, `solver.onnx` and `card.md`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ CARD = "card.md"
 
 @dataclass(frozen=True)
 class TrainedPrior:
-    """A prior with all that restoring with it takes.
+    """A prior with all that restoring needs.
 
     Attributes:
         description: its header.
         machine: the RBM, deep machine, conditional RBM, or fully visible machine.
         pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
         modes: some of the prior's own modes, packed (`restore.priors.bits`), (modes, bytes).
-        grey_pixels: the pixels as they would be without neighbours, where they are grey levels; None for binary ones,
-            whose means say that.
+        grey_pixels: the pixels as independent units, for grey pixels; None for binary ones, which have pixel_means.
     """
 
     description: Description
@@ -52,7 +51,7 @@ class TrainedPrior:
 
     @property
     def pointwise(self) -> Units:
-        """The pixels as they would be without neighbours: independent units like those of the machine."""
+        """The pixels as independent units, without neighbours."""
         import torch
 
         from restore.units import Bernoulli
@@ -61,11 +60,11 @@ class TrainedPrior:
 
 
 def describe(folder: Path) -> Description:
-    """What a prior says about itself; reads the header only.
+    """Read a prior's description from the header alone.
 
     Raises:
-        ModelError: if the file is damaged or no prior of ours, or holds other tensors than its header promises; or if
-            all there is of the prior is a graph.
+        ModelError: if the file is damaged or not a prior of ours, or holds other tensors than its header promises; or
+            if the prior is only a graph.
     """
     if folder.is_file():
         raise ModelError(f"{shown(folder)}: is a graph for onnxruntime alone; name the prior it was made from")
@@ -74,7 +73,7 @@ def describe(folder: Path) -> Description:
 
 
 def _described(header: Header, path: Path) -> Description:
-    """What a header says, if the tensors are as it promises."""
+    """The description in a header, if the tensors fit it."""
     description = Description.from_header(header.metadata, shown(path))
     shapes = _shapes(description)
     if header.shapes != shapes:
@@ -90,20 +89,16 @@ def _described(header: Header, path: Path) -> Description:
 
 
 def load(folder: Path) -> TrainedPrior:
-    """Load a prior.
-
-    Raises:
-        ModelError: as in `read`.
-    """
+    """Load a prior; raises ModelError as `read` does."""
     return assembled(*read(folder))
 
 
 def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
-    """The description of a prior and the tensors of its weights file as they are stored, checked.
+    """Read and check the description of a prior and the tensors of its weights file, as stored.
 
     Raises:
-        ModelError: if the file is damaged, holds other tensors than its header promises, or holds NaN, or a machine
-            that is unstable (`restore.priors.stability`).
+        ModelError: if the file is damaged, holds NaN or other tensors than its header promises, or a machine that is
+            unstable (`restore.priors.stability`).
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -113,14 +108,14 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     describe(folder)
     path = folder / WEIGHTS
     try:
-        # Opened once, for a run that goes on may replace the file by a prior of another size.
+        # Opened once: a run that continues may replace the file by a prior of another size.
         with safe_open(path, framework="pt") as opened:
             description = _described(Header.of(opened), path)
             stored = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as fault:
         raise ModelError(f"{shown(path)}: cannot be read ({reason(fault)}); get the file again") from fault
     for name, value in stored.items():
-        # What is finite in double precision may not be in single precision.
+        # A number finite in double precision may be infinite in single precision.
         if not bool(torch.isfinite(value.float()).all()):
             raise ModelError(f"{shown(path)}: {name} holds NaN or infinite values; get the file again or train again")
     means = stored["pixel_means"].float()
@@ -136,7 +131,7 @@ def _check_stable(path: Path, description: Description, stored: Mapping[str, Ten
     from restore.priors import LayeredPrior
     from restore.priors.stability import stable
 
-    # Binary units alone are always.
+    # Binary machines are always stable.
     if description.plain:
         return
     machine = assembled(description, stored).machine
@@ -149,7 +144,7 @@ def _check_stable(path: Path, description: Description, stored: Mapping[str, Ten
 
 
 def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
-    """The tensors of a weights file by name, and their shapes."""
+    """The shapes of the tensors of a weights file, by name."""
     pixels, hidden, sizes = description.pixels, description.hidden, description.sizes
     joined = [(pixels, pixels)] if description.fully_visible else pairwise(sizes)
     shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": pair for index, pair in enumerate(joined)}
@@ -159,13 +154,13 @@ def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
     if description.conditional:
         shapes |= {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
     if description.grey:
-        # Of binary pixels they follow from the means.
+        # For binary pixels they follow from the means.
         shapes |= {f"pointwise.{name}": (pixels,) for name in UNITS[description.visible].parameters}
     return shapes
 
 
 def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
-    """The prior made of the tensors of a weights file, in single precision."""
+    """Make a prior from the tensors of a weights file, in single precision."""
     from restore.couplings import Dense
     from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
     from restore.units.layers import layer_of
@@ -190,14 +185,14 @@ def assembled(description: Description, stored: Mapping[str, Tensor]) -> Trained
 
 
 def light_ground(pixel_means: np.ndarray) -> bool:
-    """Whether images of which each pixel has such a mean, in (0, 1), are dark on light."""
+    """Whether images whose pixels have these means, in (0, 1), are dark on light."""
     import numpy as np
 
     return bool(np.log(pixel_means / (1 - pixel_means)).sum() > 0)
 
 
 def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError] = OutputError) -> None:
-    """Write a prior into a folder, made if it is missing; weights that float16 holds exactly take half the room.
+    """Write a prior to a folder, which is made if missing; weights that float16 holds exactly take half the space.
 
     Raises:
         error: if the folder or its files cannot be written.
@@ -214,25 +209,25 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
         raise error(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another place") from fault
     remove_abandoned(folder)
     header = prior.description.to_header()
-    # Written by us rather than by safetensors, whose error on a full disk is no OSError.
+    # Not written by safetensors, whose error on a full disk is no OSError.
     write_atomically(folder / WEIGHTS, _in_order(to_bytes(tensors, header)), error)
     with contextlib.suppress(FileNotFoundError):
-        # The graph of what was there before; only now, for a disk that is full leaves all as it was.
+        # The graph of the previous prior. It is removed only now, so that a full disk leaves everything as it was.
         (folder / GRAPH).unlink()
     write_atomically(folder / CARD, card.encode(), error)
 
 
 def _in_order(content: bytes) -> bytes:
-    """A safetensors file with its header sorted: safetensors puts metadata into it in another order each time."""
+    """Sort the header of a safetensors file: safetensors writes metadata in random order."""
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.dumps(json.loads(content[8:start]), sort_keys=True, separators=(",", ":")).encode()
-    # Tensors are to begin at a multiple of 8 bytes.
+    # Tensors must begin at a multiple of 8 bytes.
     header += b" " * (-len(header) % 8)
     return len(header).to_bytes(8, "little") + header + content[start:]
 
 
 def _compact(values: Tensor) -> Tensor:
-    """Matrices in float16 where that holds them exactly; everything else as it is."""
+    """A matrix in float16 if that holds it exactly; everything else as it is."""
     half = values.half()
     fits = values.dim() == 2 and bool((half.float() == values).all())
     return (half if fits else values).contiguous()

@@ -98,9 +98,9 @@ def test_a_bad_text_gets_the_accepted_forms() -> None:
 
 
 def test_masks() -> None:
-    with pytest.raises(UsageError, match="no mask to know"):
+    with pytest.raises(UsageError, match="so there is no mask"):
         parse_task("flip:0.1", "unknown")
-    with pytest.raises(UsageError, match="no mask to know"):
+    with pytest.raises(UsageError, match="so there is no mask"):
         parse_task("noise:0.1+salt:0.1", "known")
     with pytest.raises(UsageError, match="known or unknown"):
         parse_task("patch:8", "maybe")

@@ -105,7 +105,7 @@ def test_row73_forced_it_is_resized_with_a_warning(
     output = tmp_path / "out.png"
     words = ("--p", 0.05, "--model", "tap-mnist", "--fit", "resize", "--invert", "--force")
     assert run("denoise", page, *words, "-o", output) == 0
-    assert "was resized to 28x28 pixels and back, so that little of it is left" in capsys.readouterr().err
+    assert "was resized to 28x28 pixels and back, so little detail is left" in capsys.readouterr().err
     assert Image.open(output).size == (1240, 1754)
 
 

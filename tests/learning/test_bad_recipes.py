@@ -120,7 +120,7 @@ def test_36_adaptive_tap_is_for_binary_units_in_two_layers(shape: str, tmp_path:
 
 CONDITIONAL = {
     "no-task": ('[data]\ntask = ""', '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"'),
-    "task-unknown": ('[data]\ntask = "blur:3"', "[data] 'blur:3' is no task; give flip:P"),
+    "task-unknown": ('[data]\ntask = "blur:3"', "[data] 'blur:3' is not a task; give flip:P"),
     "task-out-of-range": ('[data]\ntask = "flip:1.5"', "[data] flip:1.5: a flip probability must lie in [0, 1]"),
     "task-no-text": ("[data]\ntask = 0.1", "[data] task must be a text, not 0.1"),
     "validation-negative": ("[data]\nvalidation = -1", "[data] validation must not be negative, not -1"),

@@ -94,7 +94,7 @@ def test_images_held_out_are_not_learnt_from(tmp_path: Path) -> None:
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "nothing-held-out": ({"data": {"validation": 0}}, r"\[data\] validation is missing; \[training\] watch needs"),
-    "no-task": ({"training": {"watch": "blur:3"}}, "'blur:3' is no task"),
+    "no-task": ({"training": {"watch": "blur:3"}}, "'blur:3' is not a task"),
     "every-alone": ({"training": {"watch": "", "watch_every": 3}}, "watch_every has no meaning without watch"),
     "minutes": ({"training": {"minutes": -1.0}}, "minutes must be 0, for no limit, or positive, not -1.0"),
     "neither": ({"training": {"epochs": 0}}, r"\[training\] epochs is missing; add it"),

@@ -229,7 +229,7 @@ def test_damaged_headers(header: dict[str, str | None], folder: Path) -> None:
 
 def test_44_a_task_that_nobody_knows(folder: Path) -> None:
     rewritten(folder, family="crbm", task="blur:2")
-    with pytest.raises(ModelError, match=r"'blur:2' is no task"):
+    with pytest.raises(ModelError, match=r"'blur:2' is not a task"):
         describe(folder)
     with pytest.raises(ModelError):
         describe(folder)

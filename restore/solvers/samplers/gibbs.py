@@ -1,4 +1,4 @@
-"""Gibbs sampling, of a bipartite machine in blocks: exact in the long run, and slow to leave a mode."""
+"""Gibbs sampling: exact in the long run, and slow to leave a mode. Bipartite machines are sampled layer by layer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def gibbs_steps(
 def layered_steps(
     machine: LayeredPrior, visible: Tensor, steps: int, generator: torch.Generator | None = None
 ) -> Tensor:
-    """The same with any number of hidden layers, which start from the means that follow from the image."""
+    """As `gibbs_steps`, for any number of hidden layers, which start from the means that follow from the image."""
     states = mean_field_state(machine, visible)[: len(machine.layers)]
     for _ in range(steps):
         states = machine.sweep(states, generator)
@@ -38,8 +38,8 @@ class Gibbs:
     """Marginals as averages along one chain per image.
 
     Attributes:
-        burn_in: sweeps thrown away first.
-        samples: sweeps averaged; what is averaged is each unit's conditional mean, which has less noise than its value.
+        burn_in: sweeps discarded first.
+        samples: sweeps averaged. Each unit's conditional mean is averaged, which has less noise than its value.
         tol: an image counts as converged when the means of the two halves of its chain differ by at most this.
     """
 
@@ -77,7 +77,7 @@ class Gibbs:
 def _averages(
     machine: RBM, visible: Tensor, sweeps: int, generator: torch.Generator | None
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Where the chains end, and averages along them of E[v], E[h], E[v²], E[h²] given the other layer."""
+    """The ends of chains, and averages along them of E[v], E[h], E[v²], E[h²], each given the other layer."""
     totals: tuple[Tensor, ...] = ()
     for _ in range(sweeps):
         hidden_mean, hidden_variance = machine.hidden.moments(machine.hidden_fields(visible))
