@@ -1,4 +1,4 @@
-"""Which files make up the site, by the path of their address. No torch needed, and nothing is copied to serve it."""
+"""The files of the site, by their addresses. No torch needed, and nothing is copied to serve them."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from restore.inference.onnx.inspection import read_checked
 from restore.inference.pictures import INVERTED, outcome
 from restore.marginals import Status
 
-# Path of an address below the site's root, such as "models/tap-mnist/solver.onnx", to the file there or its content.
+# Addresses below the site's root, such as "models/tap-mnist/solver.onnx", and the file or its content for each.
 Site = Mapping[str, Path | bytes]
 
 _PAGE = Path(__file__).parent / "site"
 
 
 def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
-    """The site: the page, the runtime, the priors that have a graph, and `models.json` that lists them.
+    """Make the site: the page, the runtime, the priors that have a graph, and `models.json` that lists them.
 
     Args:
         runtime: files of onnxruntime-web by name.
-        priors: folders of priors; those without a graph are left out, as are those of grey images, for which the page
-            has no tools, and damaged ones with a warning.
+        priors: folders of priors. Priors without a graph, and those of grey images, for which the page has no tools,
+            are left out; damaged ones with a warning.
 
     Raises:
-        ModelError: if none is left.
+        ModelError: if no prior is left.
     """
     usable = dict(_usable(priors))
     if not usable:
         raise ModelError(f"no prior has a {zoo.GRAPH}; get the folder models/ again")
-    # What came with the package may be links into a store of packages.
+    # Files of the package may be links into a package store.
     site: dict[str, Path | bytes] = {path.name: path.resolve() for path in sorted(_PAGE.iterdir()) if path.is_file()}
     site |= {f"ort/{name}": path for name, path in runtime.items()}
     for folder in usable:
@@ -50,7 +50,7 @@ def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
 
 
 def _usable(priors: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The priors that have a graph, with their facts; of a damaged one there is but a warning."""
+    """The priors that have a graph, with their facts; damaged ones are left out with a warning."""
     for folder in priors:
         if (folder / zoo.GRAPH).is_file():
             try:
@@ -70,7 +70,7 @@ def _refuse_links(folder: Path) -> None:
 
 
 def content(source: Path | bytes) -> bytes:
-    """What an address of the site has to give; raises OSError for a link, which is not followed."""
+    """The content of an address; raises OSError for a link, which is not followed."""
     if isinstance(source, bytes):
         return source
     with os.fdopen(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
@@ -78,11 +78,7 @@ def content(source: Path | bytes) -> bytes:
 
 
 def facts(folder: Path) -> dict[str, Any]:
-    """What the page has to know of a prior.
-
-    Raises:
-        ModelError: if its description is damaged.
-    """
+    """What the page must know about a prior; raises ModelError if its description is damaged."""
     about = zoo.describe(folder)
     height, width = about.image_shape
     return {
@@ -104,10 +100,10 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def polarity(folder: Path) -> str:
-    """Whether a prior's training images were mostly light or mostly dark, judged as `restore denoise` does.
+    """Whether a prior's training images were mostly light or mostly dark, judged as in `restore denoise`.
 
     Raises:
-        ModelError: if the weights cannot be read, or have no mean of each pixel.
+        ModelError: if the weights cannot be read, or lack the mean of each pixel.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -123,11 +119,11 @@ def polarity(folder: Path) -> str:
 
 
 def write(site: Site, folder: Path, *, overwrite: bool = False) -> None:
-    """Write the site into a folder, for any web server that serves static files.
+    """Write the site to a folder, for any web server that serves static files.
 
     Raises:
-        OutputError: if the folder holds something and `overwrite` is not given, if a link in it would lead out of it,
-            or if it cannot be written.
+        OutputError: if the folder is not empty and `overwrite` is not given, a link in it would lead out of it, or
+            it cannot be written to.
     """
     try:
         if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -1,4 +1,4 @@
-"""onnxruntime-web, which runs the exported priors in a browser: one release, installed into the user data folder."""
+"""Install onnxruntime-web, which runs the exported priors in a browser: one release, in the user data folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from restore.files import write_atomically
 
 @dataclass(frozen=True)
 class Member:
-    """A file wanted from the release.
+    """A file to take from the release.
 
     Attributes:
         path: its path in the archive.
-        size: in bytes; nothing longer is ever read.
-        sha256: of its content, in hex.
+        size: in bytes; no more is ever read.
+        sha256: of its content, in hexadecimal.
     """
 
     path: str
@@ -39,14 +39,14 @@ class Member:
 
 @dataclass(frozen=True)
 class Release:
-    """A published archive and the files wanted from it."""
+    """A published archive, and the files to take from it."""
 
     archive: RemoteFile
     members: tuple[Member, ...]
 
 
 # The smallest bundle that runs on WebAssembly: the loader with its glue code, the WebAssembly, and package.json, which
-# states the licence (MIT; the package has no other licence file). npm gives the archive as
+# states the licence (MIT; the package has no other licence file). npm names the checksum of the archive as
 # sha512-q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ==
 ONNXRUNTIME_WEB = Release(
     RemoteFile(
@@ -81,20 +81,20 @@ _ELSEWHERE = (
 
 
 def user_folder() -> Path:
-    """Where the files of the release are kept."""
+    """The folder of the release's files."""
     import platformdirs
 
     return Path(platformdirs.user_data_dir("restore")) / "onnxruntime-web-1.30.0"
 
 
 def install(folder: Path, archive: Path | None = None, release: Release = ONNXRUNTIME_WEB) -> None:
-    """Install the release into `folder`, from a copy of its archive or else from the network.
+    """Install the release into `folder`, from a copy of its archive or from the network.
 
-    Nothing is written before the archive and each wanted file have shown the right checksum.
+    Nothing is written before the archive and each of its files have the right checksum.
 
     Raises:
-        ModelError: if the archive cannot be had, or is another than what was published.
-        OutputError: if the folder cannot be written.
+        ModelError: if the archive cannot be had, or differs from what was published.
+        OutputError: if the folder cannot be written to.
     """
     try:
         content = download(release.archive) if archive is None else read_intact(archive, release.archive)
@@ -110,7 +110,7 @@ def install(folder: Path, archive: Path | None = None, release: Release = ONNXRU
 
 
 def installed(folder: Path, release: Release = ONNXRUNTIME_WEB) -> Mapping[str, Path]:
-    """The files of the release by name.
+    """The files of the installed release by name.
 
     Raises:
         ModelError: if one is missing or damaged.
@@ -130,7 +130,7 @@ def installed(folder: Path, release: Release = ONNXRUNTIME_WEB) -> Mapping[str, 
 
 
 def _unpacked(content: bytes, release: Release) -> dict[str, bytes]:
-    """The wanted files of an archive by name; no other is looked at, and no path in the archive is ever followed."""
+    """The wanted files of an archive by name; others are not read, and no path in the archive is followed."""
     files = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:

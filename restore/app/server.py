@@ -1,6 +1,6 @@
-"""Serving the site to this machine alone.
+"""Serve the site to this machine only.
 
-An address is looked up among those of the site and never made into a path, so there is nothing to climb out of.
+An address is looked up among those of the site and never turned into a path, so no request can leave the site.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from restore.errors import UsageError
 
 ADDRESS = "127.0.0.1"
 
-# A page elsewhere can point a name of its own at this machine; requests under such a name are not answered.
+# A foreign page can point a host name of its own at this machine; requests under such a name are refused.
 _HOSTS = frozenset({"localhost", "127.0.0.1"})
 
 _TYPES = {
@@ -35,7 +35,7 @@ _TYPES = {
 }
 _BINARY = "application/octet-stream"
 
-# Scripts, styles, images and data from this site only; WebAssembly may be compiled.
+# Scripts, styles, images and data only from this site; WebAssembly may be compiled.
 _POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -60,17 +60,17 @@ _HEADERS = {
 
 
 class Server(ThreadingTCPServer):
-    """A web server for one site, bound to this machine's own address.
+    """A web server for one site, reachable only from this machine.
 
     Args:
         site: what it serves.
-        port: where it listens; 0 picks a free port, which `url` then names.
+        port: where it listens; 0 picks a free port, see `url`.
 
     Raises:
-        UsageError: if the port is in use or not ours to take.
+        UsageError: if the port is in use or may not be used.
     """
 
-    # Not `http.server.HTTPServer`, which asks the name service for the name of its address.
+    # Not `http.server.HTTPServer`, which looks up the name of its address.
     allow_reuse_address = True
     daemon_threads = True
 
@@ -85,7 +85,7 @@ class Server(ThreadingTCPServer):
             raise UsageError(f"port {port} {reason}; give another with --port, or --port 0 for any free one") from fault
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that closes a connection early has lost its interest, and nothing is wrong here."""
+        """A browser that closes a connection early is not an error."""
         if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 
@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> bytes | None:
-        """Send the status and the headers; the content to send after them, None where an error was sent."""
+        """Send the status and the headers; return the content to send next, or None after an error."""
         if _host(self.headers) not in _HOSTS:
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to localhost only")
             return None
@@ -133,10 +133,10 @@ class _Handler(BaseHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: the terminal is the user's."""
+        """Print nothing: the terminal is the user's."""
 
 
 def _host(headers: Message) -> str:
-    """The name a request was sent to, without the port; empty unless it was given exactly once."""
+    """The host name of a request without the port; empty unless it was given exactly once."""
     given = headers.get_all("Host") or []
     return given[0].rpartition(":")[0] or given[0] if len(given) == 1 else ""

@@ -1,4 +1,4 @@
-"""A data set in memory, what may be wrong with one, and its black-and-white form."""
+"""A data set in memory: checks for common faults, and conversion to black and white."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from restore.images import check_unit_range
 Split: TypeAlias = Literal["train", "test"]
 Images: TypeAlias = NDArray[np.uint8]
 
-# Images whose random numbers are drawn together: it bounds the memory and changes nothing else.
+# How many images' random numbers are drawn together: this limits memory and changes nothing else.
 _DRAWN_AT_ONCE = 1000
-# Numbers that are turned into grey levels together, which takes several times their memory.
+# How many numbers are converted to grey levels together, as this takes several times their memory.
 _TURNED_AT_ONCE = 1 << 22
 
 
@@ -40,27 +40,22 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of shape and pixels: equal exactly for the same images in the same order."""
+        """SHA-256 (hexadecimal) of shape and pixels: equal exactly for the same images in the same order."""
         digest = hashlib.sha256(repr(self.images.shape).encode())
         digest.update(np.ascontiguousarray(self.images).data)
         return digest.hexdigest()
 
     def first(self, count: int) -> Dataset:
-        """The first so many images; 0 is all of them.
-
-        Raises:
-            TrainingError: if there are not so many.
-        """
+        """The first `count` images; 0 means all. Raises TrainingError if there are fewer."""
         if count > len(self.images):
             raise TrainingError(f"{shown(self.name)}: holds {len(self.images)} images, not {count}; lower count")
         return replace(self, images=self.images[:count]) if count else self
 
 
 def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()) -> Dataset:
-    """The data set of these images, with notes on what is odd about them.
+    """Make a data set of these images, with notes on what is odd about them.
 
-    Constant images, duplicates and constant pixels are legitimate data (a blank page, a margin), so they are reported
-    and kept.
+    Constant images, duplicates and constant pixels are valid data (a blank page, a margin), so they are only noted.
 
     Raises:
         TrainingError: if there is no image, no pixel, or a single image to train on.
@@ -75,18 +70,18 @@ def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()
 
 
 def overlap(first: Dataset, second: Dataset) -> int:
-    """How many images of `second` are also in `first`: a test set should share none with its training set."""
+    """How many images of `second` are also in `first`; a test set should share none with its training set."""
     if first.images.shape[1:] != second.images.shape[1:]:
         return 0
     return int(np.isin(_rows(second.images), _rows(first.images)).sum())
 
 
 def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
-    """Black and white: 1 where a pixel is brighter than the threshold, else 0.
+    """Convert to black and white: 1 where a pixel is brighter than the threshold, else 0.
 
     Args:
         images: shape (N, H, W), uint8.
-        threshold: 0 to 254; the default is the one of the papers.
+        threshold: 0 to 254; the default is that of the papers.
 
     Returns:
         Shape (N, H·W), float32, rows in reading order.
@@ -102,13 +97,13 @@ def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
 def as_pixels(
     images: Images, manner: Literal["threshold", "sampled", "grey"], threshold: int, seed: int
 ) -> NDArray[np.float32]:
-    """Images as a prior learns from them: cut at the threshold, binarised by a draw, or grey levels from 0 to 1.
+    """Images as a prior learns from them: thresholded, binarised at random, or as grey levels from 0 to 1.
 
     Args:
         images: shape (N, H, W), uint8.
-        manner: which; see `binarise` and `sample_binary`.
-        threshold: of the first.
-        seed: of the second.
+        manner: which of these; see `binarise` and `sample_binary`.
+        threshold: for "threshold".
+        seed: for "sampled".
 
     Returns:
         Shape (N, H·W), float32, rows in reading order.
@@ -119,14 +114,14 @@ def as_pixels(
 
 
 def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
-    """Statistically binarised images: each pixel is 1 with probability grey level / 255, all of them independent.
+    """Binarise images at random: each pixel is 1 with probability grey level / 255, independently.
 
     Salakhutdinov & Murray, ICML 2008. Numpy promises the raw bits drawn here for all its versions.
 
     Args:
         images: shape (N, H, W), uint8.
-        seed: of the draw; the same images and seed give the same bits, and the first images of a set the bits that
-            they have in the whole set.
+        seed: the same images and seed give the same bits; the first images of a set have the same bits as in the whole
+            set.
 
     Returns:
         Shape (N, H·W), float32, rows in reading order.
@@ -135,36 +130,36 @@ def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
     binary = np.empty(flat.shape, dtype=np.float32)
     for first in range(0, len(flat), _DRAWN_AT_ONCE):
         part = flat[first : first + _DRAWN_AT_ONCE]
-        # Whole numbers below 2^53, of which a share of grey / 255 lies below grey / 255 · 2^53.
+        # Whole numbers below 2^53; a share of grey / 255 of them is below grey / 255 · 2^53.
         draws = (bits.random_raw(part.size) >> np.uint64(11)).reshape(part.shape)
         binary[first : first + _DRAWN_AT_ONCE] = draws < part / 255 * 2.0**53
     return binary
 
 
 def fixed_order(count: int, seed: int) -> NDArray[np.intp]:
-    """A permutation of 0 ... count - 1 that stays the same for all versions of numpy.
+    """A permutation of 0 ... count - 1 that is the same in all versions of numpy.
 
-    Numpy promises the raw bits of PCG64, but not what `Generator.permutation` makes of them; hence the order is that of
-    raw draws, one per entry.
+    Numpy promises the raw bits of PCG64, but not the result of `Generator.permutation`; so raw draws, one per entry,
+    give the order.
     """
     return np.argsort(np.random.PCG64(seed).random_raw(count), kind="stable")
 
 
 def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:
-    """Any accepted number type as uint8 grey levels, with a note where that needed a decision.
+    """Convert any accepted number type to uint8 grey levels, with a note if that needed a decision.
 
     Args:
         values: bool, uint8, or floating point in [0, 1].
-        name: what to call the data in messages.
+        name: the data's name for messages.
 
     Raises:
-        InputError: for any other type, or a value out of range, NaN included.
+        InputError: for any other type, or a value out of range, including NaN.
     """
     if values.dtype == np.bool_:
         return values.astype(np.uint8) * np.uint8(255), ()
     if values.dtype == np.uint8:
         if values.size and values.max() == 1:
-            # Grey levels 0 and 1 would all fall below any sensible threshold; nobody means that.
+            # As grey levels, 0 and 1 would both be black; nobody means that.
             return np.where(values > 0, np.uint8(255), np.uint8(0)), (
                 "its values are 0 and 1: read as black and white",
             )

@@ -1,4 +1,4 @@
-"""Reading idx files, the form MNIST comes in: four bytes of type and rank, the sizes, then the values."""
+"""Read idx files, the format of MNIST: four bytes of type and rank, the sizes, then the values."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ from restore.images import DEFAULT_MAX_PIXELS, check_together
 GZIP = b"\x1f\x8b"
 UINT8 = b"\0\0\x08"
 
-# Deflate cannot expand data by more than this, so a header that promises more than that is known to lie before anything
-# is allocated for it.
+# Deflate cannot expand data by more than this factor, so a header that promises more is refused before memory is taken.
 _EXPANSION = 1032
-# Bytes that are unpacked at once: what a short file only promises takes no memory.
+# How many bytes are unpacked at a time, so that a short file with a false header takes little memory.
 _AT_ONCE = 1 << 20
 
 
 def read_idx(path: Path, max_pixels: int = DEFAULT_MAX_PIXELS) -> Images:
-    """The images of an idx file, gzipped or not.
+    """Read the images of an idx file, gzipped or not.
 
     Args:
-        path: of the file.
-        max_pixels: of one image, as in `restore.images.check_together`.
+        path: the file.
+        max_pixels: the most pixels of one image, as in `restore.images.check_together`.
 
     Returns:
         Shape (N, H, W), uint8; N may be 0.
 
     Raises:
-        InputError: if the file cannot be read, is damaged, truncated or padded, holds anything but grey images, or too
-            many pixels of them.
+        InputError: if the file cannot be read, is damaged, truncated or padded, holds anything but grey images, or has
+            too many pixels.
     """
     return _read(path, 3, max_pixels)
 
 
 def read_idx_labels(path: Path) -> NDArray[np.uint8]:
-    """The labels of an idx file, gzipped or not.
+    """Read the labels of an idx file, gzipped or not.
 
     Returns:
         Shape (N,), uint8; N may be 0.
@@ -54,7 +53,7 @@ def read_idx_labels(path: Path) -> NDArray[np.uint8]:
     return _read(path, 1, DEFAULT_MAX_PIXELS)
 
 
-# What an idx file of so many dimensions holds.
+# What an idx file holds, by its number of dimensions.
 _CONTENT = {1: "labels (N)", 3: "images (N, H, W)"}
 
 
@@ -97,7 +96,7 @@ def _parse(stream: io.BufferedIOBase, path: Path, limit: int, rank: int, max_pix
     found = 0
     while found < wanted and (count := stream.readinto(view[found : found + _AT_ONCE])):
         found += count
-    # One byte more than wanted tells a padded file, and reading to the end is what checks gzip's own checksum.
+    # One byte more detects a padded file, and only reading to the end checks gzip's checksum.
     found += len(stream.read(1))
     if found != wanted:
         fault = "more" if found > wanted else "fewer"

@@ -1,4 +1,4 @@
-"""`load`: a data-set name or a path becomes a `Dataset`."""
+"""`load`: open a data set by its name or path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from restore.data.sets.text import TEXT
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together
 
-# A new data set is one file like mnist.py and one entry here.
+# A new data set is one file like mnist.py, and one entry here.
 NAMED: dict[str, NamedSet] = {
     known.name: known
     for known in (MNIST, CALTECH101_SILHOUETTES, CBCL, OMNIGLOT, BARS_AND_STRIPES, SHIFTING_BAR, SHAPES, TEXT)
@@ -48,18 +48,18 @@ def load(
     Args:
         source: as in `open_stock`.
         split: which part of the data.
-        root: where named sets are looked for first; by default the folder in the environment variable RESTORE_DATA.
+        root: the folder to search first for named sets; by default the one in the environment variable RESTORE_DATA.
             After it come the cache and the download.
-        max_bad: how many images of a folder or an archive that are unreadable or coloured are skipped, and listed in
-            the notes, before it is an error.
-        max_pixels: what an image may have at most, and all of them together twenty times as many.
+        max_bad: how many unreadable or coloured images of a folder or an archive are skipped, and listed in the notes,
+            before it is an error.
+        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
 
     Returns:
-        Images (N, H, W) in uint8, at least two of them for training.
+        Images (N, H, W) in uint8; at least two for training.
 
     Raises:
         UsageError: if the split, max_bad or max_pixels is not a possible value.
-        InputError: if the source does not exist or is no such file, has too many pixels, or is a named set that can
+        InputError: if the source does not exist, is not a data set, has too many pixels, or is a named set that can
             neither be found nor downloaded.
         TrainingError: if the data are empty, unreadable beyond `max_bad`, or of different sizes.
     """
@@ -75,18 +75,18 @@ def open_stock(
     max_bad: int = 0,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Stock:
-    """What a data set of a name or a path holds, whatever the sizes of its images.
+    """Open a data set by its name or path, whatever the sizes of its images.
 
     Args:
         source: a name ("mnist"), or the path of a folder of images, an archive of images (zip, or tar with or without
-            compression), an idx file (gzipped or not), or a .npy array. A name wins over a path in text; write ./mnist
-            for a folder of that name. A folder is searched with its sub-folders; if it has folders named train and
-            test, the one of the split is used, and so it is in an archive. Other paths have no splits: all their images
-            are used for either.
+            compression), an idx file (gzipped or not), or a .npy array. A text that is both is a name; write ./mnist
+            for a folder of that name. Folders are searched with their subfolders; if a folder or an archive has folders
+            named train and test, the one of the split is used. Other paths have no splits: all their images are used
+            for either.
         split, root, max_bad, max_pixels: as in `load`.
 
     Raises:
-        UsageError, InputError, TrainingError: as in `load`; of sizes nothing is asked here.
+        UsageError, InputError, TrainingError: as in `load`, except that images may differ in size.
     """
     if split not in get_args(Split):
         raise UsageError(f"the split must be one of {', '.join(get_args(Split))}, not {split!r}")
@@ -137,23 +137,23 @@ def _unknown(source: str) -> str:
 def _read_npy(path: Path, max_pixels: int) -> tuple[Images, str, tuple[str, ...]]:
     try:
         with warnings.catch_warnings():
-            # Of headers as Python 2 wrote them, which are as good.
+            # About headers written by Python 2, which are valid.
             warnings.simplefilter("ignore")
-            # Mapping the file instead of reading it makes a header that promises too much an error, not an allocation.
+            # If the header promises too much, mapping the file is an error instead of a huge allocation.
             values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as fault:  # numpy parses the header as Python source and lets through whatever that raises
+    except Exception as fault:  # numpy parses the header as Python source and lets any exception through
         reason = shown(" ".join(str(fault).split()))
         raise InputError(f"{shown(path)}: not a usable .npy array ({reason}); write it again") from fault
     if values.ndim != 3:
         raise InputError(f"{shown(path)}: has shape {values.shape}; a data set has shape (N, H, W)")
-    # A file may be long, and mostly a hole on the disk.
+    # A file may be long and yet take little space on disk.
     check_together(values.size, str(path), max_pixels)
     images, notes = as_grey(values, str(path))
     return images, shown(path), notes
 
 
 def _only_size(stock: Stock) -> tuple[int, int]:
-    """The one size of all images of a stock; of none at all, any."""
+    """The common size of all images; any size if there are none."""
     if not len(stock.sizes):
         return 0, 0
     other = np.flatnonzero((stock.sizes != stock.sizes[0]).any(axis=1))

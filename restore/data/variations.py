@@ -1,6 +1,6 @@
-"""Variations of training images that leave them what they are: moved by a pixel, mirrored, with less contrast.
+"""Vary training images in ways that keep their meaning: shifted by a pixel, mirrored, with other contrast.
 
-A prior of a few thousand images knows little of how such images move and are lit; it is told so by the images.
+A few thousand images do not show how such images move and are lit; their variations do.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from restore.data.dataset import Images
 
 
 def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: Sequence[float], seed: int) -> Images:
-    """Every image `copies` times, each time varied by a draw of its own; or the images as they are for no copies.
+    """Repeat every image `copies` times, each time varied at random; 0 copies leave the images as they are.
 
-    Numpy promises the raw bits drawn here for all its versions. They are none of those that `sample_binary` draws.
+    Numpy promises the raw bits drawn here for all its versions. They differ from those of `sample_binary`.
 
     Args:
         images: shape (N, H, W), uint8.
-        copies: 0, or how often.
-        shift: pixels that an image moves at most, up or down and to either side; what comes in at a border repeats it.
-        mirror: whether left and right change places, every other time.
-        contrast: the lowest and the highest factor of an image's differences from its mean. Grey levels beyond black
-            and white become those.
-        seed: of the draw.
+        copies: how many times, or 0.
+        shift: the most pixels that an image moves up, down or sideways; its border is repeated.
+        mirror: whether to exchange left and right, half of the time.
+        contrast: the smallest and largest factor for an image's differences from its mean; the result is clipped to
+            black and white.
+        seed: seed of the variations.
 
     Returns:
+        Shape (copies · N, H, W), uint8: all images once, then all again; or `images`.
         Shape (copies · N, H, W), uint8, all images once, then all of them again; or `images`.
     """
     if not copies:
@@ -37,7 +38,7 @@ def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: S
 
 
 def _uniform(bits: np.random.PCG64, count: int) -> NDArray[np.float64]:
-    """Four numbers from [0, 1) for every image, shape (4, count, 1)."""
+    """Four numbers in [0, 1) for every image, shape (4, count, 1)."""
     return (bits.random_raw((4, count, 1)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 

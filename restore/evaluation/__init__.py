@@ -1,1 +1,1 @@
-"""How well images are restored: metrics, baselines, and the evaluation that joins them."""
+"""Evaluation: how well images are restored, how probable a prior finds them, and what it has learnt."""

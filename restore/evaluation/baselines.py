@@ -1,7 +1,7 @@
-"""What a trained prior has to beat: simple restorers of binary images, under the names of pseudo-models.
+"""Baselines: simple restorers of binary images that a trained prior has to beat, also used as pseudo-models.
 
-All of them read an observation through `channel.evidence` alone, so they serve every channel: the sign of a pixel's
-field is what was seen there, zero is a hidden pixel, and ±CERTAIN one that is known exactly.
+They read an observation only through `channel.evidence`, so they serve every channel: the sign of a pixel's field is
+what was seen, zero is a hidden pixel, and ±CERTAIN a pixel known exactly.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Baseline(Protocol):
 
 
 def baseline(name: str, images: Tensor, image_shape: tuple[int, int], neighbours: int = 1) -> Baseline:
-    """The baseline of that name.
+    """Make a baseline by its name.
 
     Args:
         name: one of `BASELINES`.
-        images: binary training images, shape (N, D); `median` does not look at them.
+        images: binary training images, shape (N, D); `median` ignores them.
         image_shape: (H, W), with D = H·W.
         neighbours: the k of `nn`.
 
@@ -62,7 +62,7 @@ class PointwiseEstimate:
 
     @classmethod
     def fit(cls, images: Tensor) -> PointwiseEstimate:
-        """From training images (N, D); one image of ink and one of paper are added, so that no pixel is certain."""
+        """Fit to training images (N, D) and one image each of ink and paper, so that no pixel is certain."""
         mean = (images.sum(dim=0, dtype=torch.float64) + 1) / (len(images) + 2)
         return cls(torch.logit(mean).float())
 
@@ -74,14 +74,14 @@ class PointwiseEstimate:
 class NearestNeighbours:
     """The mean of the k training images under which the observation is most likely.
 
-    log p(y | x) is evidence·x up to a constant, so one matrix product ranks all training images. For bit flips that is
-    the order of Hamming distances, for a known hole that of the distances over visible pixels.
+    log p(y | x) is evidence·x up to a constant, so one matrix product ranks all training images. For bit flips this is
+    the order of Hamming distances, for a known hole the order of distances over visible pixels.
 
     Attributes:
         images: binary training images, shape (N, D).
         neighbours: k, in 1..N.
-        keep_known: return pixels that are known exactly as they are, instead of the neighbours' (completion needs that;
-            the study of the TAP machine paper does not do it at p = 0).
+        keep_known: return pixels known exactly as they are, instead of the neighbours' (needed for completion; the
+            study of the TAP machine paper does not do it at p = 0).
         block: images restored at a time; memory is block·N numbers.
     """
 
@@ -96,8 +96,8 @@ class NearestNeighbours:
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
         evidence = channel.evidence(observed).linear
-        # A positive factor changes no order. With this one the fields of a uniform channel are ±1, so that scores are
-        # whole numbers, and ties are ties however a sum is rounded.
+        # A positive factor changes no order. This one makes the fields of a uniform channel ±1, so that scores are
+        # whole numbers and ties stay ties, however a sum is rounded.
         scaled = evidence / evidence.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny)
         exemplars = self.images.to(evidence)
         found = torch.cat([self._mean_of_nearest(part, exemplars) for part in scaled.split(self.block)])
@@ -114,9 +114,9 @@ class NearestNeighbours:
 class Median:
     """The 3x3 median of a binary image: every pixel becomes what most of the observed pixels around it are.
 
-    The result is the share of ink among them, which rounds to the median; beyond the border there are no votes. Hidden
-    pixels have no vote either, and pixels that are known exactly stay. Holes are filled from their rim inwards, each
-    ring voting once it has a value.
+    The result is the share of ink among them, which rounds to the median; there are no votes beyond the border. Hidden
+    pixels have no vote, and pixels known exactly stay. Holes are filled from their rim inwards; each ring votes once it
+    has a value.
 
     Attributes:
         image_shape: (H, W).
@@ -134,13 +134,13 @@ class Median:
 
 
 def _shares(ink: Tensor, voting: Tensor) -> Tensor:
-    """Share of ink among the votes in every 3x3 window, of boolean images (N, 1, H, W); 1/2 if nobody ever votes.
+    """The share of ink among the votes in every 3x3 window of boolean images (N, 1, H, W); 1/2 without any vote.
 
-    In float64: a tie must be exactly 1/2.
+    In float64, so that a tie is exactly 1/2.
     """
     shares = torch.full_like(ink, 0.5, dtype=torch.float64)
     reached = torch.zeros_like(voting)
-    # Each pass reaches one pixel further, so the longer side bounds their number; images without holes take one.
+    # Each pass reaches one pixel further, so the longer side limits their number; images without holes need one.
     for _ in range(max(ink.shape[-2:])):
         votes = _sum3x3(voting)
         now = (votes > 0) & ~reached

@@ -1,4 +1,4 @@
-"""What a prior's features are worth: a multinomial logistic regression on its hidden units (FW, sec. 5, Fig. 2)."""
+"""Judge a prior's features by a multinomial logistic regression on its hidden units (FW, sec. 5, Fig. 2)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from restore.errors import InputError
 
-# Inverse strengths of the penalty, C of scikit-learn: (1/2)|w|² + C Σ_n loss_n.
+# Inverse strengths of the penalty, scikit-learn's C: (1/2)|w|² + C Σ_n loss_n.
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
-# The part of the training images that a penalty is chosen on.
+# The share of the training images on which the penalty is chosen.
 HELD_OUT = 1 / 6
 
 MAX_ITER = 1000
@@ -37,11 +37,11 @@ class Classification:
     Attributes:
         features: number of features.
         classes: number of classes among the training images.
-        trained: number of training images, those held out among them.
+        trained: number of training images, including those held out.
         tested: number of test images.
-        error: share of test images that were classified wrongly.
-        standard_error: of it, by the binomial law.
-        validation_error: share of held-out training images, under the penalty that was chosen by it.
+        error: share of test images classified wrongly.
+        standard_error: binomial standard error of `error`.
+        validation_error: share of held-out training images classified wrongly, with the penalty chosen by it.
         penalty: that penalty, see `PENALTIES`.
         warnings: sentences on what is wrong with the fit.
         seconds: wall-clock time.
@@ -75,21 +75,20 @@ class Classification:
 
     @property
     def held_out(self) -> int:
-        """Number of training images that the penalty was chosen on."""
+        """Number of training images on which the penalty was chosen."""
         return held_out(self.trained)
 
 
 def held_out(count: int) -> int:
-    """How many of so many training images a penalty is chosen on."""
+    """How many of this many training images the penalty is chosen on."""
     return max(1, round(count * HELD_OUT))
 
 
 def classify(training: Examples, test: Examples, generator: np.random.Generator) -> Classification:
     """Fit a multinomial logistic regression to training examples, and count its errors on others.
 
-    Features are taken as they are: activations in [0, 1] need no scaling. The penalty is the one with the fewest errors
-    on a sixth of the training examples, drawn by the generator, after fitting to the others; the weakest of several.
-    Then it is fitted to all.
+    Features need no scaling, as they are activations in [0, 1]. A random sixth of the training examples is held out,
+    and the penalty with the fewest errors on it is chosen, the weakest of equals. The final fit uses all examples.
 
     Raises:
         InputError: if there are fewer than two classes, or too few examples to hold some out.
@@ -128,7 +127,7 @@ def _part(examples: Examples, index: NDArray[np.intp]) -> Examples:
 
 
 def _wrong(training: Examples, test: Examples, penalty: float) -> tuple[float, bool]:
-    """Share of wrongly classified test examples, and whether the fit settled."""
+    """Share of wrongly classified test examples, and whether the fit converged."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 

@@ -1,4 +1,4 @@
-"""`evaluate`: damage, restore, compare."""
+"""Evaluate a restorer: damage images, restore them, compare."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from restore.evaluation.metrics import Score, summary
 from restore.inference.torch_engine import Engine
 from restore.zoo.description import Description
 
-# From observed images (N, D) and the channel they came through to the probability of ink (or the value) of each pixel.
+# Maps observed images (N, D) and their channel to the probability of ink, or the grey value, of each pixel.
 Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
 
 
 def task_of(about: Description) -> Task:
-    """The task that a conditional prior has learnt; it sees no mask."""
+    """The task that a conditional prior has learnt, without a mask."""
     return parse_task(about.task).unmasked()
 
 
 def restorer_of(engine: Engine) -> Restorer:
-    """A prior as a restorer, which knows the channel unless it has learnt the damage."""
+    """A prior as a restorer; it is told the channel unless it has learnt the damage."""
     conditional = engine.trained.description.conditional
     return lambda observed, channel: engine.restore(observed, None if conditional else channel).means[0]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a restorer achieved on a task.
+    """The scores of a restorer on a task.
 
     Attributes:
         task: the task.
         n: number of images.
         error_all: share of wrong pixels among all.
-        error_changed: share of wrong pixels among those the corruption changed, pooled over images.
-        error_unchanged: share of wrong pixels among the others, pooled in the same way.
+        error_changed: share of wrong pixels among those that the damage changed, pooled over images.
+        error_unchanged: share of wrong pixels among the others, pooled over images.
         mcc: Matthews correlation, mean over images.
-        psnr: in decibels; None unless values, not ink, were restored.
+        psnr: in decibels; None for binary images.
         ssim: mean structural similarity; None for binary images.
         seconds: wall-clock time of the restoration alone.
-        solver: that of the prior; None for restorers that have none.
+        solver: the prior's solver; None for other restorers.
     """
 
     task: Task
@@ -64,11 +64,11 @@ class Report:
 
     @property
     def grey(self) -> bool:
-        """Whether the report is about values in [0, 1] rather than ink."""
+        """Whether the report is about grey values instead of ink."""
         return self.psnr is not None
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values that JSON has: shares in [0, 1]; None for what is undefined or infinite."""
+        """The report as JSON values: shares in [0, 1]; None for what is undefined or infinite."""
         scores = {name: _plain(score) for name, score in self._scores().items()}
         return {
             "task": str(self.task),
@@ -117,15 +117,15 @@ def evaluate(
     *,
     grey: bool = False,
 ) -> Report:
-    """Damage images, have them restored, and score the result.
+    """Damage images, restore them, and score the result.
 
     Args:
-        restorer: from observed images (N, D) and a channel to the restored ones (N, D), in [0, 1].
+        restorer: maps observed images (N, D) and a channel to the restored ones (N, D), in [0, 1].
         truth: shape (N, D), binary, or values in [0, 1] if `grey`; N >= 1.
         task: see `parse_task`.
         image_shape: (H, W), with D = H·W.
-        generator: the only source of randomness here: its seed fixes the damage.
-        grey: the restorer returns values, not probabilities of ink: PSNR and SSIM are reported too.
+        generator: the only source of randomness; its seed fixes the damage.
+        grey: whether the restorer returns grey values; then PSNR and SSIM are reported too.
 
     Raises:
         UsageError: if the task does not fit the images.
@@ -133,7 +133,7 @@ def evaluate(
     """
     observed, channel = task.damage(truth, image_shape, generator)
     start = time.perf_counter()
-    # Fetching the result waits for a device that works asynchronously, so the time is that of the whole work.
+    # Fetching the result waits for asynchronous devices, so that all work is timed.
     restored = restorer(observed, channel).cpu()
     seconds = time.perf_counter() - start
     truth, observed = truth.cpu(), observed.cpu()

@@ -1,7 +1,6 @@
-"""What a trained prior of grey images has to beat: scikit-image's denoisers and inpainting, and the pixelwise estimate.
+"""Baselines for priors of grey images: scikit-image's denoisers and inpainting, and the pixelwise estimate.
 
-Beside `baselines`, which restore binary images. All are restorers as `evaluate` takes them, from observed images (N, D)
-and the channel they came through to values (N, D) in [0, 1].
+They are restorers for `evaluate`: they map observed images (N, D) and their channel to values (N, D) in [0, 1].
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def _total_variation(image: np.ndarray, sigma: float, *, strength: float) -> np.
 
 
 def _wavelet(image: np.ndarray, sigma: float, *, shifts: int, **parameters: Any) -> np.ndarray:
-    """Averaged over as many shifts of the image in each direction, without which its blocks would show."""
+    """Averaged over shifts of the image, as many in each direction; without them its blocks would show."""
     from skimage.restoration import denoise_wavelet
 
     def spun(down: int, right: int) -> np.ndarray:
@@ -46,14 +45,14 @@ def _wavelet(image: np.ndarray, sigma: float, *, shifts: int, **parameters: Any)
         return np.roll(found, (-down, -right), (0, 1))
 
     with warnings.catch_warnings():
-        # Of images this small all coefficients see the border, which the grid tries nevertheless.
+        # In images this small all coefficients touch the border; the grid tries such levels all the same.
         warnings.filterwarnings("ignore", message="Level value")
         return np.mean([spun(down, right) for down in range(shifts) for right in range(shifts)], axis=0)
 
 
 @dataclass(frozen=True)
 class _Method:
-    """A denoiser of one image and a level of noise; and the values each of its other parameters is tried with."""
+    """A denoiser of one image with known noise, and the values to try for its other parameters."""
 
     denoise: Callable[..., np.ndarray]
     values: Mapping[str, tuple[Any, ...]]
@@ -63,7 +62,7 @@ class _Method:
             yield dict(zip(self.values, chosen, strict=True))
 
 
-# Strengths are in units of sigma. The best of each grid lay within it for digits and faces at sigma .1, .2 and .3.
+# Strengths in units of sigma. For digits and faces at sigma .1, .2 and .3 the best of each grid was not at its ends.
 DENOISERS = {
     "non-local means": _Method(
         _non_local_means,
@@ -83,10 +82,10 @@ DENOISERS = {
 
 @dataclass(frozen=True)
 class Denoiser:
-    """A denoiser of scikit-image, told how strong the noise is.
+    """A denoiser of scikit-image that is told the noise.
 
     Attributes:
-        name: of `DENOISERS`.
+        name: a key of `DENOISERS`.
         image_shape: (H, W).
         parameters: what the method takes besides an image and sigma.
 
@@ -103,24 +102,24 @@ class Denoiser:
             raise UsageError(f"there is no denoiser {self.name!r}; the denoisers are {', '.join(DENOISERS)}")
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        """Values in [0, 1]; raises UsageError if the channel is not Gaussian noise of one sigma for all pixels."""
+        """Values in [0, 1]; raises UsageError if the channel is not Gaussian noise with one sigma for all pixels."""
         sigma = torch.as_tensor(channel.sigma) if isinstance(channel, GaussianNoise) else torch.empty(0)
         if sigma.numel() != 1:
-            raise UsageError(f"{self.name} undoes Gaussian noise of one sigma alone, not {type(channel).__name__}")
+            raise UsageError(f"{self.name} only undoes Gaussian noise of one sigma, not {type(channel).__name__}")
         denoise, level = DENOISERS[self.name].denoise, float(sigma)
         images = observed.double().reshape(-1, *self.image_shape).numpy()
         return _as_images([denoise(image, level, **self.parameters) for image in images], observed)
 
 
 def tuned(name: str, images: Tensor, sigma: float, image_shape: tuple[int, int], seed: int) -> Denoiser:
-    """The denoiser with the parameters of its grid under which the mean PSNR is largest.
+    """The denoiser whose parameters give the largest mean PSNR in its grid.
 
     Args:
-        name: of `DENOISERS`.
-        images: clean images that nothing is measured on later, (N, D), in [0, 1].
-        sigma: level of the noise to be undone.
+        name: a key of `DENOISERS`.
+        images: clean images that no score is measured on later, (N, D), in [0, 1].
+        sigma: level of the noise to undo.
         image_shape: (H, W), with D = H·W.
-        seed: of the noise.
+        seed: seed of the noise.
 
     Raises:
         UsageError: if there is no such denoiser.
@@ -137,7 +136,7 @@ def tuned(name: str, images: Tensor, sigma: float, image_shape: tuple[int, int],
 
 @dataclass(frozen=True)
 class Biharmonic:
-    """Holes filled with the smoothest surface through what is around them (scikit-image's biharmonic inpainting).
+    """Fill holes with the smoothest surface through their surroundings (scikit-image's biharmonic inpainting).
 
     Attributes:
         image_shape: (H, W).
@@ -146,11 +145,11 @@ class Biharmonic:
     image_shape: tuple[int, int]
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        """Values in [0, 1]; raises UsageError if the channel hides no known pixels."""
+        """Values in [0, 1]; raises UsageError if the channel does not say which pixels are hidden."""
         from skimage.restoration import inpaint_biharmonic
 
         if not isinstance(channel, Occlusion):
-            raise UsageError(f"biharmonic inpainting fills known pixels alone; {type(channel).__name__} has none")
+            raise UsageError(f"biharmonic inpainting only fills known pixels; {type(channel).__name__} has none")
         images = observed.double().reshape(-1, *self.image_shape).numpy()
         hidden = channel.hidden.expand(observed.shape).reshape(images.shape).numpy()
         return _as_images([inpaint_biharmonic(*pair) for pair in zip(images, hidden, strict=True)], observed)
@@ -158,10 +157,10 @@ class Biharmonic:
 
 @dataclass(frozen=True)
 class PixelwiseEstimate:
-    """The posterior mean if pixels were independent: the best estimate that looks at no other pixel.
+    """The posterior mean of independent pixels: the best estimate from each pixel alone.
 
     Attributes:
-        units: of the visible layer, as `restore.learning.gradients.independent` finds them.
+        units: the pixels, see `restore.learning.gradients.independent`.
     """
 
     units: Units
@@ -171,5 +170,5 @@ class PixelwiseEstimate:
 
 
 def _as_images(found: list[np.ndarray], like: Tensor) -> Tensor:
-    """Images (H, W) as rows, cut off at black and white."""
+    """Images (H, W) as rows, clipped to black and white."""
     return torch.from_numpy(np.stack(found)).reshape(like.shape).to(like).clamp(0, 1)

@@ -1,4 +1,4 @@
-"""Tables in Markdown, as the studies and the cards have them."""
+"""Markdown tables of studies and cards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column holds names, to the left, and whose others hold figures, to the right."""
+    """A table with names on the left in the first column, and figures on the right in the others."""
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 

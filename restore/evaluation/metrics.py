@@ -1,7 +1,7 @@
-"""Scores of restored images, one number per image, and their mean over images.
+"""Scores of restored images: one number per image, and the mean over images.
 
-Images are rows: truth, observed and restored have shape (N, D). A binary image is ink (1) or paper (0); a restored one
-may hold probabilities of ink, which are rounded: ink where they exceed 1/2.
+Images are rows: truth, observed and restored have shape (N, D). A binary image is ink (1) or paper (0). A restored one
+may hold probabilities of ink; it is ink where they exceed 1/2.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Score:
     Attributes:
         mean: NaN if no image has the score.
         standard_error: of the mean.
-        n: the number of images that have the score.
+        n: number of images that have the score.
     """
 
     mean: float
@@ -36,43 +36,43 @@ def error_all(truth: Tensor, restored: Tensor) -> Tensor:
 
 
 def error_changed(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
-    """Share of wrong pixels among those the corruption changed ("Changed" in CRBM-BP, tables 1-3).
+    """Share of wrong pixels among those that the damage changed ("Changed" in CRBM-BP, tables 1-3).
 
     Returns:
-        Shape (N,), in [0, 1]; NaN for an image of which nothing was changed.
+        Shape (N,), in [0, 1]; NaN for an image without changed pixels.
     """
     changed = truth != observed
-    # 0/0 is NaN, which is what an image without changed pixels has here.
+    # 0/0 gives the wanted NaN.
     return (_wrong(truth, restored) & changed).sum(dim=1).double() / changed.sum(dim=1).double()
 
 
 def error_unchanged(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
-    """Share of wrong pixels among those the corruption left alone; shape (N,), in [0, 1]; NaN where it left none."""
+    """Share of wrong pixels among those left unchanged; shape (N,), in [0, 1]; NaN for an image without any."""
     kept = truth == observed
     return (_wrong(truth, restored) & kept).sum(dim=1).double() / kept.sum(dim=1).double()
 
 
 def changed_pixels(truth: Tensor, observed: Tensor) -> Tensor:
-    """Number of pixels the corruption changed; shape (N,). The weights that make a pooled share of `error_changed`."""
+    """Number of pixels that the damage changed; shape (N,). With it as weight, `error_changed` is pooled."""
     return (truth != observed).sum(dim=1).double()
 
 
 def matthews(truth: Tensor, restored: Tensor) -> Tensor:
     """Matthews correlation of the rounded images with the truth (TAP machine, sec. VII.D); shape (N,), in [-1, 1].
 
-    It is 0 wherever truth or prediction is constant, also where both are the same constant: a constant image correlates
-    with nothing. scikit-learn does the same.
+    It is 0 if truth or prediction is constant, even if both are the same: a constant image correlates with nothing.
+    scikit-learn does the same.
     """
     real, guess = _ink(truth).double(), _ink(restored).double()
     pixels = truth.shape[1]
     ink, guessed, both = real.sum(dim=1), guess.sum(dim=1), (real * guess).sum(dim=1)
-    # Counts are whole numbers, so a variance of zero is exactly zero.
+    # Counts are whole numbers, so a zero variance is exactly zero.
     variances = ink * (pixels - ink) * guessed * (pixels - guessed)
     return torch.where(variances > 0, (pixels * both - ink * guessed) / variances.clamp_min(1).sqrt(), 0.0)
 
 
 def psnr(truth: Tensor, restored: Tensor) -> Tensor:
-    """Peak signal-to-noise ratio in decibels of images in [0, 1]; shape (N,), infinite for a perfect one.
+    """Peak signal-to-noise ratio in decibels, for images in [0, 1]; shape (N,), infinite for a perfect one.
 
     >>> psnr(torch.zeros(1, 4), torch.full((1, 4), 0.1, dtype=torch.float64)).round(decimals=6).tolist()
     [20.0]
@@ -100,8 +100,8 @@ def ssim(truth: Tensor, restored: Tensor, image_shape: tuple[int, int]) -> Tenso
     if window < 3:
         raise UsageError(f"SSIM needs images of at least 3x3 pixels, not {image_shape[0]}x{image_shape[1]}")
     first, second = (values.double().reshape(-1, *image_shape).cpu().numpy() for values in (truth, restored))
-    # Images go in as channels, which scikit-image compares one by one; its own mean is over the windows that lie wholly
-    # within the image, so the border is cut from the full map before ours.
+    # Images are passed as channels, which scikit-image compares one by one. Its own mean covers the windows wholly
+    # within the image, so the border is cut from the full map here, too.
     _, full = structural_similarity(first, second, win_size=window, data_range=1.0, channel_axis=0, full=True)
     border = window // 2
     inner = full[:, border : image_shape[0] - border, border : image_shape[1] - border]
@@ -112,9 +112,9 @@ def summary(values: Tensor, weights: Tensor | None = None) -> Score:
     """Mean over images with its standard error.
 
     Args:
-        values: shape (N,); NaN where an image does not have the score, which leaves it out.
-        weights: shape (N,), not negative; with the sizes of which the values are shares, the mean is the pooled share
-            (the ratio of the sums), and its error the linearised one of a ratio.
+        values: shape (N,); NaN for images without the score, which are left out.
+        weights: shape (N,), not negative. If values are shares of these sizes, the mean is the pooled share (the ratio
+            of the sums), and its error the linearised error of a ratio.
     """
     has = ~values.isnan()
     kept = values[has].double()

@@ -1,4 +1,4 @@
-"""The scores of a prior on its card: the tasks every published prior is measured on."""
+"""The scores on a prior's card: the tasks that every published prior is measured on."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
 from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
 
-# Tasks of priors that know the damage.
+# Tasks of priors that are told the damage.
 TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")
 GREY_TASKS = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3", "salt:0.2", "patch:8")
 
 
 def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
-    """Reports of a prior on all tasks; of a conditional one on the task it has learnt.
+    """Score a prior on all tasks, a conditional one on the task it has learnt.
 
     Args:
         engine: the prior.
         truth: test images (N, D), binary or grey levels as the prior knows them.
-        seed: of the damage.
+        seed: seed of the damage.
     """
     about = engine.trained.description
     named = GREY_TASKS if about.grey else TASKS
@@ -38,7 +38,7 @@ def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
 
 
 def as_section(reports: Sequence[Report], command: str) -> str:
-    """Markdown for a card: the command and a row per task."""
+    """Markdown for a card: the command, and one row per task."""
     if reports[0].grey:
         return f"Measured by `{command}` (± is the standard error):\n\n{_grey_table(reports)}"
     head = ["task", "images", "wrong pixels, % of all", "wrong, % of the changed", "wrong, % of the unchanged", "MCC"]
@@ -57,7 +57,7 @@ def as_section(reports: Sequence[Report], command: str) -> str:
 
 
 def _grey_table(reports: Sequence[Report]) -> str:
-    """A row per task; of a hole that was filled exactly there is no PSNR, and so no mean of it."""
+    """One row per task; a hole filled exactly has no finite PSNR, and then there is no mean."""
     rows = []
     for report in reports:
         assert report.psnr is not None and report.ssim is not None

@@ -1,7 +1,7 @@
-"""Tracing a prior with its solver into an ONNX graph: what `Engine` does with an image, from grey values to marginals.
+"""Trace a prior with its solver into an ONNX graph: all that `Engine` does, from grey values to marginals.
 
 The graph runs the library's own code: the modules below call what the engine calls, and PyTorch's exporter records it.
-Nothing here knows a layer or a solver, and what pixels are only where an image becomes evidence.
+Nothing here depends on the kind of layers or solver, or on the kind of pixels once an image has become evidence.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from restore.solvers import Solution, solver_of
 from restore.zoo import assembled
 from restore.zoo.description import Description
 
-# What ONNX Runtime reads from version 1.20 on.
+# ONNX Runtime reads these from version 1.20 on.
 OPSET, IR_VERSION = 18, 8
 
-# Tensors of a weights file have dots in their names, and attributes of a module must not.
+# Stands for the dots in tensor names, which attributes of a module must not have.
 DOT = "__"
 
-# Constants of more elements are not computed in advance.
+# Constants with more elements are not computed in advance.
 FOLDED = 64
 
 
 class Graph(torch.nn.Module):
-    """Base of the graphs, which differ in what they are told.
+    """Base of the graphs, which differ in their inputs.
 
     Args:
         about: the prior's description.
@@ -57,18 +57,18 @@ class Graph(torch.nn.Module):
     def answer(
         self, evidence: Fields, valid: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        """The outputs for evidence (images, D); images that are not valid (images,) get an answer that says so."""
-        # Tensors in place of the numbers that they are outside of graphs.
+        """The outputs for evidence (images, D); images that are not valid, (images,), get outputs that say so."""
+        # Tensors instead of numbers, as they are inputs of the graph.
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "damping": damping}
         solver = replace(solver_of(self.about.inference), **settings)
         solution = solve(assembled(self.about, self.stored()), solver, evidence)
-        # What `check_settings` refuses elsewhere.
+        # The checks of `check_settings`.
         valid = valid & (max_iter >= 1) & (tol >= 0) & (damping >= 0) & (damping < 1)
         return _outputs(solution, valid, self.about)
 
 
 class Told(Graph):
-    """Restores an image of which is known how it was damaged."""
+    """Restores a binary image whose damage is given."""
 
     def forward(
         self, image: Tensor, p: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
@@ -77,18 +77,18 @@ class Told(Graph):
         channel = BitFlip(p) + Occlusion(mask)
         valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
         found = self.answer(Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
-        # A sum with the image gives the mask its size, whatever sizes are 1; to expand it is dropped as needless.
+        # Adding the image gives the mask its size, even if sizes are 1; the exporter would drop an `expand`.
         hidden = (mask + 0 * ink).flatten(1) > 0
         return (*found, polarity_gain(ink.flatten(1), hidden, self.stored()["pixel_means"]))
 
 
 class Grey(Graph):
-    """Restores a grey image of which is known how it was damaged."""
+    """Restores a grey image whose damage is given."""
 
     def forward(
         self, image: Tensor, sigma: Tensor, p: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        # Sums with the image give these its size, whatever sizes are 1; to expand them is dropped as needless.
+        # Adding the image gives these its size, even if sizes are 1; the exporter would drop an `expand`.
         seen, covered = image.flatten(1), (mask + 0 * image).flatten(1) > 0
         noise = SaltAndPepper((p + 0 * image).flatten(1), GaussianNoise((sigma + 0 * image).flatten(1)))
         channel = Occlusion(covered, noise=noise)
@@ -99,7 +99,7 @@ class Grey(Graph):
 
 
 class Learnt(Graph):
-    """Restores an image with a prior that has learnt how images are damaged."""
+    """Restores an image with a prior that has learnt the damage."""
 
     def forward(self, image: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
         ink = _ink(image, self.about)
@@ -108,7 +108,7 @@ class Learnt(Graph):
 
 
 class Raw(Graph):
-    """Restores from evidence of any origin: the log-odds that a pixel is 1, 0 where nothing was observed."""
+    """Restores from evidence of any origin: the log-odds that a pixel is 1, 0 where nothing is known."""
 
     def forward(self, field: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
         valid = torch.isfinite(field).all(-1).all(-1)
@@ -120,7 +120,7 @@ def _ink(image: Tensor, about: Description) -> Tensor:
 
 
 def _outputs(solution: Solution, valid: Tensor, about: Description) -> tuple[Tensor, ...]:
-    """All outputs but `inversion`: where there is no answer, they say so without a NaN."""
+    """All outputs but `inversion`; failed images get values that say so, without NaN."""
     sound = valid & (solution.status != int(Status.DIVERGED)) & torch.isfinite(solution.log_partition)
     known = sound[:, None]
     means = [torch.where(known, mean, 0.5) for mean in solution.means]
@@ -128,7 +128,7 @@ def _outputs(solution: Solution, valid: Tensor, about: Description) -> tuple[Ten
     image, spread = (first.unflatten(1, about.image_shape) for first in (means[0], variances[0]))
     hidden = [value for pair in zip(means[1:], variances[1:], strict=True) for value in pair]
     return (
-        # An output of its own, also where it is the mean.
+        # A separate output, even where it equals the mean.
         image + 0 if about.grey else (image > 0.5).to(image.dtype),
         image,
         spread,
@@ -144,17 +144,17 @@ GRAPHS = {"flips and mask": Told, "noise and mask": Grey, "learnt": Learnt, "fie
 
 
 def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
-    """The graph of a prior, its tensors inside under the names they have in the weights file (dots as `DOT`).
+    """Make the graph of a prior, with its tensors under their names in the weights file (dots as `DOT`).
 
     Args:
-        facts: what the file will say of itself.
+        facts: the metadata of the file.
         stored: the tensors of the prior's weights file.
     """
     graph = GRAPHS[facts.channel](facts.about, stored).eval()
-    # A number of images that no other size is equal to.
+    # A number of images that differs from all other sizes.
     image = torch.zeros(3, *facts.about.image_shape)
-    # What is broadcast has sizes of 1 here, so that no size of the graph is read off it.
-    # A tensor of its own for each input: one that is given twice would become one input.
+    # What is broadcast has sizes of 1, so that the exporter takes no size from it. Each input has its own tensor: the
+    # same tensor twice would become one input.
     one = torch.full((1, 1, 1), 0.1)
     examples = {"image": image, "field": image, "p": one, "sigma": 2 * one, "mask": one > 1}
     observed = OBSERVED[facts.channel]
@@ -174,14 +174,14 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
             optimize=False,
             verbose=False,
         )
-        # Folding of anything large would store what follows from the weights beside the weights.
-        assert program is not None  # with a file name it would be
+        # Folding large constants would store what follows from the weights in addition to the weights.
+        assert program is not None  # it is None only if a file name is given
         return optimize(program.model_proto, input_size_limit=FOLDED, output_size_limit=FOLDED)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporter's remarks on itself."""
+    """Silence the exporter's remarks."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

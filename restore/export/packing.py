@@ -1,7 +1,7 @@
-"""From a traced graph to the bytes of a file: names, metadata, and where the tensors lie.
+"""Pack a traced graph into the bytes of a file: names, metadata, and where the tensors are.
 
-A file stands alone with its tensors inside, or lies beside a weights file and refers to the tensors in there, so that
-weights are stored once.
+A file either contains its tensors, or is kept beside a weights file and refers to the tensors there, so that weights
+are stored once.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from restore.zoo import WEIGHTS, light_ground, read
 
 
 def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> bytes:
-    """A prior with its solver as one file.
+    """A prior with its solver as one file, which needs no other.
 
     Args:
-        folder: the prior's, see `restore.zoo.find`.
-        float16: store matrices in half precision; the graph computes in single precision all the same.
-        field: leave the channel out: the input is the log-odds that each pixel is 1, 0 where nothing was observed.
+        folder: the prior's folder, see `restore.zoo.find`.
+        float16: store matrices in half precision; the graph still computes in single precision.
+        field: leave out the channel: the input is the log-odds that each pixel is 1, 0 where nothing is known.
 
     Raises:
         ModelError: if the prior is damaged.
-        UsageError: if `field` is asked of a conditional prior, whose channel is part of it; or if the prior's solver
-            factorises matrices, for which graphs have no operation.
+        UsageError: if `field` is asked of a prior that is conditional or grey, whose channel cannot be left out; or if
+            the prior's solver factorises matrices, which graphs cannot.
     """
     return sealed(_packed(folder, float16=float16, field=field).SerializeToString())
 
 
 def beside_weights(folder: Path) -> bytes:
-    """A prior with its solver as a file to lie in the prior's own folder: its tensors are those of the weights file.
+    """A prior with its solver as a file for the prior's own folder, with the tensors left in the weights file.
 
     Raises:
         ModelError: if the prior is damaged.
@@ -96,7 +96,7 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def _rename(graph: onnx.GraphProto, names: dict[str, str]) -> None:
-    """Give tensors other names, in bodies of loops too."""
+    """Rename tensors, also in the bodies of loops."""
     for tensor in graph.initializer:
         tensor.name = names.get(tensor.name, tensor.name)
     for part in _graphs(graph):
@@ -107,7 +107,7 @@ def _rename(graph: onnx.GraphProto, names: dict[str, str]) -> None:
 
 
 def _strip(graph: onnx.GraphProto) -> None:
-    """Take away what the exporter notes about our source code, and sizes that hold for its example only."""
+    """Remove the exporter's notes on our source code, and sizes that hold for its example only."""
     del graph.value_info[:], graph.metadata_props[:]
     graph.doc_string = ""
     for item in (*graph.node, *graph.input, *graph.output, *graph.initializer):
@@ -116,7 +116,7 @@ def _strip(graph: onnx.GraphProto) -> None:
 
 
 def _free(model: onnx.ModelProto, names: tuple[str, ...]) -> None:
-    """Let each size of these inputs be that of the image or 1: all that is done with them takes either."""
+    """Let each size of these inputs be the image's or 1: the graph works with either."""
     for value in model.graph.input:
         if value.name in names:
             for size, letter in zip(value.type.tensor_type.shape.dim, ("images", "height", "width"), strict=True):
@@ -124,7 +124,7 @@ def _free(model: onnx.ModelProto, names: tuple[str, ...]) -> None:
 
 
 def _places(content: bytes) -> dict[str, tuple[int, int]]:
-    """Where in a safetensors file the bytes of each tensor lie: offset and length."""
+    """Offset and length of each tensor's bytes in a safetensors file."""
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:start])
     spans = {name: facts["data_offsets"] for name, facts in header.items() if name != "__metadata__"}

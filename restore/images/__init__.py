@@ -1,4 +1,4 @@
-"""Reading and writing images and masks, and fitting them to the size of a prior."""
+"""Read and write images and masks, and fit them to the size of a prior."""
 
 from restore.images.picture import Mask, Picture, check_unit_range, plain, to_binary
 from restore.images.reading import DEFAULT_MAX_PIXELS, check_together, read_mask, read_picture

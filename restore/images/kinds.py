@@ -1,6 +1,6 @@
-"""The caller's own kind of image: in as grey values, and back as what came in.
+"""Images of the caller's own kind: PIL images, arrays, tensors, paths, and lists of them; results have the same kind.
 
-PIL images, arrays, tensors, paths, and lists of them; a three-dimensional array is a batch.
+A three-dimensional array is a batch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 
-# Modes of PIL images that PNG takes; TIFF takes others (CMYK, YCbCr, Lab, floating point), and some go as one of them.
+# Modes that PNG stores; TIFF stores others (CMYK, YCbCr, Lab, floating point), and some are converted first.
 _PNG_MODES = ("1", "L", "LA", "I;16", "P", "RGB", "RGBA")
 _SAVED_AS = {"La": "LA", "RGBa": "RGBA", "HSV": "RGB", "RGBX": "RGB", "I;16N": "I;16"}
 
@@ -32,12 +32,12 @@ _NUMBERS = "give uint8, uint16, bool, or floats in [0, 1]"
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One image of the caller's.
+    """One image of the caller.
 
     Attributes:
         pixels: grey values, (H, W), float64 in [0, 1].
-        back: from restored grey values (H, W), and the pixels to replace (all if None), to the caller's kind.
-        path: of the file it was read from; empty if it was not.
+        back: turns restored grey values (H, W), and the pixels to replace (all if None), into the caller's kind.
+        path: the file it was read from; empty if none.
     """
 
     pixels: np.ndarray
@@ -51,14 +51,14 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """What the caller passed: its images, and how results for them are put together again."""
+    """The caller's images, and how their results are put together."""
 
     items: list[Item]
     together: Callable[[list[Any]], Any]
 
 
 def in_kind(values: np.ndarray, images: Any) -> Any:
-    """Numbers about images: a tensor on their device if those, or the first of several, are tensors; else the array."""
+    """Return numbers about images as a tensor if the images are tensors, on the same device; else as an array."""
     first = images[0] if isinstance(images, list | tuple) else images
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(first, torch.Tensor):
@@ -74,13 +74,13 @@ def unpack(
     Args:
         images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these.
         channel_axis: the axis of an array that holds colour channels; they must be equal, as the priors know grey.
-        beyond: by how much floats may lie outside [0, 1], as those of noisy images do.
-        max_pixels: refuse larger images that have yet to be decoded.
+        beyond: how far floats may lie outside [0, 1], as those of noisy images do.
+        max_pixels: refuse larger images before decoding them.
 
     Raises:
         InputError: if an image cannot be read or is too large, has values outside its range, or there are none.
         ModelError: if an image is in colour.
-        UsageError: if it is of no kind known here, or holds what would be lost: a mask, gradients.
+        UsageError: if its kind is unknown, or it holds what would be lost: a mask, gradients.
     """
     if isinstance(images, list | tuple):
         if not images:
@@ -105,7 +105,7 @@ def unpack(
 
 
 def unpack_masks(masks: Any, shapes: list[tuple[int, int]], max_pixels: int = DEFAULT_MAX_PIXELS) -> list[np.ndarray]:
-    """Boolean masks, True = to fill, one per image; a single mask serves all images.
+    """Boolean masks, True = to fill, one per image; a single mask is used for all images.
 
     Numbers count as True above half of their white, as in mask files.
 
@@ -137,7 +137,7 @@ def _regroup(parts: list[Collection], counts: list[int], found: list[Any]) -> li
 
 
 def _picture_of(image: Image.Image, max_pixels: int) -> Picture:
-    """A PIL image as the file of it would be read."""
+    """Read a PIL image as if it were a file."""
     if 0 in image.size:
         raise InputError(f"the image has no pixels ({image.width}x{image.height}); give an image")
     if image.width * image.height > max_pixels:
@@ -151,7 +151,7 @@ def _picture_of(image: Image.Image, max_pixels: int) -> Picture:
             known.save(stream, "TIFF", compression="raw")
     except RestoreError:
         raise
-    except Exception as fault:  # One from a file is decoded here, and decoders raise nearly anything.
+    except Exception as fault:  # an image opened from a file is decoded here, and decoders raise nearly anything
         reason = shown(str(fault)) or type(fault).__name__
         raise InputError(
             f"the image, of mode {image.mode}, cannot be decoded ({reason}); give an intact one"

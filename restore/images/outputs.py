@@ -1,4 +1,4 @@
-"""Deciding, before any work begins, which images are read and where each result goes."""
+"""Decide, before any work begins, which images are read and where each result goes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from restore.errors import InputError, OutputError, UsageError, shown
 from restore.files import remove_abandoned
 from restore.images import format_of
 
-# Endings under which a folder is searched for images. Files named one by one may have any.
+# File endings of the images found in a folder. Files named one by one may have any.
 IMAGE_SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm"}
 )
@@ -19,7 +19,7 @@ _LONGEST_NAME = 255  # bytes, on every file system in common use
 
 
 class Standing(Enum):
-    """What an output that exists already is to a run."""
+    """What an existing output is to a run."""
 
     FOREIGN = "nothing is known of it, and it is kept"
     OUTDATED = "an earlier run made it, from what has changed since, and it may be replaced"
@@ -29,8 +29,8 @@ class Standing(Enum):
 def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored") -> list[Path]:
     """Replace folders by the images in them; leave all else as given, whether it exists or not.
 
-    A folder stands for its files with an image's ending, sorted by name, without those in deeper folders, hidden files
-    and files of ours: `NAME.restored.png` and `NAME.SUFFIX.png`.
+    A folder stands for its files with an image's ending, sorted by name. Subfolders, hidden files and our own outputs,
+    `NAME.restored.png` and `NAME.SUFFIX.png`, are left out.
 
     Raises:
         InputError: a folder holds no such file, or may not be read.
@@ -44,7 +44,7 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
 def paired(
     inputs: Sequence[Path], output: str | os.PathLike[str] | None, suffix: str = "restored"
 ) -> list[tuple[Path, Path]]:
-    """Give every input its output, whether that exists or not; see `plan`, which also looks at what is there."""
+    """Give every input its output, whether that exists or not; `plan` also looks at existing files."""
     pairs = [(path, _output_of(path, output, suffix, alone=len(inputs) == 1)) for path in inputs]
     _refuse_collisions(pairs)
     _refuse_losses([target for _, target in pairs], inputs)
@@ -62,25 +62,24 @@ def plan(
 ) -> list[tuple[Path, Path]]:
     """Give every input its output, and refuse what would lose a file, before any model is loaded.
 
-    What processes that were killed have left in the folders of outputs is removed.
+    Temporary files that killed processes have left in the output folders are removed.
 
     Args:
         inputs: image files.
-        output: None for `NAME.SUFFIX.png` beside each input; a folder, either an existing one or a name that ends with
-            a slash, for the same names in it; else the file to write the one input's result to. A folder that does not
-            exist is made, in a parent that does, once everything else is in order. (Pass the user's own text: a `Path`
-            drops the slash.)
+        output: None for `NAME.SUFFIX.png` beside each input; a folder, either existing or named with a final slash, for
+            the same names in it; else the file for the single input's result. A folder that does not exist is made, if
+            its parent exists, after all checks. (Pass the user's own text: a `Path` drops the slash.)
         suffix: the middle part of the names made here.
-        overwrite: existing outputs may be replaced; inputs never.
-        skip_existing: inputs whose output exists are left out.
-        standing: what is known of an input's output that exists; those that are done are left out.
+        overwrite: whether existing outputs may be replaced; inputs never are.
+        skip_existing: whether to leave out inputs whose output exists.
+        standing: what is known about an existing output of an input; finished ones are left out.
 
     Returns:
         Pairs of input and output, in the order of `inputs`.
 
     Raises:
-        UsageError: two inputs would have the same output, one file is given for several inputs, or its ending is no
-            format to write.
+        UsageError: two inputs would have the same output, one file is given for several inputs, or its ending is not
+            that of a format written here.
         OutputError: an output is one of the inputs (also by a link), exists already, has too long a name, or is in a
             folder that does not exist or may not be written to.
     """
@@ -148,7 +147,7 @@ def _output_of(path: Path, output: str | os.PathLike[str] | None, suffix: str, *
 
 
 def means_folder(output: str | os.PathLike[str]) -> bool:
-    """Whether a user who names this as the output means a folder: one that exists, or a name that ends with a slash."""
+    """Whether an output's name means a folder: one that exists, or a name that ends with a slash."""
     return os.fspath(output).endswith(os.sep) or is_folder(Path(output))
 
 
@@ -163,7 +162,7 @@ def _refuse_collisions(pairs: Sequence[tuple[Path, Path]]) -> None:
 
 
 def _refuse_losses(targets: Sequence[Path], sources: Sequence[Path]) -> None:
-    # Links of both kinds have the identity of the file they lead to.
+    # Links of both kinds share the identity of their file.
     owners = {_identity(source): source for source in sources}
     for target in targets:
         identity = _identity(target)
@@ -180,19 +179,15 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path leads to a folder; one that cannot be asked for leads to none."""
+    """Whether a path leads to a folder; False if this cannot be found out."""
     try:
         return path.is_dir()
-    except OSError:  # a name too long, a parent that may not be entered: whoever opens the file says so
+    except OSError:  # a name too long, or a parent that may not be entered; opening the file will report it
         return False
 
 
 def require_writable(folder: Path) -> None:
-    """Refuse a folder that files cannot be written into.
-
-    Raises:
-        OutputError: if it is none, or may not be written to.
-    """
+    """Refuse a folder that does not exist or may not be written to, with an OutputError."""
     if not is_folder(folder):
         raise OutputError(f"{shown(folder)}: is not an existing folder to write to; make it or choose another with -o")
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -1,4 +1,4 @@
-"""What reading yields: a grey picture at the depth of its file, and a mask of the pixels to fill."""
+"""The results of reading: a grey picture at the depth of its file, and a mask of the pixels to fill."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Picture:
     """A grey image, with its levels kept as integers so that untouched pixels can be written back bit for bit.
 
     Attributes:
-        levels: grey levels, (H, W), uint8 or uint16, 0 is black and `white` is white.
-        alpha: opacity, (H, W), same type as `levels`; None if the file has none. It is never multiplied into `levels`.
+        levels: grey levels, (H, W), uint8 or uint16; 0 is black and `white` is white.
+        alpha: opacity, (H, W), in the type of `levels`; None if the file has none. It is never multiplied in.
         notes: the conversions made while reading, one sentence each, without the name of the file.
     """
 
@@ -36,11 +36,11 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """Which pixels of a picture are to be filled.
+    """Which pixels of a picture to fill.
 
     Attributes:
         hidden: (H, W), bool, True (white in the file) where the pixel is to be filled.
-        notes: what the user should know about how the mask was read, one sentence each.
+        notes: what the user should know about reading the mask, one sentence each.
     """
 
     hidden: np.ndarray
@@ -48,7 +48,7 @@ class Mask:
 
 
 def to_binary(pixels: np.ndarray, threshold: float) -> np.ndarray:
-    """Cut grey values into black and white: True where `pixels`, in [0, 1], lies above `threshold`.
+    """Turn grey values into black and white: True where `pixels`, in [0, 1], lies above `threshold`.
 
     Raises:
         UsageError: `threshold` is not a number in [0, 1].
@@ -59,24 +59,20 @@ def to_binary(pixels: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def plain(values: np.ndarray) -> np.ndarray:
-    """An array without what a subclass adds to it.
-
-    Raises:
-        UsageError: if that is a mask, which would be lost.
-    """
+    """An array without its subclass; raises UsageError if that is a mask, which would be lost."""
     if isinstance(values, np.ma.MaskedArray):
         raise UsageError(
-            "a masked array is no image, for its mask would be lost; give array.filled(0), and its mask as the mask of "
-            "restore.complete if it says what to fill"
+            "a masked array is not an image, as its mask would be lost; give array.filled(0), and its mask as the mask "
+            "of restore.complete if it says what to fill"
         )
     return np.asarray(values)
 
 
 def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> None:
-    """Accept floating-point grey values only if all are finite, and at most `beyond` outside [0, 1].
+    """Check that all floating-point grey values are finite, and at most `beyond` outside [0, 1].
 
     Raises:
-        InputError: the first fault found, naming the range.
+        InputError: for the first fault found, naming the range.
     """
     if not np.isfinite(values).all():
         raise InputError(f"{shown(name)}: holds NaN or infinite values; replace them by numbers in [0, 1]")

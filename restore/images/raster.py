@@ -1,4 +1,4 @@
-"""The pixels of a file that Pillow has decoded, at the depth that the file has."""
+"""The pixels of a file decoded by Pillow, at the file's depth."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from PIL import Image
 from restore.errors import InputError
 from restore.images.picture import check_unit_range
 
-# Conversions from other colour spaces round: their greys may differ by this many levels between the channels.
+# Conversions from other colour spaces round: the channels of a grey may then differ by this many levels.
 _CONVERTED = {"CMYK": 2, "YCbCr": 2, "LAB": 2, "HSV": 2}
 
 
 @dataclass(frozen=True, eq=False)
 class Raster:
-    """What a file holds: levels, (H, W) or for true colour (H, W, 3), alpha, (H, W) or None, and notes.
+    """The pixels of a file: levels, (H, W) or for true colour (H, W, 3), alpha, (H, W) or None, and notes.
 
     `shallow` means that Pillow has cut 16-bit colour to 8 bits.
     """
@@ -28,7 +28,7 @@ class Raster:
 
 
 def byte_pairs(image: Image.Image) -> Raster:
-    """Grey and alpha of 16 bits each, from the four bytes that Pillow was told are red, green, blue and alpha."""
+    """16-bit grey and alpha, from four bytes that Pillow took for red, green, blue and alpha."""
     words = np.array(image).view(">u2").astype(np.uint16)
     return Raster(words[..., 0], words[..., 1])
 
@@ -63,13 +63,13 @@ def _expand_8_bit(image: Image.Image) -> Raster:
         notes += (f"it is converted from {image.mode} to grey levels",)
     grey = image.mode in ("1", "L", "LA", "La")
     transparent = image.has_transparency_data
-    # From 1 to L is a plain expansion to 0 and 255; dithering only happens the other way.
+    # Converting mode 1 to L gives 0 and 255; only the other way would dither.
     bands = np.array(image.convert(("L" if grey else "RGB") + ("A" if transparent else "")))
     alpha = bands[..., -1] if transparent else None
     if grey:
         return Raster(bands[..., 0] if transparent else bands, alpha, notes)
     colour = bands[..., :3]
-    # Channel by channel, which is ten times as fast as along an axis of three.
+    # Channel by channel: ten times as fast as along an axis of three.
     red, green, blue = np.moveaxis(colour, -1, 0)
     highest, lowest = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
     if (highest - lowest).max() > _CONVERTED.get(image.mode, 0):

@@ -1,4 +1,4 @@
-"""Reading pictures and masks: by content, never by name, and never more loosely than the file deserves."""
+"""Read pictures and masks by their content, never by their name, and refuse damaged ones."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from restore.images.picture import Mask, Picture
 from restore.images.raster import Raster, byte_pairs, expand
 
 DEFAULT_MAX_PIXELS = 50_000_000
-# How many times as many the images of a set may have together: by default a thousand million, and so more than there
-# are in the largest of the sets that small images are learnt from (EMNIST, 638 million).
+# All images of a set together may have this many times as many: by default a thousand million, more than the largest
+# set of small images (EMNIST, 638 million).
 _SET = 20
 
-# Rasters only: a whitelist keeps page descriptions such as EPS, which Pillow would hand to another program, out.
+# Only raster formats: page descriptions such as EPS, which Pillow would pass to another program, are excluded.
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 # The TIFF tag PhotometricInterpretation.
 _PHOTOMETRIC = 262
 
-# What Pillow logs as an error goes to stderr where nobody has said where to; it raises what is of use.
+# Pillow's log would go to stderr by default; what matters it raises.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
-# Pillow's limits and Python's warning filters belong to the whole process: one reader at a time may borrow them.
+# Pillow's limits and Python's warning filters belong to the whole process, so only one reader at a time changes them.
 _BORROWED = threading.Lock()
 
 
 def check_together(pixels: int, name: str, max_pixels: int) -> None:
-    """Refuse sets of images with too many pixels.
+    """Refuse a set of images with too many pixels.
 
     Args:
-        pixels: of all of them, as far as that is known.
-        name: what to call the set in messages.
-        max_pixels: what one image may have.
+        pixels: of all of them, as far as known.
+        name: the set's name for messages.
+        max_pixels: the most pixels of one image.
 
     Raises:
         InputError: if they have more than twenty times as many.
@@ -67,18 +67,18 @@ def read_picture(
     """Read one grey picture.
 
     Grey levels of 8 and 16 bits are kept as they are. Levels of 1, 2 and 4 bits, palettes and other colour spaces are
-    expanded; floating-point levels in [0, 1] are rounded to 16 bits. Colour whose channels are equal is grey. An
-    orientation tag is obeyed. Transparency is kept aside.
+    expanded. Floating-point levels in [0, 1] are rounded to 16 bits. Colour with equal channels is grey. An orientation
+    tag is obeyed. Transparency is kept separately.
 
     Args:
         source: a path, or a stream opened for reading bytes.
-        name: what to call it in messages.
-        frame: which frame or page to read, from 0; needed where a file holds several.
-        max_pixels: refuse larger images before a pixel of them is decoded; the frames before a chosen one count too.
+        name: its name for messages.
+        frame: which frame or page to read, from 0; required if a file holds several.
+        max_pixels: refuse larger images before decoding them; the frames before a chosen one count too.
 
     Raises:
-        InputError: there is no such file, it is damaged, too large, empty, in no format read here, holds several
-            frames and none was chosen, or levels without a defined range.
+        InputError: there is no such file; it is damaged, too large, empty, or in an unknown format; its levels have no
+            defined range; or it holds several frames and none was chosen.
         ModelError: the image is in colour.
     """
     label = shown(name)
@@ -100,14 +100,14 @@ def read_mask(
     frame: int | None = None,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Mask:
-    """Read which pixels of a picture are to be filled: the white ones.
+    """Read which pixels of a picture to fill: the white ones.
 
-    A pixel is to be filled if its grey level lies above half of white; colours count by their luminance. Where the
-    mask is transparent it counts as laid over black, so that white paint on an empty layer marks what it covers.
-    A mask that is not plain black and white gets a note that says so, and one without anything to fill as well.
+    A pixel is filled if its grey level lies above half of white; colours count by their luminance. A transparent mask
+    counts as laid over black, so that white paint on an empty layer marks what it covers. A mask that is not plain
+    black and white, or has nothing to fill, gets a note.
 
     Args:
-        shape: (H, W) of the picture the mask belongs to.
+        shape: (H, W) of the picture.
         source, name, frame, max_pixels: as in `read_picture`.
 
     Raises:
@@ -139,7 +139,7 @@ def read_mask(
 
 
 def _content(source: str | os.PathLike[str] | BinaryIO, label: str, max_pixels: int) -> bytes:
-    # No image of so few pixels fills more, and an endless stream (a device, a pipe) must end somewhere.
+    # An image of this many pixels needs no more bytes, and an endless stream (a device, a pipe) must end somewhere.
     limit = 8 * max_pixels + 2**26
     try:
         with contextlib.ExitStack() as stack:
@@ -181,18 +181,18 @@ def _decode(content: bytes, label: str, frame: int | None, max_pixels: int) -> R
         image = Image.open(io.BytesIO(content), formats=_FORMATS)
         if min(image.size) < 1:
             raise InputError(f"{label}: has no pixels ({image.width}x{image.height}); give an image")
-        # The pages of a TIFF are apart from each other; frames of other kinds of files are laid one upon the other.
+        # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
         last = 0 if tagged else _chosen(frame, getattr(image, "n_frames", 1), label)
         at_once = tiff.segment_pixels(image) if tagged else 0
         if max(image.width * image.height * (last + 1), at_once) > max_pixels:
             raise _too_large(label, max_pixels)
-        if image.format == "PNG":  # of which Pillow decodes pixels to tell its orientation, or to come to a later frame
+        if image.format == "PNG":  # here, because Pillow decodes its pixels to read an orientation or a later frame
             png.check_rows(content, last, label)
         if last:
             image.seek(last)
-        # All this has to be asked first: loading forgets it.
+        # Read these first: loading forgets them.
         stored = _stored_as(image)
-        # Only TIFF images have such tags; not by their class, which would load its module for every other kind.
+        # Only TIFF images have such tags. Testing for their class would load its module for every other format.
         photometric = getattr(image, "tag_v2", {}).get(_PHOTOMETRIC)
         turned = image.getexif().get(ExifTags.Base.Orientation, 1) in range(2, 9)
         if stored == "I;12":
@@ -200,7 +200,7 @@ def _decode(content: bytes, label: str, frame: int | None, max_pixels: int) -> R
         _load_all_of(image, content, label)
         ImageOps.exif_transpose(image, in_place=True)
         raster = byte_pairs(image) if paired else expand(image, label)
-    if image.mode.startswith("I;16") and photometric == 0:  # white is 0; at 8 bits Pillow sees to it
+    if image.mode.startswith("I;16") and photometric == 0:  # 0 means white; at 8 bits Pillow inverts it
         raster = replace(raster, levels=65535 - raster.levels)
     if turned:
         raster = replace(raster, notes=(*raster.notes, "it is turned upright as its orientation tag says"))
@@ -210,11 +210,11 @@ def _decode(content: bytes, label: str, frame: int | None, max_pixels: int) -> R
 
 @contextlib.contextmanager
 def _pillow(label: str, max_pixels: int, *, tagged: bool) -> Iterator[None]:
-    """Let Pillow work under our limit, strictly and without its warnings, and turn its faults into `InputError`."""
+    """Run Pillow strictly, under our limit and without warnings, and turn its faults into `InputError`."""
     with _BORROWED, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
-        if tagged:  # In a TIFF the tags say where the pixels are; elsewhere they are decoration.
+        if tagged:  # in a TIFF tags say where the pixels are; elsewhere they are decoration
             warnings.filterwarnings("error", message="Corrupt EXIF data")
         borrowed = Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES
         Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = max_pixels, False
@@ -229,7 +229,7 @@ def _pillow(label: str, max_pixels: int, *, tagged: bool) -> Iterator[None]:
             raise InputError(
                 f"{label}: is not an image of a kind read here ({known}), or is damaged; save it as PNG"
             ) from fault
-        except Exception as fault:  # Decoders of damaged files raise nearly anything.
+        except Exception as fault:  # decoders of damaged files raise nearly anything
             reason = shown(str(fault)) or type(fault).__name__
             raise InputError(f"{label}: cannot be decoded ({reason}); get an intact copy") from fault
         finally:
@@ -248,7 +248,7 @@ def _chosen(frame: int | None, count: int, label: str) -> int:
 
 
 def _load_all_of(image: ImageFile.ImageFile, content: bytes, label: str) -> None:
-    """Load the pixels; refuse an image that lacks some, which Pillow would make black, white or grey."""
+    """Load the pixels; refuse an image that lacks some, which Pillow would fill with black, white or grey."""
     if image.format == "TIFF":
         tiff.check_segments(image, label)
         others: list[bytes | None] = [*tiff.padded(content, image)]
@@ -268,7 +268,7 @@ def _load_all_of(image: ImageFile.ImageFile, content: bytes, label: str) -> None
 
 
 def _check_equal(image: ImageFile.ImageFile, others: list[bytes | None], label: str) -> None:
-    """Refuse an image that is another one, or none, with noise where its data should have ended."""
+    """Refuse an image that changes, or breaks, when noise follows its data: then data are missing."""
     for content in others:
         if content is None:
             continue
@@ -283,7 +283,7 @@ def _check_equal(image: ImageFile.ImageFile, others: list[bytes | None], label: 
 
 
 def _stored_as(image: ImageFile.ImageFile) -> str:
-    """The layout of the stored pixels, in Pillow's words; it tells where `image.mode` holds less than the file."""
+    """The layout of the stored pixels, in Pillow's words; it shows if `image.mode` holds less than the file."""
     if not image.tile:
         return ""
     layout = image.tile[0][3]

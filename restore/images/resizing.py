@@ -1,4 +1,4 @@
-"""Fitting a picture to the size of a prior and back."""
+"""Fit a picture to the size of a prior, and back."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ _ROUNDING = 1e-9
 
 
 def shrink(pixels: np.ndarray, hidden: np.ndarray | None, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Bring a picture to the size of a prior by averaging over area, looking at observed pixels only.
+    """Bring a picture to the size of a prior by averaging the observed pixels over area.
 
-    Each new pixel is the mean of the old ones under it, weighted by the area they share with it; this leaves no
-    aliasing, and a picture smaller than `shape` is spread out by the same rule. A new pixel is hidden where more than
-    half of its area is. One without any observed area has the mean of all observed pixels (0.5 if there are none).
+    Each new pixel is the mean of the old ones under it, weighted by the area they share; this avoids aliasing, and also
+    serves pictures smaller than `shape`. A new pixel is hidden if more than half of its area is. One without any
+    observed area gets the mean of all observed pixels (0.5 if there are none).
 
     Args:
-        pixels: (H, W), floats in [0, 1] but for noise; values under `hidden` have no influence, even if they are NaN.
-        hidden: (H, W), bool, True where the pixel is not observed; None where all are.
+        pixels: (H, W), floats in [0, 1] except for noise; values under `hidden` are ignored, even NaN.
+        hidden: (H, W), bool, True where the pixel is not observed; None if all are.
         shape: the wanted (h, w).
 
     Returns:
-        The new pixels, (h, w), float64 in the range of the old ones or [0, 1], and the new hidden, (h, w), bool.
+        The new pixels, (h, w), float64, in the range of the old ones or [0, 1]; and the new mask, (h, w), bool.
     """
     observed = np.ones(pixels.shape, dtype=bool) if hidden is None else ~hidden
     values = np.where(observed, pixels, 0.0)
     typical = values.sum() / observed.sum() if observed.any() else 0.5
     if pixels.shape == tuple(shape):
-        # Rounding would push pixels that lie at the threshold of black and white over it.
+        # Averaging could round pixels at the threshold of black and white across it.
         return np.where(observed, values, typical), ~observed
     cell = (pixels.shape[0] / shape[0]) * (pixels.shape[1] / shape[1])
     seen = _integrals(observed.astype(np.float64), shape) / cell
     light = _integrals(values, shape) / cell
     small = np.full(shape, typical)
     np.divide(light, seen, out=small, where=seen > _ROUNDING)
-    # Rounding leads nowhere that no pixel is.
+    # Rounding must not leave the range of the pixels.
     return np.clip(small, min(0.0, values.min()), max(1.0, values.max())), seen < 0.5 - _ROUNDING
 
 
 def enlarge(pixels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Interpolate a picture bicubically to another size, without overshoot beyond black and white.
+    """Interpolate a picture bicubically to another size, clipped to black and white.
 
     Args:
         pixels: (h, w), floats in [0, 1].
-        shape: the wanted (H, W); where it is smaller, the interpolation averages instead.
+        shape: the wanted (H, W); where that is smaller, pixels are averaged instead.
 
     Returns:
         (H, W), float64 in [0, 1].
@@ -62,7 +62,7 @@ def _integrals(values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
 
 def _integrals_over_rows(values: np.ndarray, count: int) -> np.ndarray:
-    # The integral from 0 to a fractional row t is the sum of the whole rows before t and a part of the row it cuts.
+    # The integral from 0 to a fractional row t is the sum of the whole rows before t and a part of the row at t.
     rows = len(values)
     edges = np.linspace(0, rows, count + 1)
     whole = np.minimum(edges.astype(np.intp), rows - 1)

@@ -1,4 +1,4 @@
-"""What Pillow and libtiff do not check of a TIFF: how many pages it has, and that each has data for all of its rows."""
+"""Check TIFF files where Pillow and libtiff do not: the number of pages, and that no row of a page is missing."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from restore.images import jpeg
 
 _WIDTH, _LENGTH, _COMPRESSION, _FILL_ORDER, _SAMPLES, _ROWS, _PLANES = 256, 257, 259, 266, 277, 278, 284
 _TILE_WIDTH, _TILE_LENGTH = 322, 323
-# Tags with the places and the lengths of strips, or of tiles.
+# Tags of the places and lengths of strips, and of tiles.
 _STRIPS, _TILES = (273, 279), (324, 325)
-# Kinds of compression where data that end too early are no fault to libtiff: three of fax machines, and JPEG.
+# Compressions where libtiff accepts data that end too early: three fax codes, and JPEG.
 _FAX, _LINEWISE, _JPEG = (2, 3, 4), 3, 7
-# The mark of the end of a block, after which a fax decoder reads no further: twice this line.
+# The mark at the end of a block, after which a fax decoder stops: twice this line.
 _END_OF_LINE, _LINE_BITS = 0b000000000001, 12
-# In the kind that marks each line, a line that comes next has to begin with such a mark.
+# In the code that marks lines, each line has to begin with such a mark.
 _LINE_START = b"\0\1"
-# To a fax decoder, changes of colour that are just where they are in the line before.
+# To a fax decoder: changes of colour at the same places as in the line before.
 _ONES = b"\xff" * 32
 _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a TIFF, little- or big-endian, of 32 or 64 bits, writes numbers, as `struct` has it.
+    """How a TIFF, little- or big-endian, of 32 or 64 bits, writes numbers; formats as in `struct`.
 
     Attributes:
-        order: of bytes.
-        place: of a place in the file, and a length.
-        count: of the number of entries in a directory.
-        entry: of tag, type and count of an entry; a value, or its place, follows.
-        first: where the place of the first directory is written.
+        order: byte order.
+        place: format of a place in the file, and of a length.
+        count: format of the number of entries in a directory.
+        entry: format of tag, type and count of an entry; a value or its place follows.
+        first: where the place of the first directory is.
         long: the type of values that are places.
     """
 
@@ -63,17 +63,17 @@ class _Layout:
 
 
 def is_tiff(content: bytes) -> bool:
-    """Whether Pillow takes this for a TIFF; it forgives two orders of bytes that are wrong."""
+    """Whether Pillow takes this for a TIFF; it accepts two wrong byte orders."""
     return content[:4] in (b"II*\0", b"MM\0*", b"II\0*", b"MM*\0", b"II+\0", b"MM\0+")
 
 
 def pages(content: bytes, label: str) -> list[int]:
-    """Where the directory of each page is.
+    """Find the directory of each page.
 
-    Pillow counts pages in a time that grows with the square of their number.
+    Pillow's own count takes time that grows with the square of the number of pages.
 
     Raises:
-        InputError: if one is outside the file.
+        InputError: if a directory lies outside the file.
     """
     layout = _layout(content)
     found: dict[int, None] = {}
@@ -88,20 +88,20 @@ def pages(content: bytes, label: str) -> list[int]:
 
 
 def beginning_with(content: bytes, page: int) -> bytes:
-    """The same file with the page whose directory is there as its first."""
+    """The same file with the page at this directory as its first."""
     layout = _layout(content)
     start = layout.write(layout.place, page)
     return content[: layout.first] + start + content[layout.first + len(start) :]
 
 
 def segment_pixels(image: ImageFile) -> int:
-    """Pixels of a strip or a tile, which libtiff holds in memory at once."""
+    """The pixels of a strip or tile, which libtiff holds in memory at once."""
     width, length = _segment(_tags(image))
     return width * length
 
 
 def check_segments(image: ImageFile, label: str) -> None:
-    """Check that there are as many strips or tiles as make up the image, and that none is left out.
+    """Check that the image has all its strips or tiles, and that none is empty.
 
     Raises:
         InputError: if some are missing; Pillow would leave them black.
@@ -117,10 +117,10 @@ def check_segments(image: ImageFile, label: str) -> None:
 
 
 def padded(content: bytes, image: ImageFile) -> list[bytes]:
-    """The page that an image shows, the first one, alone, with several kinds of noise after the data of its segments.
+    """The first page alone, with several kinds of noise after the data of its strips or tiles.
 
-    libtiff looks at the noise only where data are missing, so that the pixels change, or cannot be decoded, if and only
-    if they are. Where it finds that out by itself, there is no such file.
+    libtiff reads the noise only where data are missing, so the pixels change, or fail to decode, if and only if data
+    are missing. For compressions where libtiff detects this itself the list is empty.
     """
     tags = _tags(image)
     compression = tags.get(_COMPRESSION, 1)
@@ -142,12 +142,12 @@ def padded(content: bytes, image: ImageFile) -> list[bytes]:
 
 @contextlib.contextmanager
 def silenced() -> Iterator[None]:
-    """Let libtiff keep to itself what it would print to stderr; what went wrong, Pillow raises.
+    """Keep libtiff from printing to stderr; Pillow raises its errors.
 
-    Its settings belong to the whole process: to be used by one thread at a time. Where libtiff is not a library by
-    itself, it is left as it is.
+    Its settings belong to the whole process, so only one thread at a time may use this. If libtiff is not a separate
+    library, nothing changes.
     """
-    # Whatever name and place the library has: it is what Pillow's own module was linked with.
+    # Found through Pillow's own module, which is linked with it, whatever its name and place.
     handler = getattr(ctypes.CDLL(Image.core.__file__), "TIFFSetErrorHandler", None)
     if handler is None:
         yield
@@ -161,19 +161,19 @@ def silenced() -> Iterator[None]:
 
 
 def _tags(image: ImageFile) -> Any:
-    """The tags of the page that an image shows, by number; of whatever types a file gives them."""
+    """The tags of the image's page, by number; their types are the file's."""
     return image.tag_v2  # type: ignore[attr-defined]
 
 
 def _number(tags: Any, tag: int, default: int | None = None) -> int:
     value = tags[tag] if default is None else tags.get(tag, default)
     if not isinstance(value, int):
-        raise ValueError(f"tag {tag} is no whole number")
+        raise ValueError(f"tag {tag} is not a whole number")
     return value
 
 
 def _segment(tags: Any) -> tuple[int, int]:
-    """Width and length of a strip or a tile."""
+    """Width and length of a strip or tile."""
     if _TILES[0] in tags:
         return _number(tags, _TILE_WIDTH), _number(tags, _TILE_LENGTH)
     length = _number(tags, _LENGTH)
@@ -182,18 +182,18 @@ def _segment(tags: Any) -> tuple[int, int]:
 
 def _layout(content: bytes) -> _Layout:
     order = "<" if content[:2] == b"II" else ">"
-    # As Pillow tells a BigTIFF, which it reads if it is little-endian.
+    # Recognises a BigTIFF as Pillow does, which reads only little-endian ones.
     return _Layout(order, "Q", "Q", "HHQ", 8, 16) if content[2:3] == b"+" else _Layout(order, "I", "H", "HHI", 4, 4)
 
 
 def _end_of(content: bytes, page: int, layout: _Layout) -> int:
-    """Where a directory ends, which is where the place of the next one is written."""
+    """Where a directory ends and the place of the next one is written."""
     (count,) = layout.read(layout.count, content, page)
     return page + int(struct.calcsize(layout.order + layout.count)) + count * layout.entry_size
 
 
 def _with_segments(content: bytes, replaced: set[int], segments: list[Any]) -> bytes:
-    """A file whose first page, alone, has these strips or tiles; all else in it stays where it is."""
+    """A file whose first and only page has these strips or tiles; all else stays where it is."""
     layout = _layout(content)
     (page,) = layout.read(layout.place, content, layout.first)
     parts = [content, *segments]
@@ -221,7 +221,7 @@ def _with_segments(content: bytes, replaced: set[int], segments: list[Any]) -> b
 
 
 def _padded_fax(data: bytes, noise: bytes, mirrored: bool) -> bytes:
-    """The data of a strip with noise after them, in place of the mark at their end if they have one."""
+    """The data of a strip followed by noise, which replaces the end mark if there is one."""
     upright = data.translate(_MIRRORED) if mirrored else data
     # The end of a strip, up to its last bit that is set, as one number.
     used = upright.rstrip(b"\0")
@@ -232,7 +232,7 @@ def _padded_fax(data: bytes, noise: bytes, mirrored: bool) -> bytes:
     while tail & ((1 << _LINE_BITS) - 1) == _END_OF_LINE:
         tail, bits, marked = tail >> _LINE_BITS, bits - _LINE_BITS, True
     if marked:
-        # A whole number of bytes again, with the first bits of the noise.
+        # Filled up to whole bytes with the first bits of the noise.
         spare = -bits % 8
         tail = (tail << spare) | (noise[-1] & ((1 << spare) - 1))
         upright = used[:-64] + tail.to_bytes((bits + spare) // 8, "big")

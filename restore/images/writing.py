@@ -1,4 +1,4 @@
-"""Writing a restored image in the depth of the picture it came from, by formats that keep every level."""
+"""Write a restored image at the depth of its source, in formats that keep every level."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from PIL import Image
 from restore.errors import OutputError, UsageError, shown
 from restore.images.picture import Picture
 
-# Only formats from which every level can be read back. PPM is written as a grey map (.pgm).
+# Only formats that keep every level. PPM is written as a grey map (.pgm).
 _FORMAT_OF_SUFFIX = {
     ".png": "PNG",
     ".tif": "TIFF",
@@ -25,7 +25,7 @@ _FORMAT_OF_SUFFIX = {
 }
 _LOSSY_SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".jp2", ".avif", ".heic"}
 
-# What each format can hold, as (level of white, with alpha).
+# What each format can hold: pairs of the level of white, and whether with alpha.
 _CAPACITY = {
     "PNG": {(255, False), (255, True), (65535, False), (65535, True)},
     "TIFF": {(255, False), (255, True), (65535, False)},
@@ -39,7 +39,7 @@ _OPTIONS: dict[str, dict[str, bool]] = {"WEBP": {"lossless": True, "exact": True
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The format to write a file in, by its ending: PNG, TIFF, BMP, WEBP (lossless) or PPM.
+    """The format of a file by its ending: PNG, TIFF, BMP, WEBP (lossless) or PPM.
 
     Raises:
         UsageError: the ending is unknown, or its format would change pixels (JPEG).
@@ -50,16 +50,12 @@ def format_of(path: str | os.PathLike[str]) -> str:
     if suffix in _LOSSY_SUFFIXES:
         fault = f"{suffix} files do not keep every pixel exactly"
     else:
-        fault = f"{shown(suffix)} is no file ending known for writing" if suffix else "has no file ending"
+        fault = f"{shown(suffix)} is not a file ending known for writing" if suffix else "has no file ending"
     raise UsageError(f"{shown(path)}: {fault}; choose .png")
 
 
 def check_format(picture: Picture, format: str, *, name: str) -> None:
-    """Make sure that `format` can hold the depth and the alpha of `picture`.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """Check that `format` can hold the depth and the alpha of `picture`; raises UsageError if it cannot."""
     if (picture.white, picture.alpha is not None) not in _CAPACITY.get(format, set()):
         depth = "16-bit" if picture.white > 255 else "8-bit"
         content = f"{depth} grey levels" if picture.alpha is None else f"{depth} grey levels with transparency"
@@ -69,16 +65,16 @@ def check_format(picture: Picture, format: str, *, name: str) -> None:
 def to_levels(
     picture: Picture, restored: np.ndarray, hidden: np.ndarray | None = None, *, name: str = "the restored image"
 ) -> np.ndarray:
-    """Bring restored grey values back to the integer levels of the picture they came from.
+    """Bring restored grey values back to the integer levels of their picture.
 
     Args:
         picture: the picture as it was read.
-        restored: (H, W), floats in [0, 1]; values a rounding error outside are clipped.
-        hidden: (H, W), bool; if given, all pixels outside it are copied from `picture`, bit for bit.
-        name: what to call the result in messages.
+        restored: (H, W), floats in [0, 1]; values outside by a rounding error are clipped.
+        hidden: (H, W), bool; if given, all other pixels are copied from `picture`, bit for bit.
+        name: the result's name for messages.
 
     Returns:
-        (H, W), of the type of `picture.levels`, each the nearest level.
+        (H, W), in the type of `picture.levels`, each the nearest level.
 
     Raises:
         OutputError: `restored` holds NaN or infinite values.
@@ -103,11 +99,11 @@ def encode(
     hidden: np.ndarray | None = None,
     name: str = "the restored image",
 ) -> bytes:
-    """Make the content of an image file: the restored levels at the depth of `picture`, with its alpha put back.
+    """Make the content of an image file: the restored levels at the depth of `picture`, with its alpha.
 
     Args:
         picture, restored, hidden, name: as in `to_levels`.
-        format: as `format_of` names it.
+        format: a name from `format_of`.
 
     Raises:
         UsageError: `format` cannot hold the depth or the alpha of `picture`.

@@ -1,1 +1,1 @@
-"""What training shows: a picture while it goes on, and at its end a page for a browser."""
+"""What training shows: a picture while it runs, and a page for a browser at its end."""

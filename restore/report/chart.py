@@ -1,4 +1,4 @@
-"""A curve as SVG, small enough to be drawn by hand."""
+"""Draw a curve as SVG."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-# The drawing, and the part of it between the axes.
+# The size of the drawing, and the area between its axes.
 WIDTH, HEIGHT = 320, 190
 LEFT, RIGHT, TOP, BOTTOM = 46, 310, 28, 164
 
-# With no more points than this each has a dot.
+# Up to this many points, each has a dot.
 DOTTED = 40
 
-# Widths of steps that can be read, per power of ten; and how many lines there are to be.
+# Readable step widths, per power of ten; and how many lines there should be.
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 LINES = 4
 
@@ -27,7 +27,7 @@ class Chart:
         title: what is drawn.
         points: pairs of x and a finite y, at least two, x increasing.
         along: what x is.
-        kept: the x to be marked; None for none.
+        kept: the x to mark; None for none.
     """
 
     title: str
@@ -38,7 +38,7 @@ class Chart:
 
 def ticks(low: float, high: float) -> list[float]:
     """A few round numbers from at most `low` to at least `high`; `high` must be at least `low`."""
-    # A curve that does not move lies in the middle.
+    # A constant curve is drawn in the middle.
     room = high - low or abs(high) or 1.0
     low, high = (low, high) if high > low else (low - room / 2, high + room / 2)
     rough = room / LINES
@@ -48,7 +48,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def svg(chart: Chart) -> str:
-    """The drawing; its colours are those of the page's style."""
+    """The drawing as SVG; the page's style colours it."""
     first, last = chart.points[0][0], chart.points[-1][0]
     values = [value for _, value in chart.points]
     marks = ticks(min(values), max(values))
@@ -69,7 +69,7 @@ def svg(chart: Chart) -> str:
     parts.append(f'<text x="{middle}" y="{BOTTOM + 17}" text-anchor="middle">{escape(chart.along)}</text>')
     if chart.kept is not None and first <= chart.kept <= last:
         place = across(chart.kept)
-        # The word stands where there is room for it.
+        # The word is on the side with more room.
         anchor, aside = ("end", -4) if place > middle else ("start", 4)
         parts.append(f'<line class="kept" x1="{place:.1f}" x2="{place:.1f}" y1="{TOP}" y2="{BOTTOM}"/>')
         parts.append(f'<text class="kept" x="{place + aside:.1f}" y="{TOP + 9}" text-anchor="{anchor}">kept</text>')

@@ -1,4 +1,4 @@
-"""What stands on the page at the end of training, gathered within a minute or so."""
+"""The contents of the page at the end of training, gathered within a minute or so."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from restore.zoo.description import Description
 
 REPORT = "report.html"
 
-# About how long a page takes, in seconds: 2 to 6 of one core for shapes and silhouettes, more for priors of more units.
+# How long a page takes, in seconds: 2 to 6 on one core for shapes and silhouettes, more for priors of more units.
 WRITING = 10.0
 
-# Images held out by which restorers are scored.
+# How many held-out images restorers are scored on.
 IMAGES = 100
 
-# Rows of images that show the data.
+# How many rows of images show the data.
 DATA = 2
 
-# Numbers of an epoch that are no curve, or that are drawn first, by other names.
+# Numbers of an epoch without a curve, and those drawn first, under other names.
 POSITIONS = ("epoch", "round", "step", "rate", "seconds", "threads")
 ERROR, CONVERGED, GAIN = "validation_error", "validation_converged", "validation_gain"
 
-# No more curves than these: the log has them all.
+# The most curves; the log has all.
 CURVES = 6
 
 
 def write_report(learnt: Learnt, folder: Path, model: str | None, command: str) -> Path | None:
-    """Put the page into the folder of a run, and say where it is.
+    """Write the page to the folder of a run, and return its path.
 
-    If it cannot be written a warning says so: by then the prior is safe, and this no failure of training.
+    If it cannot be written, a warning says so: the prior is safe by then, and training has not failed.
 
     Args:
-        learnt: what has come of training.
-        folder: of the run.
-        model: the name, or the folder, that the prior is found by; None if it is not kept.
+        learnt: the outcome of training.
+        folder: the run's folder.
+        model: the name or folder that the prior is found by; None if it is not kept.
         command: what was typed.
     """
     path = folder / REPORT
@@ -63,7 +63,7 @@ def write_report(learnt: Learnt, folder: Path, model: str | None, command: str) 
 
 
 def report(learnt: Learnt, model: str | None, command: str) -> str:
-    """The page, in HTML; see `write_report`. What cannot be found out is left out, and the page says so."""
+    """The page in HTML; see `write_report`. A section that fails is left out, and the page says so."""
     about, lesson = learnt.trained.prior.description, learnt.lesson
     processor = torch.device("cpu")
     training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
@@ -91,16 +91,16 @@ def report(learnt: Learnt, model: str | None, command: str) -> str:
 
 
 def _attempted(title: str, make: Callable[[], Section]) -> Section:
-    """A section, or why there is none: a page with a gap is better than no page."""
+    """A section, or why it is missing: a page with a gap is better than no page."""
     try:
         return make()
-    # A device without memory, or a library that is not installed, is no fault of the others.
+    # Lack of memory, or a missing library, must not stop the other sections.
     except (RestoreError, RuntimeError, ImportError) as fault:
         return Section(title, [Sentence(f"Left out: {fault}")])
 
 
 def data_section(learnt: Learnt, learnt_from: int, command: str) -> Section:
-    """What was learnt from."""
+    """The images that were learnt from."""
     lesson, recipe = learnt.lesson, learnt.lesson.recipe
     images = lesson.training.images
     height, width = lesson.image_shape
@@ -123,7 +123,7 @@ def data_section(learnt: Learnt, learnt_from: int, command: str) -> Section:
 
 
 def curve_section(learnt: Learnt) -> Section:
-    """The numbers of all epochs, or rounds, as curves; before them that of the growth of hidden units."""
+    """The numbers of all epochs or rounds as curves, after the growth of hidden units."""
     trained, recipe = learnt.trained, learnt.lesson.recipe
     along = "round" if recipe.in_rounds else "epoch"
     names = [*dict.fromkeys(name for record in learnt.curve for name in record if name not in POSITIONS)]
@@ -137,7 +137,7 @@ def curve_section(learnt: Learnt) -> Section:
         left = f"mean squared error {trained.error:.5f}" if recipe.prior.grey else f"{trained.error:.2%} wrong pixels"
         said = f"Kept is the prior after {along} {trained.epoch}, which restored held-out images best: after {damage} "
         parts.append(Sentence(f"{said}it left {left}."))
-    # A unit may have taken the place of one that was removed.
+    # A unit may have replaced one that was removed.
     gained = {float(record["units"]): record[GAIN] for record in learnt.grown if GAIN in record}
     growth = [Chart(_titled(GAIN, False)[1], [*gained.items()], "hidden units")] if len(gained) > 1 else []
     charts = []
@@ -157,12 +157,12 @@ def curve_section(learnt: Learnt) -> Section:
 
 
 def _time(seconds: float) -> str:
-    """A time in words."""
+    """A duration in words."""
     return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.1f} minutes"
 
 
 def _titled(name: str, grey: bool) -> tuple[float, str]:
-    """By what to multiply a number of an epoch, and what to call it."""
+    """The factor for a number of an epoch, and its title."""
     if name == ERROR:
         return (1.0, "mean squared error, held out") if grey else (100.0, "wrong pixels, held out, %")
     if name == CONVERGED:
@@ -175,14 +175,14 @@ def _titled(name: str, grey: bool) -> tuple[float, str]:
 
 
 def use_section(about: Description, model: str | None) -> Section:
-    """What to type, and to write in Python."""
+    """How to use the prior, on the command line and in Python."""
     if model is None:
-        said = "It has no name to be found by: train with keep=True, and resume=True to go on from here."
+        said = "It is not kept under a name: train with keep=True, and resume=True to continue from here."
         return Section("How to use it", [Sentence(said)])
     word = shlex.quote(model)
     if about.conditional:
         level, argument = "", ""
-        said = f"It undoes {about.task}, and needs not be told how much of it there is."
+        said = f"It undoes {about.task}, and need not be told how strong the damage is."
     elif about.grey:
         level, argument = " --sigma 0.1", ", sigma=0.1"
         said = "--sigma is the standard deviation of the noise, where white is 1; auto finds it for each image."

@@ -13,23 +13,23 @@ from restore.report.pictures import GAP, grey, magnification, png, tiled
 
 Colours = Callable[[NDArray[np.floating]], NDArray[np.uint8]]
 
-# The width that the page has for images, and that beside a label, in pixels of the screen.
+# The page's width for images, and beside a label, in pixels of the screen.
 WIDE, NARROW = 900, 740
 
 
 def columns_of(width: int, room: int, times: int) -> int:
-    """How many images of a width, magnified, stand side by side."""
+    """How many magnified images of a width fit side by side."""
     return max(1, room // ((width + GAP) * times))
 
 
 def strip(images: Tensor, shape: tuple[int, int], label: str = "", colours: Colours = grey) -> Strip:
-    """Images as they fit the page.
+    """Images laid out to fit the page.
 
     Args:
         images: (N, H·W), N at least 1.
         shape: (H, W).
         label: what they are.
-        colours: from values (N, H, W) to colours (N, H, W, 3).
+        colours: maps values (N, H, W) to colours (N, H, W, 3).
     """
     times = magnification(*shape)
     columns = min(len(images), columns_of(shape[1], NARROW if label else WIDE, times))
@@ -38,11 +38,11 @@ def strip(images: Tensor, shape: tuple[int, int], label: str = "", colours: Colo
 
 
 def fitting(shape: tuple[int, int], rows: int, label: bool = False) -> int:
-    """How many images of a size fill so many rows of the page."""
+    """How many images of a size fill this many rows of the page."""
     return rows * columns_of(shape[1], NARROW if label else WIDE, magnification(*shape))
 
 
 def strongest(weights: Tensor, count: int) -> Tensor:
-    """So many columns, as rows, of weights (D, H), the largest first; all of them if there are no more."""
+    """This many columns of weights (D, H) as rows, the largest first; at most all."""
     chosen = weights.norm(dim=0).argsort(descending=True, stable=True)[: max(0, count)]
     return weights.T[chosen]

@@ -1,4 +1,4 @@
-"""What a prior has learnt, as its receptive fields and its TAP solutions show it; see `restore.evaluation.probing`."""
+"""Show what a prior has learnt: its receptive fields and its TAP solutions; see `restore.evaluation.probing`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from restore.report.images import fitting, strip, strongest
 from restore.report.page import Part, Rows, Section, Sentence, Strips
 from restore.report.pictures import signed
 
-# A probe takes minutes; this one is to take seconds. Less damping and a wider tolerance settle sooner: of a prior of
-# shapes 45 of 50 starts in .8 s (37 in 2.9 s by the probe's own settings), of tap-mnist-100 43 in 2.8 s, with 25
-# solutions (44 in 6.5 s, with 23). As many starts as can tell modes from memories come first, and all of them only if
-# that leaves them so many seconds.
+# A probe takes minutes; this one should take seconds. Less damping and a wider tolerance converge sooner: for a prior
+# of shapes 45 of 50 starts in .8 s (37 in 2.9 s with the probe's own settings), for tap-mnist-100 43 in 2.8 s, with 25
+# solutions (44 in 6.5 s, with 23). First come just enough starts to tell modes from memories; all of them follow only
+# if they take no more than this many seconds.
 QUICK = replace(PROBING, max_iter=1000, damping=0.7, tol=1e-4)
 STARTS = 200
 SECONDS = 20.0
@@ -30,7 +30,7 @@ FIELDS, SOLUTIONS = 5, 2
 
 
 def field_section(engine: Engine) -> Section:
-    """What the hidden units look at."""
+    """The receptive fields of hidden units: their weights to the pixels."""
     about, machine = engine.trained.description, engine.trained.machine
     title = "What the hidden units look at"
     if isinstance(machine, FullyVisible) or not about.hidden:
@@ -43,14 +43,14 @@ def field_section(engine: Engine) -> Section:
 
 
 def probe_section(engine: Engine, training: Tensor) -> Section:
-    """What a short probe finds; training images (N, D) are what it starts from."""
+    """The result of a short probe that starts from training images (N, D)."""
     about = engine.trained.description
     title = "What it takes for an image"
     if about.conditional:
-        said = "Left out: this prior has another landscape for each image that it sees, and none of its own to probe."
+        said = "Left out: this prior has a different landscape for each image that it sees, and none of its own."
         return Section(title, [Sentence(said)])
     if "bernoulli" not in about.unit_kinds:
-        said = "Left out: without binary units a prior has one solution at most, wherever it starts."
+        said = "Left out: without binary units a prior has at most one solution, wherever it starts."
         return Section(title, [Sentence(said)])
     order = torch.randperm(len(training), generator=torch.Generator().manual_seed(0))[:STARTS]
     found, seconds = quick_probe(engine, training[order].to(engine.device))
@@ -72,7 +72,7 @@ def probe_section(engine: Engine, training: Tensor) -> Section:
 
 
 def quick_probe(engine: Engine, starts: Tensor) -> tuple[Solutions, float]:
-    """Solutions from all starts (N, D), or from the first of them where all would take too long; and the seconds."""
+    """Solutions from all starts (N, D), or from the first ones if all would take too long; and the seconds taken."""
     machine = engine.free_machine("TAP solutions")
     began = time.perf_counter()
     found = tap_solutions(machine, starts[:ENOUGH], QUICK)

@@ -1,6 +1,6 @@
-"""One page of HTML for a browser, made of values alone: no scripts, nothing from elsewhere, light and dark.
+"""One HTML page for a browser: no scripts, nothing loaded from elsewhere, light and dark.
 
-Every text is escaped here and nowhere else, so that no section needs to think of it.
+All text is escaped here and nowhere else, so sections need not think of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Command:
-    """What to type, or a piece of code."""
+    """A command line, or a piece of code."""
 
     text: str
 
@@ -33,9 +33,9 @@ class Rows:
     """A table: names in the first column, figures in the others.
 
     Attributes:
-        head: of each column; empty for a table of facts, which needs none.
-        rows: as long as the head is.
-        best: rows and columns of the cells to be marked.
+        head: titles of the columns; empty for a table of facts.
+        rows: cells, as many as in `head`.
+        best: row and column of each cell to mark.
     """
 
     head: Sequence[str]
@@ -48,9 +48,9 @@ class Strip:
     """Images with a word beside them.
 
     Attributes:
-        label: what they are; empty where that has been said.
+        label: what they are; empty if that is clear.
         png: the content of a PNG file.
-        width: in pixels, as it is shown.
+        width: in pixels, as shown.
     """
 
     label: str
@@ -60,7 +60,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Strips:
-    """Strips of images one below the other."""
+    """Strips of images, one below the other."""
 
     strips: Sequence[Strip]
 
@@ -77,7 +77,7 @@ Part: TypeAlias = Sentence | Command | Rows | Strips | Charts
 
 @dataclass(frozen=True)
 class Section:
-    """A title and what stands below it."""
+    """A title and what is below it."""
 
     title: str
     parts: Sequence[Part]
@@ -87,8 +87,8 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
     """The page.
 
     Args:
-        title: its first heading, and the name of the window.
-        lead: a sentence below that.
+        title: the first heading, and the name of the window.
+        lead: a sentence below it.
         sections: in order.
     """
     body = "\n".join(map(_section, sections))

@@ -1,4 +1,4 @@
-"""A picture of a prior in the middle of its training: receptive fields, and what images settle to."""
+"""Draw a picture of a prior in training: receptive fields, and what images converge to."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from restore.solvers import TAP, solver_of
 
 PICTURE = "progress.png"
 
-# Columns of the picture, and how many rows of receptive fields it has.
+# Columns of the picture, and rows of receptive fields.
 COLUMNS, FIELDS = 12, 3
 
-# What images settle to is seen long before a solver has converged.
+# What images converge to shows long before a solver has converged.
 SETTLING = TAP(max_iter=50, damping=0.5)
 
 # The share of the time that drawing may take.
@@ -38,20 +38,20 @@ SHARE = 0.02
 def drawer(
     lesson: Lesson, folder: Path, device: torch.device, clock: Callable[[], float] = time.monotonic
 ) -> Callable[[Passed], None]:
-    """What keeps the picture of a run as new as a small share of the time allows.
+    """Keep the picture of a run as new as a small share of the time allows.
 
     Args:
         lesson: what is trained.
-        folder: of the run.
-        device: where.
-        clock: seconds since whenever.
+        folder: the run's folder.
+        device: where to compute.
+        clock: seconds since any moment.
 
     Returns:
-        A watcher, called after every epoch or round. It draws no epochs of single layers, whose pixels are not images.
+        A watcher to call after every epoch or round. It skips epochs of single layers, whose pixels are not images.
     """
     recipe, shape = lesson.recipe, lesson.image_shape
     start = _start(lesson, device)
-    # Without binary units there is one solution at most, and TAP need not find it.
+    # Without binary units there is at most one solution, and TAP need not find it.
     settling = any(UNITS[kind].bits for kind in (recipe.prior.visible, recipe.prior.hidden_type))
     due = clock()
 
@@ -70,7 +70,7 @@ def drawer(
         with torch.inference_mode():
             rows = [start, settled(passed.machine, passed.done - 1)] if settling else [start]
             content = picture(passed.machine, rows, shape)
-        # Whoever cannot be shown how training goes still wants its outcome.
+        # If the picture cannot be written, training still goes on.
         with contextlib.suppress(OutputError):
             write_atomically(folder / PICTURE, content)
         now = clock()
@@ -80,7 +80,7 @@ def drawer(
 
 
 def _start(lesson: Lesson, device: torch.device) -> Tensor:
-    """What the prior is shown, (N, H·W): images held out if there are any; damaged where it has learnt to see such."""
+    """The images that the prior is shown, (N, H·W): held out if possible, and damaged for a conditional prior."""
     recipe, shape = lesson.recipe, lesson.image_shape
     of = lesson.training if lesson.held_out is None else lesson.held_out
     images = lesson.as_pixels(of.images[:COLUMNS], device)
@@ -90,7 +90,7 @@ def _start(lesson: Lesson, device: torch.device) -> Tensor:
 
 
 def picture(machine: Machine, rows: Sequence[Tensor], shape: tuple[int, int]) -> bytes:
-    """A PNG file: the strongest receptive fields, and below them rows of images (N, H·W), of the shape (H, W)."""
+    """A PNG file: the strongest receptive fields, and below them rows of images (N, H·W) of shape (H, W)."""
 
     def sheet(values: Tensor, colours: Colours) -> np.ndarray:
         return tiled(colours(values.float().cpu().numpy().reshape(-1, *shape)), COLUMNS)

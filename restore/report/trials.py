@@ -1,4 +1,4 @@
-"""Images held out, damaged and restored: by a prior, and by what it has to beat."""
+"""Damage and restore held-out images, with a prior and with its baselines."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from restore.report.images import fitting, strip
 from restore.report.page import Part, Rows, Section, Sentence, Strips
 from restore.zoo.description import Description
 
-# Of the damage.
+# The seed of the damage.
 SEED = 0
 
-# Training images by which a denoiser of grey images is tuned.
+# How many training images a denoiser of grey images is tuned on.
 TUNING = 8
 
-# A patch as wide as this share of an image.
+# The side of a patch as a share of the image's.
 PATCH = 1 / 3
 
-# A rival whose patches are seven pixels wide needs larger images.
+# The smallest image for a baseline whose patches are seven pixels wide.
 SMALLEST = 8
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What restorers made of a task.
+    """The scores of restorers on a task.
 
     Attributes:
         task: how the images were damaged.
@@ -46,7 +46,7 @@ class Scores:
 
     @property
     def best(self) -> str:
-        """The restorer that came out first."""
+        """The restorer with the best score."""
 
         def order(name: str) -> float:
             report = self.reports[name]
@@ -56,7 +56,7 @@ class Scores:
 
 
 def tasks_for(about: Description) -> list[Task]:
-    """What a prior is tried on: the damage that it has learnt, or damage that it knows."""
+    """The tasks that a prior is tried on: the damage it has learnt, or damage that it is told."""
     if about.conditional:
         return [task_of(about)]
     if about.grey:
@@ -66,7 +66,7 @@ def tasks_for(about: Description) -> list[Task]:
 
 
 def rivals(engine: Engine, training: Tensor, task: Task) -> dict[str, Restorer]:
-    """The baselines that a prior is compared with on a task; `training` are images (N, D) that they may know."""
+    """The baselines to compare a prior with on a task; they may use the training images (N, D)."""
     about = engine.trained.description
     if engine.trained.grey_pixels is None:
         return {name: baseline(name, training, about.image_shape).restore for name in BASELINES}
@@ -80,12 +80,12 @@ def rivals(engine: Engine, training: Tensor, task: Task) -> dict[str, Restorer]:
 
 
 def compared(engine: Engine, training: Tensor, held_out: Tensor) -> list[Scores]:
-    """The scores of a prior, of its rivals, and of doing nothing, on every task.
+    """Score a prior, its baselines, and doing nothing, on every task.
 
     Args:
         engine: the prior.
-        training: images (N, D) as the prior knows them, on the processor.
-        held_out: images (M, D), M at least 1, to be damaged.
+        training: images (N, D) as the prior knows them, on the CPU.
+        held_out: images (M, D) to damage, M at least 1.
     """
     about = engine.trained.description
 
@@ -104,7 +104,7 @@ def compared(engine: Engine, training: Tensor, held_out: Tensor) -> list[Scores]
 
 
 def score_section(about: Description, scores: Sequence[Scores]) -> Section:
-    """The scores in a table, and what they say in a sentence."""
+    """The scores in a table, and a sentence on them."""
     first = next(iter(scores[0].reports.values()))
     what = "PSNR in decibels, more is better" if first.grey else "Wrong pixels in per cent, less is better"
     names = list(scores[0].reports)
@@ -128,12 +128,12 @@ _RIVALS = {
 
 
 def _verdict(name: str, scores: Sequence[Scores]) -> str:
-    """Where the prior is ahead of every baseline, and where not."""
+    """Where the prior is ahead of every baseline, and where it is not."""
     lost = [entry for entry in scores if entry.best != name]
     if not lost:
         return f"{name} is ahead of every baseline on {', '.join(str(entry.task) for entry in scores)}."
     where = "; ".join(f"on {entry.task} {entry.best} is" for entry in lost)
-    return f"Not everywhere is {name} ahead: {where}. More images, more time or another method may help."
+    return f"{name} is not ahead everywhere: {where}. More images, more time or another method may help."
 
 
 def _cell(report: Report) -> str:

@@ -217,7 +217,9 @@ def test_only_starts_that_converge_count() -> None:
 
 
 def test_without_a_solution_there_is_no_tap_likelihood() -> None:
-    with pytest.raises(ModelError, match=r"none of 5 starts settled \(5 reached the iteration limit, 0 diverged\)"):
+    with pytest.raises(
+        ModelError, match=r"none of 5 starts led to a TAP solution \(5 reached the iteration limit, 0 diverged\)"
+    ):
         tap_likelihood(random_rbm(PIXELS, 4), images(), images(5), TAP(max_iter=1))
 
 

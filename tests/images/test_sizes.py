@@ -120,7 +120,9 @@ def test_row73_python_refuses_too(tmp_path: Path) -> None:
     prior = restore.load(str(saved_prior(tmp_path)))
     # As light as the prior's images are.
     far, close = (np.random.default_rng(0).random(shape) < 0.35 for shape in ((40, 12), (20, 7)))
-    with pytest.raises(ModelError, match=r"prior of that size \(restore train FOLDER patches=20000 shape=\(10, 12\)\)$"):
+    with pytest.raises(
+        ModelError, match=r"prior of that size \(restore train FOLDER patches=20000 shape=\(10, 12\)\)$"
+    ):
         prior.denoise(far, 0.1)
     with pytest.raises(ModelError, match=r"^image 1 of 2, from 0: the image has 12x40 .*; force resizes it"):
         prior.denoise([close, far], 0.1, fit="resize")

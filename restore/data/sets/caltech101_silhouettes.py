@@ -1,10 +1,10 @@
 """Caltech-101 silhouettes: 8,671 outlines of objects, 28x28, black on white (Marlin, Swersky, Chen & de Freitas, 2010).
 
-The images come in one file, sorted by class. Which of them are for training (4,100), validation (2,264) and testing
-(2,307) is published in a second file, which is not distributed with it and is not read here. The splits here have the
-published sizes but members of their own, drawn by a fixed permutation: scores compare with published ones as draws from
-one population, not image by image. Training and validation images are one split, since a recipe holds its validation
-images out of the training split itself. A few silhouettes occur twice, also across the splits.
+The images come in one file, sorted by class. The published division into training (4,100), validation (2,264) and test
+images (2,307) is in a second file, which is not distributed with the first and not used here. The splits here have the
+published sizes, but their own members, drawn by a fixed permutation: scores compare with published ones on average, not
+image by image. Training and validation images are one split, since a recipe takes its validation images from the
+training split. A few silhouettes occur twice, also across the splits.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _SEED = 0
 
 
 def rows_of(split: Split) -> NDArray[np.intp]:
-    """Which rows of the file make up a split, in the order of the split; each row is in exactly one."""
+    """The rows of the file that make up a split, in the split's order; each row is in exactly one split."""
     order = fixed_order(sum(_SIZES.values()), _SEED)
     return order[: _SIZES["train"]] if split == "train" else order[_SIZES["train"] :]
 
 
 def upright(rows: NDArray[np.uint8]) -> Images:
-    """Rows of the file as pictures.
+    """Turn rows of the file into pictures.
 
     Args:
         rows: shape (N, 28·28), each image column after column, 0 = silhouette, 1 = ground.
@@ -55,17 +55,17 @@ def _read(split: Split, paths: tuple[Path, ...]) -> Images:
 
 
 def _read_labels(split: Split, paths: tuple[Path, ...]) -> Labels:
-    """Numbers of the classes, from 1, in the order of the names in the file."""
+    """The numbers of the classes, from 1, in the order of the names in the file."""
     return _rows(split, paths, "Y").ravel().astype(np.int64)
 
 
 def _rows(split: Split, paths: tuple[Path, ...], variable: str) -> NDArray[Any]:
-    """What a variable of the file, one row or one entry per image, holds for a split."""
+    """The values of a variable of the file, one row or entry per image, for a split."""
     from scipy.io import loadmat
 
     (path,) = paths
-    # loadmat is compiled code that a damaged file can crash beyond any exception, and the splits hold for the published
-    # order of the images only: so it is shown nothing but the published bytes, and there is no other fault to expect.
+    # A damaged file can crash loadmat's compiled code, and the splits only fit the published order of the images. So
+    # nothing but the published bytes is read, and no other fault can occur.
     content = read_intact(path, _FILE)
     values = loadmat(io.BytesIO(content), variable_names=[variable])[variable]
     rows: NDArray[Any] = values.reshape(sum(_SIZES.values()), -1)

@@ -1,8 +1,8 @@
 """MIT CBCL Face Database #1: faces of 19x19 pixels (Heisele, Poggio & Pontil, 2000), grey.
 
-Read are the faces alone, 2,429 for training and 472 for testing, from an archive of each. MIT publishes them in one
-archive of archives, beside pictures of other things, and no address is known to give it for certain; so a user packs
-the two folders of faces himself.
+Only the faces are read, 2,429 for training and 472 for testing, from one archive each. MIT publishes them in an archive
+of archives with other pictures, and no address is certain to provide it; so users pack the two folders of faces
+themselves.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FILES: dict[Split, RemoteFile] = {
 _FACES = {"train": 2_429, "test": 472}
 _SIDE = 19
 
-# A face within an archive, in whatever folder: those for testing are from pictures of CMU.
+# A face within an archive, in any folder; those for testing are from pictures of CMU.
 _FACE = re.compile(r"(?:\w[\w.-]*/)*((?:face|cmu_)\d+)\.(?:png|pgm)")
 
 

@@ -1,4 +1,4 @@
-"""Downloads that are either the published file, byte for byte, or an error."""
+"""Download published files: the result is the published file, byte for byte, or an error."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class RemoteFile:
 
     Attributes:
         name: its file name.
-        size: in bytes; nothing longer is ever read.
-        sha256: of its content, in hex.
-        mirrors: the addresses of the folders it is published in, in the order to try them.
-        origin: where a user gets it if there are none.
+        size: in bytes; no more is ever read.
+        sha256: of its content, in hexadecimal.
+        mirrors: addresses of the folders that hold it, in the order to try them.
+        origin: where a user can get it if there are no mirrors.
     """
 
     name: str
@@ -35,14 +35,14 @@ class RemoteFile:
 
 
 def fetch(file: RemoteFile, folder: Path) -> Path:
-    """The file within `folder`, downloaded unless an intact copy is there already; a damaged copy is removed.
+    """The file in `folder`, downloaded unless an intact copy is there; a damaged copy is removed.
 
     Returns:
-        The path of a file whose checksum is right.
+        The path of a file with the right checksum.
 
     Raises:
         InputError: if no mirror gave the file; the message says why for each. Nothing is left behind.
-        OutputError: if the folder cannot be written.
+        OutputError: if the folder cannot be written to.
     """
     target = folder / file.name
     if _intact(target, file):
@@ -61,7 +61,7 @@ def fetch(file: RemoteFile, folder: Path) -> Path:
 
 
 def download(file: RemoteFile) -> bytes:
-    """The content of the published file, from the first mirror that gives it; nothing is written.
+    """Download the content of a published file from the first mirror that has it; nothing is written.
 
     Raises:
         InputError: if no mirror gave the file; the message says why for each.
@@ -71,7 +71,7 @@ def download(file: RemoteFile) -> bytes:
         try:
             content = _get(address, file.size)
         except (OSError, HTTPException) as fault:
-            # urllib's own URLError and HTTPError are OSErrors; HTTPException is an answer that makes no sense.
+            # urllib's URLError and HTTPError are OSErrors; HTTPException is an invalid answer.
             faults.append(f"{address}: {getattr(fault, 'reason', None) or fault or type(fault).__name__}")
             continue
         if _matches(content, file):
@@ -81,10 +81,10 @@ def download(file: RemoteFile) -> bytes:
 
 
 def read_intact(path: Path, file: RemoteFile) -> bytes:
-    """The content of a copy of the published file, for readers that may be given nothing else.
+    """Read a copy of a published file, for readers that must not be given anything else.
 
     Raises:
-        InputError: if the copy cannot be read or differs from what was published in any bit.
+        InputError: if the copy cannot be read, or differs in any bit from what was published.
     """
     try:
         with path.open("rb") as stream:
@@ -105,7 +105,7 @@ def _addresses(file: RemoteFile) -> list[str]:
 
 
 def _get(address: str, size: int) -> bytes:
-    # One byte more than expected is enough to fail the checksum; a mirror cannot fill the memory.
+    # One byte more than expected is enough to fail the checksum, and no mirror can fill the memory.
     with urllib.request.urlopen(address, timeout=_SECONDS_WITHOUT_DATA) as answer:
         content: bytes = answer.read(size + 1)
     return content

@@ -1,4 +1,4 @@
-"""Data sets known by name: the contract each of them fulfils, and where its files are looked for."""
+"""Data sets known by name: their contract, and where their files are looked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from restore.errors import InputError, shown
 VARIABLE = "RESTORE_DATA"
 
 
-# Class of each image, (N,).
+# The class of each image, (N,).
 Labels: TypeAlias = NDArray[np.int64]
 
 
@@ -27,9 +27,9 @@ class LabelSource:
     """Where the labels of a published data set are.
 
     Attributes:
-        files: the files the labels of each split are read from.
-        read: from the paths of those files to the labels of the split's images, in their order; raises InputError if
-            they hold anything else.
+        files: the files that hold the labels of each split.
+        read: reads the labels of a split from these files, in the order of its images; raises InputError if they hold
+            anything else.
     """
 
     files: Mapping[Split, tuple[RemoteFile, ...]]
@@ -43,9 +43,9 @@ class NamedSet:
     Attributes:
         name: what users call it; also the name of its folder under RESTORE_DATA, where "_" may stand for "-", and in
             the cache.
-        files: the files each split is read from; none for a set that is computed.
-        read: from the paths of those files to images (N, H, W); raises InputError if they hold anything else.
-        labels: where their labels are; None for a set without.
+        files: the files that hold each split; none if the set is computed.
+        read: reads images (N, H, W) from these files; raises InputError if they hold anything else.
+        labels: where its labels are; None if it has none.
     """
 
     name: str
@@ -55,7 +55,7 @@ class NamedSet:
 
 
 def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Images:
-    """The images of one split, from the user's own copy, else from the cache, else downloaded into the cache.
+    """Read the images of one split: from the user's own copy, else from the cache, else downloaded into the cache.
 
     Args:
         known: the data set.
@@ -63,18 +63,18 @@ def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Image
         root: the folder that holds one folder per data set; by default the environment variable RESTORE_DATA.
 
     Raises:
-        InputError: if a file is nowhere to be had or does not hold what it should.
-        OutputError: if the cache cannot be written.
+        InputError: if a file cannot be had, or does not hold what it should.
+        OutputError: if the cache cannot be written to.
     """
     return known.read(split, tuple(_locate(file, known.name, root) for file in known.files[split]))
 
 
 def read_labels(known: NamedSet, split: Split, root: Path | None = None) -> Labels:
-    """The labels of the images of one split, looked for as `read_named` does.
+    """Read the labels of one split, from the same places as `read_named`.
 
     Raises:
-        InputError: if the set has none; as `read_named` otherwise.
-        OutputError: if the cache cannot be written.
+        InputError: if the set has none; otherwise as `read_named`.
+        OutputError: if the cache cannot be written to.
     """
     if known.labels is None:
         raise InputError(f"{known.name}: is a data set without labels; choose one that has them")
@@ -82,14 +82,14 @@ def read_labels(known: NamedSet, split: Split, root: Path | None = None) -> Labe
 
 
 def folders(root: Path, name: str) -> list[Path]:
-    """The folders of a named set below another folder, as far as there are any."""
+    """The folders of a named set below another folder, if there are any."""
     return [folder for folder in (root / name, root / name.replace("-", "_")) if folder.is_dir()]
 
 
 def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
     own = root or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if own is not None:
-        # Copies of the user's own may be packed differently or not at all, so they are judged by their content only.
+        # A user's own copies may be packed differently, or unpacked, so only their content counts.
         for folder in folders(own, name):
             for candidate in (folder / file.name, folder / file.name.removesuffix(".gz")):
                 if candidate.is_file():

@@ -1,10 +1,10 @@
 """Omniglot: handwritten characters of many alphabets (Lake, Salakhutdinov & Tenenbaum, 2015), as 28x28 images.
 
-Read are the two small "background" archives, each of five alphabets with twenty drawings of every character, 105x105,
-black on white. Greek and Latin are in both, so that 5,840 drawings are 4,840 different ones, and the others are left
-out. A picture is shown white on black, as MNIST is: a pixel's grey level is the share of its area that is ink. No split
-is published for these archives; a quarter of the drawings, drawn by a fixed permutation, is for testing, so that both
-parts hold drawings of the same characters.
+The two small "background" archives are read, each with five alphabets and twenty drawings of every character, 105x105,
+black on white. Greek and Latin are in both, so that 4,840 of the 5,840 drawings are different; repetitions are left
+out. Images are white on black like MNIST's: a pixel's grey level is the share of its area that is ink. These archives
+have no published split; a quarter of the drawings, drawn by a fixed permutation, is for testing, so that both parts
+hold drawings of the same characters.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ _TESTED = _DRAWINGS // 4
 _SEED = 0
 _SIDE, _SHOWN_SIDE = 105, 28
 
-# A drawing within an archive: folder of the archive, alphabet, character, drawing; no alphabet leads out of it.
+# The path of a drawing in an archive: folder, alphabet, character, drawing; an alphabet cannot be "." or "..".
 _DRAWING = re.compile(r"images_background_small\d/((?!\.{1,2}/)[^/]+)/(character\d+)/(\d{4}_\d\d\.png)")
 
 
 def rows_of(split: Split) -> np.ndarray:
-    """Which drawings, sorted by alphabet, character and number, make up a split, in the order of the split."""
+    """The drawings, sorted by alphabet, character and number, that make up a split, in the split's order."""
     order = fixed_order(_DRAWINGS, _SEED)
     return order[_TESTED:] if split == "train" else order[:_TESTED]
 
 
 def drawings_of(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Name, "alphabet/character/drawing", and content of each picture of an archive, as `members_of` finds them."""
+    """Name ("alphabet/character/drawing") and content of each drawing in an archive, see `members_of`."""
     for found, content in members_of(path, _DRAWING, "drawing of Omniglot"):
         yield "/".join(found.groups()), content
 
@@ -66,10 +66,10 @@ def ink(content: bytes, where: str) -> Images:
 
     Args:
         content: an image file, 105x105, black on white.
-        where: what to call it in messages.
+        where: the drawing's name for messages.
 
     Raises:
-        InputError: if it is none.
+        InputError: if it is not such a file.
     """
     black = grey_levels(content, _SIDE, where, "drawing") < 128
     share, _ = shrink(black.astype(np.float64), None, (_SHOWN_SIDE, _SHOWN_SIDE))

@@ -1,14 +1,14 @@
-"""Small sets of black-and-white patterns, computed instead of read, by which learners of RBMs are judged exactly.
+"""Small computed sets of black-and-white patterns, on which learners of RBMs can be judged exactly.
 
-Each set is a whole distribution, every pattern as often as it is probable, so that training and test images are the
-same, and no model has a mean log-likelihood above minus the entropy of that distribution, in nats:
+Each set is a whole distribution, every pattern as often as it is probable. So training and test images are the same,
+and no model's mean log-likelihood exceeds minus the entropy of the distribution, in nats:
 
-- Bars & Stripes, 3x3 (MacKay, 2003): a colour is drawn for every row, and the picture is turned by 90 degrees or not.
-  That is 16 equally probable draws of 14 distinct patterns, since a picture of one colour is its own rotation: twelve
-  patterns of probability 1/16 and two of 1/8. Best: -(12/16) ln 16 - (2/8) ln 8 = -2.599. (Fourteen patterns of equal
-  probability would have -ln 14 = -2.639; the bound of -41.59 = 16 · -2.599 in Melchior, Fischer & Wiskott, JMLR 2016,
-  tells which of the two is meant in the literature.)
-- Shifting Bar, nine pixels in a row, one of which is white, at any of nine places (ibid.). Best: -ln 9 = -2.197.
+- Bars & Stripes, 3x3 (MacKay, 2003): every row gets a random colour, and the picture is turned by 90 degrees or not.
+  These are 16 equally probable draws of 14 distinct patterns, since a picture of one colour is its own rotation: twelve
+  patterns of probability 1/16 and two of 1/8. Best: -(12/16) ln 16 - (2/8) ln 8 = -2.599. (Fourteen equally probable
+  patterns would have -ln 14 = -2.639; the bound of -41.59 = 16 · -2.599 in Melchior, Fischer & Wiskott, JMLR 2016,
+  shows which of the two the literature means.)
+- Shifting Bar, nine pixels in a row, one of them white, at any of nine places (ibid.). Best: -ln 9 = -2.197.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def bars_and_stripes(side: int) -> Images:
 
 
 def shifting_bar(size: int, length: int) -> Images:
-    """A white bar of so many pixels at each of its cyclic places in a row; (size, 1, size)."""
+    """A white bar of `length` pixels at each of its cyclic places in a row; (size, 1, size)."""
     bar = (np.arange(size) < length).astype(np.uint8)
     return np.stack([np.roll(bar, place) for place in range(size)])[:, None, :] * _WHITE
 

@@ -1,7 +1,7 @@
-"""Discs, rings, squares, triangles and crosses, drawn by code: a set to learn from where no other is at hand.
+"""Discs, rings, squares, triangles and crosses, drawn by code: a set to learn from when no other is at hand.
 
-White shapes on black, 16x16, one in each picture, with a radius of 4 to 7 pixels, wherever that fits, and turned by any
-angle. The five kinds take turns. No picture comes twice, so that those for testing are none of those to learn from.
+White shapes on black, 16x16, one in each picture, with a radius of 4 to 7 pixels, at any place and angle. The five
+kinds take turns. No picture occurs twice, so training and test pictures are distinct.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from restore.data.dataset import Images, Split
 from restore.data.sets.named import NamedSet
 
-# Where each kind is, in coordinates in which the circle around it has radius 1.
+# Which points belong to each kind; the circle around it has radius 1.
 KINDS: dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]] = {
     "disc": lambda u, v: np.hypot(u, v) <= 1,
     "ring": lambda u, v: (np.hypot(u, v) <= 1) & (np.hypot(u, v) > 0.55),
     "square": lambda u, v: np.maximum(abs(u), abs(v)) <= np.sqrt(0.5),
-    # Below its three sides, of which the lower one is level.
+    # Below all three sides; one side is level.
     "triangle": lambda u, v: np.maximum(v, np.sqrt(0.75) * abs(u) - v / 2) <= 0.5,
     "cross": lambda u, v: (np.minimum(abs(u), abs(v)) <= 0.3) & (np.maximum(abs(u), abs(v)) <= 0.95),
 }
@@ -28,13 +28,13 @@ SIDE = 16
 TRAINED, TESTED = 4_000, 1_000
 
 _SEED = 0
-# Of so many pictures enough are different.
+# Among this many pictures enough are different.
 _DRAWN = 6_000
 _RADII = (4.0, 7.0)
 
 
 def shapes(count: int, seed: int) -> Images:
-    """Pictures of the kinds in turn, (count, 16, 16), 0 or 255; some may be the same.
+    """Draw pictures of the kinds in turn, (count, 16, 16), 0 or 255; some may be the same.
 
     Numpy promises the raw bits drawn here for all its versions.
     """

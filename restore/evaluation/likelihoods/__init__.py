@@ -1,1 +1,1 @@
-"""How probable a prior finds images: exactly, by annealed importance sampling, by TAP, and by pseudo-likelihood."""
+"""Measure how probable a prior finds images: exactly, by annealing, by TAP, or by pseudo-likelihood."""

@@ -1,8 +1,8 @@
 """log Z of a binary RBM by annealed importance sampling (Neal, 2001; Salakhutdinov & Murray, ICML 2008).
 
-Runs start from independent pixels, whose normaliser is known, and are led to the machine by β from 0 to 1 through
+Runs start from independent pixels, whose normaliser is known, and move to the machine as β goes from 0 to 1 through
 p_β(v) ∝ exp((1 - β) aᵀv + β bᵀv) Π_j (1 + exp(β (Wᵀv + c)_j)), with the hidden units summed out. The mean of their
-weights is an unbiased estimate of the ratio of the two normalisers; its logarithm is biased down.
+weights is an unbiased estimate of the ratio of the two normalisers; its logarithm is biased downwards.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from restore.priors import RBM, FullyVisible
 from restore.progress import Meter
 from restore.units import Bernoulli, log_one_plus_exp
 
-# Probability that the interval of an estimate holds the truth, as long as its runs know the machine's modes.
+# Probability that an estimate's interval contains the truth, provided that its runs visit the machine's modes.
 LEVEL = 0.95
 
-# Effective runs, as a share of all, below which a few runs decide and the estimate is warned of.
+# If the effective runs are a smaller share of all, a few runs decide, and there is a warning.
 POOR = 0.2
 
-# How often the meter is told, in temperatures.
+# Temperatures between two calls of the meter.
 METER_EVERY = 50
 
 
@@ -38,12 +38,12 @@ class Estimate:
 
     Attributes:
         log_partition: log Z, in nats.
-        standard_error: of it, in nats.
+        standard_error: of log Z, in nats.
         interval: a confidence interval for log Z, in nats: below and above.
-        level: the probability that such an interval holds the truth.
+        level: probability that such an interval contains the truth.
         runs: number of runs.
         effective_runs: effective sample size of their weights, (Σ w)² / Σ w², from 1 to `runs`.
-        warning: a sentence if the weights are too uneven to be trusted; empty if not.
+        warning: a sentence if the weights are too uneven to trust; else empty.
     """
 
     log_partition: float
@@ -63,7 +63,7 @@ def log_partition(
     base: Tensor | None = None,
     meter: Meter = lambda done, note="": None,
 ) -> Estimate:
-    """log Z of a binary RBM; see `log_weights` for arguments and errors, and `estimate` for what is made of them."""
+    """Estimate log Z of a binary RBM; see `log_weights` for arguments and errors, and `estimate` for the result."""
     return estimate(log_weights(machine, schedule, runs, generator, base, meter))
 
 
@@ -78,21 +78,21 @@ def log_weights(
 ) -> Tensor:
     """Log-weights of independent runs, each with E[exp(log-weight)] = Z; shape (runs,), float64, in nats.
 
-    All runs are one batch in the machine's own precision and on its device; weights are accumulated in float64. One
-    sweep h ~ p_β(h|v), v ~ p_β(v|h) per temperature, whose product Wᵀv is also what the next weight is made of.
+    All runs are one batch in the machine's own precision and on its device; weights are summed in float64. There is one
+    sweep h ~ p_β(h|v), v ~ p_β(v|h) per temperature; its product Wᵀv also gives the next weight.
 
     Args:
         machine: a binary RBM, not a batch of tilted ones.
         schedule: see `restore.evaluation.likelihoods.schedules.temperatures`.
         runs: at least 2.
         generator: on the machine's device.
-        base: log-odds a of the pixels that runs start from, shape (D,); those of the training images' means make good
-            ones, and by default pixels are fair coins.
-        meter: told the temperatures done; the first of a schedule of K counts as none, so the last tells K - 1.
+        base: log-odds a of the pixels that runs start from, shape (D,). Those of the training images' means are good;
+            the default is fair coins.
+        meter: receives the temperatures done; the first is not counted, so the last call has K - 1 of K.
 
     Raises:
-        UsageError: if the schedule is none, or there are fewer than two runs.
-        ModelError: if the machine is no single binary RBM, the base does not fit, or a weight is no finite number.
+        UsageError: if the schedule is invalid, or there are fewer than two runs.
+        ModelError: if the machine is not a single binary RBM, the base does not fit, or a weight is not finite.
     """
     betas = temperatures(schedule).tolist()
     if runs < 2:
@@ -102,7 +102,7 @@ def log_weights(
     if start.shape != visible_bias.shape:
         raise ModelError(f"a base of shape {tuple(start.shape)} does not fit a machine of {len(visible_bias)} pixels")
     pixels, hidden = weights.shape
-    # Buffers, so that no step allocates what the one before has thrown away; a state takes its uniform numbers' place.
+    # Buffers, so that no step allocates memory; states overwrite their uniform numbers.
     visible, hidden_state = weights.new_empty(runs, pixels), weights.new_empty(runs, hidden)
     visible_odds, odds = torch.empty_like(visible), torch.empty_like(hidden_state)
     gain = visible_bias - start
@@ -121,7 +121,7 @@ def log_weights(
         torch.addmm(torch.lerp(start, visible_bias, after), hidden_state, weights.T, alpha=after, out=visible_odds)
         _sample(visible_odds, visible, generator)
     if not bool(torch.isfinite(total).all()):
-        raise ModelError("annealing led to weights that are no finite numbers; the machine's parameters are too large")
+        raise ModelError("annealing led to weights that are not finite; the machine's parameters are too large")
     return total
 
 
@@ -134,19 +134,19 @@ def _sample(log_odds: Tensor, out: Tensor, generator: torch.Generator) -> None:
 def _parameters(machine: RBM | FullyVisible) -> tuple[Tensor, Tensor, Tensor]:
     binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
     if not (isinstance(machine, RBM) and binary) or any(layer.parameters["bias"].dim() > 1 for layer in machine.layers):
-        raise ModelError("annealing knows one binary RBM at a time; give one without a batch of fields")
+        raise ModelError("annealing needs a single binary RBM; give one without a batch of fields")
     return machine.weights, machine.visible.parameters["bias"], machine.hidden.parameters["bias"]
 
 
 def estimate(log_weights: Tensor, level: float = LEVEL) -> Estimate:
     """The log of the mean weight, its standard error, and a confidence interval, from log-weights (runs,).
 
-    The interval is the union of two: log mean w ± t s / mean w, which is right for even weights and too short for
-    skewed ones; and mean l + s_l² / 2 ± t sqrt(s_l² / R + s_l⁴ / (2 (R - 1))) of the log-weights l (Cox), which is
-    right for the log-normal weights that annealing tends to, and off for others. For even weights they coincide.
+    The interval is the union of two. log mean w ± t s / mean w is right for even weights and too short for skewed ones.
+    mean l + s_l² / 2 ± t sqrt(s_l² / R + s_l⁴ / (2 (R - 1))) of the log-weights l (Cox) is right for log-normal
+    weights, which annealing tends to, and wrong for others. For even weights the two coincide.
 
     Raises:
-        UsageError: if the level is no probability.
+        UsageError: if the level is not a probability.
     """
     from scipy.special import stdtrit
 
@@ -189,7 +189,7 @@ def ais_likelihood(
     base: Tensor | None = None,
     meter: Meter = lambda done, note="": None,
 ) -> Likelihood:
-    """Mean log p(v) of binary images (N, D) with log Z by annealing; see `log_weights` for arguments and errors."""
+    """Mean log p(v) of binary images (N, D), with log Z by annealing; see `log_weights` for arguments and errors."""
     started = time.perf_counter()
     mean, error = mean_and_error(unnormalised(machine, images))
     found = log_partition(machine, schedule, runs, generator, base, meter)

@@ -1,4 +1,4 @@
-"""The exact log-likelihood of small machines: log Z by going through every state of the smaller layer."""
+"""The exact log-likelihood of small machines: log Z is summed over every state of the smaller layer."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from restore.priors import RBM
 from restore.priors.exact import transposed
 from restore.progress import Meter
 
-# 2**25 states of 784 pixels take about a minute on one core, and every further unit twice the time.
+# 2**25 states of 784 pixels take about a minute on one core; every further unit doubles the time.
 MAX_SUMMED = 25
 
-# States summed at a time, as a power of two: a few tens of megabytes with 784 units on the other side.
+# How many states are summed at a time, as a power of two: tens of megabytes with 784 units on the other side.
 CHUNK = 13
 
 
 def exact_likelihood(model: Model, images: Tensor, meter: Meter = lambda done, note="": None) -> Likelihood:
-    """Mean log p(v) of binary images (N, D); the meter is told the chunks of states done, see `chunks`.
+    """Mean log p(v) of binary images (N, D); the meter receives the chunks of states done, see `chunks`.
 
     Raises:
-        UsageError: if there are more than MAX_SUMMED units to go through.
+        UsageError: if there are more than MAX_SUMMED units to sum over.
         ModelError: see `unnormalised`.
     """
     started = time.perf_counter()
@@ -38,7 +38,7 @@ def chunks(model: Model, pixels: int) -> int:
     """How many chunks of states the sum for log Z has.
 
     Raises:
-        UsageError: if there are more than MAX_SUMMED units to go through.
+        UsageError: if there are more than MAX_SUMMED units to sum over.
     """
     units = _summed(model, pixels)[1]
     if units > MAX_SUMMED:
@@ -55,11 +55,11 @@ def exact_log_partition(model: Model, like: Tensor, meter: Meter = lambda done, 
 
     Args:
         model: any prior over binary images.
-        like: images (..., D) of the model's type and device; nothing but those and D is taken from them.
-        meter: told the chunks of states done.
+        like: images (..., D) of the model's type and device, only to give these and D.
+        meter: receives the chunks of states done.
 
     Raises:
-        UsageError: if there are more than MAX_SUMMED units to go through.
+        UsageError: if there are more than MAX_SUMMED units to sum over.
     """
     summed, units = _summed(model, like.shape[-1])
     place = torch.arange(units, device=like.device)
@@ -67,14 +67,14 @@ def exact_log_partition(model: Model, like: Tensor, meter: Meter = lambda done, 
     for index in range(chunks(model, like.shape[-1])):
         codes = torch.arange(2 ** min(units, CHUNK), device=like.device) + index * 2**CHUNK
         states = ((codes[:, None] >> place) & 1).to(like.dtype)
-        # A number, not a tensor: small tensors that stay would break up the room that the large ones leave.
+        # A number, not a tensor: small tensors that stay would fragment the memory that large ones free.
         parts.append(float(torch.logsumexp(unnormalised(summed, states), 0)))
         meter(index + 1)
     return float(torch.logsumexp(torch.tensor(parts, dtype=torch.float64), 0))
 
 
 def _summed(model: Model, pixels: int) -> tuple[Model, int]:
-    """A model whose visible states are to be gone through, and the number of its units: the smaller layer of an RBM."""
+    """A model whose visible states are to be summed over, and how many units those are: an RBM's smaller layer."""
     if isinstance(model, RBM) and model.hidden.size < pixels:
         return transposed(model), model.hidden.size
     return model, pixels

@@ -1,4 +1,4 @@
-"""Pseudo-likelihood: how well each pixel is told by all others (Besag, 1975); of all pixels, or of some drawn ones."""
+"""Pseudo-likelihood: how well each pixel is predicted by all others (Besag, 1975), for all pixels or random ones."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from restore.evaluation.likelihoods.result import Likelihood, Model, mean_and_er
 from restore.priors import RBM, FullyVisible
 from restore.units import Bernoulli, log_one_plus_exp
 
-# Numbers held at a time when pixels are flipped: 4 megabytes in single precision, which caches hold. With more than
-# that a processor takes several times as long.
+# How many numbers are held at a time when pixels are flipped: 4 megabytes in single precision, which fit into caches.
+# With more a CPU takes several times as long.
 HELD = 2**20
 
 
 @torch.inference_mode()
 def pseudo_likelihood(model: Model, images: Tensor, pixels: int, generator: torch.Generator) -> Likelihood:
-    """Mean over binary images of Σ_i log p(v_i | all other pixels): D / `pixels` times the sum over those drawn.
+    """Mean over binary images of Σ_i log p(v_i | all other pixels): D / `pixels` times the sum over drawn pixels.
 
     Args:
         model: any prior over binary images.
         images: shape (N, D), in {0, 1}.
-        pixels: how many pixels of each image are drawn, without replacement; D makes it exact.
+        pixels: how many pixels of each image are drawn, without replacement; D makes the result exact.
         generator: draws them; on the images' device.
 
     Raises:
@@ -53,7 +53,7 @@ def pseudo_likelihood(model: Model, images: Tensor, pixels: int, generator: torc
 
 
 def log_odds(model: Model, images: Tensor, chosen: Tensor) -> Tensor:
-    """F(v with pixel i inverted) - F(v) for the chosen pixels i: log-odds that they are as they are, given all others.
+    """F(v with pixel i inverted) - F(v) for chosen pixels i: the log-odds of their values, given all others.
 
     Args:
         images: (N, D), in {0, 1}.
@@ -67,7 +67,7 @@ def log_odds(model: Model, images: Tensor, chosen: Tensor) -> Tensor:
         odds = model.inputs(0, (images,)) + model.visible.parameters["bias"]
         return (2 * here - 1) * odds.gather(1, chosen)
     if isinstance(model, RBM) and isinstance(model.visible, Bernoulli):
-        # What a pixel says to the hidden units is all that changes: no product for each of the images.
+        # Only what this pixel tells the hidden units changes: no product for each image.
         sign = 2 * here - 1
         odds = model.hidden_fields(images).linear + model.hidden.parameters["bias"]
         without = odds[:, None] - sign[:, :, None] * model.weights[chosen]

@@ -1,4 +1,4 @@
-"""What a likelihood comes to: its mean over images, and how sure that is."""
+"""The result of a likelihood: its mean over images, and how certain that is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from restore.errors import ModelError
 
 
 class Model(Protocol):
-    """Any prior over binary images whose unnormalised probability is known: that is all a likelihood asks."""
+    """Any prior over binary images whose unnormalised probability is known; likelihoods need no more."""
 
     def free_energy(self, visible: Tensor) -> Tensor:
         """F(v) of images (batch, D) with log p(v) = -F(v) - log Z; shape (batch,)."""
@@ -27,12 +27,12 @@ class Likelihood:
         kind: "exact", "ais", "tap" or "pseudo".
         n: number of images.
         mean: over the images.
-        standard_error: of the mean as that of all images of their kind; NaN for a single image.
-        log_partition: log Z; None for a pseudo-likelihood, which needs none. By TAP the mean over its solutions.
-        log_partition_error: standard error of log Z; 0 where it is exact.
-        interval: what the uncertain log Z leaves open for the mean over these images, at `level`; None where the method
-            promises no such thing.
-        level: probability that the interval holds the truth.
+        standard_error: of the mean, as that of all images of their kind; NaN for a single image.
+        log_partition: log Z; None for a pseudo-likelihood, which needs none. For TAP the mean over its solutions.
+        log_partition_error: standard error of log Z; 0 if exact.
+        interval: the range of the mean over these images that the uncertain log Z leaves, at `level`; None if the
+            method gives no such interval.
+        level: probability that the interval contains the truth.
         details: more figures of the method, by name.
         warnings: sentences on what is wrong with the estimate.
         seconds: wall-clock time.
@@ -51,7 +51,7 @@ class Likelihood:
     seconds: float = 0.0
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values that JSON has: None for what is undefined."""
+        """The result as JSON values; None for what is undefined."""
         facts = asdict(self) | dict(self.details)
         del facts["details"]
         undefined = {key for key, value in facts.items() if isinstance(value, float) and not math.isfinite(value)}
@@ -79,15 +79,15 @@ def unnormalised(model: Model, images: Tensor) -> Tensor:
     """-F(v), the log of the unnormalised probability of binary images (N, D); shape (N,), float64.
 
     Raises:
-        ModelError: if the model finds a probability that is no finite number.
+        ModelError: if a probability is not finite.
     """
     values = -model.free_energy(images).double()
     if not bool(values.isfinite().all()):
-        raise ModelError("the model's free energy is no finite number for some images; train it again")
+        raise ModelError("the model's free energy is not finite for some images; train it again")
     return values
 
 
 def mean_and_error(values: Tensor) -> tuple[float, float]:
-    """Mean of values (N,) and its standard error, which is NaN for a single one."""
+    """Mean of values (N,) and its standard error; NaN for a single value."""
     error = float(values.std()) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return float(values.mean()), error

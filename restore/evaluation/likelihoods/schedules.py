@@ -1,4 +1,4 @@
-"""Schedules of inverse temperatures for annealing: the papers' by name, evenly spaced ones, and a user's own."""
+"""Schedules of inverse temperatures for annealing: the papers' by name, evenly spaced ones, or a user's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from restore.errors import UsageError, shown
 
-# The end of each stretch of temperatures, from 0, and how many lie in it: Salakhutdinov & Murray, "On the quantitative
+# The end of each stretch of temperatures, from 0, and how many are in it: Salakhutdinov & Murray, "On the quantitative
 # analysis of deep belief networks", ICML 2008, sec. 4.1; also FW, sec. 5, and TAP machine, fig. 12.
 _SALAKHUTDINOV = ((0.5, 500), (0.9, 4_000), (1.0, 10_000))
 NAMED: Mapping[str, tuple[tuple[float, int], ...]] = {
@@ -24,10 +24,10 @@ Schedule = str | Sequence[float]
 
 
 def temperatures(schedule: Schedule) -> Tensor:
-    """Inverse temperatures of a schedule: strictly increasing from 0 to 1, shape (K,), float64, K >= 2.
+    """The inverse temperatures of a schedule: strictly increasing from 0 to 1, shape (K,), float64, K >= 2.
 
     Args:
-        schedule: a name of `NAMED`, "linear:K" for K evenly spaced ones, or the inverse temperatures themselves.
+        schedule: a key of `NAMED`, "linear:K" for K evenly spaced ones, or the inverse temperatures themselves.
 
     Raises:
         UsageError: if there is no such schedule, it has fewer than two temperatures, or they do not increase from 0
@@ -57,7 +57,7 @@ def _named(schedule: str) -> Tensor:
 
 
 def _stretches(stretches: Sequence[tuple[float, int]]) -> Tensor:
-    """Evenly spaced temperatures per stretch, each with its beginning and without its end; but the last has both."""
+    """Evenly spaced temperatures per stretch, each without its end, except the last."""
     parts, begin = [], 0.0
     for index, (end, count) in enumerate(stretches):
         last = index + 1 == len(stretches)

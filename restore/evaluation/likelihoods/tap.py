@@ -1,13 +1,13 @@
 """The TAP log-likelihood: log Z from TAP solutions (TAP machine, sec. V and VII, appendix E), for units of any kind.
 
-Where pixels are real-valued it is a log-density: with respect to Lebesgue measure, and for pixels that may be exactly 0
-to Lebesgue measure and an atom of weight 1 at 0. Such an image counts with the probability of its zeros, times the
-density of its other pixels; figures of binary, grey, and often black pixels cannot be compared with each other.
+For real-valued pixels it is a log-density with respect to Lebesgue measure; if pixels may be exactly 0, there is also
+an atom of weight 1 at 0. Such an image counts with the probability of its zeros, times the density of its other pixels.
+So figures of binary, grey, and often black pixels cannot be compared.
 
-A machine has many solutions s, each with a log Z_s of its own. The paper takes their mean (sec. V, Fig. 2), which is
-that of a typical mode alone: smaller than log Z of the machine, which has the modes together, by the log of their
-number if all weigh the same. Where each solution is a mode, log Z = log Σ_s exp(log Z_s) over the distinct ones, but
-for the modes that no start led to. Both are approximations and no bounds.
+A machine has many solutions s, each with its own log Z_s. The paper takes their mean (sec. V, Fig. 2), which describes
+one typical mode: it is smaller than log Z of all modes together by the log of their number, if all weigh the same. If
+each solution is a mode, log Z = log Σ_s exp(log Z_s) over the distinct ones, except for modes that no start found. Both
+are approximations, not bounds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LogWeights:
 
     Attributes:
         values: shape (N,), float64.
-        unfinished: number of images that the iteration limit was reached for.
+        unfinished: number of images for which the iteration limit was reached.
     """
 
     values: Tensor
@@ -43,24 +43,24 @@ class LogWeights:
 
 
 def solver_of(settings: Inference) -> TAP:
-    """What finds the TAP solutions of a prior: its own damping, to the tolerance that a log Z needs.
+    """The solver for a prior's TAP solutions: its own damping, and the tolerance that log Z needs.
 
-    Restorations stop at a change of their pixels that log Z still moves by nats after.
+    When the pixels of a restoration have converged, log Z may still change by nats.
     """
     return replace(PROBING, damping=settings.damping, max_iter=max(settings.max_iter, PROBING.max_iter))
 
 
 @torch.inference_mode()
 def log_weights(machine: LayeredPrior | FullyVisible, images: Tensor, solver: TAP = PROBING) -> LogWeights:
-    """log p(x) + log Z of images (N, D), all but the pixels summed out.
+    """log p(x) + log Z of images (N, D), with all units but the pixels summed out.
 
-    That is exact where the hidden units are independent given an image. With further layers they are not, and TAP's
-    log Z of the machine clamped to the image takes the place of their sum (appendix E).
+    This is exact if the hidden units are independent given an image. With further layers they are not, and TAP's log Z
+    of the machine clamped to the image replaces their sum (appendix E).
 
     Raises:
-        ModelError: if it is no finite number for some image, as where the image lies outside the range of the pixels.
+        ModelError: if it is not finite for some image, for instance because the image is outside the pixels' range.
     """
-    # In single precision some clamped machines do not settle as far as they should.
+    # In single precision some clamped machines do not converge far enough.
     machine, images = machine.to(torch.float64), images.double()
     if isinstance(machine, RBM | FullyVisible):
         return LogWeights(unnormalised(machine, images), 0)
@@ -77,14 +77,14 @@ def tap_likelihood(
 ) -> Likelihood:
     """Mean log-weight of images (N, D), see `log_weights`, minus log Z from the distinct TAP solutions.
 
-    `mean` and `log_partition` take the mean of log Z over the solutions, as the paper does, and the error of that is
-    its standard error over them; the details "mean_by_log_sum_exp" and "log_partition_by_log_sum_exp" take their sum.
+    `mean` and `log_partition` use the mean of log Z over the solutions, as the paper does, with its standard error over
+    them. The details "mean_by_log_sum_exp" and "log_partition_by_log_sum_exp" use the sum over solutions.
 
     Args:
         machine: a prior that TAP solves.
         images: shape (N, D), in the range of the pixels.
-        starts: images that the solutions are thermalised from, (K, D): the paper takes 100 of those it trains on.
-        solver: for the first try of each start, see `Settling`; `solver_of` has that of a prior.
+        starts: images from which solutions are found, (K, D); the paper takes 100 training images.
+        solver: for the first try of each start, see `Settling`; `solver_of` makes it for a prior.
 
     Raises:
         UsageError: if there is no start.
@@ -98,7 +98,7 @@ def tap_likelihood(
     found = tap_solutions(machine, starts, solver)
     if found.log_sum_exp is None:
         raise ModelError(
-            f"no TAP solution, and so no TAP likelihood: none of {found.starts} starts settled ({found.failures}); "
+            f"no TAP likelihood: none of {found.starts} starts led to a TAP solution ({found.failures}); "
             "give other starts, or measure another likelihood"
         )
     log_z, log_z_error = mean_and_error(found.log_partition)
@@ -123,7 +123,7 @@ def tap_likelihood(
 
 
 def _warnings(found: Solutions, weighed: LogWeights) -> Iterator[str]:
-    """Sentences on what weakens the figures."""
+    """Sentences on what makes the figures less certain."""
     if found.converged < MOSTLY * found.starts:
         yield f"only {found.converged} of {found.starts} starts led to a TAP solution ({found.failures})"
     images = len(weighed.values)

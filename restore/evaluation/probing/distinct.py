@@ -1,28 +1,27 @@
-"""Which of many points are the same, without comparing all pairs of them."""
+"""Find which of many points are the same, without comparing all pairs."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-# Points compared side by side: the distances from them to those found so far are all that is held at a time.
+# How many points are compared at a time: only their distances to the points found so far are held.
 BLOCK = 1000
 
 
 def distinct(points: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
-    """The points that repeat no earlier one, and for every point the nearest of those.
+    """The points that repeat no earlier one, and for every point the nearest of these.
 
-    Two points are the same when no coordinate differs by more than the tolerance. Where points lie either much closer
-    together or much farther apart, as fixed points that an iteration has come close to do, the outcome is that of
-    comparing all pairs, whatever their order. It takes time and memory in proportion to the points times the distinct
-    ones, not to the square of the points.
+    Two points are the same if no coordinate differs by more than the tolerance. If points are either much closer than
+    that or much farther apart, as approximate fixed points are, the result is that of comparing all pairs, in any
+    order. Time and memory grow with the points times the distinct ones, not with the square of the points.
 
     Args:
         points: shape (N, D).
         tolerance: not negative.
 
     Returns:
-        Which points are distinct, increasing, (S,); and for every point its place among them, (N,); both int64.
+        The numbers of the distinct points, increasing, (S,); and for every point its place among them, (N,); int64.
     """
     points = points.float()
     index = torch.zeros(0, dtype=torch.int64, device=points.device)
@@ -38,5 +37,5 @@ def distinct(points: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
 
 
 def _distances(left: Tensor, right: Tensor) -> Tensor:
-    """Largest difference of a coordinate, for every pair; shape (left, right)."""
+    """The largest difference of a coordinate for every pair; shape (left, right)."""
     return torch.cdist(left, right, p=torch.inf)

@@ -1,4 +1,4 @@
-"""A map of images in two dimensions that keeps neighbours together, with solutions on it (TAP machine, Fig. 7)."""
+"""Map images to two dimensions so that neighbours stay together, with solutions among them (TAP machine, Fig. 7)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-# Neighbours of each image that its place on the map is told by.
+# How many neighbours determine an image's place on the map.
 NEIGHBOURS = 10
 
-# Images that the map is made of at most: it takes all shortest paths among them, and the eigenvectors of a matrix.
+# The most images of the map: it needs all shortest paths among them, and the eigenvectors of a matrix.
 MAPPED = 1000
 
-# Fewer different images than this span no plane.
+# Fewer different images do not span a plane.
 FEWEST = 3
 
 Points = NDArray[np.float64]
 
 
 def isomap(images: Points, solutions: Points) -> tuple[Points, Points] | None:
-    """Places of images (N, 2) and of solutions (S, 2) on one map; None if there are too few different images for one.
+    """Places of images (N, 2) and of solutions (S, 2) on one map; None if there are too few different images.
 
-    Isomap (Tenenbaum et al., 2000) is fitted to the images, the first `MAPPED` different ones, and the solutions are
-    then put between them.
+    Isomap (Tenenbaum et al., 2000) is fitted to the first `MAPPED` different images; then the solutions are placed
+    among them.
 
     Args:
         images: shape (N, D).
@@ -34,10 +34,10 @@ def isomap(images: Points, solutions: Points) -> tuple[Points, Points] | None:
     different = images[np.sort(np.unique(images, axis=0, return_index=True)[1])][:MAPPED]
     if len(different) < FEWEST:
         return None
-    # The default solver of eigenvectors starts at a random vector.
+    # The default solver for eigenvectors starts at a random vector.
     made = Isomap(n_neighbors=min(NEIGHBOURS, len(different) - 1), n_components=2, eigen_solver="dense")
     with warnings.catch_warnings():
-        # Images in separate clusters are joined where they come nearest, which is what is wanted.
+        # Images in separate clusters are joined where they are nearest, as wanted.
         warnings.simplefilter("ignore")
         places = made.fit_transform(different)
         among = made.transform(solutions) if len(solutions) else np.zeros((0, 2))

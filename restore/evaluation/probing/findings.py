@@ -1,4 +1,4 @@
-"""The numbers that a probe of one prior ends with."""
+"""The numbers found by a probe of one prior."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from restore.evaluation.probing.verdict import alone, share, verdict, warnings
 
 @dataclass(frozen=True)
 class Findings:
-    """What a probe found.
+    """The results of a probe.
 
     Attributes:
         model: name of the prior.
-        epoch: of its training, for a prior kept along a run; None for others.
+        epoch: epoch of its training, for a prior kept during a run; None for others.
         starts, converged, unfinished, diverged: how many starts there were, and how they ended; see `Solutions`.
         solutions: number of distinct solutions.
-        share: of them, per start that converged; None if none did.
+        share: solutions per start that converged; None if none did.
         alone: starts that share their solution with no other.
-        free_energy: the prior's, by the plain average over the solutions; None if there are none.
+        free_energy: the prior's: the plain average over the solutions; None if there are none.
         free_energies: of each solution, increasing.
-        basins: how many starts led to each.
+        basins: how many starts led to each solution.
         verdict: one sentence.
         warnings: sentences on what is wrong.
         seconds: wall-clock time.
@@ -45,7 +45,6 @@ class Findings:
 
     @classmethod
     def of(cls, model: str, epoch: int | None, solutions: Solutions, seconds: float) -> Findings:
-        """Solutions in numbers."""
         return cls(
             model,
             epoch,

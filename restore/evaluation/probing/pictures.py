@@ -17,10 +17,10 @@ from restore.evaluation.probing.solutions import Solutions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Solutions that are shown, and in how many columns.
+# How many solutions are shown, in how many columns.
 SHOWN, COLUMNS = 60, 12
 
-# Receptive fields that are shown of each extreme.
+# How many receptive fields are shown at each end of a ranking.
 EXTREMES = 12
 
 ENERGY = "free energy, nats"
@@ -34,11 +34,11 @@ def png(figure: Figure) -> bytes:
 
 
 def solution_grid(solutions: Solutions, support: tuple[float, float], shape: tuple[int, int]) -> Figure:
-    """The visible means of the solutions with the largest basins, the number of starts above each.
+    """The visible means of the solutions with the largest basins, each with its number of starts above.
 
     Args:
         solutions: at least one.
-        support: smallest and largest value of a pixel; where there is none, what occurs takes its place.
+        support: smallest and largest value of a pixel; if unbounded, the values that occur are used.
         shape: (H, W) of the images.
     """
     basins = solutions.basins.cpu().numpy()
@@ -64,7 +64,7 @@ def receptive_grid(fields: ReceptiveFields, shape: tuple[int, int]) -> Figure:
 
 
 def draw_receptive(axes: Any, fields: ReceptiveFields, shape: tuple[int, int], count: int) -> None:
-    """So many receptive fields of each end of both rankings; blue is negative, red positive, each on its own scale."""
+    """This many receptive fields from each end of both rankings, each on its own scale; blue negative, red positive."""
     weights = fields.weights.cpu().numpy()
     by_spread = np.argsort(-fields.spread.cpu().numpy(), kind="stable")
     by_activity = np.argsort(-fields.activity.cpu().numpy(), kind="stable")
@@ -84,7 +84,7 @@ def draw_receptive(axes: Any, fields: ReceptiveFields, shape: tuple[int, int], c
 
 
 def histogram(solutions: Solutions) -> Figure:
-    """How many solutions have which free energy, and how many starts lead to them (Fig. 5, below)."""
+    """How many solutions have which free energy, and how many starts lead to them (Fig. 5, bottom)."""
     figure, axes = _figure((7, 4))
     energies = solutions.free_energies.cpu().numpy()
     edges = draw_energies(axes, energies)
@@ -99,8 +99,8 @@ def histogram(solutions: Solutions) -> Figure:
 
 
 def draw_energies(axes: Any, energies: Points) -> Points:
-    """How many solutions have which free energy, (S,), as bars; returns their edges."""
-    # The square-root rule; one free energy alone has no width.
+    """Bars of how many solutions have which free energy, (S,); returns their edges."""
+    # The square-root rule; a single free energy has no width.
     bins = min(60, max(1, math.ceil(math.sqrt(len(energies)))))
     _, edges, _ = axes.hist(energies, bins=bins, color="C0", alpha=0.8, label="solutions")
     axes.set(xlabel=ENERGY, ylabel="solutions")
@@ -113,9 +113,9 @@ def map_of(places: tuple[Points, Points], solutions: Solutions) -> Figure:
     images, among = places
     axes.scatter(*images.T, s=6, color="0.75", linewidths=0)
     basins = solutions.basins.cpu().numpy()
-    # Area in proportion to the basin, as far as it can be seen.
+    # Area proportional to the basin, but large enough to be seen.
     size = np.maximum(250 * basins / basins.max(), 12)
-    # Small ones last, so that none is hidden.
+    # Small ones are drawn last, so that none is hidden.
     order = np.argsort(-basins, kind="stable")
     energies = solutions.free_energies.cpu().numpy()
     drawn = axes.scatter(
@@ -132,7 +132,7 @@ def map_of(places: tuple[Points, Points], solutions: Solutions) -> Figure:
 
 
 def along(found: Sequence[Findings]) -> Figure:
-    """Free energies of all solutions, their average and their number against epochs (Fig. 5, above)."""
+    """Free energies of all solutions, their average and their number, by epoch (Fig. 5, top)."""
     figure, axes = _figure((8, 4.5))
     draw_along(axes, found)
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)
@@ -140,7 +140,7 @@ def along(found: Sequence[Findings]) -> Figure:
 
 
 def draw_along(axes: Any, found: Sequence[Findings]) -> Any:
-    """As `along`, of probes from equally many starts; returns the axes of the numbers, on the right."""
+    """As `along`, for probes with equally many starts; returns the axes of the numbers, on the right."""
     dots = [(entry.epoch, energy) for entry in found for energy in entry.free_energies]
     if dots:
         averages = [(entry.epoch, entry.free_energy) for entry in found if entry.free_energy is not None]
@@ -164,7 +164,7 @@ def _figure(size: tuple[float, float]) -> tuple[Figure, Any]:
 
 
 def _cell(shape: tuple[int, int]) -> tuple[int, int]:
-    """Height and width of the place that an image of a shape takes, with room for the words."""
+    """Height and width that an image takes, with room for the words."""
     height, width = shape
     return height + max(3, round(0.3 * height)), width + max(1, width // 10)
 
@@ -177,13 +177,13 @@ def _draw_rows(
     scale: dict[str, Any],
     columns: int,
 ) -> None:
-    """Images in rows, each with a line above it; a row that is too long goes on in the next, under the same label."""
+    """Draw images in rows, each with a line above; a row that is too long continues below, without its label."""
     lines = [
         (row[first : first + columns], above[first : first + columns], label if first == 0 else "")
         for row, above, label in zip(rows, titles, labels, strict=True)
         for first in range(0, len(row), columns)
     ]
-    # One picture of them all with room for the words, where nothing is drawn: an axis for each would take seconds.
+    # One picture of all images, with empty room for the words: an axis for each would take seconds.
     height, width = rows[0].shape[1:]
     high, wide = _cell((height, width))
     mosaic = np.full((len(lines) * high, columns * wide), np.nan)

@@ -1,4 +1,4 @@
-"""Receptive fields: what each hidden unit looks at, ranked by spread and by activity (TAP machine, Fig. 4)."""
+"""Receptive fields: the weights of hidden units to the pixels, ranked by spread and activity (TAP machine, Fig. 4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POWER = 0.1
 
 @dataclass(frozen=True)
 class ReceptiveFields:
-    """The columns of the first coupling W.
+    """The receptive fields of the first hidden layer: the columns of its coupling W.
 
     Attributes:
         weights: shape (H, D).
@@ -30,11 +30,11 @@ class ReceptiveFields:
 
 
 def spread(weights: Tensor) -> Tensor:
-    """How evenly each row of weights (H, D) covers its pixels, (H,): 1 where all are of one size, 0 for a row of zeros.
+    """How evenly each row of weights (H, D) covers its pixels, (H,): 1 if all have one size, 0 for a row of zeros.
 
-    The l_p norm, p = .1, over the l_2 norm, both of the mean instead of the sum: (mean |w|^p)^(1/p) / (mean w²)^(1/2).
-    Without the division a field would rank by the size of its weights more than by how they are spread. One weight
-    alone among D has D^(-1/p + 1/2).
+    It is the l_p norm, p = .1, over the l_2 norm, with means instead of sums: (mean |w|^p)^(1/p) / (mean w²)^(1/2).
+    Without the division fields would rank by the size of their weights more than by their spread. A single weight
+    among D gives D^(-1/p + 1/2).
     """
     size = weights.double().abs()
     scale = size.amax(1, keepdim=True)
@@ -45,7 +45,7 @@ def spread(weights: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def receptive_fields(machine: BoltzmannMachine, images: Tensor) -> ReceptiveFields | None:
-    """The receptive fields of the first hidden layer, (H, D); None where there is no hidden layer.
+    """The receptive fields of the first hidden layer, (H, D); None if there is none.
 
     Args:
         machine: the prior.
@@ -54,6 +54,6 @@ def receptive_fields(machine: BoltzmannMachine, images: Tensor) -> ReceptiveFiel
     if isinstance(machine, FullyVisible):
         return None
     weights = machine.couplings[0].matrix
-    # Where a solver starts, the first hidden layer has its means given the image.
+    # At a solver's start, the first hidden layer has its means given the image.
     activity = TAP().init(machine, images.to(weights))[1].double().mean(0)
     return ReceptiveFields(weights.T, spread(weights.T), activity)

@@ -1,4 +1,4 @@
-"""Everything that a probe writes: the pictures there can be, and one JSON."""
+"""The files that a probe writes: its pictures and one JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOLUTIONS, ENERGIES, MAP, FIELDS, EPOCHS = (
     "epochs.png",
 )
 
-# All that a probe may write.
+# All files that a probe may write.
 FILES = (SOLUTIONS, ENERGIES, MAP, FIELDS, EPOCHS, JSON)
 
 
@@ -43,11 +43,11 @@ SOLVER = {
 
 @dataclass(frozen=True)
 class Report:
-    """What a probe of a prior shows.
+    """The files of a probe.
 
     Attributes:
         pictures: contents of PNG files by name.
-        facts: what the JSON says besides the findings.
+        facts: what the JSON holds besides the findings.
         notes: sentences on pictures that were left out.
     """
 
@@ -57,12 +57,12 @@ class Report:
 
 
 def report(machine: BoltzmannMachine, solutions: Solutions, images: Tensor, shape: tuple[int, int]) -> Report:
-    """The pictures of one prior.
+    """Make the pictures of one prior.
 
     Args:
         machine: the prior.
-        solutions: of it.
-        images: those the solutions were started from, (N, D).
+        solutions: its solutions.
+        images: the images they started from, (N, D).
         shape: (H, W) of the images.
     """
     made: dict[str, bytes] = {}
@@ -88,12 +88,12 @@ def report(machine: BoltzmannMachine, solutions: Solutions, images: Tensor, shap
 
 
 def course(found: Sequence[Findings]) -> dict[str, bytes]:
-    """The picture of priors along a run, by its name; empty for a prior by itself."""
+    """The picture of the priors of a run, by its name; empty for a single prior."""
     return {} if found[-1].epoch is None else {EPOCHS: pictures.png(pictures.along(found))}
 
 
 def as_json(found: Sequence[Findings], settings: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """The findings about the last prior; those about all of them under `epochs` if they were kept along a run."""
+    """The findings about the last prior; for a run, those about all of its priors are under `epochs`."""
     last = asdict(found[-1])
     epochs = {"epochs": [asdict(entry) for entry in found]} if found[-1].epoch is not None else {}
     return json.dumps(last | {"settings": dict(settings)} | dict(facts) | epochs, allow_nan=False)

@@ -1,8 +1,8 @@
-"""The TAP solutions of a prior that is told nothing: how many, how deep, how wide (TAP machine, sec. VII.3).
+"""Find the TAP solutions of a prior without evidence: how many, how deep, how wide (TAP machine, sec. VII.3).
 
-Every start runs into some solution, its best match in the prior's memory. A prior that has learnt nothing has one for
-all of them; one that has learnt what images have in common has few; one that has learnt them by heart, or whose
-landscape is rough, has one for each.
+Every start leads to some solution, its best match in the prior's memory. A prior that has learnt nothing has one
+solution for all starts; one that has learnt what images have in common has a few; one that has memorised them, or has a
+rough landscape, has one for each start.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from restore.solvers.solution import Solution, concatenate
 from restore.solvers.starts import SAME
 from restore.solvers.tap import TAP
 
-# The paper lets the means settle to a mean squared change of 1e-8: an undamped update moves none by more than 1e-4, a
-# damped one by as much less. Without damping few starts of a trained prior settle: of tap-mnist-100 4 in 1,000, with .7
-# 44 %, with .9 nine in ten.
+# In the paper the means converge to a mean squared change of 1e-8: an undamped update moves none by more than 1e-4, a
+# damped one by that much less. Without damping few starts of a trained prior converge: for tap-mnist-100 4 in 1,000,
+# with .7 44 %, with .9 nine in ten.
 PROBING = TAP(max_iter=3000, damping=0.9, tol=1e-5)
 
-# Share of starts that should lead to a solution, or what is made of the solutions is warned of.
+# If a smaller share of starts leads to a solution, there is a warning about the results.
 MOSTLY = 0.9
 
-# Starts solved side by side.
+# How many starts are solved side by side.
 BLOCK = 500
 
 
 @dataclass(frozen=True)
 class Solutions:
-    """Distinct solutions, those of the lowest free energy first.
+    """Distinct solutions, lowest free energy first.
 
     Attributes:
         means: expected value of every unit in each, per layer (S, units); float64.
         log_partition: the estimate of log Z at each, (S,), float64.
-        led_to: which solution each start led to, (N,), int64; -1 for starts that led to none.
-        status: a `restore.marginals.Status` value per start, (N,), int64. Only those that converged lead to a solution.
+        led_to: which solution each start led to, (N,), int64; -1 for none.
+        status: a `restore.marginals.Status` value per start, (N,), int64. Only converged starts lead to a solution.
     """
 
     means: tuple[Tensor, ...]
@@ -55,12 +55,12 @@ class Solutions:
 
     @property
     def count(self) -> int:
-        """S."""
+        """The number of solutions, S."""
         return len(self.log_partition)
 
     @property
     def starts(self) -> int:
-        """N."""
+        """The number of starts, N."""
         return len(self.status)
 
     @property
@@ -90,12 +90,12 @@ class Solutions:
 
     @property
     def helmholtz(self) -> float | None:
-        """The prior's free energy, estimated by the plain average over its solutions (sec. V, Fig. 2); None of none."""
+        """The prior's free energy: the plain average over its solutions (sec. V, Fig. 2); None without solutions."""
         return float(self.free_energies.mean()) if self.count else None
 
     @property
     def log_sum_exp(self) -> float | None:
-        """log Z with every solution as a mode of its own, log Σ_s exp(log Z_s); None of none."""
+        """log Z if every solution is a mode: log Σ_s exp(log Z_s); None without solutions."""
         return float(self.log_partition.logsumexp(0)) if self.count else None
 
     @cached_property
@@ -114,31 +114,31 @@ def tap_solutions(
     solver: LayeredMap = PROBING,
     meter: Meter = lambda done, note="": None,
 ) -> Solutions:
-    """Run TAP from many starts and tell its distinct solutions.
+    """Run TAP from many starts and find its distinct solutions.
 
-    Solutions are distinct when some visible mean differs by more than `SAME`. Ends of the same solution lie less than
-    .01 apart, those of others more than .1 (all pairs from 300 starts of tap-mnist-100): any bound between gives the
-    same count. Which solution a start leads to depends on the damping as well; which solutions there are does not.
+    Solutions are distinct if some visible mean differs by more than `SAME`. Results of one solution are less than .01
+    apart, different solutions more than .1 (all pairs from 300 starts of tap-mnist-100); any bound between gives the
+    same count. Damping changes which solution a start leads to, but not which solutions exist.
 
     Args:
         machine: any Boltzmann machine, without a batch dimension.
         starts: visible means, (N, D), in the range of the units; on the device of the machine.
-        solver: the fixed point. A start that does not settle is tried again with half the step; see `Settling`.
-        meter: told how many starts are done.
+        solver: the solver. A start that does not converge is tried again with half the step; see `Settling`.
+        meter: receives the number of starts done.
 
     Raises:
-        UsageError: if there is no start, or starts are of another size than the machine.
+        UsageError: if there is no start, or starts have another size than the machine.
     """
     size = machine.layers[0].size
     if starts.dim() != 2 or starts.shape[1] != size or not len(starts):
         raise UsageError(f"starts of shape {tuple(starts.shape)} do not fit; give (N >= 1, {size})")
-    # In single precision rounding keeps a quarter of the starts from settling as far as they should.
+    # In single precision rounding keeps a quarter of the starts from converging far enough.
     machine, starts = machine.to(torch.float64), starts.double()
     found = concatenate(list(_in_blocks(machine, starts, solver, meter)))
     usable = found.log_partition.isfinite()
     status = torch.where(usable, found.status, int(Status.DIVERGED))
     converged = (status == int(Status.CONVERGED)).nonzero().squeeze(1)
-    # An order of their own, so that nothing depends on that of the starts.
+    # Sorted, so that the result does not depend on the order of the starts.
     ranked = converged[found.log_partition[converged].argsort(descending=True, stable=True)]
     index, place = distinct(found.means[0][ranked], SAME)
     led_to = torch.full_like(status, -1)

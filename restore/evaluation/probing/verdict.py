@@ -1,17 +1,17 @@
-"""What the number of solutions says of a prior, in words (TAP machine, sec. VII.3)."""
+"""Say in words what the number of solutions means (TAP machine, sec. VII.3)."""
 
 from __future__ import annotations
 
 from restore.evaluation.probing.solutions import MOSTLY, Solutions
 
-# Above this share of solutions among the starts fewer than two starts on average lead to the same solution, which is
-# what learning by heart looks like. The paper finds less than .1.
+# Above this share of solutions among the starts, fewer than two starts on average share a solution: this is what
+# memorising looks like. The paper finds less than .1.
 MEMORISING = 0.5
 
-# With fewer starts than this most have a solution to themselves in any prior that has learnt some dozen modes.
+# With fewer starts most have their own solution in any prior that has learnt some dozen modes.
 ENOUGH = 50
 
-# With fewer than this there may also be a hundred modes or two: of 150 equally wide ones 200 starts lead to 110.
+# With fewer starts there may also be just a hundred or two hundred modes: of 150 equally wide ones 200 starts find 110.
 MANY = 400
 
 
@@ -23,19 +23,19 @@ def share(solutions: Solutions) -> float | None:
 def alone(solutions: Solutions) -> int:
     """Starts that share their solution with no other.
 
-    Among all that converged, their share estimates how likely one more start leads to a solution not seen yet (Good,
-    1953). It sees solutions without number also where a wide basin has most starts.
+    Among all that converged, their share estimates the probability that one more start finds a new solution (Good,
+    1953). It detects countless solutions even if one wide basin takes most starts.
     """
     return int((solutions.basins == 1).sum())
 
 
 def memorising(solutions: Solutions) -> bool:
-    """Whether solutions are about as many as starts, of which there are enough to tell."""
+    """Whether there are about as many solutions as starts, and enough starts to tell."""
     return solutions.converged >= ENOUGH and solutions.count > MEMORISING * solutions.converged
 
 
 def verdict(solutions: Solutions) -> str:
-    """One sentence."""
+    """One sentence on what the prior has learnt."""
     found = share(solutions)
     if found is None:
         return f"none of {solutions.starts} starts led to a solution: nothing can be said of what it has learnt"
@@ -50,14 +50,14 @@ def verdict(solutions: Solutions) -> str:
 
 
 def _few_shared(solutions: Solutions) -> str:
-    """What it may mean that solutions are about as many as starts."""
+    """What about as many solutions as starts may mean."""
     if solutions.converged < MANY:
         return f"memorising, or more modes than {solutions.converged} starts can tell"
     return "memorising, or a rough landscape"
 
 
 def warnings(solutions: Solutions) -> tuple[str, ...]:
-    """Sentences on what is wrong with a prior, or weakens what is said of it."""
+    """Sentences on what is wrong with a prior, or makes the results less certain."""
     said = []
     if memorising(solutions):
         said.append(f"{_few_shared(solutions)}: {solutions.count} solutions from {solutions.converged} starts")
