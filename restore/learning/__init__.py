@@ -1,1 +1,1 @@
-"""Learners fit priors to images; `fit` drives them, recipes describe a whole training run."""
+"""Learning: fit priors to images; recipes describe whole training runs."""

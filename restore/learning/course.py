@@ -1,7 +1,7 @@
 """What a prior is trained on: its first parameters, its mini-batches, and the error it is judged by.
 
-`fit` knows no kind of prior. A course knows what the images mean for one: an RBM sees clean images; a conditional RBM
-sees pairs of a damaged image and its clean original, damaged afresh each time, and is judged by restoring others.
+`fit` depends on no kind of prior; a course does. An RBM sees clean images. A conditional RBM sees pairs of a damaged
+image, damaged anew each time, and its clean original; it is judged by restoring other images.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from restore.units import Bernoulli, Units
 from restore.units.layers import blank
 from restore.zoo.description import Inference
 
-# Pseudo-counts for a pixel's mean, so that a pixel that never changes still has finite log-odds.
+# Pseudo-counts for a pixel's mean, so that a constant pixel still has finite log-odds.
 PSEUDO_COUNT = 1.0
 
-# Images restored side by side when a prior is judged.
+# How many images are restored side by side when a prior is judged.
 VALIDATION_BATCH = 1000
 
 PriorT = TypeVar("PriorT", LayeredPrior, ConditionalRBM)
@@ -38,7 +38,7 @@ BatchT = TypeVar("BatchT", Tensor, Pairs, covariant=True)
 
 
 class Course(Protocol[PriorT, BatchT]):
-    """Training images and what is made of them."""
+    """Training images, and how a prior learns from them."""
 
     @property
     def images(self) -> Tensor:
@@ -51,7 +51,7 @@ class Course(Protocol[PriorT, BatchT]):
         """The mini-batch of the images with these indices."""
 
     def judged(self, prior: PriorT, inference: Inference) -> Judged | None:
-        """How well a prior restores images held out; None where there are none to be judged by."""
+        """How well a prior restores held-out images; None if there are none."""
 
 
 def pixel_means(images: Tensor) -> Tensor:
@@ -60,13 +60,13 @@ def pixel_means(images: Tensor) -> Tensor:
 
 
 def initial_prior(images: Tensor, hidden: int, weight_scale: float, generator: torch.Generator) -> RBM:
-    """A binary RBM without correlations that has the images' pixel means: N(0, scale²) weights, zero hidden bias."""
+    """A binary RBM with the images' pixel means and almost no correlations: N(0, scale²) weights, zero hidden bias."""
     weights = torch.randn(images.shape[1], hidden, generator=generator, device=images.device) * weight_scale
     return RBM.binary(weights, torch.logit(pixel_means(images)), torch.zeros(hidden, device=images.device))
 
 
 def wider(machine: RBM, count: int, weight_scale: float, seed: int) -> RBM:
-    """A binary machine with so many hidden units more, with weights from N(0, weight_scale²) and without bias."""
+    """Add hidden units to a binary machine, with weights from N(0, weight_scale²) and zero bias."""
     weights, bias = machine.weights, machine.hidden.parameters["bias"]
     generator = torch.Generator(weights.device).manual_seed(seed)
     drawn = torch.randn(len(weights), count, generator=generator, device=weights.device) * weight_scale
@@ -76,12 +76,12 @@ def wider(machine: RBM, count: int, weight_scale: float, seed: int) -> RBM:
 
 
 def grey_pixels(kind: str, images: Tensor) -> Units:
-    """Independent pixels of a kind of grey levels that have the images' statistics; see `independent_units`."""
+    """Independent grey pixels with the images' statistics; see `independent_units`."""
     return independent_units(blank(kind, images.shape[1], images), images)
 
 
 def independent_pixels(kind: str, images: Tensor) -> Units:
-    """Pixels without neighbours that have the images' statistics, binary ones or grey levels."""
+    """Independent pixels with the images' statistics, binary or grey."""
     return Bernoulli(torch.logit(pixel_means(images))) if UNITS[kind].bits else grey_pixels(kind, images)
 
 
@@ -91,10 +91,10 @@ class CleanImages:
 
     Attributes:
         images: training images (N, D), binary or grey levels in [0, 1], as `pixels` says.
-        start: the prior before the first step, where it is known.
+        start: the prior before the first step, if it is given.
         pixels, hidden_type: unit types, as in `restore.registry.UNITS`.
         deeper: numbers of units in hidden layers above the first.
-        trial: what priors are judged by; None for nothing.
+        trial: how priors are judged; None if they are not.
     """
 
     images: Tensor
@@ -133,11 +133,11 @@ class DamagedImages:
 
     Attributes:
         images: clean binary training images (N, D).
-        validation: clean binary images (M, D) to be judged by, none of them among the first; M may be 0.
+        validation: other clean binary images (M, D) to be judged by; M may be 0.
         image_shape: (H, W).
         task: the damage.
-        seed: of the damage of the validation images, which is the same in every epoch.
-        start: the machine before the first step, where it is known.
+        seed: seed of the damage of the validation images, which is the same in every epoch.
+        start: the machine before the first step, if it is given.
     """
 
     images: Tensor
@@ -165,7 +165,7 @@ class DamagedImages:
 
     @cached_property
     def damaged(self) -> Tensor:
-        """The validation images as they are shown to the prior."""
+        """The validation images as the prior sees them."""
         generator = torch.Generator(self.validation.device).manual_seed(self.seed)
         return self.task.damage(self.validation, self.image_shape, generator).observed
 

@@ -1,4 +1,4 @@
-"""Training by gradient steps: from mini-batch to learner to optimizer, through `restore.learning.loop`."""
+"""Train by gradient steps: from mini-batch to learner to optimizer, through `restore.learning.loop`."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from restore.learning.run.running import Run, numbers, restore_run, snapshot
 from restore.learning.run.session import Session
 from restore.progress import Passed
 
-# Share of images for which the solver of a conditional prior should converge.
+# A solver of a conditional prior should converge for at least this share of images.
 MOSTLY = 0.5
 
-# How many epochs a time lets expect: the share of it, the least and the largest number of steps by which speed is
-# measured; and how much longer a trained prior takes to be judged than one whose solver converges at once.
+# To estimate how many epochs fit into a time, speed is measured for this share of it, with this many steps at least and
+# at most. A trained prior takes this much longer to judge than one whose solver converges at once.
 MEASURED = 0.01
 FIRST_STEPS = 4
 MOST_STEPS = 200
 LATER = 2.0
 
-# Steps after which a moving average of parameters may have a memory of as many steps.
+# A moving average of parameters remembers fewer steps until this many are done.
 WARM_UP = 10
 
 
@@ -46,12 +46,12 @@ class Fitted(Generic[PriorT]):
     """The outcome of a training run.
 
     Attributes:
-        prior: what was trained.
+        prior: the trained prior.
         epoch: the epoch, from 0, that it is from.
-        error: its validation error; None where nothing was judged.
-        epochs: how many there were to be.
-        last: how many there were, if fewer for want of time, or because the recipe says so; otherwise 0.
-        verdict: why there were fewer, if it was for want of time; and what was changed on the way.
+        error: its validation error; None if it was not judged.
+        epochs: how many were planned.
+        last: how many there were, if time or the recipe ended training earlier; else 0.
+        verdict: that time ended training, if so, and what changed during the run.
     """
 
     prior: PriorT
@@ -63,7 +63,7 @@ class Fitted(Generic[PriorT]):
 
 
 class Steps(Generic[PriorT]):
-    """Gradient steps, an epoch of which goes through all mini-batches: see `restore.learning.loop.Work`."""
+    """Training by gradient steps; an epoch goes through all mini-batches. See `restore.learning.loop.Work`."""
 
     run: Run[PriorT]
 
@@ -134,7 +134,7 @@ class Steps(Generic[PriorT]):
         return self._lap(epoch, rate, elapsed) if position + 1 == self.batches else None
 
     def _lap(self, epoch: int, rate: float, elapsed: Callable[[], float]) -> Lap:
-        """The epoch that has just ended: its averages, what time says, and the verdict on it."""
+        """End an epoch: average its numbers, check the time, and judge the prior."""
         run, training = self.run, self.recipe.training
         averages = {name: value / self.batches for name, value in numbers(run.sums).items()}
         _check_finite(run, self.session.folder)
@@ -161,17 +161,17 @@ def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted
     """Train a prior as a recipe says.
 
     Args:
-        recipe: how.
+        recipe: how to train.
         course: what to train, and on what.
-        session: where, and who hears of it. Its budget is kept at the ends of epochs. Where the recipe has a limit of
-            time, there are as many epochs as the first steps let expect to fit, but no more than it says, if it does; a
-            resumed run keeps to that number, unless the limit is another: then as many as those before let expect.
+        session: where, and who is told. Its budget is checked at the ends of epochs. If the recipe has a time limit,
+            there are as many epochs as should fit, by the speed of the first steps, and no more than the recipe says.
+            A resumed run keeps that number; with another limit it is computed anew from the epochs done.
 
     Returns:
-        The prior after the last epoch, or where the course has validation images, the one with the lowest error.
+        The prior after the last epoch, or the one with the lowest error if the course has validation images.
 
     Raises:
-        TrainingError: the folder is in use, holds another run, or cannot be written; or training diverged.
+        TrainingError: the folder is in use, holds another run, or cannot be written to; or training diverged.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
     work: Steps[PriorT] = Steps(recipe, course, session)
@@ -179,7 +179,7 @@ def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted
     run: Run[PriorT] = work.run
     last = work.done if run.late else 0
     said = last in (0, recipe.training.last)
-    ended = "" if said else f"the time was over after {last} of {run.epochs} epochs"
+    ended = "" if said else f"time ran out after {last} of {run.epochs} epochs"
     verdict = "; ".join(filter(None, (*run.changes, ended)))
     with torch.inference_mode():
         if run.best:
@@ -189,7 +189,7 @@ def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted
 
 
 def _length(recipe: Recipe, course: Course[Any, Any], session: Session) -> int:
-    """How many epochs there are to be."""
+    """How many epochs to plan."""
     wanted = recipe.training.epochs
     if not recipe.training.minutes:
         return wanted
@@ -198,18 +198,18 @@ def _length(recipe: Recipe, course: Course[Any, Any], session: Session) -> int:
 
 
 def _affordable(recipe: Recipe, course: Course[Any, Any], session: Session) -> int:
-    """The number of epochs that fit into a time, by the speed of first steps, which are then forgotten."""
+    """The number of epochs that fit into a time, by the speed of first steps, whose results are discarded."""
     run, elapsed, taken = _begin(recipe, course), session.timer(), list[float]()
     index = torch.arange(min(recipe.training.batch, len(course.images)), device=course.images.device)
     while len(taken) < FIRST_STEPS or (
         len(taken) < MOST_STEPS and highest(taken[-1] - taken[0] < MEASURED * session.budget)
     ):
         _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0, session.folder)
-        # Fetching numbers waits for a device that works asynchronously.
+        # Fetching numbers waits for asynchronous devices.
         numbers(run.sums)
         taken.append(elapsed())
     _judge(run, recipe, course, 0)
-    # The first step is slower than any other.
+    # The first step is slower than all others.
     step = (taken[-1] - taken[0]) / (len(taken) - 1)
     judging = LATER * (elapsed() - taken[-1]) / recipe.training.watch_every
     batches = math.ceil(len(course.images) / recipe.training.batch)
@@ -218,9 +218,9 @@ def _affordable(recipe: Recipe, course: Course[Any, Any], session: Session) -> i
 
 
 def _judge(run: Run[PriorT], recipe: Recipe, course: Course[PriorT, Any], epoch: int) -> dict[str, float]:
-    """The verdict on an epoch, where there is one; the best parameters so far are kept."""
+    """Judge an epoch, if there is anything to judge it by, and keep the best parameters so far."""
     inference = recipe.learner.inference(epoch) if recipe.conditional else recipe.inference
-    # By one process for all, so that they agree to the last bit on which epoch was the best.
+    # Judged by one process, so that all agree exactly on which epoch was the best.
     judged = from_first(partial(course.judged, run.current, inference))
     if judged is None:
         return {}
@@ -231,7 +231,7 @@ def _judge(run: Run[PriorT], recipe: Recipe, course: Course[PriorT, Any], epoch:
 
 
 def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int) -> dict[str, str]:
-    """A warning when the solver stops converging for most images: its gradient is then no longer one."""
+    """A warning when the solver no longer converges for most images: then its gradient is not one any more."""
     share = averages.get(CONVERGED, 1.0)
     stopped = run.mostly_converged and share < MOSTLY
     run.mostly_converged = share >= MOSTLY
@@ -245,7 +245,7 @@ def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int) -> dict[str
 
 
 def scheduled_rate(settings: Optimizer, progress: float) -> float:
-    """Learning rate after a share `progress` of all steps."""
+    """The learning rate after a share `progress` of all steps."""
     if settings.schedule == "geometric":
         return settings.rate * settings.end**progress
     left = 1 - progress * (1 - settings.end) if settings.schedule == "linear" else 1.0
@@ -254,16 +254,16 @@ def scheduled_rate(settings: Optimizer, progress: float) -> float:
 
 def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     generator = torch.Generator(course.images.device).manual_seed(recipe.seed)
-    # Where the size is not given, the course knows the prior to start from.
+    # If the size is not given, the course knows the prior to start from.
     hidden = 0 if recipe.prior.hidden == "auto" else recipe.prior.hidden
     try:
         prior = course.initial(hidden, recipe.prior.weight_scale, generator)
     except RuntimeError as fault:
-        # torch has no exception of its own for a processor's memory.
+        # torch has no special exception for lack of main memory.
         if not any(word in str(fault) for word in ("memory", "Storage size")):
             raise
         raise TrainingError(f"{hidden} hidden units do not fit into memory; lower [prior] hidden") from fault
-    # Tensors of its own: steps change them in place, and of what was grown before there may be more than one run.
+    # Copies, because steps change tensors in place, and several runs may start from the same grown prior.
     prior = prior.with_parameters({name: value.clone() for name, value in prior.parameters.items()})
     state = recipe.learner.init(prior, course.images, generator)
     average = {name: value.clone() for name, value in prior.parameters.items()} if recipe.optimizer.average else {}
@@ -274,19 +274,19 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
 
 
 def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int, folder: Path) -> None:
-    """One mini-batch: the optimizer changes the prior's tensors in place, once per step the learner takes on it."""
+    """One mini-batch: the optimizer changes the prior's tensors in place, once for each step of the learner."""
     for group in run.optimizer.param_groups:
         group["lr"] = rate
     try:
-        # A prior of its own for each step, so that nothing derived from the weights outlives them.
+        # A new prior object for each step, so that nothing computed from old weights is reused.
         step = recipe.learner.step(_renewed(run.prior), batch, run.learner_state, run.generator, epoch)
         _climb(run, step)
         while step.again is not None:
             step = step.again(_renewed(run.prior))
             _climb(run, step)
     except RuntimeError as fault:
-        # Sampling refuses probabilities that are NaN, so that is where weights without bounds may show first. As long
-        # as the magnitudes of all parameters have a finite sum, no field is NaN.
+        # Sampling refuses NaN probabilities, so diverging weights may show here first. If the magnitudes of all
+        # parameters have a finite sum, no field is NaN.
         if math.isfinite(sum(value.abs().sum() for value in run.prior.parameters.values())):
             raise
         raise _diverged(run, folder, "a field") from fault
@@ -294,7 +294,7 @@ def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int,
     for name, value in step.monitors.items():
         run.sums[name] = run.sums.get(name, 0.0) + value.double()
     run.step += 1
-    # The first steps come from nowhere near, so the average forgets them faster.
+    # The first steps are far from the result, so the average forgets them faster.
     keep = min(recipe.optimizer.average, run.step / (run.step + WARM_UP))
     for name, value in run.average.items():
         value.lerp_(run.prior.parameters[name], 1 - keep)

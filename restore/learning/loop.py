@@ -1,8 +1,8 @@
-"""The training loop: work of any kind advances until it has finished, with checkpoints, a log and an ear for signals.
+"""The training loop: it advances any kind of work until that is finished, with checkpoints, a log and signal handling.
 
-Training is a function of the recipe, the data and the numbers of threads and processes. Everything that decides about
-what comes next is in a checkpoint, so a run that is stopped at any moment and resumed ends with the same bits as one
-that was left alone.
+Training is a function of the recipe, the data and the numbers of threads and processes. A checkpoint holds all that
+decides what comes next. So a run that was stopped at any moment and resumed ends with the same bits as one that was
+left alone.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from restore.progress import Passed
 
 
 class Lap(NamedTuple):
-    """An epoch or a round that is done: its line of the log, and what there is to tell."""
+    """A finished epoch or round: its line of the log, and what to report."""
 
     record: dict[str, Any]
     passed: Passed
 
 
 class Work(Protocol):
-    """What can be trained: by gradient steps, many of which make an epoch, or in rounds."""
+    """Any kind of training: by gradient steps, many to an epoch, or in rounds."""
 
     @property
     def done(self) -> int:
@@ -41,7 +41,7 @@ class Work(Protocol):
 
     @property
     def seconds(self) -> float:
-        """Training time so far, of all sittings."""
+        """Training time so far, including that before a resume."""
 
     @property
     def finished(self) -> bool:
@@ -49,47 +49,47 @@ class Work(Protocol):
 
     @property
     def judged(self) -> bool:
-        """Whether the best so far is known by images held out."""
+        """Whether the best prior so far is known from held-out images."""
 
     def begin(self) -> None:
-        """Come to where the first step or round begins."""
+        """Set up the state before the first step or round."""
 
     def restore(self, found: Checkpoint) -> str:
-        """Come to where a checkpoint was made; what cannot be as it was then is returned in words."""
+        """Set up the state of a checkpoint; returns in words what cannot be as it was."""
 
     def relimited(self) -> str:
-        """Take notice that the limit of time is another than in the sitting before; returns what that changes."""
+        """React to a time limit that differs from that before a resume; returns in words what changes."""
 
     def changed(self, changes: Sequence[str]) -> None:
-        """Remember what keeps a recipe from repeating this run to the bit."""
+        """Record what keeps a recipe from repeating this run exactly."""
 
     def plan(self) -> None:
-        """Find out how much there is to do, where nobody has said; the time it takes counts."""
+        """Find out how much to do, if that is not given; the time this takes counts."""
 
     def advance(self, elapsed: Callable[[], float]) -> Lap | None:
-        """One step or round, by a timer; None in the middle of an epoch."""
+        """Do one step or round, timed; returns None within an epoch."""
 
     def best(self) -> Passed:
-        """What there is to restore with: the best by images held out, or as long as none was judged, the newest."""
+        """The prior to restore with: the best by held-out images, or the newest if none was judged."""
 
     def snapshot(self, identity: Mapping[str, Any]) -> Checkpoint:
-        """Everything that it needs to go on, as the run of an identity."""
+        """All that is needed to continue, marked with the identity of the run."""
 
 
 def drive(work: Work, session: Session, facts: Mapping[str, Any], checkpoint_every: int) -> int:
-    """Let work advance until it has finished.
+    """Advance work until it is finished.
 
     Args:
         work: what is trained.
-        session: where, and who hears of it.
-        facts: what of the recipe decides the outcome; a run is not resumed under others.
+        session: where, and who is told.
+        facts: the parts of the recipe that decide the outcome; a run cannot be resumed under others.
         checkpoint_every: epochs or rounds between two checkpoints.
 
     Returns:
-        The signal that arrived as the work came to its end, which stops nothing here any more; 0 for none.
+        The signal that arrived while the last step was done, too late to stop anything here; 0 for none.
 
     Raises:
-        TrainingError: the folder is in use, holds another run, or cannot be written; or training failed.
+        TrainingError: the folder is in use, holds another run, or cannot be written to; or training failed.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
     folder, stop = session.folder, 0
@@ -130,7 +130,7 @@ def drive(work: Work, session: Session, facts: Mapping[str, Any], checkpoint_eve
 
 
 def _go_on(work: Work, held: Sitting, found: Checkpoint, session: Session) -> None:
-    """Take up work at a checkpoint, and say which limits changed since the sitting before."""
+    """Continue from a checkpoint, and report which limits have changed."""
     drawn, ended = work.restore(found), work.finished
     limit = work.relimited() if held.limited_otherwise else ""
     if ended:

@@ -1,4 +1,4 @@
-"""A prior's own modes: TAP solutions of the free machine, carried along as starts for restorations."""
+"""A prior's own modes: its TAP solutions without evidence, stored as starts for restorations."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from restore.priors.bits import pack
 from restore.solvers.samplers.gibbs import gibbs_steps, layered_steps
 from restore.solvers.tap import TAP
 
-# Sweeps of free Gibbs sampling that carry a chain away from the training image it starts at.
+# Gibbs sweeps that lead a chain away from the training image it starts at.
 SWEEPS = 500
 
-# Chains that run side by side.
+# How many chains run side by side.
 BLOCK = 1000
 
-# Sweeps by which their speed is measured; and how many the solver takes the time of.
+# How many sweeps are timed; and how many sweeps take as long as the solver.
 TIMED = 5
 SOLVING = 200
 
@@ -26,16 +26,16 @@ SOLVING = 200
 def own_modes(
     prior: LayeredPrior | FullyVisible, images: Tensor, count: int, solver: TAP, generator: torch.Generator
 ) -> Tensor:
-    """Binary images, packed (count, bytes): the modes of TAP solutions started from samples of the prior itself.
+    """Find modes: TAP solutions started from samples of the prior, as packed binary images (count, bytes).
 
-    Sampling first spreads the modes as the prior spreads its mass, and leaves the training images behind.
+    The samples spread over the modes as the prior's mass does, away from the training images.
 
     Args:
         prior: the trained prior.
         images: training images (N, D), where the chains start.
-        count: how many.
-        solver: the fixed point to run.
-        generator: of the chains.
+        count: number of modes.
+        solver: finds the solutions.
+        generator: for the chains.
     """
     blocks = []
     for first in range(0, count, BLOCK):
@@ -46,20 +46,20 @@ def own_modes(
 
 
 def _moves(prior: LayeredPrior | FullyVisible) -> Callable[..., Tensor]:
-    """What sweeps over the units of a machine."""
+    """The function that does sweeps over a machine's units."""
     return gibbs_steps if isinstance(prior, RBM | FullyVisible) else layered_steps
 
 
 def seconds_for_modes(
     prior: LayeredPrior | FullyVisible, images: Tensor, count: int, clock: Callable[[], float]
 ) -> float:
-    """About how long `own_modes` takes for machines of this size, by a few sweeps; see there for the arguments."""
+    """About how long `own_modes` takes for machines of this size, from the time of a few sweeps."""
     if not count:
         return 0.0
     chains = images[torch.arange(min(count, BLOCK), device=images.device) % len(images)]
     generator, move = torch.Generator(images.device).manual_seed(0), _moves(prior)
     move(prior, chains, 1, generator)
     started = clock()
-    # Fetching a number waits for a device that works asynchronously.
+    # Fetching a number waits for asynchronous devices.
     float(move(prior, chains, TIMED, generator).sum())
     return (clock() - started) / TIMED * (SWEEPS + SOLVING) * -(-count // BLOCK)

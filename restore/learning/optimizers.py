@@ -1,4 +1,4 @@
-"""The optimizers of torch by name, for parameters of which the couplings decay and the fields do not."""
+"""The optimizers of torch by name; weight decay acts on couplings only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# These want to evaluate a loss themselves, sparse gradients, or matrices only; a learner has no loss, but biases.
+# Excluded: optimizers that evaluate a loss themselves, or need sparse gradients or only matrices. Learners have no
+# loss, and biases are vectors.
 _UNFIT = {"optimizer", "lbfgs", "sparseadam", "muon"}
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
@@ -22,14 +23,14 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 def optimizer_of(
     name: str, named: Mapping[str, Tensor], rate: float, momentum: float, weight_decay: float
 ) -> torch.optim.Optimizer:
-    """An optimizer that changes the given tensors in place.
+    """Make an optimizer that changes the given tensors in place.
 
     Args:
-        name: of a class in torch.optim, in small letters; "adam" is the one with decoupled weight decay.
-        named: parameters; weight decay leaves those alone whose name begins with "units".
+        name: a class of torch.optim in small letters; "adam" is the one with decoupled weight decay.
+        named: parameters; those whose name begins with "units" have no weight decay.
         rate: learning rate.
-        momentum: for "sgd", and the first beta of those that have betas.
-        weight_decay: where the optimizer has such a thing.
+        momentum: for "sgd", and the first beta of optimizers with betas.
+        weight_decay: for optimizers that have it.
     """
     taken = inspect.signature(OPTIMIZERS[name]).parameters
     settings: dict[str, Any] = {"betas": (momentum, 0.999), "weight_decay": weight_decay, "foreach": True}

@@ -1,4 +1,4 @@
-"""From images and a recipe to a prior that restores: fit, round to its storage, find its modes, describe it."""
+"""From images and a recipe to a prior that restores: fit it, round it for storage, find its modes, describe it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from restore.solvers import TAP
 from restore.zoo import TrainedPrior, save
 from restore.zoo.description import Inference
 
-# The shares of a time that growth and pre-training may take where another learner goes on from there; the least share
-# that learning has of a limit of time, whatever else takes; and the number of units that growth is expected to come to.
+# The shares of a time that growth and pre-training may take if another learner continues from there; the least share of
+# a time limit for learning, whatever else takes time; and the number of units that growth is expected to reach.
 GROWING, PRETRAINING = 0.25, 0.5
 LEAST = 0.5
 EXPECTED = 400
@@ -65,15 +65,15 @@ def train(
     """Train a prior as a recipe says; see `restore.learning.fit.fit` for errors.
 
     Args:
-        recipe: what to train and how.
+        recipe: what to train, and how.
         images: training images (N, H * W), on the device to train on; binary, or grey levels in [0, 1] for a prior of
-            those.
+            grey images.
         image_shape: (H, W).
-        session: where, and who hears of it. What is usable is told of as a whole prior, with the seconds of all stages;
-            the layers of a deep machine are of no use by themselves, nor are hidden units grown for a conditional
-            prior. Its budget is what other work, before and after, leaves of the recipe's limit of time.
-        held_out: images (M, H * W) to be judged by; None for those that the recipe has held out of the others.
-        every: keep the prior after every so many epochs too, as `epoch_folder` says; 0 keeps none.
+        session: where, and who is told. Usable priors are reported as whole priors, with the seconds of all stages.
+            Single layers of a deep machine, and hidden units grown for a conditional prior, are not usable. Its budget
+            is what other work, before and after, leaves of the recipe's time limit.
+        held_out: images (M, H * W) to be judged by; None for those that the recipe holds out.
+        every: also keep the prior after every so many epochs, in `epoch_folder`; 0 keeps none.
     """
     folder = session.folder
     if every < 0:
@@ -114,7 +114,7 @@ def train(
         course = course_of(recipe, training, image_shape, start, validation)
         fitted = fit(recipe, course, replace(main, budget=left - seconds_before(folder)))
         verdict = "; ".join(filter(None, (verdict, fitted.verdict)))
-    # What a limit of time has ended stays ended when it is lifted.
+    # A run that a time limit has ended stays ended when the limit is lifted.
     limited = bool(recipe.training.minutes) or from_first(lambda: any(map(was_limited, (folder, folder / GROWTH))))
     settled = settled_recipe(recipe, limited, fitted.epochs, fitted.last, grown, layered)
     with torch.inference_mode():
@@ -127,7 +127,7 @@ def train(
 
 
 def _seconds_to_finish(recipe: Recipe, training: Tensor, clock: Callable[[], float]) -> float:
-    """About what follows the training takes, where there is no time without limit."""
+    """About how long the work after training takes; only needed with a time limit."""
     if not recipe.training.minutes or recipe.conditional or not recipe.inference.modes:
         return 0.0
     shape = recipe.prior
@@ -144,19 +144,19 @@ def _seconds_to_finish(recipe: Recipe, training: Tensor, clock: Callable[[], flo
 
 
 def epoch_folder(folder: Path, epoch: int) -> Path:
-    """Where in a run folder the prior after so many epochs is kept."""
+    """The folder in a run's folder for the prior after an epoch."""
     return folder / "epochs" / f"{epoch:04d}"
 
 
 def kept_epochs(folder: Path) -> dict[int, Path]:
-    """The priors that a run has kept on the way, by epoch, in order."""
+    """The priors that a run has kept, by epoch, in order."""
     return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
 
 
 def by_rounds(
     recipe: Recipe, images: Tensor, session: Session, held_out: Tensor | None = None
 ) -> tuple[FullyVisible | RBM, int, str]:
-    """The machine of a learner in rounds, or that which grows for another learner to go on from; see `train`.
+    """Train in rounds, or grow a machine from which another learner continues; see `train`.
 
     Returns:
         The machine, the number of rounds, and why there were no more, in words.
@@ -170,7 +170,7 @@ def by_rounds(
         seed=recipe.seed,
         facts=recipe.growth_facts if settings.grows else recipe.training_facts,
         checkpoint_every=recipe.training.checkpoint_every,
-        # Before that images held out end no growth, and units of random weights may as well begin at once.
+        # Before this round held-out images cannot end growth, and units of random weights would do as well.
         needed=recipe.growth.window if recipe.prior.filled else 0,
     )
     said = outcome.verdict or settings.cut_short(recipe.prior, outcome.rounds)
@@ -191,7 +191,7 @@ def course_of(
     start: Any = None,
     held_out: Tensor | None = None,
 ) -> Course[Any, Any]:
-    """What a recipe makes of training images; see `train` and `split`.
+    """The course that a recipe makes of training images; see `train` and `split`.
 
     Args:
         start: the machine before the first step; by default one without correlations.
@@ -207,7 +207,7 @@ def course_of(
 
 
 def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Training and validation images: as the recipe says, or all images and those held out before.
+    """Split training and validation images as the recipe says; or take all images, and those held out before.
 
     Raises:
         TrainingError: if there are not enough images to hold some out.
@@ -222,16 +222,16 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
             f"{recipe.data.source}: {len(images)} images, of which {count} are for validation, leave too few to "
             "train on; lower [data] validation"
         )
-    # Drawn on the processor, so that every device holds out the same images.
+    # Drawn on the CPU, so that every device holds out the same images.
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(recipe.seed)).to(images.device)
     return images[order[count:]], images[order[:count]]
 
 
 def _modes(machine: Machine, images: Tensor, inference: Inference, seed: int) -> Tensor:
-    """Modes of the machine as starts for its solver; none for a solver that needs no start."""
+    """Modes of the machine as starts for its solver; none if the solver needs no start."""
     if isinstance(machine, ConditionalRBM) or not inference.modes:
         return pack(images[:0])
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
-    # Seeded apart from training, so that the modes do not depend on where a run was interrupted.
+    # Seeded separately, so that the modes do not depend on interruptions of training.
     generator = torch.Generator(images.device).manual_seed(seed)
     return own_modes(machine, images, inference.modes, solver, generator)

@@ -1,12 +1,12 @@
-"""Greedy layerwise pre-training: where the joint training of a machine with several hidden layers begins.
+"""Greedy layerwise pre-training: the starting point for a machine with several hidden layers.
 
-Trained from small weights alone, a deep machine ends as an RBM whose upper layers have nothing to say. So every layer
-is first trained as an RBM on what the layer below makes of the images, by the learner of the joint training, and the
-RBMs are then put on top of each other (TAP machine, appendix E, Alg. 4).
+Trained from small weights alone, a deep machine becomes an RBM whose upper layers contribute nothing. So every layer is
+first trained as an RBM on what the layer below makes of the images, with the learner of the joint training. The RBMs
+are then stacked (TAP machine, appendix E, Alg. 4).
 
-In the deep machine every layer but the outermost two hears two neighbours, in its RBM only one. Its one neighbour is
-therefore there twice, with the same weights (Salakhutdinov & Hinton, "Deep Boltzmann machines", AISTATS 2009, sec.
-3.1): what the copy says stands in for the layer that is missing, and in the deep machine that layer takes its place.
+In the deep machine every layer but the two outermost has two neighbours, but in its RBM only one. That neighbour is
+therefore doubled, with the same weights (Salakhutdinov & Hinton, "Deep Boltzmann machines", AISTATS 2009, sec. 3.1):
+the copy stands in for the missing layer, which replaces it in the deep machine.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Stage:
     """The course of one RBM of the stack.
 
     Attributes:
-        below: what is known of the lower layer, (N, units): images, or probabilities that its units are 1.
-        lower: that layer, without neighbours.
+        below: the states of the lower layer, (N, units): images, or probabilities that its units are 1.
+        lower: the lower layer without neighbours.
         size: number of units in the upper layer.
-        lower_copies, upper_copies: how often each layer is there.
-        drawn: whether the lower layer is drawn anew from its probabilities for each mini-batch.
+        lower_copies, upper_copies: how many copies of each layer there are.
+        drawn: whether the lower layer is sampled from its probabilities for each mini-batch.
     """
 
     below: Tensor
@@ -72,7 +72,7 @@ class Stage:
         return None
 
     def single(self, machine: LayeredPrior) -> RBM:
-        """The RBM with every layer once; what starts drawn at random left between copies is averaged out."""
+        """The RBM with one copy of each layer: the average over copies, which differ by their random starts."""
         weights = (
             machine.couplings[0].matrix.unflatten(0, (self.lower_copies, -1)).unflatten(2, (self.upper_copies, -1))
         )
@@ -83,17 +83,17 @@ class Stage:
 
 
 def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, int, str]:
-    """A deep machine put together from RBMs that were trained one after the other.
+    """Stack RBMs that are trained one after the other into a deep machine.
 
     Args:
-        recipe: of the deep machine; `recipe.pretraining` says for how many epochs each RBM is trained, at most where
-            there is a limit of time.
+        recipe: of the deep machine. `recipe.pretraining` says for how many epochs each RBM is trained, at most if there
+            is a time limit.
         images: training images (N, D).
-        session: of the deep machine; RBM n works in `stage_folder(folder, n)`, as the stage "layer n".
-            No layer takes more of the budget than those before it have left of equal shares.
+        session: of the deep machine; RBM n works in `stage_folder(folder, n)`, as the stage "layer n". No layer takes
+            more of the budget than those before it have left of equal shares.
 
     Returns:
-        The machine, the number of epochs of each RBM, and which of them came to fewer for want of time, in words.
+        The machine, the number of epochs of each RBM, and which of them time ended early, in words.
 
     Raises:
         TrainingError, Stopped: as `restore.learning.fit.fit`.
@@ -115,7 +115,7 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
         fitted = fit(replace(recipe, training=length, learner=learner), stage, own)
         spent += epoch_seconds(folder)[-1]
         verdicts += [f"layer {number}: {fitted.verdict}"] if fitted.verdict else []
-        # A recipe has one number for all layers: that for which there was time in the first.
+        # A recipe has one number for all layers: the epochs that the first layer had time for.
         length = replace(length, epochs=fitted.epochs, minutes=0.0)
         single = stage.single(fitted.prior)
         trained.append(single)
@@ -126,10 +126,10 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
 
 
 def stacked(machines: Sequence[RBM]) -> LayeredPrior:
-    """RBMs on top of each other, the hidden units of each being the visible ones of the next.
+    """Stack RBMs: the hidden units of each become the visible units of the next.
 
-    A layer between two of them heard either neighbour twice. On average of the two it hears each of them once, and has
-    the mean of its biases in both.
+    A layer between two RBMs had each neighbour twice. On average over the two it has each once, with the mean of its
+    biases in both.
     """
     between = [
         Bernoulli((one.hidden.parameters["bias"] + other.visible.parameters["bias"]) / 2)
@@ -144,7 +144,6 @@ def _repeated(layer: Units, copies: int) -> Units:
 
 
 def _averaged(layer: Units, copies: int) -> Units:
-    """One copy of the units of a layer."""
     return layer.with_parameters(
         {name: value.unflatten(0, (copies, -1)).mean(0) for name, value in layer.parameters.items()}
     )

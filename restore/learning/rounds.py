@@ -1,7 +1,7 @@
-"""Learners that change a prior themselves, a round over all images at a time.
+"""Learners that change a prior themselves, in rounds over all images.
 
-Frank-Wolfe adds a unit per round, block ascent sweeps over all couplings: neither leaves a gradient for an optimizer,
-so they do not go through `restore.learning.fit`. Of several processes the first alone works, and tells the others.
+Frank-Wolfe adds a unit per round, and block ascent sweeps over all couplings. Neither has a gradient for an optimizer,
+so they do not go through `restore.learning.fit`. With several processes only the first works, and the others copy it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from restore.progress import Passed
 
 @dataclass(frozen=True)
 class Round:
-    """What one round gave.
+    """The result of one round.
 
     Attributes:
-        state: after the round; tensors only, so that a checkpoint can hold it. Their shapes may change.
-        monitors: numbers worth logging.
-        verdict: why this round was the last, as a sentence for users; empty as long as it was not.
+        state: the state after the round: only tensors, so that a checkpoint can hold it. Their shapes may change.
+        monitors: numbers for the log.
+        verdict: why this round was the last, as a sentence for users; empty if it was not.
     """
 
     state: LearnerState
@@ -39,11 +39,11 @@ class Round:
 
 
 class RoundLearner(Protocol):
-    """A learner that changes the parameters itself; frozen settings."""
+    """A learner that changes the parameters itself; it holds only settings."""
 
     @property
     def rounds(self) -> int:
-        """No more rounds than this."""
+        """The most rounds."""
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
         """The state before the first round, given all training images (N, D)."""
@@ -54,14 +54,14 @@ class RoundLearner(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the rounds ended.
+    """The result of all rounds.
 
     Attributes:
-        state: after them.
+        state: the state after them.
         rounds: how many there were.
-        verdict: why no more followed; empty where that was their highest number.
-        complete: whether the learner said so.
-        changes: what was changed between two sittings, so that no recipe repeats the rounds to the bit, in words.
+        verdict: why no more followed; empty if it was the maximum number.
+        complete: whether the learner ended them.
+        changes: what changed between sittings, so that no recipe repeats the rounds exactly, in words.
     """
 
     state: LearnerState
@@ -73,17 +73,17 @@ class Outcome:
 
 @dataclass
 class Rounds:
-    """A learner in rounds, in the middle of its work: see `restore.learning.loop.Work`.
+    """A learner in rounds, at work: see `restore.learning.loop.Work`.
 
     Attributes:
-        learner: what works.
+        learner: the learner.
         images: training images (N, D), on the device to train on.
-        session: whose budget it keeps.
-        seed: of everything random.
+        session: gives the budget.
+        seed: seed of all randomness.
         needed: rounds for which there must be time.
-        state, monitors: after the last round; no monitors where a checkpoint was taken up.
-        verdict: why no more rounds follow; empty as long as they do.
-        complete: whether the learner said so.
+        state, monitors: after the last round; no monitors just after a resume.
+        verdict: why no more rounds follow; empty while they do.
+        complete: whether the learner ended them.
         changes: as in `Outcome`.
     """
 
@@ -130,14 +130,14 @@ class Rounds:
         return set_generator(self.generator, found, self.seed)
 
     def relimited(self) -> str:
-        """A limit of time says when no more rounds follow, and nothing of those that do."""
+        """A time limit decides when rounds end, and changes nothing in the rounds themselves."""
         return ""
 
     def changed(self, changes: Sequence[str]) -> None:
         self.changes += changes
 
     def plan(self) -> None:
-        """The learner knows its own end."""
+        """Nothing to plan: the learner knows when it is finished."""
 
     def advance(self, elapsed: Callable[[], float]) -> Lap:
         result = from_first(partial(self.learner.advance, self.images, self.state, self.generator))
@@ -149,11 +149,11 @@ class Rounds:
         return Lap(record, self.best())
 
     def _out_of_time(self, before: float) -> str:
-        """Why no more rounds follow, if it is for want of time, of which so much had passed before the last one."""
+        """Why no more rounds follow, if time is the reason; `before` is the time before the last round."""
         exceeded = self.session.exceeded
         said = ""
         if exceeded(2 * self.seconds - before) and self.done < self.learner.rounds:
-            said = f"the time was over after {self.done} rounds"
+            said = f"time ran out after {self.done} rounds"
         # The first round takes up to twice as long as the second.
         pace = (self.seconds - before) / (2 if self.done == 1 else 1)
         if self.done <= min(2, self.needed) and exceeded(self.seconds + (self.needed - self.done) * pace):
@@ -180,25 +180,25 @@ def run_rounds(
     checkpoint_every: int = 1,
     needed: int = 0,
 ) -> Outcome:
-    """Let a learner work until it says that it is done, or its last round.
+    """Run a learner until it ends, or to its last round.
 
     Args:
-        learner: what to run.
+        learner: the learner.
         images: training images (N, D), on the device to train on.
-        session: where, and who hears of it: the machine is the state that the learner has come to. No round begins that
-            would not end in time, if it is like the one before.
-        seed: of everything random.
-        facts: what of the recipe decides the outcome; a run is not resumed under others.
+        session: where, and who is told: the reported machine is the learner's state. No round begins that would not end
+            in time if it took as long as the one before.
+        seed: seed of all randomness.
+        facts: the parts of the recipe that decide the outcome; a run cannot be resumed under others.
         checkpoint_every: rounds between two checkpoints.
-        needed: rounds for which there must be time; where the first two let expect that there is none, no more follow.
+        needed: rounds for which there must be time; if the first two show that there is not, no more follow.
 
     Raises:
-        TrainingError: the folder is in use, holds another run, or cannot be written; or what the learner raises.
+        TrainingError: the folder is in use, holds another run, or cannot be written to; or the learner's own error.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
     work = Rounds(learner, images, session, seed, needed)
     stop = drive(work, session, facts, checkpoint_every)
-    # After the last round too: what follows the rounds may take as long as they did.
+    # Also after the last round: what follows may take as long as the rounds.
     if stop:
         raise Stopped(stop)
     state = {name: value.to(images.device) for name, value in work.state.items()}

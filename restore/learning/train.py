@@ -1,6 +1,6 @@
-"""Training from end to end: images and a recipe, or a plan for one, become a prior that is kept under a name.
+"""Training from end to end: images and a recipe, or a plan that makes one, become a prior kept under a name.
 
-The command and the Python interface are both thin layers over this.
+The command and the Python interface are thin layers over this.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from restore.learning.run.outcome import Trained
 from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
 
-# What a run folder calls the recipe that it came from.
+# The name of a run's recipe in its folder.
 RECIPE = "recipe.toml"
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What is to be trained, and on what.
+    """What to train, and on what.
 
     Attributes:
-        recipe: how.
-        text: the recipe as it is written.
-        tables: the recipe as a plan made it; None for one that somebody wrote.
+        recipe: how to train.
+        text: the recipe as written.
+        tables: the recipe's tables if a plan made it; else None.
         training: images to learn from.
-        held_out: images to be judged by; None where the recipe holds some out of the others, or none.
-        notes: what a user should know about the images, and about the plan.
+        held_out: images to be judged by; None if the recipe takes them from the others, or has none.
+        notes: what a user should know about the images and the plan.
     """
 
     recipe: Recipe
@@ -58,11 +58,10 @@ class Lesson:
 
     @property
     def image_shape(self) -> tuple[int, int]:
-        """Height and width."""
         return self.training.images.shape[1], self.training.images.shape[2]
 
     def filled_up_to(self, units: int) -> Lesson:
-        """The same, with another number of hidden units that growth is filled up to where time ends it."""
+        """The same lesson, in which growth is filled up to `units` hidden units if time ends it."""
         tables = self.tables
         if tables is not None:
             tables = {**tables, "prior": {**tables["prior"], "filled": units}}
@@ -71,37 +70,37 @@ class Lesson:
 
     @property
     def fingerprint(self) -> str:
-        """Names the images, so that a run is not resumed on others."""
+        """Identifies the images, so that a run is not resumed on others."""
         if self.held_out is None:
             return self.training.fingerprint
         return hashlib.sha256(f"{self.training.fingerprint} {self.held_out.fingerprint}".encode()).hexdigest()
 
     def pixels(self, device: torch.device) -> Tensor:
-        """The training images as the prior learns from them, variations and all; (N, D)."""
+        """The training images as the prior learns from them, including variations; (N, D)."""
         recipe = self.recipe
         return self.as_pixels(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
 
     def held_out_pixels(self, device: torch.device) -> Tensor | None:
-        """The images held out as the prior knows them, without variations; (M, D)."""
+        """The held-out images as the prior knows them, without variations; (M, D)."""
         return None if self.held_out is None else self.as_pixels(self.held_out.images, device)
 
     def as_pixels(self, images: np.ndarray, device: torch.device) -> Tensor:
-        """Some images (N, H, W) of the lesson's as the prior knows them; (N, D)."""
+        """Images (N, H, W) of the lesson as the prior knows them; (N, D)."""
         recipe = self.recipe
         return torch.from_numpy(as_pixels(images, recipe.manner, recipe.data.threshold, recipe.seed)).to(device)
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """A prior that has been trained, and all that a report on it needs.
+    """A trained prior, and all that a report on it needs.
 
     Attributes:
         lesson: what was trained, and on what.
         trained: the prior, the epoch it is from, its validation error, and why training ended.
         curve: a record for every epoch or round, as in the log.
-        grown: a record for every round of the growth that went before; empty where there was none.
-        seconds: training time at the end of each, growth and all sittings included.
-        device: where.
+        grown: a record for every round of growth before; empty without growth.
+        seconds: training time at the end of each epoch or round, including growth and the time before a resume.
+        device: where it was trained.
     """
 
     lesson: Lesson
@@ -113,7 +112,7 @@ class Learnt:
 
     @property
     def text(self) -> str:
-        """The recipe that gives this prior again: a plan with what training has found, or as its author wrote it."""
+        """The recipe that gives this prior again: as its author wrote it, or a plan with what training has found."""
         tables, recipe, settled = self.lesson.tables, self.lesson.recipe, self.trained.settled
         if tables is None or settled == recipe:
             return self.lesson.text
@@ -121,14 +120,14 @@ class Learnt:
         for name in ("prior", "growth", "learner", "pretraining", "training"):
             before, after = asdict(getattr(recipe, name)), asdict(getattr(settled, name))
             found = {key: value for key, value in after.items() if value != before[key]}
-            # A limit of time that is none any more, and epochs where there are rounds, are left out.
+            # A time limit that no longer applies, and epochs if there are rounds, are left out.
             kept = {key: value for key, value in dict(told.get(name, {})).items() if key not in found}
             told[name] = kept | {key: value for key, value in found.items() if value}
         return written({key: value for key, value in told.items() if value != {}})
 
 
 def _filled_before(folder: Path) -> int:
-    """Up to how many units growth was filled up in a run that goes on; 0 where it did not come so far."""
+    """How many units growth was filled up to in a run that is resumed; 0 if it did not get that far."""
     found = newest(folder) if folder.is_dir() else None
     return 0 if found is None else found.facts["identity"]["recipe"].get("prior", {}).get("filled", 0)
 
@@ -143,17 +142,17 @@ def read_lesson(
     max_bad: int = 0,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Lesson:
-    """The lesson of a recipe that somebody wrote.
+    """Make the lesson of a written recipe.
 
     Args:
-        recipe: how.
-        text: as it was written.
-        prior: other than the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says
-            how many.
-        source: other data than the recipe's.
-        root: where named data sets are looked for first.
-        max_bad: images of a folder that may be unreadable.
-        max_pixels: what an image may have at most, and all of them together twenty times as many.
+        recipe: how to train.
+        text: the recipe as written.
+        prior: replaces the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says how
+            many.
+        source: replaces the recipe's data.
+        root: the folder to search first for named data sets.
+        max_bad: how many images of a folder may be unreadable.
+        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
 
     Raises:
         RestoreError: as `restore.data.load` and `restore.data.gathering.gather.gather`.
@@ -185,7 +184,7 @@ def read_lesson(
 
 
 class Gathering(TypedDict, total=False):
-    """What a user asks of the images of a plan: arguments of `restore.data.gathering.gather`."""
+    """What a user asks of the images for a plan: arguments of `restore.data.gathering.gather`."""
 
     shape: tuple[int, int] | None
     fit: Fit
@@ -207,14 +206,14 @@ def planned_lesson(
     threshold: int | None = None,
     **asked: Unpack[Gathering],
 ) -> Lesson:
-    """The lesson that a plan makes of images; see `gather` and `restore.learning.recipes.plan`.
+    """Make a lesson of images by a plan; see `gather` and `restore.learning.recipes.plan`.
 
     Args:
         source: what is gathered.
-        name: of the prior.
-        wishes: what is asked for.
+        name: name of the prior.
+        wishes: what the user asks for.
         shown_as: the source in words.
-        threshold: grey level above which a pixel is white; None for that of Otsu.
+        threshold: grey level above which a pixel is white; None for Otsu's.
         asked: how the images are gathered.
     """
     found: Gathered = gather(source, **asked)
@@ -226,7 +225,7 @@ def planned_lesson(
         found.threshold if threshold is None else threshold,
         float((images == 0).mean()),
     )
-    # A recipe says all of it, for it must not change with the defaults.
+    # The recipe states all of it, so that it does not change with the defaults.
     gathering: dict[str, Any] = {"levels": found.levels, "shape": list(facts.image_shape)}
     gathering |= {"fit": asked.get("fit", FIT), "patches": asked.get("patches", 0)}
     gathering |= {"held_out": asked.get("held_out", HELD_OUT)}
@@ -237,7 +236,6 @@ def planned_lesson(
 
 
 def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
-    """A plan in a sentence."""
     height, width = facts.image_shape
     seen = "grey" if recipe.prior.grey else f"black and white (white above {recipe.data.threshold})"
     units = {"auto": "as many hidden units as it takes", 0: "no hidden units"}
@@ -253,20 +251,20 @@ def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
 
 
 def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int = 0, elsewhere: float = 0.0) -> Learnt:
-    """Train what a lesson says, on its images and in its time; see `restore.learning.pipeline.train`.
+    """Train a lesson within its time; see `restore.learning.pipeline.train`.
 
-    The recipe of a plan is left in the run folder, where it can be taken from to change it or repeat it.
+    The recipe of a plan is written to the run's folder, to be changed or repeated.
 
     Args:
-        lesson: what.
-        session: where, and who hears of it; its data and budget are the lesson's.
-        device: to train on.
+        lesson: what to train, and on what.
+        session: where, and who is told; its data and budget are the lesson's.
+        device: where to train.
         every: as in `restore.learning.pipeline.train`.
-        elsewhere: seconds of a limit of time that other work takes, before and after.
+        elsewhere: seconds of a time limit that other work takes, before and after.
     """
     folder = session.folder
     if session.resume and lesson.tables is not None and lesson.recipe.prior.filled:
-        # A plan makes it of the limit of time, which may be another now; units that are trained already stay.
+        # A plan derives this number from the time limit, which may have changed; units already trained stay.
         lesson = lesson.filled_up_to(from_first(lambda: _filled_before(folder)) or lesson.recipe.prior.filled)
     trained = pipeline.train(
         lesson.recipe,

@@ -154,7 +154,7 @@ def test_the_settled_recipe_of_a_run_that_was_late_gives_the_same_bits(tmp_path:
 
     first = in_time(settings, learner, tmp_path / "first", watch=slower)
     done = len(log_of(tmp_path / "first"))
-    assert first.verdict == f"the time was over after {done} of 12 epochs"
+    assert first.verdict == f"time ran out after {done} of 12 epochs"
     assert (first.settled.training.last, first.settled.training.epochs) == (done, 12)
     again = train(first.settled, bars(), SHAPE, Session(tmp_path / "again", "x"))
     assert again.verdict == "" and log_of(tmp_path / "again")[-1]["epoch"] == done
@@ -194,7 +194,7 @@ def test_a_machine_that_slows_down_ends_in_time_with_the_best_so_far(tmp_path: P
     trained = in_time(settings, learner, tmp_path, watch=slower)
     log = log_of(tmp_path)
     assert learner.clock.now <= 120 and len(log) < 26
-    assert trained.verdict == f"the time was over after {len(log)} of 26 epochs"
+    assert trained.verdict == f"time ran out after {len(log)} of 26 epochs"
     # The last epoch is judged too, and a finished run stays finished.
     assert "validation_error" in log[-1]
     assert trained.error == min(record.get("validation_error", 1) for record in log)
@@ -229,7 +229,7 @@ def test_growth_ends_in_time_and_the_settled_recipe_repeats_it(tmp_path: Path) -
 
     first = run(settings, tmp_path / "first")
     # A round is not begun if it would not end in time.
-    assert first.verdict == "the time was over after 5 rounds"
+    assert first.verdict == "time ran out after 5 rounds"
     assert first.settled.learner.units == len(log_of(tmp_path / "first"))
     again = run(first.settled, tmp_path / "again")
     assert torch.equal(first.prior.machine.weights, again.prior.machine.weights)

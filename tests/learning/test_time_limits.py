@@ -79,7 +79,7 @@ def test_a_layer_that_takes_longer_than_the_first_ends_in_time(tmp_path: Path) -
     first, second, whole = seconds(tmp_path)
     assert first + second <= 60 and second > first and whole <= 120
     done = len(log_of(stage_folder(tmp_path, 2)))
-    assert trained.verdict == f"layer 2: the time was over after {done} of 5 epochs" and done < 5
+    assert trained.verdict == f"layer 2: time ran out after {done} of 5 epochs" and done < 5
 
 
 def test_57_a_deep_machine_stopped_between_its_layers_goes_on_to_the_same_bits(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_time_too_short_for_anything_ends_with_a_prior(
     [
         (40, 0.0, "there was no time for 40 rounds, so round 2 was the last"),
         (40, 7.0, "there was no time for 40 rounds, so round 1 was the last"),
-        (4, 0.0, "the time was over after 5 rounds"),
+        (4, 0.0, "time ran out after 5 rounds"),
     ],
 )
 @pytest.mark.usefixtures("same_learner")

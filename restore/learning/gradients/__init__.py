@@ -1,1 +1,1 @@
-"""What learners compute with: statistics, gauges, and the likelihoods that have one."""
+"""What learners compute with: statistics, gauges, and likelihoods that have a gradient."""

@@ -1,10 +1,10 @@
-"""The gauge in which a gradient is taken: every unit's mean subtracted, and grey levels in a unit of their own.
+"""Centred gradients: every unit's mean is subtracted, and grey levels are measured in a unit of their own.
 
-exp(vᵀWh + bᵀv + cᵀh) can be written as exp((v - μ)ᵀW(h - λ) + b'ᵀv + c'ᵀh) for any offsets μ, λ: the same
-distribution in other parameters. Ascent in the second set of parameters, read back in the first, takes better
-conditioned steps (Melchior, Fischer & Wiskott, "How to center deep Boltzmann machines", JMLR 2016). Likewise the
-exponent U x - V x²/2 of a grey pixel can be written with y = (x - m) / u in place of x. Neither offsets nor units ever
-leave this file: the prior itself is always written in the plain form.
+exp(vᵀWh + bᵀv + cᵀh) can be written as exp((v - μ)ᵀW(h - λ) + b'ᵀv + c'ᵀh) for any offsets μ, λ: the same distribution
+in other parameters. Gradient ascent in the second set of parameters, translated to the first, is better conditioned
+(Melchior, Fischer & Wiskott, "How to center deep Boltzmann machines", JMLR 2016). In the same way the exponent
+U x - V x²/2 of a grey pixel can be written with y = (x - m) / u instead of x. Offsets and units never leave this file:
+the prior itself always has the plain form.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from torch import Tensor
 from restore.couplings import Coupling
 from restore.learning.rules.contract import Gradient
 
-# Weight of the newest mini-batch in the moving average of the hidden offset.
+# The weight of the newest mini-batch in the moving average of the hidden offset.
 FORGETTING = 0.01
 
 
 @dataclass(frozen=True)
 class GreyScale:
-    """How grey levels are measured.
+    """The scale in which grey levels are measured.
 
     Attributes:
-        unit: u, what counts as one step: about what neighbours leave open of a pixel; positive.
+        unit: u, positive: about the spread of a pixel given its neighbours.
         centre: m, a typical value of each pixel, (D,).
     """
 
@@ -38,17 +38,17 @@ class GreyScale:
 def centred(
     couplings: Sequence[Coupling], gradient: Gradient, offsets: Sequence[Tensor], grey: GreyScale | None = None
 ) -> Gradient:
-    """The ascent direction in the plain parameters that the gradient in the centred ones amounts to.
+    """Translate the gradient in the centred parameters into an ascent direction in the plain ones.
 
-    With g the plain gradient and ⊗ the outer product: ΔW = g_W - μ⊗g_c - g_b⊗λ, Δb = g_b - ΔW λ, Δc = g_c - ΔWᵀ μ; with
-    more layers every one of them loses ΔW λ to the layer above, and ΔWᵀ μ to the one below. Of grey pixels ΔW and the
-    first term of Δb are divided by u²; ΔV = (g_V + m g_b) / u⁴, and Δb gains m ΔV.
+    With g the plain gradient and ⊗ the outer product: ΔW = g_W - μ⊗g_c - g_b⊗λ, Δb = g_b - ΔW λ, Δc = g_c - ΔWᵀ μ. With
+    more layers each loses ΔW λ for the layer above, and ΔWᵀ μ for the one below. For grey pixels ΔW and the first term
+    of Δb are divided by u²; ΔV = (g_V + m g_b) / u⁴, and Δb gains m ΔV.
 
     Args:
-        couplings: those of the machine.
+        couplings: the machine's couplings.
         gradient: plain gradient of a layered machine.
         offsets: of every layer, (units,).
-        grey: how the grey levels of layer 0 are measured; None where they are 0 and 1, or measured as they are.
+        grey: the scale of the grey levels of layer 0; None if they are 0 and 1, or have no other scale.
     """
     moved = dict(gradient)
     if grey is not None:
@@ -68,5 +68,5 @@ def centred(
 
 
 def follow(offset: Tensor, batch_mean: Tensor) -> Tensor:
-    """Moving average of a hidden offset."""
+    """Update the moving average of a hidden offset."""
     return offset.lerp(batch_mean, FORGETTING)

@@ -1,6 +1,6 @@
-"""The free half of a likelihood gradient from fixed points of the machine: some iterations, and what they come to.
+"""The model's half of a likelihood gradient, from fixed points of the machine without evidence.
 
-Whatever the fixed point, the last of the iterations is undamped, and the statistics are what it gives.
+The last iteration is undamped, whatever the solver, and gives the statistics.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from restore.solvers.loop import State, iterate
 
 
 class Free(NamedTuple):
-    """Solutions of the free machine.
+    """Solutions of the machine without evidence.
 
     Attributes:
-        statistics: their mean; at fixed points, the slope of the estimate of log Z in each parameter.
-        state: they themselves, visible means first.
-        monitors: numbers worth logging.
+        statistics: their mean; at fixed points, the derivative of the estimate of log Z in each parameter.
+        state: the solutions, visible means first.
+        monitors: numbers for the log.
     """
 
     statistics: Gradient
@@ -35,7 +35,7 @@ class Free(NamedTuple):
 
 
 def by_tap(solver: TAP, prior: LayeredPrior, start: State) -> Free:
-    """Solutions of TAP."""
+    """Find solutions by TAP."""
     depth = len(prior.layers)
     before = _before_last(solver, prior, start, watched(prior))
     statistics, means, variances = fixed_point(prior, list(before[:depth]), list(before[depth:]))
@@ -43,7 +43,7 @@ def by_tap(solver: TAP, prior: LayeredPrior, start: State) -> Free:
 
 
 def by_adaptive_tap(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
-    """Solutions of adaptive TAP; also the share of them whose Gaussian side was no law, so that TAP stood in."""
+    """Find solutions by adaptive TAP; also monitor how many had no Gaussian side, so that TAP stood in."""
     parts = [_part(solver, prior, tuple(value[rows] for value in start)) for rows in solver.parts(prior, start[0])]
     shares = [len(part.state[0]) / len(start[0]) for part in parts]
 
@@ -58,7 +58,7 @@ def by_adaptive_tap(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
 
 
 def _part(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
-    """Solutions that are worked on together."""
+    """Solutions that are computed together."""
     before = _before_last(solver, prior, start, 2 * len(prior.layers))
     last = closing(prior, before)
     visible, hidden, *_ = last.state
@@ -71,7 +71,7 @@ def _part(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
 
 
 def _before_last(solver: TAP | AdaptiveTAP, prior: LayeredPrior, start: State, moments: int) -> State:
-    """The state before the last iteration; `moments` tensors of it decide that a solution rests."""
+    """The state before the last iteration; the first `moments` tensors decide whether a solution has converged."""
     if solver.max_iter == 1:
         return start
     step: Callable[[Any, State], State] = solver.step
@@ -79,17 +79,17 @@ def _before_last(solver: TAP | AdaptiveTAP, prior: LayeredPrior, start: State, m
 
 
 def _moved(means: Tensor, before: Tensor) -> Tensor:
-    """How far from fixed points the solutions were left."""
+    """How far the solutions are from fixed points."""
     return (means - before).abs().mean()
 
 
 class Kind(NamedTuple):
-    """A fixed point that the free half can come from.
+    """A solver for the model's half of the gradient.
 
     Attributes:
-        solver: made with max_iter, tol and damping.
-        solutions: what its solutions come to.
-        any_units: whether it takes units of any kind in any number of layers; if not, bits in two layers.
+        solver: makes it from max_iter, tol and damping.
+        solutions: finds its solutions.
+        any_units: whether it takes units of any kind in any number of layers; if not, only bits in two layers.
     """
 
     solver: Callable[..., TAP | AdaptiveTAP]
@@ -97,5 +97,5 @@ class Kind(NamedTuple):
     any_units: bool = True
 
 
-# By the name recipes have for them.
+# By their names in recipes.
 FREE = {"tap": Kind(TAP, by_tap), "adaptive_tap": Kind(AdaptiveTAP, by_adaptive_tap, any_units=False)}

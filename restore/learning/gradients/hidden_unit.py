@@ -1,7 +1,7 @@
-"""One hidden unit at a time: the unit that Frank-Wolfe adds next, how much of it, and what adding or removing it gains.
+"""Search for a hidden unit: the one that Frank-Wolfe adds next, its size, and the gain of adding or removing one.
 
-All of it needs nothing of the model but samples, which stay the same while the unit is sought, and later ones for
-judging it (Frank-Wolfe RBM, eq. 9).
+All of this needs only samples of the model: fixed ones while the unit is sought, and later ones to judge it
+(Frank-Wolfe RBM, eq. 9).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from restore.errors import TrainingError
 from restore.units import log_one_plus_exp
 
-# L-BFGS for one unit ends after so many iterations, or at a gradient that is nowhere larger; more changes no gain.
+# L-BFGS for one unit ends after this many iterations, or at a smaller gradient; more does not change the gain.
 ITERATIONS = 30
 GRADIENT = 1e-4
 
@@ -25,19 +25,19 @@ OPTIONS = {"maxiter": ITERATIONS, "gtol": GRADIENT}
 # Standard deviation of the weights that the search for a unit starts from.
 START_SCALE = 0.1
 
-# Penalties to search with, as multiples of the penalty, one after another until one leads to a unit. A stiffer search
-# finds a smaller unit, which a model that is nearly done, or has few samples, still takes.
+# Multiples of the penalty to search with, in order, until one leads to a unit. A higher penalty finds a smaller unit,
+# which a model that is nearly finished, or has few samples, can still take.
 STIFFNESS = (1.0, 3.0, 10.0, 30.0, 100.0)
 
-# A gain of less than this, in nats, is one of rounding: a search that ends at no unit at all ends beside it.
+# A smaller gain, in nats, is a rounding error: a search that finds nothing ends near zero.
 ROUNDING = 1e-9
 
-# What a unit may be scaled to (see `fitting_scale`).
+# The factors by which a unit may be scaled (see `fitting_scale`).
 SCALES = tuple(2 ** (-step / 2) for step in range(13))
 
 
 class Unit(NamedTuple):
-    """A hidden unit: weights (D,) and bias (zero-dimensional), the weight of a visible unit that is always 1."""
+    """A hidden unit: weights (D,) and a bias (zero-dimensional), the weight of a pixel that is always 1."""
 
     weights: Tensor
     bias: Tensor
@@ -51,18 +51,18 @@ class Unit(NamedTuple):
 
     @property
     def square(self) -> float:
-        """|w|², the bias included: what the penalty of a unit is half λ times of."""
+        """|w|² including the bias; a unit's penalty is λ / 2 times this."""
         return float(self.weights.double().square().sum() + self.bias.double().square())
 
 
 class Change(NamedTuple):
-    """What changes of the model by factors exp(φ(v)) do, each by itself; float64, shape (K,) for K of them.
+    """The effects of K changes of the model by factors exp(φ(v)), each by itself; float64, shape (K,).
 
     Attributes:
-        gain: rise of the mean log-likelihood of the images, in nats.
-        error: standard error of that, from the number of samples.
-        overlap: effective share of the samples that stay typical after the change, in (0, 1]; where it is small, what
-            the model does is no longer known from its samples, and the gain is not to be trusted.
+        gain: increase of the mean log-likelihood of the images, in nats.
+        error: its standard error, from the number of samples.
+        overlap: effective share of the samples that are still typical after the change, in (0, 1]. If it is small, the
+            samples no longer describe the model, and the gain cannot be trusted.
     """
 
     gain: Tensor
@@ -71,9 +71,9 @@ class Change(NamedTuple):
 
 
 def change(images: Tensor, samples: Tensor) -> Change:
-    """Mean of φ over images minus log of the mean of exp φ over samples of the model.
+    """The mean of φ over images minus the log of the mean of exp φ over samples of the model.
 
-    Too high where φ was sought with the same samples: it is small on those.
+    Too high if φ was sought with the same samples, on which it is small.
 
     Args:
         images: mean of φ over images, (K,), float64.
@@ -86,22 +86,22 @@ def change(images: Tensor, samples: Tensor) -> Change:
 
 
 def most_gaining(outcome: Change, net: Tensor, overlap: float) -> int | None:
-    """Which change has the highest net gain, of those that have one, and overlap enough; None if there is none.
+    """The change with the highest net gain, of those with a gain and enough overlap; None if there is none.
 
     Args:
-        outcome: of the changes.
-        net: their gains after penalty, (K,).
-        overlap: see `Change`.
+        outcome: the effects of the changes.
+        net: their gains after the penalty, (K,).
+        overlap: the least overlap; see `Change`.
     """
     eligible = (outcome.overlap >= overlap) & (net > ROUNDING)
     return int(torch.where(eligible, net, -torch.inf).argmax()) if bool(eligible.any()) else None
 
 
 def factor(inputs: Tensor, share: Tensor, bias: Tensor) -> Tensor:
-    """φ = softplus(x) - s (x - c): a unit, together with what the visible bias takes back of it.
+    """φ = softplus(x) - s (x - c): a unit, minus what the visible bias compensates.
 
-    A unit also shifts the means of the visible units it is joined to. Where it is on for a share s of the images, the
-    visible bias gives way by s w, so that to first order those means stay (the same gauge as in `centring`).
+    A unit also shifts the means of the visible units it is joined to. If it is on for a share s of the images, the
+    visible bias is lowered by s w, so that to first order those means stay (the same gauge as in `centring`).
 
     Args:
         inputs: x = wᵀv + c of K units, (N, K).
@@ -112,15 +112,15 @@ def factor(inputs: Tensor, share: Tensor, bias: Tensor) -> Tensor:
 
 
 def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float) -> tuple[float, Unit]:
-    """λ/2 |w|² minus what the unit gains the images (see `factor` and `change`), and the gradient of that.
+    """λ/2 |w|² minus the unit's gain (see `factor` and `change`), and its gradient.
 
-    For a small unit this is the paper's eq. 9, less what the visible bias takes back. That is never the larger of the
-    two (Jensen's inequality): where this is negative so is that. But at the minimum of eq. 9 a unit multiplies the
-    probability of some samples by many powers of ten, and of the model after that the samples say nothing; scaled down
-    to where they do, such a unit gains far less than the one that is sought here.
+    For a small unit this is the paper's eq. 9, minus what the visible bias compensates. It is never smaller than eq. 9
+    (Jensen's inequality): where this is negative, so is eq. 9. But at the minimum of eq. 9 a unit multiplies the
+    probability of some samples by many powers of ten, after which the samples say nothing about the model. Scaled down
+    until they do, such a unit gains far less than the one sought here.
 
     Args:
-        unit: where.
+        unit: the unit to evaluate.
         images: (N, D).
         samples: (S, D).
         penalty: λ.
@@ -131,10 +131,10 @@ def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float) -> tu
     of_images = factor(at_images[:, None], share, unit.bias).mean(0)
     of_samples = factor(at_samples[:, None], share, unit.bias)
     value = penalty / 2 * unit.square - float(change(of_images, of_samples).gain)
-    # The model after the change has these shares of the samples.
+    # The model after the change gives the samples these weights.
     after = torch.softmax(of_samples[:, 0], 0).to(unit.weights)
     linear = after @ at_samples - at_images.mean()
-    # Of an image: what it adds to the mean of softplus, and through the share to the linear part.
+    # What each image adds to the mean of softplus, and through the share to the linear part.
     pull = (on_images - share + linear * on_images * (1 - on_images)) / len(images)
     push = after * (on_samples - share)
     return value, Unit(
@@ -144,14 +144,14 @@ def objective(unit: Unit, images: Tensor, samples: Tensor, penalty: float) -> tu
 
 
 class Fitting(NamedTuple):
-    """A unit of a certain size.
+    """The effect of adding a unit of a certain size.
 
     Attributes:
-        scale: how much of the unit found.
-        share: of the images that it is on for.
-        gain: what adding it does to the mean log-likelihood of the images, in nats.
+        scale: factor for the unit that was found.
+        share: share of the images for which it is on.
+        gain: increase of the mean log-likelihood of the images, in nats.
         overlap: see `Change`.
-        objective: see there; that of no unit is 0.
+        objective: see `objective`; 0 without the unit.
     """
 
     scale: float
@@ -162,17 +162,17 @@ class Fitting(NamedTuple):
 
 
 def fitting_scale(unit: Unit, images: Tensor, samples: Tensor, penalty: float, overlap: float) -> Fitting | None:
-    """How much of a unit to add: what lowers the objective most, and has overlap enough.
+    """Find the scale of a unit that lowers the objective most, with enough overlap.
 
     Args:
-        unit: as it was found.
+        unit: the unit that was found.
         images: (N, D).
-        samples: (S, D), not those that it was sought with; see `change`.
+        samples: (S, D), other ones than the unit was sought with; see `change`.
         penalty: λ.
-        overlap: least overlap of samples before and after; see `Change`.
+        overlap: the least overlap; see `Change`.
 
     Returns:
-        None if there is no scale at which the unit gains more than its penalty.
+        None if the unit gains more than its penalty at no scale.
     """
     scales = torch.tensor(SCALES, dtype=torch.float64, device=images.device)
     at_images, at_samples = (unit.inputs(visible).double()[:, None] * scales for visible in (images, samples))
@@ -190,9 +190,9 @@ class Found(NamedTuple):
     """A unit worth adding.
 
     Attributes:
-        unit: already of the right size.
-        fitting: what adding it does.
-        evaluations: of the objective by L-BFGS.
+        unit: the unit at its final size.
+        fitting: the effect of adding it.
+        evaluations: how often L-BFGS evaluated the objective.
     """
 
     unit: Unit
@@ -208,19 +208,19 @@ def find_unit(
     overlap: float,
     generator: torch.Generator,
 ) -> Found | None:
-    """The unit that lowers the objective most, by L-BFGS from a random start; see `fitting_scale` for its size.
+    """Find the unit that lowers the objective most, by L-BFGS from a random start; `fitting_scale` gives its size.
 
-    How L-BFGS itself judges its end does not matter: what counts is that the unit gains more than its penalty. Where it
-    does not, the search is begun again elsewhere, with a higher penalty.
+    It does not matter how L-BFGS ends: what counts is that the unit gains more than its penalty. If it does not, the
+    search begins again elsewhere with a higher penalty.
 
     Args:
         images: (N, D).
-        samples: of the model, to seek the unit with, (S, D).
-        fresh: other samples of it, to judge the unit by, (F, D). On the samples that it was sought with a unit gains
-            even where there is nothing to learn.
+        samples: samples of the model to seek the unit with, (S, D).
+        fresh: other samples to judge the unit by, (F, D). On the samples it was sought with, a unit gains even if there
+            is nothing to learn.
         penalty: λ.
         overlap: see `fitting_scale`.
-        generator: of the starts.
+        generator: for the starts.
 
     Returns:
         The unit; None if no start led to one.

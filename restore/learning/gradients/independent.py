@@ -1,7 +1,7 @@
-"""The most likely layer of independent units for a set of images: where learning starts, and the pixelwise estimator.
+"""Fit a layer of independent units to images by maximum likelihood: where learning starts, and the pixelwise estimator.
 
-A layer is an exponential family per pixel, so the likelihood is concave in its natural parameters and largest where the
-expected statistics equal those of the images. Newton's method finds the place for all pixels at once.
+Each pixel has an exponential family, so the likelihood is concave in its natural parameters, with its maximum where the
+expected statistics equal those of the images. Newton's method finds it for all pixels at once.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from restore.units import Units
 
 Layer = TypeVar("Layer", bound=Units)
 
-# Natural parameters beyond this make a pixel no surer in 8 bits, and its units slower to compute with.
+# Larger natural parameters make a pixel no more certain in 8 bits, and its units slower to compute.
 LIMIT = 300.0
 
-# Images' worth of the layer given, mixed into the data.
+# The given layer counts as this many images.
 PSEUDO_COUNT = 1.0
 
-# Where what a step still promises, in nats per image, counts as nothing.
+# A step that promises less, in nats per image, counts as the last.
 ENOUGH = 1e-9
 MAX_STEPS = 200
 
-# Where a statistic varies less than this, as it does of a pixel that is all but certain, the loss counts as curved.
+# A statistic that varies less, as that of a nearly certain pixel, counts as having this variance.
 FLAT = 1e-8
 
-# Relative shift of a parameter from which curvature is measured.
+# The relative shift of a parameter by which curvature is measured.
 SHIFT = 1e-3
 
 
 def independent_units(units: Layer, images: Tensor) -> Layer:
-    """Units with the natural parameters of largest likelihood, each within ±LIMIT.
+    """Fit the natural parameters of largest likelihood, each within ±LIMIT.
 
     Args:
-        units: a layer of D units of any type. It is where the search starts, and counts as one image more, so that
-            pixels that never change keep finite parameters: best a broad distribution, such as the uniform one that
-            zeros are on a bounded support.
+        units: a layer of D units of any type. The search starts there, and the layer counts as one more image, so that
+            constant pixels keep finite parameters. It should be broad, such as the uniform distribution that zeros
+            give on a bounded support.
         images: shape (N, D), values in the support of the units.
 
     Returns:
         Units of the same kind, dtype and device.
 
     Raises:
-        TrainingError: if there are no images or they have another number of pixels; if a value lies outside the
-            support or is NaN.
+        TrainingError: if there are no images, they have another number of pixels, or a value is NaN or outside the
+            support.
     """
     low, high = units.support
     if images.dim() != 2 or images.shape[1] != units.size or len(images) == 0:
@@ -67,11 +67,11 @@ def independent_units(units: Layer, images: Tensor) -> Layer:
 
 
 def _matched(units: Layer, start: Tensor, target: Tensor) -> Tensor:
-    """The natural parameters under which the statistics are expected to be `target`; all tensors (K, D).
+    """The natural parameters whose expected statistics are `target`; all tensors (K, D).
 
-    Levenberg's and Marquardt's way of damping: a step that lost is taken back, and the next ones are shorter. Within
-    the bounds as in Bertsekas, Projected Newton Methods (SIAM J. Control Optim. 20, 1982): a parameter at its bound
-    whose gradient points outwards stays where it is, and the others move as if it were a constant.
+    Damping as in the Levenberg-Marquardt method: a step that loses is undone, and the next ones are shorter. Bounds as
+    in Bertsekas, Projected Newton Methods (SIAM J. Control Optim. 20, 1982): a parameter at its bound whose gradient
+    points outwards stays, and the others move as if it were constant.
     """
     place = start.clamp(-LIMIT, LIMIT)
     loss = _loss(units, place, target)
@@ -106,12 +106,12 @@ def _loss(units: Layer, place: Tensor, target: Tensor) -> Tensor:
 
 
 def _expected(units: Layer, place: Tensor) -> Tensor:
-    """Expected statistics, of the shape (K, ..., D) of the parameters."""
+    """Expected statistics, in the shape (K, ..., D) of the parameters."""
     return _stacked(units, _at(units, place).expected_statistics(_nothing(place)))
 
 
 def _covariance(units: Layer, place: Tensor) -> Tensor:
-    """Covariance of the statistics (D, K, K), as the derivative of what is expected of them."""
+    """Covariance of the statistics (D, K, K), as the derivative of their expectation."""
     shift = SHIFT * place.abs().clamp_min(1)
     apart = torch.eye(len(place), dtype=place.dtype, device=place.device)[:, :, None] * shift
     up, down = (_expected(units, place[:, None] + sign * apart) for sign in (1, -1))
@@ -128,5 +128,5 @@ def _nothing(place: Tensor) -> Fields:
 
 
 def _stacked(units: Layer, values: Mapping[str, Tensor]) -> Tensor:
-    """One tensor (K, ...) of a value per parameter, in the order of the parameters."""
+    """Stack one value per parameter to a tensor (K, ...), in the order of the parameters."""
     return torch.stack([values[name] for name in units.parameters])

@@ -1,7 +1,7 @@
-"""What learners of conditional priors share: the inference of an epoch, in training and ever after.
+"""What learners of conditional priors share: they restore with the inference they were trained with.
 
-A prior whose gradient came from an approximate inference works best with just that inference: the same method and the
-same number of iterations (CRBM-BP, sec. 6, observation 3).
+If an approximate inference gave a prior's gradient, the prior works best with exactly that inference: the same method
+and the same number of iterations (CRBM-BP, sec. 6, observation 3).
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from restore.priors import ConditionalRBM
 from restore.solvers import FixedPoint, Solution, solver_of
 from restore.zoo.description import Inference
 
-# The monitor that training watches for a solver that no longer converges.
+# The monitor that shows when a solver no longer converges.
 CONVERGED = "converged"
 
 
 @dataclass(frozen=True)
 class Matched(LearningRule, ABC):
-    """Settings of the inference that a conditional prior is learnt, and later used, with.
+    """Settings of the inference with which a conditional prior is trained, and later restores.
 
-    As learning goes on couplings grow and the inference needs more iterations, so the limit grows with the epochs
-    (CRBM-BP, sec. 6, observation 1).
+    Couplings grow during learning and inference needs more iterations, so the limit grows with the epochs (CRBM-BP,
+    sec. 6, observation 1).
 
     Attributes:
         iterations: iteration limit in the first epoch.
-        growth: how much it grows per epoch.
+        growth: how much the limit grows per epoch.
     """
 
     solver: ClassVar[str]
@@ -53,22 +53,18 @@ class Matched(LearningRule, ABC):
             )
 
     def inference(self, epoch: int) -> Inference:
-        """See `restore.learning.rules.contract.ConditionalLearner`."""
         limit = self.iterations + self.growth * epoch
         return Inference(solver=self.solver, max_iter=limit, tol=self.tol, damping=0.0, modes=0, starts=0)
 
     def fixed_point(self, epoch: int) -> FixedPoint:
-        """The solver of an epoch."""
         return solver_of(self.inference(epoch))
 
     def init(self, prior: ConditionalRBM, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """Nothing is carried from one mini-batch to the next."""
         return {}
 
     def step(
         self, prior: ConditionalRBM, batch: Pairs, state: LearnerState, generator: torch.Generator, epoch: int
     ) -> Step:
-        """See `restore.learning.rules.contract.Learner`."""
         images = Share.of(len(batch.clean))
         with images.draws():
             gradient, monitors = self.means(prior, Pairs(*map(images.own, batch)), generator, epoch)
@@ -80,13 +76,13 @@ class Matched(LearningRule, ABC):
     def means(
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
     ) -> tuple[Gradient, dict[str, Tensor]]:
-        """Gradient and monitors of some of the images, all of them means over these.
+        """Gradient and monitors of some of the images, all as means over these.
 
-        Of a monitor that is a vector the root mean square is told.
+        A vector-valued monitor is reported as its root mean square.
         """
 
 
 def verdict(found: Solution) -> dict[str, Tensor]:
-    """Monitors of an inference: the share of images that converged, and the mean number of iterations."""
+    """The share of images for which the solver converged, and the mean number of iterations."""
     converged = (found.status == Status.CONVERGED).double().mean()
     return {CONVERGED: converged, "iterations": found.iterations.double().mean()}

@@ -1,8 +1,8 @@
 """The log-pseudo-likelihood of fully visible machines: value, gradient, and the covariance of its maximum.
 
-A machine over spins x in {-1, 1}^D has p(x) ∝ exp(xᵀMx / 2 + bᵀx), and each unit given all others the log-odds 2f with
+A machine over spins x in {-1, 1}^D has p(x) ∝ exp(xᵀMx / 2 + bᵀx). Given all others, each unit has the log-odds 2f with
 f = Mx + b. The log-pseudo-likelihood of an image is the sum of log p(x_j | all others) = x_j f_j - log 2 cosh f_j over
-its units (BSLM, eq. 2.1). All figures here are means over images, 1/n of the paper's.
+its units (BSLM, eq. 2.1). All values here are means over images, 1/n of the paper's.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from torch.nn.functional import logsigmoid
 from restore.errors import TrainingError, UsageError
 from restore.priors import FullyVisible
 
-# Numbers that the matrices of a block of images may hold.
+# How many numbers the matrices of a block of images may hold.
 BLOCK = 2**24
 
-# Pixels up to which an image is a number, by which equal images are found. Larger ones are hardly ever equal.
+# Images of at most this many pixels are coded as numbers, to find equal ones. Larger images are hardly ever equal.
 CODED = 62
 
-# Units up to which standard errors are computed: they take two matrices of half their number to the fourth power.
+# Standard errors are computed for at most this many units: they need two matrices of half their number to the fourth.
 MAX_UNITS = 100
 
 
 class Spins(NamedTuple):
-    """The parameters of a machine over spins, or a direction in which to change them.
+    """The parameters of a machine over spins, or a direction in which they change.
 
     Attributes:
         couplings: M (D, D), symmetric with a diagonal of zeros.
@@ -40,17 +40,17 @@ class Spins(NamedTuple):
     bias: Tensor
 
     def plus(self, other: Spins, length: float = 1.0) -> Spins:
-        """These parameters and `length` times a direction."""
+        """These parameters plus `length` times a direction."""
         return Spins(self.couplings + length * other.couplings, self.bias + length * other.bias)
 
     def dot(self, other: Spins) -> Tensor:
-        """Inner product in which every entry of M counts, so each coupling twice; 0-dimensional."""
+        """Inner product over all entries of M, so that each coupling counts twice; 0-dimensional."""
         return (self.couplings * other.couplings).sum() + self.bias @ other.bias
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Images, small ones only once each; what is a mean over all images is a sum over these with their shares.
+    """Images, with equal small ones merged; a mean over all images is a sum over these with their shares.
 
     Attributes:
         spins: a column for every image, (D, n), in {-1, 1}.
@@ -64,7 +64,7 @@ class Sample:
 
     @classmethod
     def of(cls, images: Tensor, dtype: torch.dtype = torch.float64) -> Sample:
-        """The sample of binary images (N, D).
+        """Make the sample of binary images (N, D).
 
         Raises:
             TrainingError: if there are none, or they hold other values than 0 and 1.
@@ -95,10 +95,10 @@ class Sample:
 
     @cached_property
     def curvature(self) -> float:
-        """An upper bound, at most D, of the curvature of the log-pseudo-likelihood along any direction u, over u·u.
+        """An upper bound, at most D, of the log-pseudo-likelihood's curvature along any direction u, over u·u.
 
-        For unit j it is the mean of sech²(f_j) (u_jᵀ(1, x))² <= λ |u_j|² with λ the largest eigenvalue of the second
-        moments of (1, x), and the |u_j|² add up to u·u. With x_j left out of x, λ <= D, the trace.
+        For unit j it is the mean of sech²(f_j) (u_jᵀ(1, x))² <= λ |u_j|², with λ the largest eigenvalue of the second
+        moments of (1, x); the |u_j|² sum to u·u. Without x_j in x, λ <= D, the trace.
         """
         corner = torch.ones(1, 1, dtype=self.pairs.dtype, device=self.pairs.device)
         moments = torch.cat([torch.cat([corner, self.means[None]], 1), torch.cat([self.means[:, None], self.pairs], 1)])
@@ -108,7 +108,7 @@ class Sample:
 class Evaluation(NamedTuple):
     """The penalised log-pseudo-likelihood at one point, and its gradient in the inner product of `Spins.dot`.
 
-    The gradient's bias is the derivative in b_j, its couplings half the derivative in m_jk, which moves two entries.
+    The gradient's bias is the derivative in b_j; its couplings are half that in m_jk, which moves two entries of M.
     """
 
     value: float
@@ -117,9 +117,9 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective:
-    """The mean log-pseudo-likelihood of a sample less l2 / 2 times the squares of all biases and entries of M.
+    """The mean log-pseudo-likelihood of a sample, minus l2 / 2 times the squares of all biases and entries of M.
 
-    Every unit's log-likelihood given the others has then the penalty l2 / 2 of its own bias and couplings.
+    So the log-likelihood of each unit given the others has the penalty l2 / 2 on its own bias and couplings.
     """
 
     sample: Sample
@@ -130,11 +130,10 @@ class Objective:
         return torch.addmm(at.bias[:, None], at.couplings, self.sample.spins)
 
     def value(self, at: Spins) -> float:
-        """Its value, summed in double precision."""
+        """The objective, summed in double precision."""
         return self._value(at, self.fields(at))
 
     def evaluate(self, at: Spins) -> Evaluation:
-        """Value and gradient."""
         spins, shares = self.sample.spins, self.sample.shares
         fields = self.fields(at)
         value = self._value(at, fields)
@@ -162,12 +161,12 @@ def standard_errors(images: Tensor, at: Spins) -> Spins:
     """Standard errors of the maximum of the unpenalised log-pseudo-likelihood, from its sandwich covariance.
 
     Args:
-        images: those it was fitted to, (N, D), in {0, 1}.
+        images: the images it was fitted to, (N, D), in {0, 1}.
         at: the maximum.
 
     Raises:
         UsageError: for more than MAX_UNITS units.
-        TrainingError: if the images do not tell some parameters from others.
+        TrainingError: if the images do not distinguish some parameters.
     """
     return unflattened((covariance(Sample.of(images), at).diagonal() / len(images)).sqrt())
 
@@ -175,9 +174,9 @@ def standard_errors(images: Tensor, at: Spins) -> Spins:
 def covariance(sample: Sample, at: Spins) -> Tensor:
     """The asymptotic covariance of sqrt(n) (θ̂ - θ), H⁻¹ J H⁻¹ (Godambe), (q, q).
 
-    H is the mean of minus the second derivatives of an image's log-pseudo-likelihood and J that of the outer product
-    of its first derivatives, in θ: the biases first, then the couplings m_jk, j < k, row by row. With all states in
-    place of a sample, and their probabilities as shares, it is that of a true machine.
+    H is the mean of minus the second derivatives of an image's log-pseudo-likelihood, and J that of the outer product
+    of its first derivatives, in θ: the biases, then the couplings m_jk, j < k, row by row. With all states as the
+    sample, and their probabilities as shares, it is that of a true machine.
 
     Raises:
         UsageError: for more than MAX_UNITS units.
@@ -198,7 +197,7 @@ def covariance(sample: Sample, at: Spins) -> Tensor:
         scores = torch.cat([error, error[upper[0]] * spins[upper[1]] + error[upper[1]] * spins[upper[0]]])
         scatter += (scores * shares) @ scores.T
         for unit, weight in enumerate(shares / fields.cosh() ** 2):
-            # What multiplies the parameters of row `unit` of `place` in its field: x, and 1 for its bias.
+            # The factors of the parameters in row `unit` of `place` in its field: x, and 1 for its bias.
             seen = spins.clone()
             seen[unit] = 1
             bends[place[unit][:, None], place[unit]] += (seen * weight) @ seen.T
@@ -210,7 +209,7 @@ def covariance(sample: Sample, at: Spins) -> Tensor:
 
 
 def parameter_places(count: int, device: torch.device | None = None) -> Tensor:
-    """Where among all parameters b_j stands (on the diagonal) and m_jk (beside it), (count, count)."""
+    """The positions among all parameters of b_j (on the diagonal) and of m_jk (elsewhere), (count, count)."""
     place = torch.diag(torch.arange(count, device=device))
     upper = torch.triu_indices(count, count, 1, device=device)
     place[upper[0], upper[1]] = torch.arange(count, count * (count + 1) // 2, device=device)
@@ -218,7 +217,7 @@ def parameter_places(count: int, device: torch.device | None = None) -> Tensor:
 
 
 def unflattened(parameters: Tensor) -> Spins:
-    """Matrix and vector of all parameters (q,) in the order of `covariance`."""
+    """Matrix and vector from all parameters (q,) in the order of `covariance`."""
     count = int((8 * len(parameters) + 1) ** 0.5 - 1) // 2
     whole = parameters[parameter_places(count, parameters.device)]
     return Spins(whole.clone().fill_diagonal_(0), whole.diagonal().clone())

@@ -1,11 +1,11 @@
-"""Images for which the log-pseudo-likelihood of a fully visible machine has no maximum.
+"""Detect images for which the log-pseudo-likelihood of a fully visible machine has no maximum.
 
-It rises for ever along a direction of parameters exactly if no unit of any image is predicted wrongly there: if all
-margins x_j f_j under the direction are at least 0, and one is positive. Since a coupling belongs to two units, one unit
-that the others predict without error is no proof: its couplings predict the others as well, and these perhaps wrongly.
+It increases for ever along a direction of parameters exactly if that direction predicts no unit of any image wrongly:
+all margins x_j f_j are at least 0, and one is positive. Since a coupling belongs to two units, it is no proof if one
+unit is predicted by the others without error: its couplings also predict the others, perhaps wrongly.
 
-What is found here is proved. That nothing is found proves no maximum: directions whose margins are 0 at some images
-take a linear program over all parameters to find.
+What is found here is proved; if nothing is found, there may still be no maximum. To find directions whose margins are 0
+for some images takes a linear program over all parameters.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from torch import Tensor
 from restore.errors import TrainingError
 from restore.learning.gradients.pseudo_likelihood import Objective, Spins
 
-# Units that a message names.
+# The most units that a message lists.
 NAMED = 5
 
 
 def refuse_unbounded(images: Tensor) -> None:
     """Refuse images (N, D) with a pixel that never changes, or two that never show one of their four combinations.
 
-    The direction of the first is its bias. Of the second, say never 1 and 0, it is the coupling with biases -1 and 1 in
-    spins: the margins are 0, 2, 0 and 0, 0, 2 at what remains. Both are cheap to find, and the most common.
+    In the first case the direction is the pixel's bias. In the second, say never 1 and 0, it is the coupling with
+    biases -1 and 1 in spins: the margins are 0, 2, 0 and 0, 0, 2 for the rest. Both are common, and cheap to find.
 
     Raises:
         TrainingError: naming them, and the remedy.
@@ -49,10 +49,10 @@ def refuse_unbounded(images: Tensor) -> None:
 
 
 def separated_units(objective: Objective, at: Spins) -> Tensor:
-    """Units among which these parameters prove that there is no maximum; empty if they do not.
+    """Units for which these parameters prove that there is no maximum; empty if they do not.
 
-    Those whose margins are all positive are kept, with the parameters among them alone, until what remains is a
-    direction without an error, or nothing.
+    Units whose margins are all positive are kept, with only the parameters among them, until the rest is a direction
+    without an error, or empty.
     """
     spins = objective.sample.spins
     kept = torch.arange(len(at.bias), device=spins.device)
@@ -66,7 +66,7 @@ def separated_units(objective: Objective, at: Spins) -> Tensor:
 
 
 def told_units(units: Tensor) -> str:
-    """Pixels in words, the first few by number."""
+    """Pixels in words: the first few by number."""
     named = ", ".join(str(unit) for unit in units[:NAMED].tolist())
     more = f" and {len(units) - NAMED} more" if len(units) > NAMED else ""
     return f"{'pixel' if len(units) == 1 else 'pixels'} {named}{more}"

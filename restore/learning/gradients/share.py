@@ -1,8 +1,8 @@
-"""The rows of a batch that a process computes with, and what they are of all rows.
+"""Divide the rows of a batch among processes.
 
-A gradient is not averaged over processes when it is done but from its statistics, before anything that is not linear in
-them: the centred gauge, the norms of spectral descent. Every random number is drawn for all rows in every process, so
-that a row gets the same ones however many processes there are.
+A gradient is not averaged over processes at its end, but from its statistics, before all that is not linear in them:
+the centred gauge, the norms of spectral descent. Every process draws the random numbers of all rows, so that a row
+gets the same numbers for any number of processes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from restore.learning.run.parallel import processes, rank
 
 @dataclass(frozen=True)
 class Share:
-    """Rows `first` to `last` (exclusive) of `total`; none where there are fewer rows than processes."""
+    """Rows `first` to `last` (exclusive) of `total`; none if there are fewer rows than processes."""
 
     first: int
     last: int
@@ -29,7 +29,7 @@ class Share:
 
     @classmethod
     def of(cls, total: int) -> Share:
-        """The share of this process, of about as many rows as any other's; all rows where it is alone."""
+        """This process's share: about as many rows as any other's; all rows if it is alone."""
         first, last = (total * number // processes() for number in (rank(), rank() + 1))
         return cls(first, last, total)
 
@@ -38,11 +38,11 @@ class Share:
         return self.last - self.first
 
     def own(self, rows: Tensor) -> Tensor:
-        """The own ones of all rows (total, ...)."""
+        """This process's rows among all rows (total, ...)."""
         return rows[self.first : self.last]
 
     def placed(self, own: Tensor) -> Tensor:
-        """Own rows where they belong among all (total, ...), the others 0: summed over processes, all rows."""
+        """Put own rows at their places among all (total, ...), 0 elsewhere; the sum over processes has all rows."""
         if self.size == self.total:
             return own
         rows = own.new_zeros((self.total, *own.shape[1:]))
@@ -50,21 +50,21 @@ class Share:
         return rows
 
     def part(self, means: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What means over the own rows contribute: summed over processes, the means over all rows."""
+        """The contribution of means over own rows; summed over processes, they are the means over all rows."""
         if self.size == self.total:
             return dict(means)
         if not self.size:
-            # Means over no rows are NaN.
+            # Means over no rows would be NaN.
             return {name: torch.zeros_like(value) for name, value in means.items()}
         return {name: value * (self.size / self.total) for name, value in means.items()}
 
     def draws(self) -> AbstractContextManager[Any]:
-        """Within it uniform and normal numbers for the own rows are those that a process with all rows would draw."""
+        """A context in which random numbers for own rows are those that a process with all rows would draw."""
         return nullcontext() if self.size == self.total else _OwnDraws(self)
 
 
 class _OwnDraws(TorchFunctionMode):
-    """Draws for all rows instead of the own ones, so that generators stay the same in all processes."""
+    """Draws for all rows instead of own ones, so that generators stay equal in all processes."""
 
     def __init__(self, share: Share) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Expected sufficient statistics, the two halves of every likelihood gradient, in one place.
+"""Expected sufficient statistics, of which every likelihood gradient has two halves.
 
-The gradient of a log-likelihood is `clamped` statistics (data, hidden units summed out exactly) minus `free` ones
-(the model's own), which come from samples (`clamped` of the samples) or from a fixed point (`fixed_point`).
+The gradient of a log-likelihood is the `clamped` statistics (of the data, hidden units summed out exactly) minus the
+model's own. These come from samples (`clamped` of the samples) or from a fixed point (`fixed_point`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from restore.solvers.tap import cavity_fields
 
 
 def clamped(prior: RBM, visible: Tensor, fields: Fields | None = None) -> Gradient:
-    """Mean statistics over visible states (N, D) with the hidden units at their exact conditional expectation.
+    """Mean statistics over visible states (N, D), with the hidden units at their exact conditional expectation.
 
     Args:
         visible: the states.
-        fields: `prior.hidden_fields(visible)`, where it is known already.
+        fields: `prior.hidden_fields(visible)`, if it is known already.
     """
     fields = fields or prior.hidden_fields(visible)
     hidden, _ = prior.hidden.moments(fields)
@@ -37,8 +37,8 @@ def fixed_point(
 ) -> tuple[Gradient, list[Tensor], list[Tensor]]:
     """Mean statistics over TAP solutions (TAP machine, Alg. 2), and the solutions after one more undamped sweep.
 
-    At a fixed point this is the gradient of the TAP estimate of log Z in the parameters. The sweep that yields the
-    fields of each layer is a sweep of the solver, so nothing is computed twice.
+    At a fixed point these are the derivatives of the TAP estimate of log Z in the parameters. The sweep is one of the
+    solver's, so nothing is computed twice.
 
     Args:
         means: per layer (K, units).
@@ -67,8 +67,8 @@ def clamped_above(
     Args:
         prior: the machine.
         visible: the states (N, D).
-        above: what they leave of the machine, `prior.above(visible)`.
-        means, variances: near a TAP solution of that, per layer (N, units).
+        above: the machine that they leave, `prior.above(visible)`.
+        means, variances: near a TAP solution of `above`, per layer (N, units).
     """
     inner, means, _ = fixed_point(above, means, variances)
     raised = {_raised(name): value for name, value in inner.items()}
@@ -79,7 +79,7 @@ def clamped_above(
 
 
 def _raised(name: str) -> str:
-    """The name of a parameter of `above` in the whole machine, one layer further up."""
+    """The name in the whole machine of a parameter of `above`, one layer further up."""
     kind, layer, *rest = name.split(".")
     return ".".join([kind, str(int(layer) + 1), *rest])
 
@@ -90,7 +90,7 @@ def conditional(visible: Tensor, hidden: Tensor, observed: Tensor, pairs: Tensor
     Args:
         visible: states or means (batch, D).
         hidden: states or means (batch, H).
-        observed: the images x that they belong to, (batch, D).
+        observed: the observed images x, (batch, D).
         pairs: mean of v hᵀ over the batch, (D, H); by default visible and hidden units are independent.
     """
     count = len(visible)
@@ -104,7 +104,7 @@ def conditional(visible: Tensor, hidden: Tensor, observed: Tensor, pairs: Tensor
 
 
 def conditional_clamped(machine: RBM, visible: Tensor, observed: Tensor) -> Gradient:
-    """The same with the hidden units at their exact expectation given visible states.
+    """As `conditional`, with the hidden units at their exact expectation given visible states.
 
     Args:
         machine: the machine of the observed images, `prior.given(observed)`.
@@ -114,5 +114,4 @@ def conditional_clamped(machine: RBM, visible: Tensor, observed: Tensor) -> Grad
 
 
 def difference(data: Gradient, model: Gradient) -> Gradient:
-    """Clamped minus free statistics."""
     return {name: value - model[name] for name, value in data.items()}

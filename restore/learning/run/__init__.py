@@ -1,1 +1,1 @@
-"""What every training run has: its folder, checkpoints, processes, judging, and what becomes of its prior."""
+"""A training run: its folder, checkpoints, processes, judging, and the keeping of its prior."""

@@ -18,7 +18,7 @@ SCORES = "## Scores"
 
 
 def machine_facts() -> str:
-    """The machine in words: processor, threads, accelerator, torch."""
+    """The computer in words: processor, threads, torch."""
     processor = platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -41,13 +41,13 @@ def write_card(
     """The card as Markdown.
 
     Args:
-        trained: what came out.
-        recipe: how.
-        recipe_text: the recipe as it is written.
+        trained: the outcome of training.
+        recipe: how it was trained.
+        recipe_text: the recipe as written.
         command: what was typed.
-        images: number of training images, variations counted.
+        images: number of training images, including variations.
         seconds: training time at the end of each epoch.
-        where: the device trained on.
+        where: the device it was trained on.
     """
     about = trained.prior.description
     height, width = about.image_shape
@@ -64,7 +64,7 @@ def write_card(
         f"Licence: {about.licence}.",
     ]
     about_lines = "\n".join(lines)
-    # What ends by itself says why.
+    # Training that ends by itself says why.
     end = f"\n- {'growth' if recipe.auto else 'end'}: {trained.verdict}" if trained.verdict else ""
     speed = "" if about.unfinished else f", {_speed(recipe, learnt_from, seconds)}"
     return f"""# {about.name}
@@ -91,7 +91,7 @@ Not measured yet.
 
 
 def _unfinished(about: Description) -> list[str]:
-    """That there is more to come, in words."""
+    """A note that training is not finished."""
     if not about.unfinished:
         return []
     return [
@@ -107,20 +107,20 @@ def _seen(about: Description) -> str:
 
 
 def _units(about: Description) -> str:
-    """Kinds of units, visible ones first where they are not all binary."""
+    """The kinds of units: "binary", or those of the visible and the hidden units."""
     if all(UNITS[kind].bits for kind in about.unit_kinds):
         return "binary"
     return f"{about.visible}/{about.hidden_type}"
 
 
-# The iteration limit at which speeds of training are compared.
+# Training speeds are compared at this iteration limit.
 REFERENCE = 10
 
 
 def _speed(recipe: Recipe, images: int, seconds: Sequence[float]) -> str:
-    """Images per second: on the whole, and where the iteration limit grows, in the epoch with that of reference.
+    """Images per second: overall, and in the epoch with the reference limit if the iteration limit grows.
 
-    Rounds go over all images many times, or over a part: there is no such speed, but their number.
+    Rounds go over all images many times, or over a part, so their number is given instead.
     """
     if recipe.in_rounds:
         return f"{len(seconds)} rounds"
@@ -151,7 +151,7 @@ def _use(about: Description, trained: Trained) -> list[str]:
 
 
 def _watched(recipe: Recipe, trained: Trained) -> list[str]:
-    """How an unconditional prior was chosen among those of all epochs, in words."""
+    """How an unconditional prior was chosen among all epochs, in words."""
     if not recipe.training.watch or trained.error is None:
         return []
     left = (
@@ -165,7 +165,7 @@ def _watched(recipe: Recipe, trained: Trained) -> list[str]:
 
 
 def with_scores(card: str, scores: str, where: str) -> str:
-    """The card with its section of scores replaced.
+    """Replace the scores on a card.
 
     Raises:
         ModelError: if the card has no such section; `where` names it.

@@ -1,7 +1,7 @@
 """Checkpoints of a training run: one safetensors file and one JSON each, the last two kept.
 
-The tensors are written first and the JSON, which holds their checksum, last; a checkpoint exists once its JSON does. A
-damaged one is passed over for the one before it.
+The tensors are written first, and then the JSON with their checksum; a checkpoint exists once its JSON does. If one is
+damaged, the one before it is used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KEPT = 2
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on exactly where it was: tensors, and numbers and texts beside them."""
+    """Everything a run needs to continue exactly where it was: tensors, and numbers and texts besides."""
 
     step: int
     tensors: dict[str, Tensor]
@@ -46,7 +46,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
     stem = f"checkpoint-{checkpoint.step:09d}"
     tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
     weights = folder / f"{stem}.safetensors"
-    # Written by us rather than by safetensors, whose error on a full disk is no OSError.
+    # Not written by safetensors, whose error on a full disk is no OSError.
     write_atomically(weights, to_bytes(tensors), TrainingError)
     record = {"format": FORMAT, "step": checkpoint.step, "sha256": _sha256(weights), "facts": checkpoint.facts}
     record["check"] = _digest(record)
@@ -57,7 +57,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def newest(folder: Path) -> Checkpoint | None:
-    """The newest sound checkpoint of a run folder, or None if it has none at all.
+    """The newest intact checkpoint of a run's folder, or None if there is none.
 
     Raises:
         TrainingError: if there are checkpoints but every one is damaged.
@@ -77,13 +77,13 @@ def _read(path: Path) -> Checkpoint:
     record = json.loads(path.read_text())
     if record["format"] != FORMAT:
         raise ValueError(f"format {record['format']}, this version reads {FORMAT}")
-    # The first checkpoints of this format had no checksum of the record itself.
+    # Early checkpoints of this format lack the checksum of the record.
     if record.pop("check", None) not in (None, _digest(record)):
         raise ValueError("its record does not match its checksum")
     weights = path.with_suffix(".safetensors")
     if _sha256(weights) != record["sha256"]:
         raise ValueError("its tensors do not match their checksum")
-    # Copies, which begin where an allocation does: products of matrices may take other bits elsewhere.
+    # Copies, aligned like any allocation: otherwise products of matrices may have other bits.
     tensors = {name: value.clone() for name, value in load_file(weights).items()}
     return Checkpoint(record["step"], tensors, record["facts"])
 
@@ -103,10 +103,10 @@ def _sha256(path: Path) -> str:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a run folder for one process.
+    """Hold a run's folder for one process.
 
     Raises:
-        TrainingError: if the folder cannot be made or another process trains in it.
+        TrainingError: if the folder cannot be made, or another process trains in it.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -128,11 +128,11 @@ def locked(folder: Path) -> Iterator[None]:
 def differences(
     old: Mapping[str, Any], new: Mapping[str, Any], gone: Mapping[str, Any] | None = None, prefix: str = ""
 ) -> dict[str, str]:
-    """What differs between two nested mappings: a phrase per entry, under its keys joined by dots.
+    """The differences of two nested mappings: a phrase for each, under its keys joined by dots.
 
     Args:
         old, new: the mappings.
-        gone: entries that there are no longer, by such keys, and the value that they now always have.
+        gone: former entries, by such keys, with the value that is now fixed.
         prefix: of the keys.
     """
     found: dict[str, str] = {}

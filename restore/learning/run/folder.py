@@ -1,4 +1,4 @@
-"""What every training run keeps in its folder, and how it is stopped: lock, checkpoints, log, signals."""
+"""A training run's folder, and how a run is stopped: lock, checkpoints, log, signals."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
 from restore.learning.run.parallel import from_first, highest, is_first, processes, rank
 
-# What may be another in the next sitting, for nothing that was learnt before rests on it: the threads, on which bits of
-# what follows depend, and how long all may take.
+# What may change when a run is resumed, because nothing learnt so far depends on it: the threads, which affect the bits
+# of what follows, and the time limits.
 THREADS = "threads"
 LIMITS = ("recipe.minutes", "recipe.training.minutes", "recipe.training.last")
 
@@ -50,12 +50,12 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Sitting:
-    """A run at the beginning of a sitting.
+    """A run at the start of a sitting: from its beginning or a resume to the next stop.
 
     Attributes:
-        found: the checkpoint to go on from; None for a new run.
+        found: the checkpoint to continue from; None for a new run.
         stops: the signals received so far.
-        changed: what may be another than in the sitting before, and is: a phrase per entry, as `differences` has them.
+        changed: what may and does differ from the sitting before: a phrase for each, as in `differences`.
     """
 
     found: Checkpoint | None
@@ -64,30 +64,30 @@ class Sitting:
 
     @property
     def limited_otherwise(self) -> bool:
-        """Whether the time is another than in the sitting before."""
+        """Whether the time limit differs from the sitting before."""
         return any(key in self.changed for key in LIMITS)
 
     def stop(self) -> int:
-        """The signal that ends the sitting, 0 for none; a run looks here between steps, all its processes at once."""
+        """The signal that ends the sitting, 0 for none; all processes of a run call this between steps."""
         return highest(self.stops[0] if self.stops else 0)
 
 
 def circumstances() -> dict[str, int]:
-    """What decides about bits beside recipe and data: threads, and processes."""
+    """What affects the bits of a result besides recipe and data: threads and processes."""
     return {THREADS: torch.get_num_threads(), "processes": processes()}
 
 
 @contextmanager
 def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator[Sitting]:
-    """Hold a run folder, find where the run is to go on, and collect requests to stop.
+    """Hold a run's folder, find where to continue, and collect requests to stop.
 
     Args:
         folder: made if it is missing.
-        identity: what decides the course of the run; a checkpoint of another one is refused.
-        resume: go on from the newest checkpoint in the folder, if there is one.
+        identity: what decides the course of the run; a checkpoint with another identity is refused.
+        resume: whether to continue from the newest checkpoint in the folder, if there is one.
 
     Raises:
-        TrainingError: the folder is in use, holds another run, or cannot be written.
+        TrainingError: the folder is in use, holds another run, or cannot be written to.
     """
     with ExitStack() as held, _stop_requests() as stops:
 
@@ -105,13 +105,13 @@ def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator
 
 
 def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Checkpoint | None, dict[str, str]]:
-    """The checkpoint to go on from, and what may be another than it was then, and is."""
+    """The checkpoint to continue from, and what differs from then among all that may."""
     found = checkpoints.newest(folder)
     if found is None:
         return None, {}
     if not resume:
         raise TrainingError(f"{shown(folder)}: holds a run already; give --resume to go on with it, or another --run")
-    # Checkpoints did not always tell; there was one process then.
+    # Old checkpoints do not say; there was one process then.
     gone = settings_gone(identity["recipe"].get("method", ""))
     changed = checkpoints.differences({"processes": 1} | found.facts["identity"], identity, gone)
     refused = [phrase for key, phrase in changed.items() if key != THREADS and key not in LIMITS]
@@ -124,27 +124,27 @@ def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Che
 
 
 def set_generator(generator: torch.Generator, found: Checkpoint, seed: int) -> str:
-    """Put a generator where it was at a checkpoint; one of another kind of device has to begin anew.
+    """Restore a generator from a checkpoint; on another kind of device it is seeded anew.
 
     Returns:
-        What that changes, in words; nothing where the generator goes on.
+        What that changes, in words; empty if nothing.
     """
     if found.tensors["generator"].shape == generator.get_state().shape:
         generator.set_state(found.tensors["generator"])
         return ""
-    # Not as at the beginning, so that nothing is drawn twice.
+    # Not the seed of the beginning, so that nothing is drawn twice.
     generator.manual_seed((seed + found.step) % 2**63)
     return "it goes on on another kind of device, with other random numbers"
 
 
 def tell_changes(folder: Path, changes: Sequence[str]) -> None:
-    """Say what is no longer as it was."""
+    """Warn about what has changed."""
     for change in changes:
         warnings.warn(f"{shown(folder)}: {change}; its recipe will not repeat the run to the bit", stacklevel=3)
 
 
 def was_limited(folder: Path) -> bool:
-    """Whether a run, or a stage of one, had a limit of time when it was there last."""
+    """Whether a run, or a stage of one, had a time limit in its last sitting."""
     found = checkpoints.newest(folder) if folder.is_dir() else None
     recipe = {} if found is None else found.facts["identity"].get("recipe", {})
     return bool(recipe.get("minutes") or recipe.get("training", {}).get("minutes"))
@@ -161,26 +161,26 @@ def log(folder: Path, record: dict[str, Any]) -> None:
         ) from fault
 
 
-# The folder, inside that of a run, of the growth of hidden units that went before; and of a layer's pre-training.
+# Folders inside a run's folder: of the growth of hidden units before it, and of pre-training a layer.
 GROWTH, LAYER = "growth", "layer-"
 
 
 def stage_folder(folder: Path, number: int) -> Path:
-    """The folder, inside that of a run, of the pre-training of layer `number`, counted from 1."""
+    """The folder, inside a run's, for the pre-training of layer `number`, counted from 1."""
     return folder / f"{LAYER}{number}"
 
 
 def epoch_records(folder: Path) -> list[dict[str, Any]]:
-    """What the log of a run says of each epoch.
+    """The records of all epochs in a run's log.
 
     Raises:
-        TrainingError: if there is no sound log.
+        TrainingError: if there is no intact log.
     """
     try:
         lines = (folder / "log.jsonl").read_text().splitlines()
         records = [record | {"seconds": float(record["seconds"])} for record in map(json.loads, lines)]
         if not records:
-            # A checkpoint is on the disk before the line of the log that belongs to it.
+            # A checkpoint is written before its line of the log.
             raise ValueError("empty")
         return records
     except (OSError, ValueError, TypeError, KeyError) as fault:
@@ -188,29 +188,29 @@ def epoch_records(folder: Path) -> list[dict[str, Any]]:
 
 
 def epoch_seconds(folder: Path) -> list[float]:
-    """Training time of a run at the end of each epoch, growth, pre-training and all sittings included, from its log.
+    """Training time of a run at the end of each epoch, including growth, pre-training and all sittings, from its log.
 
     Raises:
-        TrainingError: if there is no sound log.
+        TrainingError: if there is no intact log.
     """
     before = seconds_before(folder)
     return [before + record["seconds"] for record in epoch_records(folder)]
 
 
 def seconds_before(folder: Path) -> float:
-    """Training time of the growth or the pre-training that went before a run, from the logs."""
+    """Training time of growth or pre-training before a run, from the logs."""
     return sum(epoch_seconds(inside)[-1] for inside in _earlier(folder))
 
 
 def check_earlier(folder: Path, own: str) -> None:
-    """Refuse what went before another run in a folder, which would be taken for a part of this one.
+    """Refuse a folder with another run's growth or pre-training, which would count as this run's.
 
     Args:
-        folder: of the run.
-        own: how the names begin of the folders inside for what goes before this one; "" where nothing does.
+        folder: the run's folder.
+        own: how the names of this run's own such folders begin; "" if it has none.
 
     Raises:
-        TrainingError: if there is anything else.
+        TrainingError: if there are others.
     """
     others = [inside for inside in _earlier(folder) if not own or not inside.name.startswith(own)]
     if others:
@@ -220,12 +220,12 @@ def check_earlier(folder: Path, own: str) -> None:
 
 
 def _earlier(folder: Path) -> list[Path]:
-    """The folders of what went before a run."""
+    """The folders of growth and pre-training before a run."""
     return [inside for inside in (folder / GROWTH, *sorted(folder.glob(f"{LAYER}*"))) if inside.is_dir()]
 
 
 def cut_log(folder: Path, epochs: int) -> None:
-    """Drop what was logged after the checkpoint that a run goes on from: it will be logged again."""
+    """Drop what was logged after the checkpoint that a run continues from: it will be logged again."""
     path = folder / "log.jsonl"
     if path.exists():
         lines = path.read_bytes().splitlines(keepends=True)[:epochs]
@@ -234,7 +234,7 @@ def cut_log(folder: Path, epochs: int) -> None:
 
 @contextmanager
 def _stop_requests() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM instead of dying of them, where this thread may say so."""
+    """Collect SIGINT and SIGTERM instead of ending, if this is the main thread."""
     received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -249,6 +249,6 @@ def _stop_requests() -> Iterator[list[int]]:
         yield received
     finally:
         for number, handler in previous.items():
-            # What `parallel` has set since, as a failure is under way, stays.
+            # A handler that `parallel` has set meanwhile, because of a failure, stays.
             if signal.getsignal(number) is note:
                 signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""How well a prior restores images that it has not learnt from: what training is watched by."""
+"""Judge a prior in training by restoring held-out images."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from restore.solvers import Solution, solver_of
 from restore.units import Units
 from restore.zoo.description import Inference
 
-# A prior in the middle of its training is judged by no more images, and each by no more iterations: what counts is
-# which epoch was better, and the time belongs to learning.
+# A prior in training is judged by at most this many images and iterations: this is enough to compare epochs, and the
+# time belongs to learning.
 IMAGES = 500
 ITERATIONS = 100
 
 
 class Judged(NamedTuple):
-    """What came of images held out: the share of wrong pixels, of grey ones the mean squared error; and the share of
-    images for which the solver converged."""
+    """How well held-out images were restored.
+
+    Attributes:
+        error: share of wrong pixels; for grey images the mean squared error.
+        converged: share of images for which the solver converged.
+    """
 
     error: float
     converged: float
@@ -33,13 +37,13 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """Images held out, damaged once, with which a prior is judged that is told how they were damaged.
+    """Held-out images, damaged once, to judge a prior that is told the damage.
 
     Attributes:
         clean: (M, D), M at least 1, as the prior knows them.
         observed: (M, D), damaged.
         channel: the damage.
-        start: (M, D), the posterior mean if pixels were independent, which every restoration starts from.
+        start: (M, D), the posterior mean of independent pixels, from which every restoration starts.
         grey: whether pixels are grey levels.
     """
 
@@ -53,7 +57,7 @@ class Trial:
     def of(
         cls, clean: Tensor, task: str, image_shape: tuple[int, int], pixels: Units, seed: int, *, grey: bool
     ) -> Trial:
-        """The first images (M, D), damaged by a task with a seed; `pixels` are those without neighbours."""
+        """Damage the first of the images (M, D) by a task with a seed; `pixels` are independent units."""
         clean = clean[:IMAGES]
         generator = torch.Generator(clean.device).manual_seed(seed)
         observed, channel = parse_task(task, grey=grey).damage(clean, image_shape, generator)
@@ -61,7 +65,7 @@ class Trial:
         return cls(clean, observed, channel, start, grey)
 
     def judged(self, prior: LayeredPrior, inference: Inference) -> Judged:
-        """How a prior restores them, from one start each, where the solver takes one."""
+        """Judge a prior by restoring them, from one start each if the solver takes starts."""
         solver = solver_of(replace(inference, max_iter=min(inference.max_iter, ITERATIONS)))
         machine = prior.tilt(self.channel.evidence(self.observed))
         start = self.start if SOLVERS[inference.solver].starts else None
@@ -69,10 +73,10 @@ class Trial:
 
 
 def verdict(parts: Sequence[Solution], clean: Tensor, *, grey: bool = False) -> Judged:
-    """What the solutions for damaged images are worth, given the clean ones (M, D) in the same order."""
+    """Compare the solutions for damaged images with the clean ones (M, D), in the same order."""
     means = torch.cat([part.means[0] for part in parts])
     wrong = (means - clean).square() if grey else ((means > 0.5) != (clean > 0.5)).double()
-    # Where the solver diverged nothing was restored; NaN would pass for black.
+    # Where the solver diverged nothing was restored; NaN would count as black.
     error = torch.where(means.isnan(), 1.0, wrong.double()).mean()
     converged = torch.cat([part.status for part in parts]) == Status.CONVERGED
     return Judged(float(error), float(converged.double().mean()))

@@ -1,4 +1,4 @@
-"""Where the prior of a run is kept: in the run's folder and under its name, unfinished ones from the first on."""
+"""Keep the prior of a run in the run's folder and under its name; unfinished ones, too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from restore.learning.train import Learnt, Lesson
 from restore.progress import Passed
 from restore.zoo.description import Description
 
-# About how long `Place.keep` takes, in seconds, nearly all of it for the graph; 11 to 13 of one core were measured.
+# About how long `Place.keep` takes, in seconds, mostly for the graph; 11 to 13 on one core were measured.
 KEEPING = 10.0
 
 
@@ -26,8 +26,8 @@ class Place:
     """Where the prior of a run is kept.
 
     Attributes:
-        run: the folder of the run; None for one that nobody will look into.
-        target: the folder that the name, or -o, stands for; None if it is kept in the run alone.
+        run: the run's folder; None if nobody will look into it.
+        target: the folder that the name, or -o, stands for; None if the prior is kept in the run only.
         overwrite: whether a prior of another run may be replaced in the target.
     """
 
@@ -36,7 +36,7 @@ class Place:
     overwrite: bool = False
 
     def holds_own(self) -> bool:
-        """Whether there is a prior in the target, and it is this run's."""
+        """Whether the target holds a prior of this run."""
         held = _held(self.target)
         if held is None or self.run is None:
             return False
@@ -46,9 +46,9 @@ class Place:
         return ended is not None and not ended.unfinished and ended.recipe == held.recipe
 
     def keeper(self, lesson: Lesson, command: str, device: torch.device) -> Callable[[Passed], None]:
-        """What keeps the best prior so far, for the session of `restore.learning.train.learn`.
+        """A function that keeps the best prior so far, for the session of `restore.learning.train.learn`.
 
-        A finished prior under the name stays until this one is finished too, even where it may be overwritten.
+        A finished prior under the name stays until this one is finished, even if it may be overwritten.
         """
 
         def keep(passed: Passed) -> None:
@@ -63,15 +63,15 @@ class Place:
         return keep
 
     def keep(self, learnt: Learnt, command: str) -> None:
-        """Write the prior that training has ended with, its card and, where it can be made, its graph.
+        """Write the prior at the end of training with its card and, if possible, its graph.
 
         Raises:
-            OutputError: if the target holds a prior of another run, and may not be overwritten; the run has its own.
-            TrainingError: if a file cannot be written; what was there before is then as it was.
+            OutputError: if the target holds a prior of another run that may not be overwritten; the run's is written.
+            TrainingError: if a file cannot be written; what was there before stays as it was.
         """
         card = _card(learnt.lesson, learnt.trained, learnt.text, command, learnt.seconds, learnt.device)
         prior = learnt.trained.prior
-        # Before that of the run is replaced, by which one knows that of the target.
+        # Found out before the run's prior is replaced, with which the target's is compared.
         own = self.holds_own()
         if self.run is not None:
             zoo.save(self.run, prior, card, TrainingError)
@@ -86,30 +86,30 @@ class Place:
 
             graph = beside_weights(folders[0])
         except ModuleNotFoundError:
-            # Only torch starts it then.
+            # Without a graph only torch can load the prior.
             return
         for folder in folders:
             write_atomically(folder / zoo.GRAPH, graph, TrainingError)
 
     def best_so_far(self) -> tuple[Path, Description] | None:
-        """The folder that has a prior of this run to restore with, and what that is; None if there is none yet."""
+        """The folder with a usable prior of this run, and its description; None if there is none yet."""
         folder = self.target if self.holds_own() else self.run
         held = _held(folder)
         return None if folder is None or held is None else (folder, held)
 
 
 def reserve(name: str, output: Path | None, *, overwrite: bool, run: Path | None, resume: bool) -> Place:
-    """The place for the prior of a run under its name, made before the work begins.
+    """Make the place for a run's prior before the work begins.
 
     Args:
-        name: of the prior.
-        output: another folder than that in the user's folder with its name.
-        overwrite: whether a prior that is there already may be replaced.
-        run: folder of the run.
-        resume: whether it is gone on with; the prior that is there may then be its own.
+        name: name of the prior.
+        output: the folder, instead of the one with its name in the user's folder.
+        overwrite: whether an existing prior may be replaced.
+        run: the run's folder.
+        resume: whether the run is resumed; an existing prior may then be its own.
 
     Raises:
-        OutputError: if a prior is there already, the name is that of a published one, or the folder cannot be made.
+        OutputError: if a prior exists already, the name is that of a published one, or the folder cannot be made.
     """
     target = output or zoo.search.user_folder() / name
     place = Place(run, target, overwrite)
@@ -126,13 +126,13 @@ def reserve(name: str, output: Path | None, *, overwrite: bool, run: Path | None
 
 
 def _held(folder: Path | None) -> Description | None:
-    """What the prior in a folder says about itself; None if there is none."""
+    """The description of the prior in a folder; None if there is none."""
     if folder is None or not (folder / zoo.WEIGHTS).exists():
         return None
     try:
         return zoo.describe(folder)
     except ModelError:
-        # Whatever it is, it is nobody else's to replace.
+        # An unreadable prior is treated as someone else's.
         return Description(folder.name, (1, 1), 1, 0, "", "")
 
 

@@ -1,4 +1,4 @@
-"""What comes of training: the prior with all that restoring takes, and while training goes on what it has come to."""
+"""The outcome of training: a prior with all that restoring needs; and the state of it while training goes on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from restore.units import Units
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description, Inference
 
-# What recipes train.
+# The kinds of machine that recipes train.
 Machine = LayeredPrior | ConditionalRBM | FullyVisible
 
 
@@ -29,11 +29,11 @@ class Trained:
     """The outcome of a recipe.
 
     Attributes:
-        prior: what was trained, with all that restoring with it takes.
+        prior: the trained prior, with all that restoring needs.
         epoch: the epoch its parameters are from, counted from 1.
-        error: share of wrong pixels of the validation images then; None where there were none.
-        verdict: why training ended, or hidden units were added no longer, in words; empty where the recipe says when.
-        settled: the recipe with what training has found in place of a limit of time: it gives the same prior again.
+        error: share of wrong pixels of the validation images then; None if there were none.
+        verdict: why training, or the growth of hidden units, ended, in words; empty if the recipe says when.
+        settled: the recipe with what training has found instead of a time limit; it gives the same prior again.
     """
 
     prior: TrainedPrior
@@ -44,15 +44,15 @@ class Trained:
 
 
 def settled_recipe(recipe: Recipe, limited: bool, epochs: int, last: int, grown: int, layered: int) -> Recipe:
-    """A recipe without a limit of time, but with the numbers that it came to.
+    """A recipe with the numbers that training has found instead of a time limit.
 
     Args:
-        recipe: as it is.
-        limited: whether there was such a limit, in an earlier sitting if not in this one.
-        epochs: of these, or of rounds.
-        last: of epochs that there was time for, where it was over before all of them; otherwise 0.
-        grown: of units that were grown before.
-        layered: of epochs by which each layer was trained before.
+        recipe: the recipe.
+        limited: whether there was such a limit, in this sitting or an earlier one.
+        epochs: number of epochs, or of rounds.
+        last: number of epochs for which there was time, if that ended them early; else 0.
+        grown: number of units grown before.
+        layered: number of epochs in which each layer was pre-trained.
     """
     settled = recipe
     if limited:
@@ -65,11 +65,11 @@ def settled_recipe(recipe: Recipe, limited: bool, epochs: int, last: int, grown:
 
 @dataclass(frozen=True)
 class Midway:
-    """What a training run has come to. To find modes may take as long as an epoch, so these priors have none.
+    """The state of a prior in training. It has no modes, as finding them may take as long as an epoch.
 
     Attributes:
-        recipe: of the run.
-        images: learnt from, (N, D).
+        recipe: the run's recipe.
+        images: training images, (N, D).
         image_shape: (H, W).
     """
 
@@ -82,7 +82,7 @@ class Midway:
         return pixel_means(self.images), grey_pixels_of(self.recipe, self.images)
 
     def prior(self, machine: Machine, epoch: int, **told: Any) -> TrainedPrior:
-        """The prior with a machine, which had so many epochs; what is told goes into its description."""
+        """The prior with a machine after an epoch; `told` goes into its description."""
         recipe = self.recipe
         inference = recipe.learner.inference(max(epoch, 1) - 1) if recipe.conditional else recipe.inference
         inference = replace(inference, modes=0, starts=min(inference.starts, 1))
@@ -91,11 +91,11 @@ class Midway:
         return TrainedPrior(about, as_stored(recipe, machine), means, pack(self.images[:0]), grey)
 
     def usable(self, passed: Passed, folder: Path) -> TrainedPrior:
-        """The prior of a run in a folder, if it were to end here."""
+        """The prior of a run in a folder if it ended now."""
         return self.prior(passed.machine, passed.done, unfinished=self._said(passed), run=shown(str(folder.resolve())))
 
     def _said(self, passed: Passed) -> str:
-        """How far training had come, and how well the prior did then."""
+        """How far training has come, and how good the prior is, in words."""
         recipe = self.recipe
         if passed.stage or recipe.in_rounds:
             stage = f"{passed.stage}, " if passed.stage else ""
@@ -109,12 +109,12 @@ class Midway:
 
 
 def grey_pixels_of(recipe: Recipe, training: Tensor) -> Units | None:
-    """The pixels without neighbours, where they are grey levels."""
+    """The pixels as independent units, if they are grey."""
     return grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None
 
 
 def as_stored(recipe: Recipe, machine: Any) -> Any:
-    """A machine with its weights in the precision they are kept in."""
+    """A machine with its weights in the precision of storage."""
     if recipe.storage != "float16":
         return machine
     return machine.with_parameters(

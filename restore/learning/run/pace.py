@@ -1,4 +1,4 @@
-"""How many epochs a time lets expect, from what others have taken."""
+"""Estimate how many epochs fit into a time, from the time that others took."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from restore.learning.recipes.recipe import Recipe
 from restore.learning.run.parallel import highest
 from restore.learning.run.running import Run
 
-# The share of a time to be planned with, as machines have other work too.
+# The share of a time to plan with, as computers also do other work.
 SPARE = 0.9
 
 
 def epochs_within(seconds: float, first: float, growth: float) -> int:
-    """How many epochs fit into so many seconds, at least one, if each takes `growth` more than the one before."""
+    """How many epochs fit into a time, at least one, if each takes `growth` longer than the one before."""
     if growth <= 0:
         return max(1, int(seconds / first))
     # The sum over n epochs is n first + n (n - 1) growth / 2.
@@ -23,13 +23,13 @@ def epochs_within(seconds: float, first: float, growth: float) -> int:
 
 
 def replanned(done: float, seconds: float, budget: float, growth: float) -> int:
-    """How many epochs there are to be in all, after some of them, if they have to fit into a time.
+    """How many epochs to plan in all, after some of them, so that they fit into a time.
 
     Args:
-        done: how many there were, a part of one included; above 0.
+        done: how many are done, counting parts; above 0.
         seconds: what they took.
         budget: seconds for all.
-        growth: by what share of the first each takes longer than the one before.
+        growth: by what share of the first each epoch takes longer than the one before.
     """
     first = seconds / (done + growth * max(0.0, done * (done - 1) / 2))
     if seconds >= budget or first <= 0:
@@ -38,7 +38,7 @@ def replanned(done: float, seconds: float, budget: float, growth: float) -> int:
 
 
 def epochs_in_all(run: Run[Any], recipe: Recipe, budget: float, batches: int) -> int:
-    """How many epochs there are to be in all, by those that were, under a limit of time that is another now."""
+    """How many epochs to plan in all, by those done, under a changed time limit."""
     wanted = recipe.training.epochs
     if not recipe.training.minutes:
         return wanted

@@ -1,10 +1,10 @@
-"""More than one process: those that torchrun starts, which train one prior together.
+"""Several processes, started by torchrun, that train one prior together.
 
-Between two steps every process holds the same parameters, the same state of the learner and the same generator. Within
-a step each computes with its share of the rows (`restore.learning.gradients.share`). So only sums over rows are sent.
-What only one may do, above all to write files, is left to the first process.
+Between two steps all processes hold the same parameters, learner state and generator. Within a step each computes with
+its share of the rows (`restore.learning.gradients.share`), so only sums over rows are sent. What only one may do, above
+all writing files, is left to the first process.
 
-Without a process group everything here is the identity. In one, every process has to make the same calls, in order.
+Without a process group everything here is the identity. Within one, all processes must make the same calls in order.
 """
 
 from __future__ import annotations
@@ -25,24 +25,23 @@ from torch import distributed as group
 from restore import errors
 from restore.errors import RestoreError, TrainingError, UsageError
 
-# Longer than the first process takes for anything the others wait for. That a process has died shows at once.
+# Longer than the others ever wait for the first process. The death of a process is noticed at once.
 PATIENCE = timedelta(days=1)
 
-# What a failing process leaves in the store that all have; and that the first has read it and will say it.
+# Keys of the shared store: the message of a failing process; and that the first process has read it and will report it.
 FAILURE, HEARD = "restore/failure", "restore/heard"
 
-# How long other processes wait for the first to hear of their failure.
+# How long other processes wait for the first to read their failure.
 HEARING = timedelta(seconds=10)
 
 Result = TypeVar("Result")
 
 
 class Lost(TrainingError):
-    """Another process is gone, for a reason that is not known here."""
+    """Another process is gone, for an unknown reason."""
 
 
 def processes() -> int:
-    """How many processes work together."""
     return group.get_world_size() if group.is_available() and group.is_initialized() else 1
 
 
@@ -52,33 +51,33 @@ def rank() -> int:
 
 
 def is_first() -> bool:
-    """Whether this process is the one that writes files."""
+    """Whether this process writes the files."""
     return rank() == 0
 
 
 def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Sums over processes of tensors that each has under the same names and in the same shapes; the same bits in all.
+    """Sum tensors over processes, by name; the result has the same bits in all.
 
     Raises:
-        Lost: if another process is gone; so do all the functions below.
+        Lost: if another process is gone; all functions below raise it too.
     """
     if processes() == 1:
         return dict(values)
     sums: dict[str, Tensor] = {}
-    # Many small messages would take as long as a large one each.
+    # Each small message would take as long as a large one.
     for kind in dict.fromkeys(value.dtype for value in values.values()):
         alike = {name: value for name, value in values.items() if value.dtype == kind}
         message = torch.cat([value.flatten() for value in alike.values()])
         with _meeting():
             group.all_reduce(message)
         parts = message.split([value.numel() for value in alike.values()])
-        # Copies, which begin where an allocation does, as a checkpoint's do: see `checkpoint._read`.
+        # Copies, aligned like a checkpoint's: see `checkpoint._read`.
         sums |= {name: part.view_as(alike[name]).clone() for name, part in zip(alike, parts, strict=True)}
     return sums
 
 
 def highest(number: int) -> int:
-    """The highest number that a process has."""
+    """The largest number among all processes."""
     if processes() == 1:
         return number
     message = torch.tensor(int(number))
@@ -88,9 +87,9 @@ def highest(number: int) -> int:
 
 
 def from_first(work: Callable[[], Result]) -> Result:
-    """What `work` returns in the first process, which alone does it; the others wait.
+    """Do work in the first process only, and return its result in all.
 
-    Tensors in it are where the first process has them.
+    Tensors in the result stay on the first process's device.
 
     Raises:
         RestoreError: in every process, if the first raises one.
@@ -113,13 +112,13 @@ def from_first(work: Callable[[], Result]) -> Result:
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Work together with the other processes that torchrun has started, each on a GPU of its own where there are any.
+    """Work together with the other processes that torchrun has started, each on its own GPU if there are any.
 
-    If one fails, all do. The first raises what the failing one did, so that it can say it; and it says it undisturbed:
-    from its failure on it ignores SIGTERM, by which torchrun ends those that are left.
+    If one fails, all do. The first raises the failing one's error, to report it. From its failure on it ignores
+    SIGTERM, with which torchrun ends the remaining processes.
 
     Raises:
-        UsageError: this torch cannot, or the environment is not that of torchrun.
+        UsageError: this torch cannot do it, or the environment is not that of torchrun.
         Lost: another process is gone and has not said why.
     """
     store = _store()
@@ -135,10 +134,10 @@ def joined() -> Iterator[None]:
         yield
     except (RestoreError, KeyboardInterrupt) as fault:
         _undisturbed()
-        # A store that is gone has no use any more.
+        # If the store is gone, it is no longer needed.
         with contextlib.suppress(RuntimeError):
             known = _known_failure(store, fault)
-            # The others notice now.
+            # From here the others notice.
             group.destroy_process_group()
             if first:
                 store.set(HEARD, "")
@@ -151,7 +150,7 @@ def joined() -> Iterator[None]:
 
 
 def _store() -> group.Store:
-    """Where processes leave notes for each other."""
+    """The store in which processes leave messages for each other."""
     count = os.environ["WORLD_SIZE"]
     if not group.is_available():
         raise UsageError(
@@ -170,7 +169,7 @@ def _store() -> group.Store:
 
 
 def _backend() -> str:
-    """How tensors travel; each process gets its current GPU. Small messages, of the processor, do not wait for it."""
+    """Choose how tensors are sent, and set each process's GPU. Small CPU messages do not wait for the GPU."""
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if not gpus:
         return "gloo"
@@ -181,7 +180,7 @@ def _backend() -> str:
 
 
 def _known_failure(store: group.Store, fault: BaseException) -> RestoreError | None:
-    """The failure of the process that is gone, if it told; one of this process's own is told instead."""
+    """The error of the process that is gone, if it left one; an error of this process is left for the others."""
     if isinstance(fault, Lost):
         if not store.check([FAILURE]):
             return None
@@ -194,7 +193,7 @@ def _known_failure(store: group.Store, fault: BaseException) -> RestoreError | N
 
 
 def _undisturbed() -> None:
-    """Let the first process ignore SIGTERM from here on, where this thread may say so."""
+    """Make the first process ignore SIGTERM from here on, if this is its main thread."""
     if is_first():
         with contextlib.suppress(ValueError):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -205,7 +204,7 @@ def _meeting() -> Iterator[None]:
     try:
         yield
     except RuntimeError as fault:
-        # At once: torchrun notices a process that is gone about as soon.
+        # At once: torchrun notices the missing process about as soon.
         _undisturbed()
         reason = str(fault).partition("\n")[0]
         raise Lost(f"another process of this training is gone ({reason}); go on with --resume") from fault

@@ -1,4 +1,4 @@
-"""A training run in the middle of its work: what it holds, and how that goes into a checkpoint and comes back."""
+"""The state of a training run, and how it is saved to a checkpoint and restored."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from restore.progress import Passed
 
 @dataclass
 class Run(Generic[PriorT]):
-    """A training run in the middle of its work.
+    """The state of a training run.
 
     Attributes:
-        average: moving average of the parameters, by name; empty where the recipe wants none.
-        best: parameters with the lowest validation error so far; empty before there is one.
-        best_error, best_epoch: that error, and the epoch it was reached in.
-        mostly_converged: whether the solver converged for most images of the epoch before.
-        epochs: how many there are to be.
+        average: moving average of the parameters, by name; empty if the recipe has none.
+        best: parameters with the lowest validation error so far; empty at first.
+        best_error, best_epoch: that error, and its epoch.
+        mostly_converged: whether the solver converged for most images of the previous epoch.
+        epochs: how many are planned.
         late: whether there is no time for all of them, or was none in a run that this one repeats.
-        changes: what was changed between two sittings, so that no recipe repeats the run to the bit, in words.
+        changes: what changed between sittings, so that no recipe repeats the run exactly, in words.
     """
 
     prior: PriorT
@@ -50,15 +50,11 @@ class Run(Generic[PriorT]):
 
     @property
     def current(self) -> PriorT:
-        """The prior that training has come to: the average where there is one."""
+        """The present prior: the average if there is one."""
         return self.prior.with_parameters(self.average) if self.average else self.prior
 
     def best_so_far(self, batches: int) -> Passed:
-        """What there is to restore with; as long as nothing was judged that is what training has come to.
-
-        Args:
-            batches: of an epoch.
-        """
+        """The best prior so far, or the present one if none was judged; an epoch has `batches` mini-batches."""
         if not self.best:
             return Passed(self.step // batches, self.epochs, self.seconds, {}, self.current)
         machine, judged = self.prior.with_parameters(self.best), {"validation_error": self.best_error}
@@ -66,16 +62,16 @@ class Run(Generic[PriorT]):
 
 
 def numbers(sums: Mapping[str, Tensor | float]) -> dict[str, float]:
-    """Sums as plain numbers; a device that works asynchronously is waited for."""
+    """Sums as plain numbers; waits for asynchronous devices."""
     return {name: float(value) for name, value in sums.items()}
 
 
-# Numbers of a run that go into a checkpoint as they are.
+# Attributes of a run that go into a checkpoint unchanged.
 _MEMORIES = ("best_error", "best_epoch", "mostly_converged", "epochs", "late", "changes")
 
 
 def snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:
-    """Everything that a run needs to go on."""
+    """Everything that a run needs to continue."""
     tensors = {f"prior.{name}": value for name, value in run.prior.parameters.items()}
     tensors |= {f"learner.{name}": value for name, value in run.learner_state.items()}
     tensors |= {f"average.{name}": value for name, value in run.average.items()}
@@ -89,7 +85,7 @@ def snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:
 
 
 def restore_run(run: Run[Any], found: Checkpoint, seed: int) -> str:
-    """Put a run that has just begun where it was at a checkpoint; what cannot be as it was is returned in words."""
+    """Restore a new run from a checkpoint; returns in words what cannot be as it was."""
     change = set_generator(run.generator, found, seed)
     for name, value in run.prior.parameters.items():
         value.copy_(found.tensors[f"prior.{name}"])
@@ -99,7 +95,7 @@ def restore_run(run: Run[Any], found: Checkpoint, seed: int) -> str:
     run.average = {name: value.to(device) for name, value in _under(found.tensors, "average.").items()}
     run.best = {name: value.to(device) for name, value in _under(found.tensors, "best.").items()}
     for name in _MEMORIES:
-        # Earlier versions knew neither of a limit of time nor of its number of epochs.
+        # Earlier versions had neither time limits nor the number of epochs.
         setattr(run, name, found.facts.get(name, getattr(run, name)))
     run.step, run.seconds, run.sums = found.step, found.facts["seconds"], dict(found.facts["sums"])
     state: dict[int, dict[str, Tensor]] = {}

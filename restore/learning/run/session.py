@@ -1,4 +1,4 @@
-"""A session of training: where it works, who hears of it, and how long it may take."""
+"""A training session: where it works, who is told, and how long it may take."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from restore.progress import Meter, Passed, before
 
 
 def _silent(done: int, note: str = "") -> None:
-    """A meter that shows nothing."""
+    """Show nothing."""
 
 
 def _deaf(passed: Passed) -> None:
-    """Takes no notice of what has passed."""
+    """Ignore what has passed."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,14 @@ class Session:
 
     Attributes:
         folder: run folder for checkpoints and `log.jsonl`; made if it is missing.
-        data: names the images, so that a run is not resumed on others.
-        resume: go on from the newest checkpoint in the folder, if there is one.
+        data: identifies the images, so that a run is not resumed on others.
+        resume: whether to continue from the newest checkpoint in the folder, if there is one.
         meter: called by every process with the number of epochs or rounds done.
-        watch: called after each epoch or round; perhaps twice, with the same, for the one from which a stopped run
-            goes on.
-        usable: called with a prior that can restore, as soon as there is one and whenever there is a better one: the
-            best by images held out, or as long as none was judged, that of the newest checkpoint.
-        budget: seconds for all of it, the sittings before this one included.
-        clock: seconds since whenever.
+        watch: called after each epoch or round; the one from which a stopped run continues may be reported twice.
+        usable: called with every better prior that can restore: the best by held-out images, or that of the newest
+            checkpoint as long as none was judged.
+        budget: seconds for all of it, including the sittings before this one.
+        clock: seconds since any moment.
     """
 
     folder: Path
@@ -49,14 +48,14 @@ class Session:
     clock: Callable[[], float] = time.monotonic
 
     def stage(self, name: str, folder: Path, budget: float, *, piece: str = "epoch", of_use: bool = True) -> Session:
-        """The session of what goes before the training of the whole prior.
+        """The session of a stage before the training of the whole prior.
 
         Args:
-            name: what the stage is called in messages.
-            folder: its own, inside that of the run.
+            name: the stage's name in messages.
+            folder: its own folder, inside the run's.
             budget: seconds for it.
             piece: what its meter counts.
-            of_use: whether one can restore with what it comes to.
+            of_use: whether its result can restore images.
         """
 
         def named(hears: Callable[[Passed], None]) -> Callable[[Passed], None]:
@@ -72,7 +71,7 @@ class Session:
         )
 
     def seeing(self, machine_of: Callable[[Any], Any]) -> Session:
-        """The same for a learner whose state it takes more to make a machine of."""
+        """The same session, for a learner whose state must first be turned into a machine."""
 
         def made(hears: Callable[[Passed], None]) -> Callable[[Passed], None]:
             return lambda passed: hears(replace(passed, machine=machine_of(passed.machine)))
@@ -80,18 +79,18 @@ class Session:
         return replace(self, watch=made(self.watch), usable=made(self.usable))
 
     def tell(self, passed: Passed) -> None:
-        """Tell `watch`, from the first process alone."""
+        """Call `watch`, in the first process only."""
         from_first(partial(self.watch, passed))
 
     def offer(self, passed: Passed) -> None:
-        """Tell `usable`, from the first process alone."""
+        """Call `usable`, in the first process only."""
         from_first(partial(self.usable, passed))
 
     def timer(self, spent: float = 0.0) -> Callable[[], float]:
-        """Begins to count; what is returned tells the seconds so far, with those that were spent before."""
+        """Start counting; the result returns the seconds so far, including those spent before."""
         started = self.clock() - spent
         return lambda: self.clock() - started
 
     def exceeded(self, seconds: float) -> bool:
-        """Whether so many seconds are more than there are, for one process or another: clocks differ."""
+        """Whether so many seconds exceed the budget in any process: clocks differ."""
         return bool(highest(seconds > self.budget))
