@@ -102,8 +102,8 @@ def read(path: str) -> tuple[str, Reader]:
 TRAININGS = {
     "binary": (bars, (), "flip:0.1", "Left to itself"),
     "grey": (ramps, (), "noise:0.2", "Left to itself"),
-    "in-closed-form": (ramps, ("--method", "principal", "--hidden", "2"), "noise:0.2", "one solution at most"),
-    "conditional": (bars, ("--task", "flip:0.1"), "flip:0.1", "none of its own to probe"),
+    "in-closed-form": (ramps, ("--method", "principal", "--hidden", "2"), "noise:0.2", "at most one solution"),
+    "conditional": (bars, ("--task", "flip:0.1"), "flip:0.1", "and none of its own"),
     "in-rounds": (bars, ("--method", "fw", "--hidden", "2"), "flip:0.2", "Left to itself"),
     "without-hidden-units": (bars, ("--method", "fvbm"), "flip:0.2", "has no hidden units"),
 }
