@@ -202,7 +202,7 @@ def test_python_leaves_the_same_in_the_folder_of_a_run(home: Path, run: Run) -> 
     asked: dict[str, Any] = {"name": "parts", "hidden": 3, "epochs": 2, "fit": "resize", "run": "mine"}
     restore.train("bars.npy", **asked)
     text, _ = read("mine/report.html")
-    assert "It has no name to be found by" in text and "--model" not in text
+    assert "It is not kept under a name" in text and "--model" not in text
     zoo.find("parts").rename("moved")
     restore.train("bars.npy", **asked, resume=True, keep=True)
     pages = [read(f"{folder}/report.html")[0] for folder in ("runs/parts", "mine")]
