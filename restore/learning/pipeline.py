@@ -91,7 +91,7 @@ def train(
         seconds = passed.seconds + (0.0 if passed.stage else seconds_before(folder))
         session.usable(replace(passed, machine=midway.usable(passed, folder), seconds=seconds))
 
-    goes_on = recipe.auto and not recipe.in_rounds
+    goes_on = recipe.prior.grows and not recipe.in_rounds
     from_first(lambda: check_earlier(folder, GROWTH if goes_on else LAYER if recipe.pretraining.epochs else ""))
     grown = layered = 0
     start: LayeredPrior | FullyVisible | None = None
@@ -104,7 +104,7 @@ def train(
         found, rounds, verdict = by_rounds(recipe, training, main, validation)
         fitted: Fitted[Any] = Fitted(found, rounds - 1, epochs=rounds)
     else:
-        if recipe.auto:
+        if recipe.prior.grows:
             growing = early.stage(
                 "growing", folder / GROWTH, GROWING * left, piece="round", of_use=not recipe.conditional
             )
@@ -133,7 +133,7 @@ def _seconds_to_finish(recipe: Recipe, training: Tensor, clock: Callable[[], flo
     shape = recipe.prior
     with torch.inference_mode():
         blank: LayeredPrior | FullyVisible
-        if shape.family == "fvbm":
+        if shape.kind.fully_visible:
             pixels = training.shape[1]
             blank = FullyVisible.binary(training.new_zeros(pixels, pixels), training.new_zeros(pixels))
         else:

@@ -4,8 +4,8 @@ Files, recipes, options and messages read these tables. An entry holds what must
 loaded, so that the tables do not load torch.
 """
 
-from restore.registry.learners import FAMILIES, LEARNERS
+from restore.registry.learners import FAMILIES, LEARNERS, Family
 from restore.registry.solvers import SOLVERS, SolverKind, misfit
 from restore.registry.units import PIXELS, UNITS, UnitKind
 
-__all__ = ["FAMILIES", "LEARNERS", "PIXELS", "SOLVERS", "UNITS", "SolverKind", "UnitKind", "misfit"]
+__all__ = ["FAMILIES", "LEARNERS", "PIXELS", "SOLVERS", "UNITS", "Family", "SolverKind", "UnitKind", "misfit"]

@@ -7,16 +7,37 @@ entry here. Its settings, a dataclass on top of `LearningRule`, are keys of a re
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from restore.registry.entry import Entry
 
-FAMILIES: Mapping[str, str] = MappingProxyType(
+
+@dataclass(frozen=True)
+class Family:
+    """A family of priors.
+
+    Attributes:
+        words: what it is called.
+        any_units: whether units may be of any type; if not, they are bits.
+        conditional: whether its priors have learnt to undo one damage; if not, they are told of the damage.
+        fully_visible: whether there are no hidden units.
+        deep: whether there are several layers of hidden units.
+    """
+
+    words: str
+    any_units: bool = False
+    conditional: bool = False
+    fully_visible: bool = False
+    deep: bool = False
+
+
+FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
-        "rbm": "restricted Boltzmann machine",
-        "crbm": "conditional restricted Boltzmann machine",
-        "fvbm": "fully visible Boltzmann machine",
-        "deep": "deep Boltzmann machine",
+        "rbm": Family("restricted Boltzmann machine", any_units=True),
+        "crbm": Family("conditional restricted Boltzmann machine", conditional=True),
+        "fvbm": Family("fully visible Boltzmann machine", fully_visible=True),
+        "deep": Family("deep Boltzmann machine", any_units=True, deep=True),
     }
 )
 

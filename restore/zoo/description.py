@@ -153,12 +153,12 @@ class Description:
     @property
     def fully_visible(self) -> bool:
         """Whether the pixels are coupled with each other, without hidden units."""
-        return self.family == "fvbm"
+        return FAMILIES[self.family].fully_visible
 
     @property
     def conditional(self) -> bool:
         """Whether the prior restores from the damaged image alone, without being told a channel."""
-        return self.family == "crbm"
+        return FAMILIES[self.family].conditional
 
     @property
     def solvers(self) -> tuple[str, ...]:
@@ -299,19 +299,19 @@ class Description:
                 deeper=tuple(int(size) for size in deeper),
                 **limits.of_declared_types(cls, facts),
             )
+            known = about.family in FAMILIES and about.visible in PIXELS and about.hidden_type in UNITS
+            if not known or not (about.plain or FAMILIES[about.family].any_units):
+                raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
             units = about.hidden == 0 if about.fully_visible else about.hidden >= 1
             if list(about.image_shape) != shape or min(shape) < 1 or not units or not 0 <= about.threshold < 255:
                 raise ValueError(f"{about.hidden} hidden units, images of shape {shape}, threshold {about.threshold}")
-            if list(about.deeper) != deeper or bool(deeper) != (about.family == "deep") or min(about.sizes) < 1:
+            if list(about.deeper) != deeper or bool(deeper) != FAMILIES[about.family].deep or min(about.sizes) < 1:
                 raise ValueError(f"a {about.family} with layers of {about.sizes} units")
             if about.layers > limits.LAYERS or max(about.sizes) > limits.UNITS:
                 raise ValueError(f"at most {limits.LAYERS} layers of {limits.UNITS} units are known here")
             starts = min(about.inference.starts, about.inference.modes + 1)
             if 4 * starts**2 * about.pixels > limits.DISTANCES:
                 raise ValueError(f"{starts} starts of {about.pixels} pixels take too much memory")
-            known = about.visible in PIXELS and about.hidden_type in UNITS
-            if about.family not in FAMILIES or not known or (about.family not in ("rbm", "deep") and not about.plain):
-                raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
             wrong = misfit(about.inference.solver, fully_visible=about.fully_visible, plain=about.plain)
             if wrong:
                 raise ValueError(wrong)

@@ -155,12 +155,12 @@ FROM_TEXT = {
 
 def test_a_recipe_reads() -> None:
     recipe = parse(FROM_TEXT | {"learner": {"method": "frank_wolfe", "penalty": 0.5}})
-    assert recipe.auto and recipe.in_rounds and recipe.learner.penalty == 0.5
+    assert recipe.prior.grows and recipe.in_rounds and recipe.learner.penalty == 0.5
     assert recipe.limit == 700 and replace(recipe, prior=PriorShape(hidden=3)).limit == 3
     fine_tuned = parse(
         FROM_TEXT | {"learner": {"method": "tap"}, "training": {"epochs": 2}, "growth": {"penalty": 0.25}}
     )
-    assert fine_tuned.auto and not fine_tuned.in_rounds and fine_tuned.growth.penalty == 0.25
+    assert fine_tuned.prior.grows and not fine_tuned.in_rounds and fine_tuned.growth.penalty == 0.25
 
 
 @pytest.mark.parametrize(

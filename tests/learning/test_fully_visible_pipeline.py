@@ -78,10 +78,10 @@ def test_a_recipe_needs_the_family_and_a_method_only() -> None:
         ),
         ({"training": {"epochs": 3}}, "epochs has no meaning for bslm"),
         ({"learner": {"method": "tap"}}, "method for family fvbm must be one of bslm, gradient_ascent, quasi_newton"),
-        ({"learner": {"method": "bslm", "step": 2.5}}, r"step must lie in \(0, 2\)"),
+        ({"learner": {"method": "bslm", "spacers": -1}}, "spacers must not be negative, not -1"),
         ({"data": {"source": "x", "task": "flip:0.1"}}, "task belongs to"),
     ],
-    ids=["hidden", "no-hidden", "solver", "epochs", "method", "step", "task"],
+    ids=["hidden", "no-hidden", "solver", "epochs", "method", "spacers", "task"],
 )
 def test_recipes_that_do_not_fit(change: dict[str, Any], reason: str) -> None:
     table = TABLE | change

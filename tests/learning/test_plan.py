@@ -65,8 +65,8 @@ def test_the_method_follows_from_the_images_and_the_task() -> None:
     assert recipe(GREY, epochs=3).method == "tap"
     assert recipe(GREY, hidden=7).prior.hidden == 7
     assert recipe(task="patch:8").method == "belief_propagation"
-    assert recipe(hidden="auto").auto and recipe(GREY, hidden="auto").auto
-    assert recipe(method="fw").auto and recipe(method="fw", hidden=9).limit == 9
+    assert recipe(hidden="auto").prior.grows and recipe(GREY, hidden="auto").prior.grows
+    assert recipe(method="fw").prior.grows and recipe(method="fw", hidden=9).limit == 9
 
 
 def test_where_nothing_else_ends_growth_the_plan_says_how_many_units_there_are() -> None:

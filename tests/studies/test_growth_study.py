@@ -55,7 +55,7 @@ def test_the_recipes_compare_like_with_like() -> None:
         if not recipe.in_rounds:
             assert (recipe.learner, recipe.optimizer) == (tuned.learner, tuned.optimizer)
             # Random starts never have fewer epochs than what goes on from growth.
-            assert recipe.training.epochs >= tuned.training.epochs or recipe.auto
+            assert recipe.training.epochs >= tuned.training.epochs or recipe.prior.grows
     assert len({recipes[f"cd-mnist-599-{seed}"].seed for seed in range(5)}) == 5
 
 

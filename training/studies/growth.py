@@ -188,7 +188,7 @@ def study(asked: Asked) -> None:
             missing.append(name)
             continue
         points += found
-        if plan.in_rounds and plan.auto:
+        if plan.in_rounds and plan.prior.grows:
             sizes[found[0].data] = max(point.hidden for point in found)
         write(path, settings | {"points": with_others(points, known)})
     tell_missing(missing)

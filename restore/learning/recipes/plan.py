@@ -7,7 +7,7 @@ hand, and repeated.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -64,19 +64,8 @@ def plan(
     method = _method(facts, wishes)
     data: dict[str, Any] = {"source": source} | ({} if facts.grey else {"threshold": facts.threshold})
     data |= ({"task": wishes.task} if wishes.task else {}) | {"gathering": dict(gathering)}
-    if method in CONDITIONAL:
-        tables = _conditional(method, facts, wishes)
-    elif method == "principal":
-        tables = _principal(facts, wishes)
-    elif method == "fvbm":
-        require(wishes.hidden is None, "fvbm has no hidden units; leave hidden out")
-        tables = {"prior": {"family": "fvbm"}, "learner": PLAIN[method] | {"l2": 0.001 * facts.held_back}}
-    elif method == "fw":
-        growth = PLAIN[method] | _growth(facts)
-        tables = {"prior": {"hidden": wishes.hidden or "auto"}, "learner": growth, "inference": _inference(None)}
-    else:
-        tables = (_grey if facts.grey else _binary)(method, facts, wishes)
-    tables = tables | {"data": data | tables.get("data", {})}
+    tables = MADE[method](method, facts, wishes)
+    tables |= {"data": data | tables.get("data", {})}
     if wishes.minutes is not None:
         # With more epochs than without a limit a prior restores worse, not better.
         tables["training"] = tables.get("training", {}) | {"minutes": float(wishes.minutes)}
@@ -180,6 +169,20 @@ def _inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
     return {"modes": 500, "starts": 6} | ({"damping": 0.7, "max_iter": 300} if strong else {})
 
 
+def _in_steps(method: str, facts: Facts, wishes: Wishes) -> Tables:
+    return (_grey if facts.grey else _binary)(method, facts, wishes)
+
+
+def _frank_wolfe(method: str, facts: Facts, wishes: Wishes) -> Tables:
+    growth = PLAIN[method] | _growth(facts)
+    return {"prior": {"hidden": wishes.hidden or "auto"}, "learner": growth, "inference": _inference(None)}
+
+
+def _fully_visible(method: str, facts: Facts, wishes: Wishes) -> Tables:
+    require(wishes.hidden is None, f"{method} has no hidden units; leave hidden out")
+    return {"prior": {"family": "fvbm"}, "learner": PLAIN[method] | {"l2": 0.001 * facts.held_back}}
+
+
 def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
     """Few images are learnt moved about, as so many more."""
     copies = min(MOST_COPIES, -(-PLENTY // facts.images))
@@ -223,7 +226,7 @@ def _grey(method: str, facts: Facts, wishes: Wishes) -> Tables:
     }
 
 
-def _principal(facts: Facts, wishes: Wishes) -> Tables:
+def _principal(method: str, facts: Facts, wishes: Wishes) -> Tables:
     """Grey levels in closed form, of images moved by a pixel and lit differently.
 
     As many components as would make images held out likeliest leave next to nothing open, and solvers no way to move.
@@ -237,7 +240,7 @@ def _principal(facts: Facts, wishes: Wishes) -> Tables:
             "visible": "truncated-gaussian",
             "hidden_type": "gaussian",
         },
-        "learner": PLAIN["principal"],
+        "learner": PLAIN[method],
     }
 
 
@@ -261,3 +264,13 @@ def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
         },
         "training": {"epochs": epochs, "batch": batch, "checkpoint_every": _every(epochs)},
     }
+
+
+# What makes the tables of each method.
+MADE: dict[str, Callable[[str, Facts, Wishes], Tables]] = {
+    **dict.fromkeys(PLAIN, _in_steps),
+    "fw": _frank_wolfe,
+    "fvbm": _fully_visible,
+    "principal": _principal,
+    **dict.fromkeys(CONDITIONAL, _conditional),
+}

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 from restore.errors import UsageError, shown
 from restore.learning.recipes.tables import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
-from restore.registry import LEARNERS, misfit
+from restore.registry import FAMILIES, LEARNERS, misfit
 from restore.zoo.description import Inference
 
 # What [prior] says of units that are binary and in two layers. Machines of others restore from one start unless a
@@ -72,7 +72,7 @@ class Recipe:
             not (self.prior.filled and self.in_rounds),
             f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it out",
         )
-        wrong = misfit(self.inference.solver, fully_visible=self.prior.family == "fvbm", plain=self.prior.plain)
+        wrong = misfit(self.inference.solver, fully_visible=self.prior.kind.fully_visible, plain=self.prior.plain)
         require(not wrong, f"[inference] {wrong}")
         require(self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")
         self.pretraining.check(self.prior)
@@ -88,11 +88,6 @@ class Recipe:
         self.training.check(self.prior, self.data, by=self.method, in_rounds=self.in_rounds)
 
     @property
-    def auto(self) -> bool:
-        """Whether the number of hidden units is found by growing them."""
-        return self.prior.grows
-
-    @property
     def in_rounds(self) -> bool:
         """Whether the learner changes the prior itself, in rounds over all images."""
         return bool(self.learner.in_rounds)
@@ -106,7 +101,7 @@ class Recipe:
     @property
     def conditional(self) -> bool:
         """Whether the prior answers to a damaged image alone; its learner then knows how it restores."""
-        return self.prior.family == "crbm"
+        return self.prior.kind.conditional
 
     @property
     def manner(self) -> Literal["threshold", "sampled", "grey"]:
@@ -174,16 +169,17 @@ def parse(table: dict[str, Any]) -> Recipe:
     method = learner_table.pop("method", None)
     prior = table.get("prior")
     family = prior.get("family", "rbm") if isinstance(prior, dict) else "rbm"
-    known = LEARNERS.get(family, {}) if isinstance(family, str) else {}
+    about = FAMILIES.get(family) if isinstance(family, str) else None
+    known = LEARNERS[family] if about else {}
     if known and (not isinstance(method, str) or method not in known):
         others = [other for other, methods in LEARNERS.items() if isinstance(method, str) and method in methods]
         hint = f'; that one is for [prior] family = "{others[0]}"' if others else ""
         raise UsageError(
             f"[learner] method for family {family} must be one of {', '.join(known)}, not {method!r}{hint}"
         )
-    if family != "fvbm" and isinstance(prior, dict) and "hidden" not in prior:
+    if isinstance(prior, dict) and "hidden" not in prior and not (about and about.fully_visible):
         raise UsageError("[prior] hidden is missing; add it")
-    if family == "crbm" and "inference" in table:
+    if about and about.conditional and "inference" in table:
         raise UsageError("[inference] follows from the learner of a crbm; leave it out")
     kind = known[method].load() if known else None
     if kind is not None and kind.restores_with:

@@ -11,7 +11,7 @@ from typing import Literal
 from restore.channels import parse_task
 from restore.errors import UsageError
 from restore.learning.optimizers import OPTIMIZERS
-from restore.registry import FAMILIES, PIXELS, UNITS
+from restore.registry import FAMILIES, PIXELS, UNITS, Family
 
 
 def require(condition: bool, message: str) -> None:
@@ -120,7 +120,7 @@ class Data:
 
     def check(self, prior: PriorShape) -> None:
         """Refuse what is for other priors."""
-        if prior.family == "crbm":
+        if prior.kind.conditional:
             require(bool(self.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
         else:
             require(not self.task, '[data] task belongs to [prior] family = "crbm"; leave it out')
@@ -169,22 +169,29 @@ class PriorShape:
         for name, known in (("family", FAMILIES), ("visible", PIXELS), ("hidden_type", UNITS)):
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
-        if self.family == "fvbm":
+        if self.kind.fully_visible:
             require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden out")
             require(self.plain, "a fully visible machine has binary units in one layer; leave the rest out")
             return
         require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
-        deep = self.family == "deep"
+        deep = self.kind.deep
         require(bool(self.deeper) == deep, 'deeper, as in [100], is for family = "deep", and has to be there for that')
         require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
         require(self.filled >= 0, f"filled must not be negative, not {self.filled}")
         require(not self.filled or self.hidden == "auto", 'filled is for hidden = "auto"; leave it out')
         require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
-        require(self.binary or self.family != "crbm", "visible and hidden_type of a crbm are bernoulli; leave them out")
+        require(
+            self.binary or not self.kind.conditional, "visible and hidden_type of a crbm are bernoulli; leave them out"
+        )
         components = (self.visible, self.hidden_type) == ("truncated-gaussian", "gaussian")
         require(
             self.binary or components or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number'
         )
+
+    @property
+    def kind(self) -> Family:
+        """What there is to know of its family."""
+        return FAMILIES[self.family]
 
     @property
     def grows(self) -> bool:
@@ -283,7 +290,7 @@ class Training:
         else:
             require(self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
         if self.watch:
-            require(prior.family != "crbm", "[training] watch is what a crbm has in [data] task; leave it out")
+            require(not prior.kind.conditional, "[training] watch is what a crbm has in [data] task; leave it out")
             require(data.holds_out, "[data] validation is missing; [training] watch needs images held out")
             parse_task(self.watch, grey=prior.grey)
 
@@ -308,5 +315,5 @@ class Pretraining:
     def check(self, prior: PriorShape) -> None:
         """Refuse priors that have no layers to train one by one."""
         if self.epochs:
-            require(prior.family == "deep", '[pretraining] is for [prior] family = "deep"; leave it out')
+            require(prior.kind.deep, '[pretraining] is for [prior] family = "deep"; leave it out')
             require(prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it out")

@@ -51,12 +51,13 @@ def write_card(
     """
     about = trained.prior.description
     height, width = about.image_shape
+    family = FAMILIES[about.family].words
     learnt_from = images - recipe.data.validation
     above = "".join(f", {size} above them" for size in about.deeper)
     what = "variations of images" if recipe.data.variations.copies else "images"
     lines = [
         *_unfinished(about),
-        f"A {_units(about)} {FAMILIES[about.family]} with {about.pixels} visible units ({height} x {width} pixels) and",
+        f"A {_units(about)} {family} with {about.pixels} visible units ({height} x {width} pixels) and",
         f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} {what} of `{about.data}`",
         f"({_seen(about)}).",
         *_use(about, trained),
@@ -65,7 +66,7 @@ def write_card(
     ]
     about_lines = "\n".join(lines)
     # Training that ends by itself says why.
-    end = f"\n- {'growth' if recipe.auto else 'end'}: {trained.verdict}" if trained.verdict else ""
+    end = f"\n- {'growth' if recipe.prior.grows else 'end'}: {trained.verdict}" if trained.verdict else ""
     speed = "" if about.unfinished else f", {_speed(recipe, learnt_from, seconds)}"
     return f"""# {about.name}
 
