@@ -1,1 +1,1 @@
-"""From the files of a user to images to learn from."""
+"""Turn a user's files into images to learn from."""

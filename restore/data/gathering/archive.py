@@ -1,4 +1,4 @@
-"""Pictures of a known size in a zip archive, as the sets that are published as files of images have them."""
+"""Read pictures of a known size from a zip archive, as used by published data sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from PIL import Image, UnidentifiedImageError
 from restore.data.dataset import Images
 from restore.errors import InputError, shown
 
-# Such pictures are some hundred bytes long each; nothing longer is unpacked, whatever an archive promises.
+# Such pictures have some hundred bytes each; nothing longer is unpacked, whatever an archive claims.
 MAX_BYTES = 1 << 16
 
 _DAMAGED = (
@@ -38,15 +38,15 @@ _DAMAGED = (
 
 
 def members_of(path: Path, pattern: re.Pattern[str], kind: str) -> Iterator[tuple[re.Match[str], bytes]]:
-    """Name, as the pattern matched it, and content of each picture of an archive. Nothing is written anywhere.
+    """Name, as a match of the pattern, and content of each picture in an archive. Nothing is written.
 
     Args:
         path: the archive.
-        pattern: of the full names of all pictures in it.
+        pattern: for the full names of all pictures in it.
         kind: what they are, for messages: "drawing of Omniglot".
 
     Raises:
-        InputError: if it is no archive, is damaged, or holds anything else, such as names that lead out of it or
+        InputError: if it is not an archive, is damaged, or holds anything else, such as names that lead out of it or
             members too large to be a picture.
     """
     with sound(path, "zip archive"), zipfile.ZipFile(path) as archive:
@@ -62,7 +62,7 @@ def members_of(path: Path, pattern: re.Pattern[str], kind: str) -> Iterator[tupl
 
 @contextlib.contextmanager
 def sound(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever reading a damaged archive raises into an `InputError` that names it.
+    """Turn any error of a damaged archive into an `InputError` that names it.
 
     Args:
         path: the archive.
@@ -80,10 +80,10 @@ def sound(path: Path, kind: str) -> Iterator[None]:
 
 
 def content_of(stream: IO[bytes], limit: int, where: str) -> bytes:
-    """All of a stream, which may be longer than an archive says that it is.
+    """Read a whole stream, which may be longer than its archive claims.
 
     Raises:
-        InputError: if it is longer than the limit, in bytes.
+        InputError: if it is longer than `limit` bytes.
     """
     content = stream.read(limit + 1)
     if len(content) > limit:
@@ -95,13 +95,13 @@ def grey_levels(content: bytes, side: int, where: str, kind: str) -> Images:
     """A square picture, PNG or PGM, as grey levels (side, side).
 
     Args:
-        content: of the file.
-        side: height and width that it must have.
-        where: what to call it in messages.
+        content: the file's bytes.
+        side: its required height and width.
+        where: its name for messages.
         kind: what it is, for messages: "drawing".
 
     Raises:
-        InputError: if it is none.
+        InputError: if it is not such a picture.
     """
     try:
         with Image.open(io.BytesIO(content), formats=("PNG", "PPM")) as image:

@@ -1,4 +1,4 @@
-"""Images of one size from images of many: cut out of the middle, averaged over area, or drawn as patches."""
+"""Bring images of many sizes to one: cut out the middle, average over area, or draw patches."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from restore.data.gathering.stock import Batch
 
 
 def commonest(sizes: NDArray[np.intp]) -> tuple[int, int]:
-    """The most common of sizes (N, 2); the smallest of several equally common ones."""
+    """The most common of sizes (N, 2); the smallest of equally common ones."""
     counts = Counter((int(height), int(width)) for height, width in sizes)
     return min(counts, key=lambda size: (-counts[size], size[0] * size[1], size))
 
 
 def cropped(images: Images, shape: tuple[int, int]) -> Images:
-    """The middle of images (N, H, W) that are at least of the size (h, w); (N, h, w)."""
+    """The middle (N, h, w) of images (N, H, W), which must be at least as large."""
     (height, width), (rows, columns) = images.shape[1:], shape
     top, left = (height - rows) // 2, (width - columns) // 2
     return images[:, top : top + rows, left : left + columns]
 
 
 def resized(images: Images, shape: tuple[int, int]) -> Images:
-    """Images (N, H, W) averaged over the area that each new pixel covers; (N, h, w), uint8."""
+    """Average images (N, H, W) over the area that each new pixel covers; (N, h, w), uint8."""
     return images if images.shape[1:] == shape else np.rint(averaged(images, shape)).astype(np.uint8)
 
 
 def averaged(images: Images, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """As `resized`, without rounding: what `restore.images.shrink` does to a picture, for many pictures at once."""
+    """As `resized`, without rounding: the same as `restore.images.shrink`, for many pictures at once."""
     (height, width), (rows, columns) = images.shape[1:], shape
-    # The direction that shrinks more goes first, so that little is left for the other.
+    # The direction that shrinks more goes first, to leave less for the other.
     if height * columns < width * rows:
         return _means(_means(images, columns, 2), rows, 1)
     return _means(_means(images, rows, 1), columns, 2)
 
 
 def _means(values: NDArray[Any], count: int, axis: int) -> NDArray[np.float64]:
-    """The means over so many equal parts of an axis; those of grey levels are exact up to a last division."""
+    """Means over equal parts of an axis; for grey levels they are exact up to a last division."""
     along = np.moveaxis(values, axis, 0)
     edges = np.linspace(0, len(along), count + 1)
     means = np.empty((count, *along.shape[1:]))
     for mean, start, end in zip(means, edges, edges[1:], strict=False):
-        # Whole entries from one to the other, and shares of those before and after them.
+        # Whole entries between the edges, and parts of those at the edges.
         first, last = math.ceil(start), math.floor(end)
         if first > last:  # both edges are within one entry
             mean[...] = along[last]
@@ -63,12 +63,12 @@ def _means(values: NDArray[Any], count: int, axis: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """Places of patches within images.
+    """The places of patches in images.
 
     Attributes:
-        image: number of the image that each is from, (P,).
-        top, left: its first row and column in that image, (P,).
-        shape: height and width of all.
+        image: number of each patch's image, (P,).
+        top, left: its first row and column there, (P,).
+        shape: height and width of all patches.
     """
 
     image: NDArray[np.intp]
@@ -77,7 +77,7 @@ class Patches:
     shape: tuple[int, int]
 
     def cut(self, batch: Batch) -> tuple[NDArray[np.intp], Images]:
-        """Which patches, (p,), are from the images of a batch, and these, (p, h, w)."""
+        """Which patches, (p,), come from the images of a batch, and their pixels, (p, h, w)."""
         numbers, images = batch
         order = np.argsort(numbers)
         row = order[np.searchsorted(numbers, self.image, sorter=order).clip(max=len(numbers) - 1)]
@@ -89,10 +89,10 @@ class Patches:
 
 
 def spread(count: int, among: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
-    """How many of `count` patches each image gives: as many as any other, but for one, if it is among those that give.
+    """How many of `count` patches each image gives: equally many up to one, and 0 if it is not `among` the givers.
 
     Args:
-        count: of the patches.
+        count: number of patches.
         among: which images give any, (N,).
         seed: decides which give one more.
     """
@@ -104,18 +104,18 @@ def spread(count: int, among: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
 
 
 def drawn(quotas: NDArray[np.intp], sizes: NDArray[np.intp], shape: tuple[int, int], seed: int) -> Patches:
-    """Random places of patches, each place within an image as probable as any other.
+    """Draw random places of patches; within an image every place is equally probable.
 
     Numpy promises the raw bits drawn here for all its versions.
 
     Args:
         quotas: how many patches to draw from each image, (N,).
-        sizes: height and width of the images, (N, 2), each at least `shape` where anything is drawn.
+        sizes: height and width of the images, (N, 2), at least `shape` where any are drawn.
         shape: height and width of a patch.
-        seed: of the draw.
+        seed: seed of the draw.
     """
     image = np.repeat(np.arange(len(quotas)), quotas)
-    # None of the bits that others draw with the same seed.
+    # Bits that no other draw with the same seed uses.
     bits = np.random.PCG64(seed).jumped(2)
     fractions = (bits.random_raw((len(image), 2)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     top, left = (fractions * (sizes[image] - np.array(shape) + 1)).astype(np.intp).T

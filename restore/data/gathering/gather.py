@@ -1,4 +1,4 @@
-"""`gather`: from whatever holds a user's images to what a prior learns from and what it is judged by."""
+"""`gather`: turn a user's images, wherever they are, into images to learn from and images to be judged by."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from restore.sizes import near
 
 Fit: TypeAlias = Literal["error", "crop", "resize"]
 
-# What becomes of images of another size, and the share of all that is held out, unless something else is asked for.
+# By default: how images are brought to one size, and the share held out.
 FIT: Fit = "resize"
 HELD_OUT = 0.1
 
-# Pixels of the largest images that a machine with a weight for every pixel and hidden unit can be expected to learn.
+# The most pixels that a machine with a weight for every pixel and hidden unit can be expected to learn.
 MAX_PIXELS = 128 * 128
 
 _PAIRS_SHOWN = 3
@@ -37,7 +37,7 @@ _PAIRS_SHOWN = 3
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """Images to learn from and images to be judged by, none of which comes from a file of the others.
+    """Images to learn from and images to be judged by, from different files.
 
     Attributes:
         training: (N, H, W), at least two.
@@ -45,8 +45,7 @@ class Gathered:
         levels: whether they are black and white, or grey: as detected, or as asked for.
         threshold: 0 to 254; a pixel above it is white.
         notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
-            were split, near-duplicates across the split, which levels were found, which polarity. Those of `training`
-            are among them.
+            were split, near-duplicates across the split, levels and polarity. They include those of `training`.
     """
 
     training: Dataset
@@ -71,30 +70,30 @@ def gather(
 ) -> Gathered:
     """Gather the images of a source, at one size, split by file.
 
-    The split goes by the names of files within their folder or archive (`held_out_of`), or by the numbers of rows, and
-    comes before everything else. A held-out image that is nearly the same as one that is learnt from (`nearly_same`) is
-    left out, so that scores are of images never seen, and reported. What a source has set aside for testing (a folder
-    test beside a folder train, the test split of a named set) is neither learnt from nor held out.
+    The split comes first. It depends on the names of files within their folder or archive (`held_out_of`), or on the
+    numbers of rows. A held-out image nearly the same as a training image (`nearly_same`) is left out and reported, so
+    that scores are of images never seen. What a source has set aside for testing (a folder test beside a folder train,
+    the test split of a named set) is not used.
 
     Args:
         source: what `restore.data.load` takes; an array (N, H, W); or arrays (H, W) of any sizes. Arrays are uint8,
             bool, or floats in [0, 1].
-        shape: height and width of the images to learn from; by default the images' own, and of several the most common.
-        fit: what becomes of images of another size: an error, their middle ("crop"), or an average over the area of
-            each new pixel ("resize").
-        patches: 0, or how many random patches of `shape` to learn from, as many from each file as from any other; the
-            held-out files give the share `held_out` of that number.
-        levels: "auto" takes images for black and white if nine pixels of ten are near black or near white.
-        held_out: share of the images to hold out; at least one is, and at least two are not.
-        seed: of the split and the patches.
-        root, max_bad, max_pixels: as in `restore.data.load`; the images to learn from count too.
+        shape: height and width of the images to learn from; by default the images' own, or the most common of several.
+        fit: what to do with images of another size: raise an error, take their middle ("crop"), or average over the
+            area of each new pixel ("resize").
+        patches: 0, or how many random patches of `shape` to learn from, equally many from each file; the held-out files
+            give the share `held_out` of that number.
+        levels: "auto" takes images as black and white if nine pixels of ten are near black or near white.
+        held_out: share of the images to hold out; at least one is held out, and at least two are not.
+        seed: seed of the split and the patches.
+        root, max_bad, max_pixels: as in `restore.data.load`; the gathered images count, too.
 
     Raises:
-        UsageError: if a setting is out of its range, or patches are asked for without their shape.
-        InputError: if the source does not exist, is no such file, has too many pixels, or is an archive that is damaged
-            or dangerous.
-        TrainingError: if the data are empty, fewer than three, unreadable beyond `max_bad`, of sizes that `fit` does
-            not make equal, too large to learn, or of a single grey level.
+        UsageError: if a setting is out of range, or patches are asked for without their shape.
+        InputError: if the source does not exist, is not a data set, has too many pixels, or is a damaged or dangerous
+            archive.
+        TrainingError: if there are fewer than three images, more than `max_bad` are unusable, their sizes differ beyond
+            what `fit` allows, they are too large to learn, or have a single grey level.
     """
     _check(shape, fit, patches, levels, held_out, seed)
     stock = _stock_of(source, root, max_bad, max_pixels)
@@ -168,7 +167,7 @@ def _too_few(stock: Stock) -> TrainingError:
 def _size_for(
     stock: Stock, shape: tuple[int, int] | None, fit: Fit, patches: int
 ) -> tuple[tuple[int, int], tuple[str, ...]]:
-    """Height and width of the images to learn from, and what becomes of those of another size."""
+    """Height and width of the images to learn from, and a note on images of another size."""
     size = shape or commonest(stock.sizes)
     if size[0] * size[1] > MAX_PIXELS:
         raise TrainingError(
@@ -203,7 +202,7 @@ def _size_for(
 def _as_wholes(
     stock: Stock, size: tuple[int, int], fit: Fit
 ) -> tuple[NDArray[np.intp], Callable[[Batch], tuple[NDArray[np.intp], Images]]]:
-    """Which image each piece is from, and from a batch to the pieces that it gives: here one of each image."""
+    """The image of each piece, and a function from a batch to its pieces; here one piece per image."""
     shaped = cropped if fit == "crop" else resized
     return np.arange(len(stock.names)), lambda batch: (batch[0], shaped(batch[1], size))
 
@@ -211,7 +210,7 @@ def _as_wholes(
 def _as_patches(
     stock: Stock, size: tuple[int, int], count: int, held: NDArray[np.bool_], share: float, seed: int
 ) -> tuple[NDArray[np.intp], Callable[[Batch], tuple[NDArray[np.intp], Images]]]:
-    """As `_as_wholes`, with patches."""
+    """As `_as_wholes`, for patches."""
     quotas = spread(count, ~held, seed) + spread(max(1, round(count * share)), held, seed)
     places = drawn(quotas, stock.sizes, size, seed)
     return places.image, places.cut
@@ -220,7 +219,7 @@ def _as_patches(
 def _without_twins(
     stock: Stock, looks: NDArray[np.float32], held: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Which images are held out and not nearly the same as one learnt from; all that are held out if none is left."""
+    """The held-out images that are not nearly the same as a training image; all held-out ones if none is left."""
     candidates, known = np.flatnonzero(held), np.flatnonzero(~held)
     twins = nearly_same(looks[held], looks[~held])
     same = twins >= 0
@@ -242,7 +241,7 @@ def _without_twins(
 def _levels_of(
     training: Images, counts: NDArray[np.int64], asked: Literal["auto", "binary", "grey"], label: str
 ) -> tuple[int, Levels, tuple[str, ...]]:
-    """Threshold and levels of the training images, given how often each level is in the images as they came."""
+    """Threshold and levels of the training images; `counts` says how often the original images have each level."""
     trained = counted_levels(training)
     if np.count_nonzero(trained) < 2:
         raise TrainingError(
@@ -260,7 +259,7 @@ def _levels_of(
         )
     levels = found if asked == "auto" else asked
     if levels == "binary" and on_light_ground(training, threshold):
-        notes += ("dark shapes on a light ground: priors learn them as they are, so restore images of that kind alone",)
+        notes += ("dark shapes on a light ground: priors learn them as they are, so restore images of that kind only",)
     return threshold, levels, notes
 
 

@@ -1,4 +1,4 @@
-"""Which images are held out: chosen by name, so that each keeps its side when others come or go."""
+"""Choose held-out images by their names, so that an image keeps its side when others are added or removed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 def held_out_of(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
     """Which of these images to judge a prior by and never to learn from.
 
-    Name and seed decide alone: the first 64 bits of their SHA-256 are a fraction of 2^64, and an image is held out if
-    that is below the share. So the order of the names does not matter, an image stays on its side when others are
-    added, and the number held out is about the share of all. Only where none would be held out is the one with the
-    lowest fraction, and the two with the highest are always learnt from.
+    Only name and seed decide: the first 64 bits of their SHA-256 are a fraction of 2^64, and an image is held out if
+    that is below the share. So the order of the names does not matter, an image keeps its side when others are added,
+    and about the share of all is held out. If no image is below, the lowest is held out; the two highest never are.
 
     Args:
-        names: of the images, at least three.
-        share: of them to hold out, above 0 and below 1.
-        seed: another one holds out others.
+        names: names of the images, at least three.
+        share: share of them to hold out, between 0 and 1.
+        seed: another seed holds out others.
 
     Returns:
         Shape (N,), True where the image is held out.

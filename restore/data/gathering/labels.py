@@ -12,7 +12,7 @@ from restore.data.loading import NAMED
 from restore.data.sets.named import Labels, read_labels
 from restore.errors import InputError, shown
 
-# How MNIST names a file of images, and what is there instead in the name of the file with their labels.
+# Part of the name of MNIST's image files, and what replaces it in the name of the label file.
 _OF_IMAGES, _OF_LABELS = "images-idx3", "labels-idx1"
 
 
@@ -20,7 +20,7 @@ def load_labels(source: str, *, split: Split = "train", root: Path | None = None
     """The class of each image of `restore.data.load`, in the same order.
 
     Args:
-        source: a name, or an idx file of images named as those of MNIST (…images-idx3…), with that of their labels
+        source: a name, or an idx file of images named like MNIST's (…images-idx3…), with the file of their labels
             (…labels-idx1…) beside it.
         split, root: as in `load`.
 
@@ -28,7 +28,7 @@ def load_labels(source: str, *, split: Split = "train", root: Path | None = None
         Shape (N,), int64.
 
     Raises:
-        InputError: if the data have no labels, or those cannot be read.
+        InputError: if the data have no labels, or they cannot be read.
     """
     if source in NAMED:
         return read_labels(NAMED[source], split, root)
@@ -36,7 +36,7 @@ def load_labels(source: str, *, split: Split = "train", root: Path | None = None
     try:
         with path.open("rb") as stream:
             is_idx = stream.read(len(UINT8)).startswith((GZIP, UINT8))
-    except (OSError, ValueError):  # no such file, a folder, or no name at all: `load` says which
+    except (OSError, ValueError):  # no such file, a folder, or an invalid name; `load` reports which
         is_idx = False
     if not is_idx or _OF_IMAGES not in path.name:
         having = ", ".join(name for name, known in NAMED.items() if known.labels is not None)

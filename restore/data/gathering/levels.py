@@ -1,4 +1,4 @@
-"""Are images black and white, or grey; which pixels are white; and which of both is the ground."""
+"""Find out whether images are black and white or grey, which pixels are white, and whether the ground is light."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from restore.data.dataset import Images
 
 Levels: TypeAlias = Literal["binary", "grey"]
 
-# Below this share of pixels near black or near white, images are grey. MNIST has .96, the CBCL faces .73, and an image
-# whose levels are all equally frequent has .75.
+# With a smaller share of pixels near black or near white, images are grey. MNIST has .96, the CBCL faces .73, and an
+# image with all levels equally frequent has .75.
 _BINARY = 0.9
 _LEVELS = np.arange(256)
 
@@ -23,10 +23,10 @@ def counted_levels(images: Images) -> NDArray[np.int64]:
 
 
 def threshold_of(counts: NDArray[np.int64]) -> int:
-    """A level from 0 to 254 that parts black from white: the middle of two, Otsu's of more.
+    """A level from 0 to 254 that separates black from white: the middle of two levels, or Otsu's for more.
 
     Args:
-        counts: of pixels with each level, (256,), at least two of them above 0.
+        counts: number of pixels with each level, (256,), at least two of them above 0.
     """
     present = np.flatnonzero(counts)
     if len(present) == 2:
@@ -37,9 +37,9 @@ def threshold_of(counts: NDArray[np.int64]) -> int:
 
 
 def extremes(counts: NDArray[np.int64]) -> tuple[Levels, float, tuple[int, int]]:
-    """Whether pixels are black or white, which share of them is, and the mean levels of dark and of bright ones.
+    """Whether pixels are black or white, the share of them that is, and the mean dark and mean bright level.
 
-    A pixel is near an extreme unless it lies in the middle half of the way between the mean of the levels up to the
+    A pixel is near black or white unless its level is in the middle half between the mean of the levels up to the
     threshold and the mean of those above.
 
     Args:
@@ -54,7 +54,7 @@ def extremes(counts: NDArray[np.int64]) -> tuple[Levels, float, tuple[int, int]]
 
 
 def on_light_ground(images: Images, threshold: int) -> bool:
-    """Whether most pixels at the border of images (N, H, W) are white: what they show is dark."""
+    """Whether most border pixels of images (N, H, W) are white, so that the shapes are dark."""
     white = images > threshold
     border = np.ones(white.shape[1:], dtype=bool)
     border[1:-1, 1:-1] = False

@@ -1,8 +1,8 @@
-"""The images of an archive that somebody packed, read in memory: zip, and tar with or without compression.
+"""Read the images of a user's archive in memory: zip, or tar with or without compression.
 
-Nothing is ever written, and nothing is taken on trust. Names that lead out of the archive, links and devices mark one
-that was made to harm, and it is refused as a whole; so is one that would unpack to more than any set of small images.
-What an archive declares is checked before a byte is unpacked, and what it really holds while it is.
+Nothing is written, and nothing is trusted. An archive with names that lead out of it, links or devices was made to
+harm, and is refused as a whole. So is one that would unpack to more than any set of small images. What an archive
+declares is checked before a byte is unpacked, and what it really holds during unpacking.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_MEMBER_BYTES = 1 << 26
 MAX_BYTES = 1 << 33
 
 _ZIP = (b"PK\3\4", b"PK\5\6")
-# What xz -9 needs to unpack, twice over.
+# Twice what xz -9 needs to unpack.
 MAX_XZ_BYTES = 1 << 27
 _TAR, _TAR_OFFSET = b"ustar", 257
 _COMPRESSED: dict[bytes, Any] = {
@@ -37,7 +37,7 @@ _COMPRESSED: dict[bytes, Any] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ\0": lambda *of: io.BufferedReader(_Xz(*of)),
 }
-# Enough of the start of a file to tell.
+# How many bytes of a file show its kind.
 HEAD = _TAR_OFFSET + len(_TAR)
 
 
@@ -47,7 +47,7 @@ class Member:
 
     Attributes:
         name: its full name, with slashes, and without a leading ./
-        read: its content; to be called before the next member is asked for.
+        read: returns its content; call it before asking for the next member.
     """
 
     name: str
@@ -55,30 +55,29 @@ class Member:
 
 
 def is_archive(head: bytes) -> bool:
-    """Whether a file that starts with these `HEAD` bytes is taken for an archive; what is compressed may be none."""
+    """Whether a file that starts with these `HEAD` bytes may be an archive; a compressed file need not be one."""
     return head.startswith((*_ZIP, *_COMPRESSED)) or head[_TAR_OFFSET:] == _TAR
 
 
 def holds_tar(path: Path) -> bool:
-    """Whether a gzipped file holds a tar archive, and no other kind of file."""
+    """Whether a gzipped file holds a tar archive."""
     with sound(path, "gzip file"), gzip.open(path) as stream:
         return stream.read(HEAD)[_TAR_OFFSET:] == _TAR
 
 
 def members(path: Path) -> Iterator[Member]:
-    """The files of an archive, one after another, as they come in it.
+    """The files of an archive, in its order.
 
     Raises:
-        InputError: if it cannot be read or is damaged; if a name is absolute or leads out of it; if a member is a link,
-            a device or anything else but a file or a folder; or if members are too many, too large or too large
-            together.
+        InputError: if it cannot be read or is damaged; if a name is absolute or leads out of it; if a member is neither
+            a file nor a folder but a link or a device; or if members are too many, too large, or too large together.
     """
     total = 0
     for number, entry in enumerate(_entries(path)):
         where = f"{shown(path)}: {shown(entry.name)}"
         if not entry.name:
             raise InputError(f"{shown(path)}: holds a member without a name; pack it anew")
-        name = PureWindowsPath(entry.name)  # which knows both kinds of slashes
+        name = PureWindowsPath(entry.name)  # knows both kinds of slashes
         if name.root or ".." in name.parts:
             raise InputError(f"{where} is a name that leads out of the archive; do not trust this file")
         if entry.kind == "other":
@@ -96,7 +95,7 @@ def members(path: Path) -> Iterator[Member]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """Whatever an archive lists: its name, the size it declares, and how to open it."""
+    """An entry of an archive: its name, kind and declared size, and how to open it."""
 
     name: str
     kind: Literal["file", "folder", "other"]
@@ -131,8 +130,8 @@ def _tar_entries(stream: IO[bytes]) -> Iterator[_Entry]:
                 "file" if entry.isreg() else "folder" if entry.isdir() else "other"
             )
             yield _Entry(entry.name, kind, entry.size, partial(_open_tar, archive, entry))
-            archive.members.clear()  # type: ignore[attr-defined]  # they would be kept, every one of them
-        # A header that makes no sense ends the archive for tarfile as the empty one does that marks the end.
+            archive.members.clear()  # type: ignore[attr-defined]  # otherwise every one is kept
+        # To tarfile an invalid header ends an archive, like the empty header at its end.
         bounded.seek(archive.offset)
         if any(bounded.read(tarfile.BLOCKSIZE)):
             raise tarfile.ReadError("a header in it makes no sense")
@@ -140,13 +139,13 @@ def _tar_entries(stream: IO[bytes]) -> Iterator[_Entry]:
 
 def _open_tar(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
     stream = archive.extractfile(entry)
-    assert stream is not None  # as of every plain file
+    assert stream is not None  # it is a plain file
     return stream
 
 
 def _zip_kind(entry: zipfile.ZipInfo) -> Literal["file", "folder", "other"]:
     if not entry.filename:
-        return "other"  # its own question whether it is a folder looks at the end of the name
+        return "other"  # `is_dir` looks at the last letter of the name
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         return "other"
@@ -154,10 +153,10 @@ def _zip_kind(entry: zipfile.ZipInfo) -> Literal["file", "folder", "other"]:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that gives no more bytes than an archive may hold, neither at once nor altogether.
+    """A stream that gives no more bytes than an archive may hold, neither at once nor in total.
 
-    A header within a tar archive may be of any length, is read at once, and would have filled the memory before there
-    is a member to judge.
+    A header in a tar archive may claim any length and is read at once. It would fill the memory before there is a
+    member to check.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -178,9 +177,9 @@ class _Bounded(io.RawIOBase):
 
 
 class _Xz(io.RawIOBase):
-    """The content of an .xz file as `lzma.open` gives it, but in bounded memory.
+    """The content of an .xz file, as from `lzma.open`, but in bounded memory.
 
-    Such a file says itself how much of what has been unpacked is to be kept, up to four gigabytes.
+    Such a file may demand that up to four gigabytes of unpacked data are kept.
     """
 
     def __init__(self, path: Path, mode: Literal["rb"]) -> None:

@@ -1,4 +1,4 @@
-"""Picture files, wherever they lie: those of a folder or of an archive, one after another."""
+"""Find the picture files of a folder or an archive, and read them one after another."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class PictureFile:
     """A picture in a folder or an archive.
 
     Attributes:
-        name: its name within that, with slashes; the same in a folder and in an archive of the folder.
-        label: what to call it in messages.
-        open: what `read_picture` reads; for one in an archive to be called before the next one is asked for.
+        name: its name in the folder or archive, with slashes; the same in a folder and in an archive of it.
+        label: its name for messages.
+        open: returns what `read_picture` reads; in an archive, call it before asking for the next one.
     """
 
     name: str
@@ -41,9 +41,9 @@ class PictureFiles:
     """The pictures of a folder or an archive.
 
     Attributes:
-        label: what to call it in messages.
-        each: starts from the first of them again at every call, in an order that is always the same one.
-        notes: what a user should know of how they were chosen.
+        label: its name for messages.
+        each: starts again at every call, always in the same order.
+        notes: what a user should know about their choice.
     """
 
     label: str
@@ -52,9 +52,9 @@ class PictureFiles:
 
 
 def in_folder(folder: Path, split: Split) -> PictureFiles:
-    """The files of a folder and its sub-folders that end like images; hidden files are none.
+    """The picture files of a folder and its subfolders, by their endings; hidden files are left out.
 
-    If it has folders named train and test, those in the one of the split.
+    If it has folders named train and test, only those in the split's folder.
 
     Raises:
         TrainingError: if there are none.
@@ -74,13 +74,13 @@ def in_folder(folder: Path, split: Split) -> PictureFiles:
 
 
 def in_archive(path: Path, split: Split) -> PictureFiles:
-    """The members of an archive that end like images; hidden ones are none.
+    """The picture files of an archive, by their endings; hidden ones are left out.
 
-    A folder that holds all of them counts as the archive itself. If there are folders named train and test, the
-    pictures are those in the one of the split.
+    A folder that holds all of them counts as the archive itself. If there are folders named train and test, only the
+    pictures in the split's folder are taken.
 
     Raises:
-        InputError: if the archive is unsound or dangerous, as in `members`.
+        InputError: if the archive is damaged or dangerous, as in `members`.
         TrainingError: if there are none.
     """
     names = [member.name for member in members(path) if _is_picture(member.name)]
@@ -106,8 +106,8 @@ def levels_of(source: Path | BinaryIO, label: str, max_pixels: int) -> tuple[Ima
 
     Args:
         source: what `PictureFile.open` gave.
-        label: what to call it in messages.
-        max_pixels: how many it may have.
+        label: its name for messages.
+        max_pixels: the most pixels it may have.
 
     Raises:
         RestoreError: if it cannot be read or is in colour, as in `restore.images.read_picture`.
@@ -122,13 +122,13 @@ def skipped(label: str, faults: dict[str, RestoreError], total: int, max_bad: in
     """A note for every picture that cannot be used.
 
     Args:
-        label: of the folder or the archive.
+        label: name of the folder or archive.
         faults: what is wrong, by the name of the picture.
-        total: how many pictures there are.
+        total: number of pictures.
         max_bad: how many may be unusable.
 
     Raises:
-        TrainingError: if there are more, or nothing else is left.
+        TrainingError: if there are more, or no other picture is left.
     """
     if len(faults) == total:
         first = next(iter(faults.values()))
@@ -149,7 +149,7 @@ def some(names: Iterable[str]) -> str:
 
 
 def counted(notes: Counter[str]) -> tuple[str, ...]:
-    """One sentence for each note, with how many images it was made for."""
+    """One sentence for each note, with the number of its images."""
     return tuple(f"{note} ({count} images)" for note, count in notes.items())
 
 
@@ -163,7 +163,7 @@ def _is_picture(name: str) -> bool:
 
 
 def _common_folder(names: list[str]) -> str:
-    """The folder, with its slash, that all names begin with; or nothing."""
+    """The folder, with its slash, in which all names are; empty if there is none."""
     top = names[0].partition("/")[0] + "/"
     return top if all(name.startswith(top) for name in names) and top[:-1] not in get_args(Split) else ""
 

@@ -1,7 +1,6 @@
-"""What a source holds: names and sizes of its images, and the images themselves, as often as they are asked for.
+"""The images of a source: their names and sizes, and the images themselves, as often as needed.
 
-Images of any size need not fit into memory together: those of files are kept as long as they are few or small, and read
-once more where they are not.
+Images need not fit into memory together: those of files are kept while they are few or small, and else read again.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from restore.data.gathering.pictures import PictureFiles, counted, levels_of, sk
 from restore.errors import InputError, RestoreError, shown
 from restore.images import check_together
 
-# Pixels, that is bytes, of images of files that are kept, and of images that are handed on together.
+# How many pixels (bytes) of file images are kept, and how many are passed on together.
 _KEPT = 1 << 28
 _TOGETHER = 1 << 24
 
-# Numbers of images, (n,), and these, (n, H, W).
+# Numbers of images, (n,), and the images, (n, H, W).
 Batch: TypeAlias = tuple[NDArray[np.intp], Images]
 
 
@@ -33,11 +32,11 @@ class Stock:
     """The images of a source, in the order of their names.
 
     Attributes:
-        label: what to call the source in messages.
-        names: of each image: within its folder, or the number of its row.
+        label: the source's name for messages.
+        names: each image's name within its folder, or the number of its row.
         sizes: height and width of each, shape (N, 2).
-        batches: all images, each of them once, in batches of one size; starts anew at every call.
-        notes: what a user should know of the source, one sentence each.
+        batches: gives all images, each once, in batches of one size; starts again at every call.
+        notes: what a user should know about the source, one sentence each.
     """
 
     label: str
@@ -57,7 +56,7 @@ def of_arrays(arrays: Sequence[NDArray[Any]], label: str) -> Stock:
     """The stock of arrays (H, W) of any sizes and one type, which `as_grey` takes.
 
     Raises:
-        InputError: if they are no such arrays.
+        InputError: if they are not such arrays.
     """
     if any(array.ndim != 2 for array in arrays) or len({array.dtype for array in arrays}) > 1:
         raise InputError(f"{label}: hold arrays of several types, or of another shape than (H, W); give them one type")
@@ -69,16 +68,16 @@ def of_arrays(arrays: Sequence[NDArray[Any]], label: str) -> Stock:
 
 
 def of_files(files: PictureFiles, max_bad: int, max_pixels: int) -> Stock:
-    """The stock of picture files, each of which is read now.
+    """The stock of picture files; all of them are read now.
 
     Args:
         files: of a folder or an archive.
-        max_bad: how many of them may be unusable, and are skipped.
-        max_pixels: what one of them may have, and all of them twenty times as many.
+        max_bad: how many unusable files are skipped.
+        max_pixels: the most pixels of one; all of them together may have twenty times as many.
 
     Raises:
-        TrainingError: if more are, or all.
-        InputError: if the archive they are in is damaged, or they have too many pixels together.
+        TrainingError: if more are unusable, or all.
+        InputError: if their archive is damaged, or they have too many pixels together.
     """
     found: list[tuple[str, int, tuple[int, ...]]] = []
     kept: dict[int, Images] = {}
@@ -120,7 +119,7 @@ def of_files(files: PictureFiles, max_bad: int, max_pixels: int) -> Stock:
 
 
 def whole(stock: Stock, shape: tuple[int, int]) -> Images:
-    """All images of a stock whose images are of this size, (N, H, W), in its order."""
+    """All images of a stock in which all have this size, (N, H, W), in its order."""
     images = np.empty((len(stock.names), *shape), dtype=np.uint8)
     for numbers, batch in stock.batches():
         images[numbers] = batch
@@ -143,7 +142,7 @@ def _slices(images: Images) -> Iterator[Batch]:
 
 
 def _batched(originals: Iterable[tuple[int, Images]]) -> Iterator[Batch]:
-    """Images of one size put together, as far as they come before there are too many pixels to wait for more."""
+    """Batches of images of one size; images wait for others of their size until too many pixels are waiting."""
     waiting: dict[tuple[int, ...], list[tuple[int, Images]]] = {}
     pixels = 0
     for number, image in originals:

@@ -1,7 +1,7 @@
-"""Pages of printed text, drawn by code: headings and paragraphs of many sizes, some justified, some pages turned a bit.
+"""Pages of printed text, drawn by code: headings and paragraphs in many sizes, some justified, some pages tilted.
 
-White ink on black paper, as all priors of strokes know them; a pixel's grey level is the share of it that is ink. What
-is on a page follows from its fonts, a seed and its number alone.
+White ink on black paper, like all priors of strokes; a pixel's grey level is the share of it that is ink. A page
+depends only on its fonts, a seed and its number.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from PIL import Image, ImageDraw, ImageFont
 
 from restore.data.dataset import Images
 
-# A family: its upright face first, then others, if it has any.
+# A family: its upright face first, then its others, if any.
 Family = Sequence[Path]
 
 Item = TypeVar("Item")
 
 HEIGHT, WIDTH = 800, 600
 
-# Size of letters in pixels: ten points at 75 dpi, and fourteen at 300.
+# Font sizes in pixels: ten points at 75 dpi, and fourteen at 300.
 SMALLEST, LARGEST = 10.0, 60.0
-# Of paragraphs; what is larger is headings.
+# The largest size of paragraphs; larger text is headings.
 _LARGEST_BODY = 40.0
-# Sum of the sizes of the lines of the longest paragraph.
+# The longest paragraph: the sum of the sizes of its lines.
 _LONGEST = 300.0
-# Degrees, either way.
+# The largest tilt in degrees.
 _TURN = 2.0
 _WORDS = Path(__file__).with_name("text.txt")
 
 
 class _Dice:
-    """Draws from the raw bits that numpy promises for all its versions."""
+    """Random choices from raw bits, which numpy promises for all its versions."""
 
     def __init__(self, seed: int, number: int) -> None:
         self._bits = np.random.PCG64([seed, number])
@@ -46,7 +46,7 @@ class _Dice:
         return low + (high - low) * (self._bits.random_raw() >> 11) * 2.0**-53
 
     def by_factors(self, low: float, high: float) -> float:
-        """Between two positive numbers, each factor as probable as any other: small ones are more frequent."""
+        """Between two positive numbers, uniform in the logarithm: small ones are more frequent."""
         return math.exp(self.between(math.log(low), math.log(high)))
 
     def below(self, count: int) -> int:
@@ -77,20 +77,20 @@ class _Column:
 
 
 def pages(families: Sequence[Family], count: int, seed: int, shape: tuple[int, int] = (HEIGHT, WIDTH)) -> Images:
-    """So many pages in fonts of the given families, (count, H, W), each as `page` draws it."""
+    """This many pages in fonts of these families, (count, H, W); see `page`."""
     return np.stack([page(families, seed, number, shape) for number in range(count)])
 
 
 def page(families: Sequence[Family], seed: int, number: int, shape: tuple[int, int] = (HEIGHT, WIDTH)) -> Images:
-    """A page, (H, W), 0 = paper to 255 = ink.
+    """Draw a page, (H, W), 0 = paper to 255 = ink.
 
     Args:
-        families: fonts to choose from, anew for every paragraph.
+        families: fonts to choose from, for every paragraph.
         seed, number: choose what is on it.
         shape: its height and width.
     """
     dice, (height, width) = _Dice(seed, number), shape
-    # What turns in from beyond the edges is paper.
+    # Turning brings in paper from beyond the edges.
     sheet = Image.new("L", (width, height))
     ink = ImageDraw.Draw(sheet)
     margin = dice.between(0.02, 0.1) * width
@@ -113,7 +113,7 @@ def _block(ink: ImageDraw.ImageDraw, dice: _Dice, families: Sequence[Family], co
     font, spacing = _font(dice, families, size), dice.between(1.0, 1.5)
     ascent, descent = font.getmetrics()
     pitch = spacing * (ascent + descent)
-    # Blocks of all sizes cover about as much paper.
+    # Blocks of all sizes cover about the same area.
     lines = 1 + dice.below(2 if heading else max(3, round(_LONGEST / size)))
     manner = dice.pick(("justified", "justified", "left", "centred"))
     words = _words(dice, capitals=heading and dice.chance(0.3))
@@ -142,7 +142,7 @@ def _block(ink: ImageDraw.ImageDraw, dice: _Dice, families: Sequence[Family], co
 def _font(dice: _Dice, families: Sequence[Family], size: float) -> ImageFont.FreeTypeFont:
     family = dice.pick(families)
     face = family[0] if len(family) == 1 or dice.chance(0.5) else dice.pick(family[1:])
-    # Not by a library that shapes text, which is not everywhere.
+    # Without a text-shaping library, which is not installed everywhere.
     return ImageFont.truetype(face, size, layout_engine=ImageFont.Layout.BASIC)
 
 
@@ -160,7 +160,7 @@ def _line(font: ImageFont.FreeTypeFont, words: Iterator[str], gap: float, width:
 
 
 def _words(dice: _Dice, capitals: bool) -> Iterator[str]:
-    """Words of the text from any place on, with numbers among them."""
+    """Words of the text from a random place on, with numbers among them."""
     known = _known_words()
     place = dice.below(len(known))
     while True:

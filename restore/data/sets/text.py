@@ -1,8 +1,8 @@
 """Printed text: 600x800 pages in many fonts, drawn by code; see `pages`.
 
-Pages to learn from are in the fonts that matplotlib brings, and in those of some packages of Debian where they are
-installed: a prior can be repeated to the bit where the same ones are. Pages for testing are in the fonts of two other
-packages. No prior is trained on these, or on others of the same designs (Arimo, Nimbus, TeX Gyre).
+Training pages use the fonts of matplotlib, and of some Debian packages if they are installed: with the same fonts a
+prior can be repeated to the bit. Test pages use the fonts of two other packages. No prior is trained on these, or on
+others of the same designs (Arimo, Nimbus, TeX Gyre).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from restore.data.sets.named import NamedSet
 from restore.data.sets.pages import Family, pages
 from restore.errors import InputError
 
-# Names of font files without their endings, by where they come from; the faces of a family in one line.
+# Names of font files without their endings, by package; the faces of one family on a line.
 FROM_MATPLOTLIB = """
     DejaVuSans DejaVuSans-Oblique DejaVuSans-Bold DejaVuSans-BoldOblique
     DejaVuSansMono DejaVuSansMono-Oblique DejaVuSansMono-Bold DejaVuSansMono-BoldOblique
@@ -67,7 +67,7 @@ SYSTEM = Path("/usr/share/fonts")
 
 
 def families_to_learn_from() -> list[Family]:
-    """The fonts to learn from that there are, matplotlib's first; a warning names packages that are missing.
+    """The installed fonts to learn from, matplotlib's first; a warning names missing packages.
 
     Raises:
         InputError: if there are none.
@@ -82,7 +82,7 @@ def families_to_learn_from() -> list[Family]:
 
 
 def families_for_tests() -> list[Family]:
-    """The fonts that priors are tested on and never learn from.
+    """The fonts on which priors are tested, but never trained.
 
     Raises:
         InputError: if one is missing.
@@ -98,7 +98,7 @@ def families_for_tests() -> list[Family]:
 
 
 def _found(packages: Mapping[str, str]) -> dict[str, list[Family]]:
-    """The families of each package, with the faces of them that are installed."""
+    """The families of each package, with their installed faces."""
     installed = _installed()
     found: dict[str, list[Family]] = {}
     for package, names in packages.items():
@@ -110,9 +110,9 @@ def _found(packages: Mapping[str, str]) -> dict[str, list[Family]]:
 
 
 def _installed() -> dict[str, Path]:
-    """Font files by their names without spaces and endings; matplotlib's go before others of the same name."""
+    """Font files by their names without spaces and endings; matplotlib's replace others of the same name."""
     folders = [SYSTEM]
-    # Found, but not imported, which takes a second.
+    # Located without importing it, which would take a second.
     matplotlib = importlib.util.find_spec("matplotlib")
     if matplotlib is not None and matplotlib.origin is not None:
         folders.append(Path(matplotlib.origin).parent / "mpl-data" / "fonts" / "ttf")

@@ -1,9 +1,9 @@
 """Maximum pseudo-likelihood for fully visible machines: block successive lower-bound maximisation, and its rivals.
 
-BSLM (Nguyen & Wood 2016) maximises in turn, over each bias and each coupling alone, a parabola that touches the
-log-pseudo-likelihood at the present parameters and lies below it elsewhere: no step can lower it. The paper goes
-through the couplings in lexicographic order. Updates of couplings without a common unit do not see each other, so the
-order here is that of a round-robin tournament, whose rounds are updated at once: the same algorithm in another cyclic
+BSLM (Nguyen & Wood 2016) goes through all biases and couplings. For each it maximises a parabola that touches the
+log-pseudo-likelihood at the present parameters and lies below it elsewhere, so no step can lower the likelihood. The
+paper takes the couplings in lexicographic order. Updates of couplings without a common unit do not affect each other,
+so here they are taken in the rounds of a round-robin tournament, each round at once: the same algorithm in another
 order.
 """
 
@@ -28,29 +28,29 @@ from restore.learning.rules.contract import LearnerState
 from restore.learning.rules.rule import InRounds
 from restore.priors import FullyVisible
 
-# Pairs of steps and changes of the gradient that quasi-Newton steps remember.
+# How many pairs of steps and gradient changes quasi-Newton steps remember.
 MEMORY = 10
 
-# A quasi-Newton step must gain this share of what the gradient promises, or it is halved, at most so many times. Steps
-# end where one promises this share of the tolerance.
+# A quasi-Newton step must gain this share of what the gradient promises, or it is halved, at most this many times. The
+# steps end when one promises this share of the tolerance.
 ENOUGH, HALVINGS, NEGLIGIBLE = 1e-4, 30, 1e-3
 
-# Numbers of a block of images that a sweep goes through at a time, so that they stay in the caches of a processor, and
-# the fewest images of one.
+# How many numbers of images a sweep goes through at a time, so that they stay in a processor's caches; and the fewest
+# images at a time.
 BLOCK, NARROWEST = 2**15, 64
 
-# A coupling of spins of this size makes odds of e^40 to 1, which no number of images measures: it goes to infinity.
+# A coupling of spins this large makes odds of e^40 to 1, which no number of images can show: it grows to infinity.
 HUGE = 10.0
 
-# Pseudo-counts of a pixel's mean at the start, so that one that never changes has finite log-odds.
+# Pseudo-counts for a pixel's mean at the start, so that a constant pixel has finite log-odds.
 PSEUDO_COUNT = 1.0
 
 
 def tournament(units: int) -> Tensor:
-    """Rounds in which every unit meets every other exactly once and no unit twice in a round (the circle method).
+    """Rounds in which every unit meets every other exactly once, and none meets two (the circle method).
 
     Returns:
-        Shape (rounds, 2, pairs): `units` - 1 rounds of `units` / 2 pairs, or if that is odd, `units` rounds in each of
+        Shape (rounds, 2, pairs): `units` - 1 rounds of `units` / 2 pairs; for an odd number `units` rounds, in each of
         which one unit rests.
     """
     ring = units - 1 + units % 2
@@ -63,12 +63,12 @@ def tournament(units: int) -> Tensor:
 
 
 def sweep(objective: Objective, at: Spins) -> Spins:
-    """One sweep of BSLM (eq. 2.4, 2.7): all biases, which do not see each other, then all couplings.
+    """One sweep of BSLM (eq. 2.4, 2.7): all biases, which do not affect each other, then all couplings.
 
     Along one coordinate the objective curves at most as much as the parabola, so no step lowers it.
 
     Args:
-        objective: what to raise.
+        objective: what to maximise.
         at: where to start.
     """
     sample, l2 = objective.sample, objective.l2
@@ -88,7 +88,7 @@ def sweep(objective: Objective, at: Spins) -> Spins:
         before, unit, other_before, other = unit, torch.cat([first, second]), other, torch.cat([second, first])
         explained = bias.new_zeros(len(unit))
         for seen, answers, shares in zip(*parts, strict=True):
-            # What the round before has changed is taken in here, where the block is at hand anyway.
+            # Changes of the round before are applied here, where the block is in the caches.
             moved = _moved(answers.index_select(0, before), seen.index_select(0, other_before).mul_(shift))
             answers.index_copy_(0, before, moved)
             explained.addmv_(seen.index_select(0, other).mul_(answers.index_select(0, unit)), shares)
@@ -101,26 +101,25 @@ def sweep(objective: Objective, at: Spins) -> Spins:
 
 
 def _moved(predicted: Tensor, shift: Tensor) -> Tensor:
-    """tanh(f + δ) from tanh f and tanh δ: a division takes a fraction of the time of another tanh."""
+    """tanh(f + δ) from tanh f and tanh δ: a division is much faster than another tanh."""
     return (predicted + shift).div_(
         torch.addcmul(torch.ones((), dtype=shift.dtype, device=shift.device), predicted, shift)
     )
 
 
 def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> Spins:
-    """Quasi-Newton steps (L-BFGS) in all parameters at once, each taken only if it raises the objective.
+    """Take quasi-Newton steps (L-BFGS) in all parameters at once, each only if it raises the objective.
 
-    They end early where a step promises a rise far below `tol`.
+    They end early if a step promises much less than `tol`. A step raises the objective if its value says so, or if the
+    slope along the step is not negative at its end, as the objective is concave. The slope detects gains below the
+    rounding of values.
 
-    It does if its value says so; or if the slope along the step is not negative at its end: the objective is concave.
-    That tells rises below the rounding of values, down to that of gradients.
-
-    Between sweeps they are what is called spacer steps: as long as none lowers the objective, the sweeps still lead to
+    Between sweeps these are so-called spacer steps: as long as none lowers the objective, the sweeps still converge to
     its maximum (Luenberger & Ye, Linear and Nonlinear Programming, sec. 7.9).
     """
     at, here = start, objective.evaluate(start)
     known: deque[tuple[Spins, Spins]] = deque(maxlen=MEMORY)
-    # As far as the curvature allows in any direction.
+    # The step length that is safe for the curvature in any direction.
     first = 1 / (objective.sample.curvature + objective.l2)
     for _ in range(steps):
         direction = _quasi_newton(here.gradient, known, first)
@@ -136,7 +135,7 @@ def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> S
         else:
             break
         moved, turned = reached.plus(at, -1.0), here.gradient.plus(there.gradient, -1.0)
-        # Positive but for rounding.
+        # Positive except for rounding.
         if float(moved.dot(turned)) > 0:
             known.append((moved, turned))
         at, here = reached, there
@@ -144,7 +143,7 @@ def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> S
 
 
 def _quasi_newton(gradient: Spins, known: deque[tuple[Spins, Spins]], first: float) -> Spins:
-    """The gradient times an inverse of minus the second derivatives, as past steps tell it (the two-loop recursion)."""
+    """The gradient times an approximate inverse of minus the second derivatives (L-BFGS's two-loop recursion)."""
     direction, shares = gradient, []
     for moved, turned in reversed(known):
         share = float(moved.dot(direction) / moved.dot(turned))
@@ -159,18 +158,18 @@ def _quasi_newton(gradient: Spins, known: deque[tuple[Spins, Spins]], first: flo
 
 @dataclass(frozen=True)
 class PseudoLikelihoodAscent(InRounds, ABC):
-    """What learners by pseudo-likelihood share; a round takes all images.
+    """What learners by pseudo-likelihood share; a round goes over all images.
 
     Attributes:
         tol: a round that raises the mean log-pseudo-likelihood of an image (in nats) by less is the last.
-        rounds: no more rounds than this.
-        l2: penalty, see `Objective`. Without one the maximum may not exist: where a pixel never changes, for instance.
-        precision: of all but sums over images, which are in float64. In float32 the last digits of the objective
-            are noise from about 1e-7 of its size on.
+        rounds: the most rounds.
+        l2: penalty, see `Objective`. Without it there may be no maximum, for instance if a pixel never changes.
+        precision: for all but sums over images, which are in float64. In float32 differences of the objective below
+            about 1e-7 of its size are noise.
     """
 
-    # TAP with the common damping oscillates on couplings learnt from images, mean field does not; and Gibbs chains that
-    # lead to modes take a step per pixel.
+    # On couplings learnt from images TAP oscillates with the usual damping, mean field does not. Modes would need Gibbs
+    # chains with a step per pixel.
     restores_with: ClassVar[Mapping[str, Any]] = {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
 
     tol: float = 1e-9
@@ -201,17 +200,17 @@ class PseudoLikelihoodAscent(InRounds, ABC):
 
     @abstractmethod
     def improve(self, objective: Objective, at: Spins) -> Spins:
-        """The parameters after one round."""
+        """The parameters after one more round."""
 
     def objective(self, images: Tensor) -> Objective:
-        """What is maximised for binary images (N, D)."""
+        """The objective for binary images (N, D)."""
         return Objective(Sample.of(images, getattr(torch, self.precision)), self.l2)
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """Units without couplings that have the images' means; the maximum is unique, so nothing is drawn.
+        """Units without couplings that have the images' means; nothing is random, as the maximum is unique.
 
         Raises:
-            TrainingError: if the images hold other values than 0 and 1; or if without a penalty there is no maximum.
+            TrainingError: if the images hold other values than 0 and 1, or there is no maximum without a penalty.
         """
         objective = self.objective(images)
         if not self.l2:
@@ -220,14 +219,14 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         return state_at(objective, Spins(torch.zeros_like(objective.sample.pairs), means.atanh()))
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
-        """One round; see `round` for the errors."""
+        """One round; raises errors as `round`."""
         return self.round(self.objective(images), state)
 
     def round(self, objective: Objective, state: LearnerState) -> Round:
         """One round towards the maximum of an objective.
 
         Raises:
-            TrainingError: if the parameters prove that without a penalty there is no maximum, or diverged.
+            TrainingError: if the parameters prove that there is no maximum without a penalty, or they diverged.
         """
         before = float(state["value"])
         after = state_at(objective, self.improve(objective, spins_of(state)))
@@ -252,19 +251,19 @@ class PseudoLikelihoodAscent(InRounds, ABC):
             verdict = f"the log-pseudo-likelihood rose by {gained:.3g}, less than {self.tol:g}"
         if not self.l2 and monitors["largest_coupling"] > HUGE:
             verdict = (
-                f"a coupling of {monitors['largest_coupling']:.3g} in spins means that these images bound it hardly, "
-                "or not at all; set [learner] l2, such as 1e-3"
+                f"a coupling of {monitors['largest_coupling']:.3g} in spins means that these images hardly bound it, "
+                "if at all; set [learner] l2, such as 1e-3"
             )
         return Round(after, monitors, verdict)
 
 
 @dataclass(frozen=True)
 class BSLM(PseudoLikelihoodAscent):
-    """One sweep per round, and quasi-Newton steps after it; no round lowers the objective but by rounding.
+    """One sweep per round, followed by quasi-Newton steps; no round lowers the objective except by rounding.
 
     Attributes:
-        spacers: the number of those steps. 0 is the paper's algorithm. A step takes two products of the images with
-            the couplings, a sweep as much as D / 2 of them.
+        spacers: number of these steps; 0 is the paper's algorithm. A step takes two products of the images with the
+            couplings, a sweep as much as D / 2.
     """
 
     spacers: int = 20
@@ -281,10 +280,10 @@ class BSLM(PseudoLikelihoodAscent):
 
 @dataclass(frozen=True)
 class GradientAscent(PseudoLikelihoodAscent):
-    """All parameters at once by μ times the steps of BSLM (Hyvärinen 2006), μ = 1 / λ.
+    """Gradient ascent: all parameters at once by μ times the steps of BSLM (Hyvärinen 2006), μ = 1 / λ.
 
-    Monotone if 0 < μ < 2 / λ, λ the largest eigenvalue of the second moments of (1, x): see `Sample.curvature`. That is
-    at least 2 / D, and for images whose pixels are alike hardly more: the paper's μ <= 1 is right only for sweeps in
+    Monotone if 0 < μ < 2 / λ, with λ the largest eigenvalue of the second moments of (1, x): see `Sample.curvature`.
+    This limit is at least 2 / D, and hardly more if pixels are alike. The paper's μ <= 1 is right only for sweeps, in
     which each update sees the earlier ones.
     """
 
@@ -296,10 +295,10 @@ class GradientAscent(PseudoLikelihoodAscent):
 
 @dataclass(frozen=True)
 class QuasiNewton(PseudoLikelihoodAscent):
-    """The quasi-Newton steps of `climb` alone: for many pixels, where one sweep takes as long as hundreds of them.
+    """Only the quasi-Newton steps of `climb`: for many pixels, where one sweep takes as long as hundreds of steps.
 
     Attributes:
-        steps: in a round. What they remember of the curvature ends with it.
+        steps: steps per round; each round forgets the curvature found.
     """
 
     steps: int = 50
@@ -314,18 +313,18 @@ class QuasiNewton(PseudoLikelihoodAscent):
 
 
 def state_at(objective: Objective, at: Spins) -> LearnerState:
-    """The state of a learner that is at some parameters."""
+    """The learner's state at these parameters."""
     value = torch.tensor(objective.value(at), dtype=torch.float64)
     return {"couplings": at.couplings, "bias": at.bias, "value": value}
 
 
 def spins_of(state: Mapping[str, Tensor]) -> Spins:
-    """The parameters in a learner's state."""
+    """The parameters of a learner's state."""
     return Spins(state["couplings"], state["bias"])
 
 
 def rounds_of(learner: PseudoLikelihoodAscent, images: Tensor, start: Spins) -> Iterator[Round]:
-    """All rounds of a learner from parameters of one's own."""
+    """All rounds of a learner from given parameters."""
     objective = learner.objective(images)
     state = state_at(objective, start)
     for _ in range(learner.rounds):

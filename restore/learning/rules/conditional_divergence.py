@@ -1,6 +1,6 @@
-"""Contrastive divergence for conditional RBMs: the model's statistics from a short Gibbs chain per image.
+"""Contrastive divergence for conditional RBMs: the model's statistics come from a short Gibbs chain per image.
 
-Chains cannot persist here: every observed image makes a machine of its own (CRBM-BP, sec. 1).
+Chains cannot persist, because every observed image has its own machine (CRBM-BP, sec. 1).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from restore.solvers.samplers.gibbs import gibbs_steps
 
 @dataclass(frozen=True)
 class ConditionalDivergence(Matched):
-    """CD-k: a chain of k steps from the clean image; what it learns restores by mean field, as in the paper.
+    """CD-k: a chain of k steps from the clean image. The prior restores by mean field, as in the paper.
 
     Attributes:
         steps: Gibbs sweeps per mini-batch (k).
-        regression: epochs of logistic regression first, which give Wvx and b a start: a chain from the clean image
-            mostly stays there, so that the difference it makes teaches them little.
-        iterations, growth: of the mean field with which the prior will restore.
+        regression: epochs of logistic regression first, as a start for Wvx and b: a chain from the clean image mostly
+            stays there, and so teaches them little.
+        iterations, growth: for the mean field with which the prior will restore.
     """
 
     solver: ClassVar[str] = "mean_field"
@@ -53,7 +53,7 @@ class ConditionalDivergence(Matched):
     def chain_means(
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
     ) -> tuple[Gradient, dict[str, Tensor]]:
-        """The same after the epochs of logistic regression."""
+        """As `means`, after the epochs of logistic regression."""
         machine = prior.given(batch.observed)
         negative = gibbs_steps(machine, batch.clean, self.steps, generator)
         data = conditional_clamped(machine, batch.clean, batch.observed)

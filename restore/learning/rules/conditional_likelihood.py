@@ -18,11 +18,11 @@ from restore.solvers import BeliefPropagation, Solution
 
 @dataclass(frozen=True)
 class ConditionalLikelihood(Matched, ABC):
-    """Statistics of the truth minus those that a fixed point expects."""
+    """The statistics of the clean images minus those that a fixed point expects."""
 
     @abstractmethod
     def expectations(self, machine: RBM, epoch: int) -> Solution:
-        """The fixed point of the machines of a mini-batch, with pairwise beliefs where the method has them."""
+        """Solve the machines of a mini-batch, with pairwise beliefs if the method has them."""
 
     def means(
         self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
@@ -48,7 +48,7 @@ class BeliefPropagationLikelihood(ConditionalLikelihood):
 
 @dataclass(frozen=True)
 class MeanFieldLikelihood(ConditionalLikelihood):
-    """MLE-MF: expectations of naive mean field, started from the fields of the observed image alone."""
+    """MLE-MF: expectations of naive mean field, started from the observed image's fields."""
 
     solver: ClassVar[str] = "mean_field"
 

@@ -1,7 +1,7 @@
 """The contract of every learner.
 
-A learner turns a mini-batch into a gradient of the log-likelihood (or of what it takes for it). Optimizer, order of the
-data, checkpoints and logs belong to `restore.learning.fit`; every random number comes from the generator passed in.
+A learner turns a mini-batch into a gradient of the log-likelihood (or of a substitute). Optimizer, order of the data,
+checkpoints and logs belong to `restore.learning.fit`. All random numbers come from the generator passed in.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """What one mini-batch gave, or the first part of it.
+    """The result of one mini-batch, or of a first step on it.
 
     Attributes:
         gradient: direction of *ascent* per parameter, named and shaped as `prior.parameters`.
-        state: the learner's state after the step; tensors only, so that a checkpoint can hold it.
-        monitors: numbers worth logging; zero-dimensional tensors, so that no step waits for the device.
-        again: for learners that take several steps on a mini-batch: the next of them, given the prior as it is after
-            this one. Only what the last step of a mini-batch says of state and monitors counts, so that nothing
-            between them needs to be in a checkpoint.
+        state: the learner's state after the step: only tensors, so that a checkpoint can hold it.
+        monitors: numbers for the log: zero-dimensional tensors, so that no step waits for the device.
+        again: for learners that take several steps on a mini-batch: makes the next one from the prior after this one.
+            Only the state and monitors of the last step count, so nothing between steps needs a checkpoint.
     """
 
     gradient: Gradient
@@ -51,17 +50,17 @@ BatchT = TypeVar("BatchT", Tensor, Pairs, contravariant=True)
 
 
 class Learner(Protocol[PriorT, BatchT]):
-    """Frozen settings of a learning rule."""
+    """A learning rule, as frozen settings."""
 
     def init(self, prior: PriorT, images: Tensor, generator: torch.Generator) -> LearnerState:
         """The state before the first step, given all training images (N, D)."""
 
     def step(self, prior: PriorT, batch: BatchT, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
-        """Gradient of one mini-batch; `epoch` counts the passes over the data so far, from 0."""
+        """The gradient of one mini-batch; `epoch` counts the passes over the data so far, from 0."""
 
 
 class ConditionalLearner(Learner[ConditionalRBM, Pairs], Protocol):
-    """A learner of conditional priors; what it learns restores by the inference it was learnt with."""
+    """A learner of conditional priors, which restore with the inference of their training."""
 
     def inference(self, epoch: int) -> Inference:
-        """How a prior restores that has been trained up to and including this epoch."""
+        """How a prior restores that was trained up to and including this epoch."""

@@ -1,10 +1,10 @@
-"""Contrastive divergence, and the programming of differences of convex functions that it is a case of.
+"""Contrastive divergence, and S-DCP, which generalises it by programming with differences of convex functions.
 
 The mean log-likelihood is g(θ) - f(θ) with f = log Z and g the mean of log Σ_h exp(-E(v, h)), both convex. Contrastive
-divergence (Hinton 2002; persistent: Tieleman 2008) climbs it along ∇g - ∇f̂, with ∇f̂ from a few Gibbs sweeps. S-DCP
-(Upadhya & Sastry, ACML 2017, Alg. 3) holds ∇g of a mini-batch fixed for several steps: they descend on the *convex*
-function f(θ') - θ'ᵀ∇g(θ), which lies above -log-likelihood up to a constant and touches it at θ. Its samples come from
-one chain that starts at the data and goes on through these steps. One step per mini-batch is contrastive divergence.
+divergence (Hinton 2002; persistent: Tieleman 2008) ascends along ∇g - ∇f̂, with ∇f̂ from a few Gibbs sweeps. S-DCP
+(Upadhya & Sastry, ACML 2017, Alg. 3) keeps ∇g of a mini-batch for several steps. These descend on the *convex* function
+f(θ') - θ'ᵀ∇g(θ), which lies above -log-likelihood, up to a constant, and touches it at θ. The samples come from one
+chain that starts at the data and continues through the steps. One step per mini-batch is contrastive divergence.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class _Batch(NamedTuple):
     """What stays the same in all steps on a mini-batch.
 
     Attributes:
-        data: the data's statistics, as far as the share of this process goes.
-        means: of visible and hidden units over the whole mini-batch.
-        chains: which of the chains are those of this process.
+        data: the data's statistics, as this process's share.
+        means: means of visible and hidden units over the whole mini-batch.
+        chains: this process's share of the chains.
     """
 
     data: Gradient
@@ -41,11 +41,11 @@ class _Batch(NamedTuple):
     chains: Share
 
     def offsets(self, state: LearnerState) -> LearnerState:
-        """The offsets after one more move towards the means."""
+        """The offsets, moved once more towards the means."""
         return {f"offset.{layer}": follow(state[f"offset.{layer}"], mean) for layer, mean in enumerate(self.means)}
 
     def product(self, coupling: Coupling, state: LearnerState) -> Tensor:
-        """What the offsets leave in the data's half of the gradient in the weights besides the covariance."""
+        """The part of the data's gradient in the weights that depends on the offsets."""
         visible, hidden = (mean - state[f"offset.{layer}"] for layer, mean in enumerate(self.means))
         return coupling.product(visible[None], hidden[None])
 
@@ -63,15 +63,14 @@ class ContrastiveDivergence(LearningRule):
     | CS-DCP | data | true | d |
 
     Attributes:
-        starts: "data" restarts the chains from every mini-batch (CD); "persistent" goes on from where the chains of
-            the one before ended (PCD).
-        chains: how many persistent chains are kept.
+        starts: "data" restarts the chains from every mini-batch (CD); "persistent" continues the chains of the one
+            before (PCD).
+        chains: number of persistent chains.
         steps: Gibbs sweeps per gradient (k, or K').
         centring: take the gradient in the centred gauge.
-        inner_steps: gradient steps per mini-batch (d), for all of which the data's statistics are those before the
-            first, and the chains go on. In each the offsets of the centred gauge move towards the means of the
-            mini-batch, of the visible units too, and the data's half of the gradient stays in the gauge of the first
-            (Alg. 4).
+        inner_steps: gradient steps per mini-batch (d). All use the data's statistics from before the first, and the
+            chains continue. In each step the offsets of the centred gauge move towards the means of the mini-batch,
+            also those of the visible units; the data's part of the gradient stays in the gauge of the first (Alg. 4).
     """
 
     any_units: ClassVar[bool] = True
@@ -90,9 +89,9 @@ class ContrastiveDivergence(LearningRule):
 
     @property
     def sweeps(self) -> int:
-        """Gibbs sweeps per mini-batch, d K': what learners are compared at equal values of (sec. 3.1 of the paper).
+        """Gibbs sweeps per mini-batch, d K', at equal values of which learners are compared (sec. 3.1 of the paper).
 
-        It leaves out the statistics, whose time is that of about one sweep for each of the d + 1 times.
+        Statistics are not counted; each of the d + 1 times takes about as long as one sweep.
         """
         return self.inner_steps * self.steps
 
@@ -107,7 +106,7 @@ class ContrastiveDivergence(LearningRule):
         images = Share.of(len(batch))
         own = images.own(batch)
         fields = prior.hidden_fields(own)
-        # Chains rest in their hidden states, so that a sweep ends with the fields its statistics need.
+        # Chains are kept as hidden states, so that a sweep ends with the fields that statistics need.
         if "chains" in state:
             chains = Share.of(len(state["chains"]))
             hidden = chains.own(state["chains"])
@@ -130,7 +129,7 @@ class ContrastiveDivergence(LearningRule):
         product: Tensor | None,
         remaining: int,
     ) -> Step:
-        """One of the steps on a mini-batch; `product` is `_Batch.product` at the first of them, None in that."""
+        """One step on a mini-batch; `product` is `_Batch.product` at the first step, None in that step."""
         chains = batch.chains
         with chains.draws():
             visible = gibbs_steps(prior, prior.sample_visible(hidden, generator), self.steps - 1, generator)

@@ -1,9 +1,9 @@
-"""Frank-Wolfe RBMs: a machine that grows by one hidden unit per round and says when it has enough (FW, Alg. 1).
+"""Frank-Wolfe RBMs: a machine that grows by one hidden unit per round and decides when it has enough (FW, Alg. 1).
 
 log p(v | q, b, α) = α E_q(w)[softplus(wᵀv)] + bᵀv - log Z is concave in the distribution q of weights. A round finds
-the unit w* that raises the likelihood most, q <- (1 - 1/t) q + δ(w*)/t, lets α grow as t does, and corrects b. (In the
-paper it is the unit that raises the linearised likelihood most; see `hidden_unit.objective`.) With α = t the model is
-an RBM.
+the unit w* that raises the likelihood most, sets q <- (1 - 1/t) q + δ(w*)/t, lets α grow as t does, and corrects b. (In
+the paper it is the unit that raises the linearised likelihood most; see `hidden_unit.objective`.) With α = t the model
+is an RBM.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from restore.learning.rules.rule import InRounds
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 
-# Sweeps that carry the samples away from the images they start at.
+# Sweeps that lead the samples away from the images they start at.
 BURN_IN = 50
 
 
 @dataclass(frozen=True)
 class FrankWolfe(InRounds):
-    """Settings of the growth, and constants.
+    """Settings and constants of the growth.
 
     Attributes:
-        units: no more than this are added, counting those that an away step removes.
-        penalty: λ; half of it times |w|² is what a unit costs, in nats.
+        units: the most units added, including those that an away step removes.
+        penalty: λ; a unit costs half of it times |w|², in nats.
     """
 
     grows: ClassVar[bool] = True
 
-    # Persistent samples of the model. Fewer than 100 say nothing about a unit.
+    # Persistent samples of the model. Fewer than 100 would say nothing about a unit.
     samples: int = field(default=3000, init=False)
-    # Sets of them, a sweep apart, that a unit is sought with: with one it is fitted to chance.
+    # Sets of samples, a sweep apart, with which a unit is sought; with one set it would be fitted to chance.
     draws: int = field(default=10, init=False)
-    # Steps on the visible bias after each unit, and their η; each moves the samples by one sweep.
+    # Steps on the visible bias after each unit, and their rate η; each moves the samples by one sweep.
     bias_steps: int = field(default=10, init=False)
     bias_rate: float = field(default=0.1, init=False)
-    # Least effective share of samples that a new unit leaves typical (`hidden_unit.Change`), in (0, 1): with fewer the
-    # samples no longer say what the unit gains.
+    # The least effective share of samples that a new unit must leave typical (`hidden_unit.Change`), in (0, 1). With
+    # fewer, the samples no longer tell the unit's gain.
     overlap: float = field(default=0.3, init=False)
-    # Rounds over which the stopping rule looks back, and the share of what all units gained the validation images that
-    # they must bring, in [0, 1).
+    # The stopping rule looks back over this many rounds, which must bring at least this share, in [0, 1), of what all
+    # units gained for the validation images.
     window: int = field(default=40, init=False)
     least: float = field(default=0.01, init=False)
-    # Rounds between two away steps, which try to remove the worst unit: one costs about as much as a round.
+    # Rounds between two away steps, which try to remove the worst unit; one takes about as long as a round.
     away_every: int = field(default=20, init=False)
 
     units: int = 700
@@ -78,7 +78,7 @@ class FrankWolfe(InRounds):
         return (replace(self, units=passes), prior) if prior.grows else (self, replace(prior, hidden=passes))
 
     def at_work(self, prior: PriorShape, validation: Tensor) -> Growth:
-        """Images held out end growth only where the number of units is not told."""
+        """Held-out images end the growth only if the number of units is not given."""
         if prior.hidden == "auto":
             return Growth(self, validation)
         return Growth(replace(self, units=prior.hidden), validation[:0])
@@ -89,11 +89,11 @@ class FrankWolfe(InRounds):
 
 @dataclass(frozen=True)
 class Growth:
-    """A growing machine on its data: the learner that `restore.learning.rounds` runs.
+    """A growing machine with its data: the learner that `restore.learning.rounds` runs.
 
     Attributes:
-        settings: how.
-        validation: images (M, D) for the stopping rule; without any, growth goes on to the limit of units.
+        settings: settings of the growth.
+        validation: images (M, D) for the stopping rule; without any, growth ends at the limit of units.
     """
 
     settings: FrankWolfe
@@ -101,11 +101,11 @@ class Growth:
 
     @property
     def rounds(self) -> int:
-        """As many as it takes to reach the limit of units; removed ones are not replaced."""
+        """Enough to reach the limit of units; removed ones are not replaced."""
         return self.settings.units
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """A machine without hidden units that has the images' pixel means, and samples."""
+        """A machine without hidden units that has the images' pixel means, and its samples."""
         none = images.new_zeros(images.shape[1], 0), torch.logit(pixel_means(images)), images.new_zeros(0)
         machine = RBM.binary(*none)
         chosen = torch.randint(len(images), (self.settings.samples,), generator=generator, device=images.device)
@@ -126,7 +126,7 @@ class Growth:
         }
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
-        """An away step where it is time for one, then a unit more.
+        """Do an away step if it is due, then add a unit.
 
         Raises:
             TrainingError: if there is not even a first unit worth adding.
@@ -162,7 +162,7 @@ class Growth:
         return self._judged(settled(longer, settings, generator), found, monitors)
 
     def _judged(self, state: LearnerState, found: Found, monitors: dict[str, float]) -> Round:
-        """The round that ends in a state: what to log, and whether the stopping rule fires."""
+        """End a round: what to log, and whether the stopping rule applies."""
         gaps = torch.cat([state["gaps"], gap_of(state)[None]])
         gains = torch.cat([state["gains"], state["gain"][None]])
         monitors |= {
@@ -181,30 +181,30 @@ class Growth:
 
 
 def gap_of(state: LearnerState) -> Tensor:
-    """Mean log-probability of training images less that of validation images, in nats; log Z is the same for both."""
+    """Mean log-probability of training images minus that of validation images, in nats; log Z cancels."""
     of_bias = state["visible_bias"].double() @ (state["pixels"] - state["validation_pixels"])
     return of_bias + (state["means"] - state["validation_means"]).sum()
 
 
 def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> str:
-    """Why growth should stop, or nothing.
+    """Why growth should stop; empty if it should not.
 
     The gap between the mean log-probabilities of training and validation images needs no log Z. Validation images gain
-    what training images gain less what the gap grows. Growth ends where they gain too little, or nothing any more. (The
-    paper stops when the gap "largely increases", which it never does where there are many images.)
+    what training images gain minus the growth of the gap. Growth ends when they gain too little. (The paper stops when
+    the gap "largely increases", which never happens with many images.)
 
     Args:
-        gaps: gap before the first round and after each, in nats; NaN where there are no validation images.
-        gains: what units added and removed have gained the training images by then; the little that steps on the
-            visible bias gain is left out, for its estimate is mostly noise.
+        gaps: gap before the first round and after each, in nats; NaN without validation images.
+        gains: total gain of the training images by then from units added and removed. The small gains from steps on
+            the visible bias are left out, as their estimates are mostly noise.
         window: rounds to look back.
-        least: share of the whole gain that a window must bring.
+        least: share of the whole gain that these rounds must bring.
     """
     if len(gaps) <= window:
         return ""
     of_validation = gains - gaps
     last, whole = (float(of_validation[-1] - of_validation[before]) for before in (-1 - window, 0))
-    # Written so that nothing follows from NaN.
+    # Written so that NaN never stops growth.
     if not last <= least * max(whole, 0.0):
         return ""
     return (
@@ -214,5 +214,5 @@ def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> 
 
 
 def _single(unit: Unit) -> RBM:
-    """A machine with this unit alone."""
+    """A machine with only this unit."""
     return RBM.binary(unit.weights[:, None], torch.zeros_like(unit.weights), unit.bias[None])

@@ -1,7 +1,4 @@
-"""What a growing machine does between two units (FW, Alg. 1).
-
-Its visible bias follows, and its worst unit may go.
-"""
+"""Between two units a growing machine adapts its visible bias, and may drop its worst unit (FW, Alg. 1)."""
 
 from __future__ import annotations
 
@@ -20,18 +17,18 @@ from restore.units import log_one_plus_exp
 if TYPE_CHECKING:
     from restore.learning.rules.frank_wolfe import FrankWolfe
 
-# Visible states whose fields on all hidden units are held at a time.
+# How many visible states' fields on all hidden units are held at a time.
 BLOCK = 10_000
 
-# Sweeps between the samples that a unit is sought with and those it is judged by, of the same chains.
+# Sweeps between the samples with which a unit is sought and those by which it is judged, of the same chains.
 APART = 5
 
-# Standard errors by which removing a unit has to gain.
+# Removing a unit must gain this many standard errors.
 SURE = 2.0
 
 
 def settled(state: LearnerState, settings: FrankWolfe, generator: torch.Generator) -> LearnerState:
-    """The state after steps on the visible bias, each with samples of its own (Alg. 1)."""
+    """The state after steps on the visible bias, each with new samples (Alg. 1)."""
     mean = state["pixels"].to(state["visible_bias"])
     for _ in range(settings.bias_steps):
         samples = gibbs_steps(machine_of(state), state["samples"], 1, generator)
@@ -41,7 +38,7 @@ def settled(state: LearnerState, settings: FrankWolfe, generator: torch.Generato
 
 
 def costs(state: LearnerState, settings: FrankWolfe) -> Tensor:
-    """What the penalty takes for each unit, in nats; shape (H,), float64."""
+    """The penalty of each unit, in nats; shape (H,), float64."""
     squares = state["weights"].double().square().sum(0) + state["hidden_bias"].double().square()
     return settings.penalty / 2 * squares
 
@@ -49,11 +46,11 @@ def costs(state: LearnerState, settings: FrankWolfe) -> Tensor:
 def without_worst(
     state: LearnerState, images: Tensor, settings: FrankWolfe, generator: torch.Generator
 ) -> LearnerState | None:
-    """An away step: the state without the unit that seems to do the most harm (FW, sec. 3.2).
+    """An away step: remove the unit that seems to do the most harm (FW, sec. 3.2).
 
     Returns:
-        None if all units pull their weight: if to remove that one would not, beyond the sampling error of later samples
-        than those it was chosen with, raise the likelihood after penalty.
+        The state without it. None if removing it would not raise the likelihood after penalty by more than the sampling
+        error, judged by other samples than it was chosen with.
     """
     if state["weights"].shape[1] < 2:
         return None
@@ -93,22 +90,21 @@ def unit_means(machine: RBM, visible: Tensor) -> Tensor:
 
 
 def machine_of(state: Mapping[str, Tensor]) -> RBM:
-    """The machine of a state."""
     return RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
 
 
 def _shares(state: LearnerState, images: Tensor) -> Tensor:
-    """The share of images (N, D) that each unit is on for; (H,), float64."""
+    """The share of images (N, D) for which each unit is on; (H,), float64."""
     machine = machine_of(state)
     on = [torch.sigmoid(inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(BLOCK)]
     return torch.stack(on).sum(0) / len(images)
 
 
 def _factor_means(state: LearnerState, share: Tensor) -> Tensor:
-    """Mean over images of `hidden_unit.factor` of each unit; (H,), float64."""
+    """Mean over images of each unit's `hidden_unit.factor`; (H,), float64."""
     return state["means"] - share * (state["pixels"] @ state["weights"].double())
 
 
 def inputs(machine: RBM, visible: Tensor) -> Tensor:
-    """c + Wᵀv of visible states (N, D); shape (N, H)."""
+    """c + Wᵀv for visible states (N, D); shape (N, H)."""
     return machine.hidden_fields(visible).linear + machine.hidden.parameters["bias"]

@@ -1,4 +1,4 @@
-"""Logistic regression of every clean pixel on the observed image: a conditional RBM without hidden units' say."""
+"""Logistic regression of every clean pixel on the observed image: a conditional RBM whose hidden unit is unused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from restore.priors import ConditionalRBM
 
 @dataclass(frozen=True)
 class LogisticRegression(Matched):
-    """LR: only Wvx and b are learnt (CRBM-BP, sec. 6); with W = 0 one iteration of mean field is its exact answer."""
+    """LR: only Wvx and b are learnt (CRBM-BP, sec. 6); with W = 0 one iteration of mean field is exact."""
 
     solver: ClassVar[str] = "mean_field"
 
@@ -25,7 +25,7 @@ class LogisticRegression(Matched):
     growth: int = field(default=0, init=False)
 
     def check(self, prior: PriorShape) -> None:
-        """It has a hidden unit only because every RBM has one."""
+        """There is a hidden unit only because every RBM has one."""
         scale = prior.weight_scale
         require(scale == 0, f"[prior] weight_scale must be 0 for logistic regression, not {scale}")
         require(

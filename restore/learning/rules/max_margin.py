@@ -1,8 +1,8 @@
 """Max-margin learning of conditional RBMs (CRBM-BP, sec. 4.2).
 
-The state that the model prefers to the truth, once every wrong pixel is rewarded by one (Hamming loss), is pushed down
-and the truth is pulled up. The reward adds 1 - 2 v to the visible log-odds, v being the truth, so finding that state is
-inference in a tilted machine.
+The state that the model prefers to the truth, when every wrong pixel earns a reward of one (Hamming loss), is made less
+probable, and the truth more probable. For a truth v the reward adds 1 - 2 v to the visible log-odds, so this state is
+found by inference in a tilted machine.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def states(found: Solution) -> tuple[Tensor, ...]:
 
 
 def loss(found: Solution, clean: Tensor, truth: Tensor) -> dict[str, Tensor]:
-    """Monitor: the objective of eq. 6, given the log-probability of the truth; below 0 where inference failed.
+    """Monitor: the objective of eq. 6, given the log-probability of the truth; negative if inference failed.
 
-    The tilt of `loss_augmented` is the Hamming loss but for its value at v = 0, which is the number of pixels set.
+    The tilt of `loss_augmented` is the Hamming loss minus its value at v = 0, the number of white pixels.
     """
     return {"margin_loss": (found.log_partition + clean.sum(-1) - truth).double().mean()}
 
 
 @dataclass(frozen=True)
 class MarginalMaxMargin(Matched):
-    """MSSVM: hidden units are summed out on both sides (eq. 7); the state comes from mixed-product."""
+    """MSSVM: hidden units are summed out on both sides (eq. 7); mixed-product finds the state."""
 
     solver: ClassVar[str] = "mixed_product"
 
@@ -59,7 +59,7 @@ class MarginalMaxMargin(Matched):
 
 @dataclass(frozen=True)
 class LatentMaxMargin(Matched):
-    """LSSVM: hidden units are maximised on both sides; the state comes from max-product."""
+    """LSSVM: hidden units are maximised on both sides; max-product finds the state."""
 
     solver: ClassVar[str] = "max_product"
 

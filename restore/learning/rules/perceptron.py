@@ -1,4 +1,4 @@
-"""CD-PercLoss: a random search for a state the model prefers to the truth (Mnih, Larochelle & Hinton, 2011)."""
+"""CD-PercLoss: search at random for a state that the model prefers to the truth (Mnih, Larochelle & Hinton, 2011)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from restore.solvers.samplers.gibbs import gibbs_steps
 
 @dataclass(frozen=True)
 class PerceptronLoss(ConditionalDivergence):
-    """A Gibbs chain from a sample of the logistic prediction; of its states that of lowest free energy is pushed down.
+    """A Gibbs chain starts at a sample of the logistic prediction; its state of lowest free energy is pushed down.
 
-    The start is a sample, not the mode: that has a free energy many nats below all that a chain comes through, and
-    would always be what is found. For the same reason the truth does not compete with the states of the chain, as in
+    The start is a sample, not the mode: the mode's free energy is many nats below all that a chain visits, and it would
+    always be found. For the same reason the truth does not compete with the chain's states, as in
     max(0, F(truth) - min F): they seldom beat it, and next to nothing would be learnt.
 
     Attributes:
         steps: length of the search.
-        regression: epochs of logistic regression first. The search starts from what b and Wvx, which that learns, say
-            without the hidden units.
-        iterations, growth: of the mean field with which the prior will restore.
+        regression: epochs of logistic regression first. It teaches b and Wvx, from which the search starts, to predict
+            the image without hidden units.
+        iterations, growth: for the mean field with which the prior will restore.
     """
 
     steps: int = 10

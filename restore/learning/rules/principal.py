@@ -1,13 +1,13 @@
 """Maximum likelihood in closed form: probabilistic PCA as a machine of Gaussian units.
 
-Tipping & Bishop, Probabilistic Principal Component Analysis (J. R. Stat. Soc. B 61, 1999), sec. 3.2 (eq. 7 and 8): of
-all normal distributions whose covariance is a matrix of rank H plus a multiple of the unit matrix, the likeliest has
-the mean of the images, their H largest principal variances λ_k along the directions u_k, and everywhere else the mean
-1/v of those that are left.
+Tipping & Bishop, Probabilistic Principal Component Analysis (J. R. Stat. Soc. B 61, 1999), sec. 3.2 (eq. 7 and 8):
+among all normal distributions whose covariance is a matrix of rank H plus a multiple of the unit matrix, the likeliest
+has the mean of the images, their H largest principal variances λ_k along the directions u_k, and in all other
+directions the mean 1/v of the remaining variances.
 
 A machine of Gaussian units, V = v for every pixel and 1 for every hidden unit, has the precision v I - W Wᵀ over its
-pixels. It is that distribution for columns √(v - 1/λ_k) u_k of W; biases of v m for the pixels and -Wᵀm for the hidden
-units put its mean at m and hidden units around 0.
+pixels. It is that distribution if W has the columns √(v - 1/λ_k) u_k; biases of v m for the pixels and -Wᵀm for the
+hidden units give it the mean m, with hidden units around 0.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from restore.learning.rules.rule import InRounds
 from restore.priors import RBM
 from restore.units import Gaussian, TruncatedGaussian
 
-# A pixel's variance that the components leave open counts as none below this share of what there is.
+# If components leave pixels a smaller share of the variance than this, it counts as none.
 NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
 class Principal(InRounds):
-    """There is nothing to choose: as many components as there are hidden units."""
+    """Probabilistic PCA, without settings: as many components as there are hidden units."""
 
     any_units: ClassVar[bool] = True
-    # Its couplings are too strong for TAP. Mean field has the means of Gaussian units right, at any strength.
+    # Its couplings are too strong for TAP. Mean field has the right means of Gaussian units, however strong.
     restores_with: ClassVar[Mapping[str, Any]] = {
         "solver": "mean_field",
         "max_iter": 5000,
@@ -48,7 +48,7 @@ class Principal(InRounds):
     rounds: ClassVar[int] = 1
 
     def check(self, prior: PriorShape) -> None:
-        """Its machine has grey pixels and Gaussian hidden units, as many as told or as images held out favour."""
+        """The machine has grey pixels and Gaussian hidden units."""
         require(
             (prior.visible, prior.hidden_type) == ("truncated-gaussian", "gaussian"),
             '[learner] principal is for [prior] visible = "truncated-gaussian" and hidden_type = "gaussian"; give them',
@@ -66,14 +66,14 @@ class Principal(InRounds):
 
 @dataclass(frozen=True)
 class PrincipalComponents:
-    """In its only round it finds the likeliest machine with one curvature for all pixels, if grey levels had no bounds.
+    """Finds, in a single round, the likeliest machine with one curvature for all pixels, if grey levels were unbounded.
 
-    That they end at black and white only the trained machine knows: its pixels are truncated Gaussian units. Little of
-    the weight lies beyond unless images are mostly black or white.
+    The bounds at black and white are only in the trained machine, whose pixels are truncated Gaussian units. Little of
+    the probability lies beyond them unless images are mostly black or white.
 
     Attributes:
-        hidden: number of components, fewer than pixels; "auto" for as many as make the images held out likeliest.
-        validation: those images (M, D).
+        hidden: number of components, fewer than pixels; "auto" for the number that makes held-out images likeliest.
+        validation: these images (M, D).
     """
 
     hidden: int | Literal["auto"]
@@ -84,11 +84,11 @@ class PrincipalComponents:
         return Principal.rounds
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """Nothing is known before the only round."""
+        """No state before the only round."""
         return {}
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
-        """The machine's parameters by the names of `components_machine`, in double precision.
+        """The machine's parameters by their names in `components_machine`, in double precision.
 
         Raises:
             TrainingError: if there are fewer than 2 images, as many components as pixels, or images that do not vary
@@ -133,11 +133,11 @@ class PrincipalComponents:
 
 
 def held_out_fit(variances: Tensor, projections: Tensor) -> Tensor:
-    """Mean log-likelihood of images held out for every number of components, but for the same constant.
+    """The mean log-likelihood of held-out images for every number of components, up to a common constant.
 
     Args:
         variances: principal variances of the training images in ascending order, (D,).
-        projections: images held out, less the mean, along their directions, (M, D).
+        projections: held-out images, minus the mean, along their directions, (M, D).
 
     Returns:
         Shape (D - 1,), for 1, 2, ... D - 1 components; minus infinity where these leave pixels no variance.
@@ -153,7 +153,7 @@ def held_out_fit(variances: Tensor, projections: Tensor) -> Tensor:
 
 
 def components_machine(state: Mapping[str, Tensor]) -> RBM:
-    """The machine of grey pixels from 0 to 1 that `PrincipalComponents` has found, in single precision."""
+    """The machine with grey pixels from 0 to 1 that `PrincipalComponents` has found, in single precision."""
     named = {name: value.float() for name, value in state.items()}
     visible = TruncatedGaussian(named["units.0.bias"], named["units.0.quadratic"])
     return RBM((visible, Gaussian(named["units.1.bias"], named["units.1.quadratic"])), (Dense(named["weights.0"]),))

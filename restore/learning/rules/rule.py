@@ -1,4 +1,4 @@
-"""What a recipe has to know of a learner, and asks the learner itself."""
+"""What a recipe must know about a learner, and asks it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from restore.priors import RBM, FullyVisible
 
 
 class LearningRule:
-    """Base of the settings of every learner that recipes name; most have these answers.
+    """Base of every learner that recipes name, with the usual answers.
 
     Attributes:
-        in_rounds: whether it changes the prior itself, in rounds over all images; then it has no optimizer, no epochs.
-        any_units: whether it trains machines of any units in any number of layers; if not, of bits in two layers.
+        in_rounds: whether it changes the prior itself, in rounds over all images, without optimizer and epochs.
+        any_units: whether it trains machines of any units in any number of layers; if not, only bits in two layers.
         restores_with: entries of [inference] that its priors have unless a recipe says otherwise.
     """
 
@@ -28,11 +28,7 @@ class LearningRule:
     restores_with: ClassVar[Mapping[str, Any]] = {}
 
     def check(self, prior: PriorShape) -> None:
-        """Refuse what it cannot train.
-
-        Raises:
-            UsageError: naming table and key.
-        """
+        """Refuse a prior that it cannot train, with a UsageError that names table and key."""
         scale = prior.weight_scale
         require(0 < scale < math.inf, f"[prior] weight_scale must be positive, not {scale}")
         require(
@@ -41,29 +37,29 @@ class LearningRule:
         )
 
     def most(self, prior: PriorShape, epochs: int) -> int:
-        """Epochs, or rounds at most."""
+        """The number of epochs, or the most rounds."""
         return epochs
 
     def settled(self, prior: PriorShape, passes: int) -> tuple[Self, PriorShape]:
-        """Settings and prior with which a run ends where it has ended, after so many epochs or rounds."""
+        """Settings and prior with which a run ends where it did, after so many epochs or rounds."""
         return self, prior
 
 
 class InRounds(LearningRule, ABC):
-    """Base of the settings of learners that work in rounds."""
+    """Base of learners that work in rounds."""
 
     in_rounds: ClassVar[bool] = True
-    # Whether its rounds add hidden units, which another learner may go on from.
+    # Whether its rounds add hidden units, from which another learner may continue.
     grows: ClassVar[bool] = False
 
     @abstractmethod
     def at_work(self, prior: PriorShape, validation: Tensor) -> RoundLearner:
-        """What does the rounds; `validation` are images held out, (M, D), M may be 0."""
+        """The object that does the rounds; `validation` are held-out images, (M, D), M may be 0."""
 
     @abstractmethod
     def machine(self, state: Mapping[str, Tensor]) -> RBM | FullyVisible:
-        """The machine that it has come to, in single precision."""
+        """The machine of a state, in single precision."""
 
     def cut_short(self, prior: PriorShape, rounds: int) -> str:
-        """What there is to say where so many rounds, the most there may be, were not enough; nothing by default."""
+        """What to say if the maximum number of rounds was not enough; nothing by default."""
         return ""

@@ -1,13 +1,13 @@
 """Stochastic spectral descent: steepest ascent under norms that bound log Z (Carlson, Cevher & Carin, AISTATS 2015).
 
 Steepest ascent along a gradient s under a norm ‖·‖ is the #-operator, s# = argmax_x ⟨s, x⟩ - ‖x‖²/2, for which
-⟨s, s#⟩ = ‖s#‖² = the square of the dual norm of s. How far a step may go follows from bounds on the curvature of
-f = log Z over binary units, all of them from Var(x) <= E[x²]:
+⟨s, s#⟩ = ‖s#‖² = the square of the dual norm of s. Bounds on the curvature of f = log Z over binary units say how far a
+step may go; all follow from Var(x) <= E[x²]:
 
     f(W + Δ) <= f(W) + ⟨∇f, Δ⟩ + (DH/2) ‖Δ‖², the Schatten-∞ (spectral) norm, since |vᵀΔh| <= √D √H ‖Δ‖;
     f(b + δ) <= f(b) + ⟨∇f, δ⟩ + (D²/2) ‖δ‖², the maximum norm, since |δᵀv| <= D ‖δ‖; and H²/2 for c.
 
-The bound in W is no worse than that in the Euclidean norm, which is never smaller, but s# is a longer step.
+The bound in W is as good as that in the Euclidean norm, which is never smaller, but s# is a longer step.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from restore.priors import RBM
 def sharp_matrix(gradient: Tensor) -> Tensor:
     """‖s‖_1 U Vᵀ of a matrix s = U Σ Vᵀ (..., D, H), ‖s‖_1 = tr Σ: the #-operator of the Schatten-∞ norm.
 
-    Directions in which s is zero to rounding stay so: any choice there is an argmax too.
+    Directions in which s is zero, up to rounding, stay zero: any choice there is an argmax, too.
     """
     left, values, right = torch.linalg.svd(gradient, full_matrices=False)
     floor = torch.finfo(values.dtype).eps * max(gradient.shape[-2:]) * values[..., :1]
@@ -40,10 +40,10 @@ def sharp_vector(gradient: Tensor) -> Tensor:
 
 
 def spectral(gradient: Gradient) -> Gradient:
-    """The ascent direction in a binary RBM whose plain gradient is given.
+    """The ascent direction in a binary RBM with this plain gradient.
 
-    A rate of 1/(DH) times this is the step to the top of each of the three bounds above, so the biases' directions have
-    factors H/D and D/H. (A third of that rate is safe for all three at once; in practice rates are far larger.)
+    A step of rate 1/(DH) reaches the top of each of the three bounds above, hence the factors H/D and D/H for the
+    biases. (A third of that rate is safe for all three at once; in practice rates are far larger.)
     """
     visible, hidden = gradient["weights.0"].shape[-2:]
     return {
@@ -55,10 +55,10 @@ def spectral(gradient: Gradient) -> Gradient:
 
 @dataclass(frozen=True)
 class SpectralDescent(LearningRule):
-    """SSD: the gradient of contrastive divergence, ascended under other norms. Meant for mini-batches of about 1,000.
+    """SSD: contrastive divergence with steepest ascent under other norms, for mini-batches of about 1,000.
 
     Attributes:
-        starts, chains, steps: as of `ContrastiveDivergence`.
+        starts, chains, steps: as in `ContrastiveDivergence`.
     """
 
     starts: Literal["data", "persistent"] = "data"
@@ -74,7 +74,7 @@ class SpectralDescent(LearningRule):
 
     @property
     def sweeps(self) -> int:
-        """Gibbs sweeps per mini-batch; the singular value decomposition of a (D, H) matrix comes on top."""
+        """Gibbs sweeps per mini-batch; in addition there is the singular value decomposition of a (D, H) matrix."""
         return self.contrastive.sweeps
 
     def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:

@@ -29,22 +29,22 @@ Starts = Literal["data", "persistent", "redrawn"]
 
 @dataclass(frozen=True)
 class TAPLikelihood(LearningRule):
-    """Gradient of the TAP log-likelihood: clamped statistics minus those of TAP solutions of the free machine.
+    """Gradient of the TAP log-likelihood: clamped statistics minus those of the machine's TAP solutions.
 
     Attributes:
         starts: where the solutions of a step start.
             "data": from the mini-batch itself (the paper's choice);
             "persistent": from the solutions of the step before;
-            "redrawn": from images drawn from the marginals of the step before. The draw lets solutions leave spurious
+            "redrawn": from images drawn from the marginals of the step before. Drawing lets solutions leave spurious
             minima, which a deterministic continuation cannot.
-        solutions: how many persistent or redrawn solutions are kept (K).
+        solutions: number of persistent or redrawn solutions (K).
         iterations: iteration limit per step.
         tol: a solution is left alone once no mean moves by more than this.
         damping: share of the old value kept at each iteration.
         centring: take the gradient in the centred gauge.
-        grey_unit: what the gradient counts as one grey level step, in (0, 1]: of grey pixels alone. The plain gradient
-            (1) hardly moves a curvature, whose scale is the inverse variance of what neighbours leave open of a pixel.
-        fixed_point: what solutions of the free machine solve, a key of `FREE`.
+        grey_unit: the unit of grey levels in the gradient, in (0, 1]; only for grey pixels. With the plain gradient (1)
+            curvatures hardly move, as their scale is the inverse variance of a pixel given its neighbours.
+        fixed_point: what finds solutions of the machine without evidence, a key of `FREE`.
     """
 
     any_units: ClassVar[bool] = True
@@ -70,7 +70,7 @@ class TAPLikelihood(LearningRule):
         self.solver  # noqa: B018 - checks tol and damping
 
     def check(self, prior: PriorShape) -> None:
-        """Some settings are for some units only."""
+        """Some settings fit only some units."""
         super().check(prior)
         grey = prior.grey
         require(grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it out")
@@ -85,7 +85,7 @@ class TAPLikelihood(LearningRule):
 
     @property
     def remembers(self) -> bool:
-        """Whether solutions of one step are the starts of the next."""
+        """Whether the solutions of one step are the starts of the next."""
         return self.starts in ("persistent", "redrawn")
 
     def init(self, prior: LayeredPrior, images: Tensor, generator: torch.Generator) -> LearnerState:
@@ -93,7 +93,7 @@ class TAPLikelihood(LearningRule):
         means = [images.mean(0), *(layer.moments(nothing)[0] for layer in prior.layers[1:])]
         state = {f"offset.{index}": mean for index, mean in enumerate(means)}
         if self.grey_unit < 1:
-            # Of pixels that may be exactly 0, the typical value of those that are not.
+            # For pixels that may be exactly 0: the typical value of those that are not.
             seen = (images != 0).sum(0).clamp_min(1)
             state["centre"] = images.sum(0) / seen
         if self.remembers:
@@ -127,7 +127,7 @@ class TAPLikelihood(LearningRule):
         return Share.of(len(state["solution.0"] if self.remembers else batch))
 
     def _clamped(self, prior: LayeredPrior, batch: Tensor) -> Gradient:
-        """Statistics given the images: exact with one layer of hidden units, of TAP solutions with more."""
+        """Statistics given the images: exact with one layer of hidden units, from TAP solutions with more."""
         if isinstance(prior, RBM):
             return clamped(prior, batch)
         above = prior.above(batch)
@@ -141,7 +141,7 @@ class TAPLikelihood(LearningRule):
     def _start(
         self, prior: LayeredPrior, batch: Tensor, state: LearnerState, generator: torch.Generator
     ) -> tuple[Tensor, ...]:
-        """Where this process's share of the solutions starts."""
+        """The starts of this process's share of the solutions."""
         solutions = self._solutions(batch, state)
         if self.starts == "data":
             return self.solver.init(prior, solutions.own(batch))
