@@ -24,7 +24,7 @@ from measured import linux
 from PIL import Image
 from short_files import fax, many_pages, tiff
 
-from restore.data import gather, load
+from restore.data import Wanted, gather, load
 from restore.errors import RestoreError
 from restore.images import read_picture
 
@@ -196,7 +196,7 @@ def test_images(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
 def test_sets(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     def read(path: Path) -> None:
         load(str(path), max_bad=2, max_pixels=PIXELS)
-        gather(path, max_bad=2, max_pixels=PIXELS, shape=(5, 6))
+        gather(path, Wanted(shape=(5, 6)), max_bad=2, max_pixels=PIXELS)
 
     sound = SETS[name]()
     (tmp_path / "x").write_bytes(sound)

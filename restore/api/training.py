@@ -96,6 +96,7 @@ def train(
     """
     began = time.monotonic()
     require_torch("restore.train")
+    from restore.data import Wanted
     from restore.devices import pick_device
     from restore.inference.torch_engine import Engine
     from restore.learning import train as training
@@ -107,19 +108,16 @@ def train(
 
     where = pick_device(device)
     wishes = Wishes(method, hidden, epochs, minutes, task, tables)
+    if tables.get("prior", {}).get("visible", "bernoulli") != "bernoulli":
+        levels = "grey"
     path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
     lesson = training.planned_lesson(
         str(images) if path else [item.pixels for item in unpack(images, max_pixels=max_pixels).items],
         name,
         wishes,
         shown_as=os.fspath(images) if path else name,
-        shape=shape,
-        fit=fit,
-        patches=patches,
-        levels="grey" if tables.get("prior", {}).get("visible", "bernoulli") != "bernoulli" else levels,
+        wanted=Wanted(shape, fit, patches, levels, held_out, seed),
         threshold=threshold,
-        held_out=held_out,
-        seed=seed,
         max_bad=max_bad,
         max_pixels=max_pixels,
     )

@@ -9,17 +9,16 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from restore.data import Dataset, as_pixels, load, varied
-from restore.data.gathering.gather import FIT, HELD_OUT, Fit, Gathered, gather
+from restore.data.gathering.gather import USUAL, Gathered, Wanted, gather
 from restore.errors import TrainingError, shown
 from restore.files import write_atomically
-from restore.images import DEFAULT_MAX_PIXELS
 from restore.learning import pipeline
 from restore.learning.recipes.plan import plan
 from restore.learning.recipes.recipe import Recipe, parse
@@ -132,15 +131,27 @@ def _filled_before(folder: Path) -> int:
     return 0 if found is None else found.facts["identity"]["recipe"].get("prior", {}).get("filled", 0)
 
 
+class Limits(TypedDict, total=False):
+    """What is read of a source: arguments of `restore.data.load`.
+
+    Attributes:
+        root: the folder to search first for named data sets.
+        max_bad: how many images of a folder may be unreadable.
+        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
+    """
+
+    root: Path | None
+    max_bad: int
+    max_pixels: int
+
+
 def read_lesson(
     recipe: Recipe,
     text: str,
     *,
     prior: PriorShape | None = None,
     source: str | None = None,
-    root: Path | None = None,
-    max_bad: int = 0,
-    max_pixels: int = DEFAULT_MAX_PIXELS,
+    **limits: Unpack[Limits],
 ) -> Lesson:
     """Make the lesson of a written recipe.
 
@@ -150,9 +161,7 @@ def read_lesson(
         prior: replaces the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says how
             many.
         source: replaces the recipe's data.
-        root: the folder to search first for named data sets.
-        max_bad: how many images of a folder may be unreadable.
-        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
+        limits: see `Limits`.
 
     Raises:
         RestoreError: as `restore.data.load` and `restore.data.gathering.gather.gather`.
@@ -160,21 +169,13 @@ def read_lesson(
     name = source or recipe.data.source
     if recipe.data.gathered:
         asked = recipe.data.gathering
-        found = gather(
-            name,
-            shape=(asked.shape[0], asked.shape[1]) if asked.shape else None,
-            fit=asked.fit,
-            patches=asked.patches,
-            levels=asked.levels or "auto",
-            held_out=asked.held_out,
-            seed=recipe.seed,
-            root=root,
-            max_bad=max_bad,
-            max_pixels=max_pixels,
-        )
+        shape = (asked.shape[0], asked.shape[1]) if asked.shape else None
+        levels = asked.levels or "auto"
+        wanted = Wanted(shape, asked.fit, asked.patches, levels, asked.held_out, recipe.seed)
+        found = gather(name, wanted, **limits)
         training, held_out, notes = found.training, found.held_out, found.notes
     else:
-        loaded = load(name, split="train", root=root, max_bad=max_bad, max_pixels=max_pixels)
+        loaded = load(name, split="train", **limits)
         training, held_out, notes = loaded.first(recipe.data.count), None, loaded.notes
     table = replace(recipe.data, source=name)
     prior = prior or recipe.prior
@@ -183,28 +184,15 @@ def read_lesson(
     return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes)
 
 
-class Gathering(TypedDict, total=False):
-    """What a user asks of the images for a plan: arguments of `restore.data.gathering.gather`."""
-
-    shape: tuple[int, int] | None
-    fit: Fit
-    patches: int
-    levels: Literal["auto", "binary", "grey"]
-    held_out: float
-    seed: int
-    root: Path | None
-    max_bad: int
-    max_pixels: int
-
-
 def planned_lesson(
     source: Any,
     name: str,
     wishes: Wishes,
     *,
     shown_as: str,
+    wanted: Wanted = USUAL,
     threshold: int | None = None,
-    **asked: Unpack[Gathering],
+    **limits: Unpack[Limits],
 ) -> Lesson:
     """Make a lesson of images by a plan; see `gather` and `restore.learning.recipes.plan`.
 
@@ -213,10 +201,11 @@ def planned_lesson(
         name: name of the prior.
         wishes: what the user asks for.
         shown_as: the source in words.
+        wanted: how the images are gathered.
         threshold: grey level above which a pixel is white; None for Otsu's.
-        asked: how the images are gathered.
+        limits: see `Limits`.
     """
-    found: Gathered = gather(source, **asked)
+    found: Gathered = gather(source, wanted, **limits)
     images = found.training.images
     facts = Facts(
         len(images),
@@ -226,10 +215,9 @@ def planned_lesson(
         float((images == 0).mean()),
     )
     # The recipe states all of it, so that it does not change with the defaults.
-    gathering: dict[str, Any] = {"levels": found.levels, "shape": list(facts.image_shape)}
-    gathering |= {"fit": asked.get("fit", FIT), "patches": asked.get("patches", 0)}
-    gathering |= {"held_out": asked.get("held_out", HELD_OUT)}
-    tables = plan(name, shown(shown_as), facts, wishes, seed=asked.get("seed", 0), gathering=gathering)
+    gathering = {"levels": found.levels, "shape": list(facts.image_shape)}
+    gathering |= {key: getattr(wanted, key) for key in ("fit", "patches", "held_out")}
+    tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
     recipe = parse(tables)
     notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
     return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes)

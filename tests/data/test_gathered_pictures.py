@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pictures import GREY, as_set, mixed, numbered, save
 from PIL import Image
 
-from restore.data import gather
+from restore.data import Wanted, gather
 from restore.data.gathering import stock
 from restore.data.gathering.fitting import averaged, commonest, cropped, drawn, resized, spread
 from restore.data.gathering.holding_out import held_out_of
@@ -52,7 +52,7 @@ def test_the_commonest_size() -> None:
 @pytest.mark.parametrize("fit", ["crop", "resize"])
 def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path, fit: str) -> None:
     images = mixed(tmp_path)
-    found = gather(save(tmp_path, images), fit=fit)  # type: ignore[arg-type]
+    found = gather(save(tmp_path, images), Wanted(fit=fit))  # type: ignore[arg-type]
     assert found.training.images.shape[1:] == found.held_out.images.shape[1:] == (12, 10)
     change = cropped if fit == "crop" else resized
     expected = as_set(np.stack([change(pixels[None], (12, 10))[0] for pixels in images.values()]))
@@ -64,10 +64,10 @@ def test_row_47_mixed_sizes_become_the_commonest_and_that_is_said(tmp_path: Path
 def test_row_47_mixed_sizes_are_an_error_where_asked(tmp_path: Path) -> None:
     save(tmp_path, mixed(tmp_path))
     with pytest.raises(TrainingError, match=r"10 of 40 images are not of 12x10 .*\(20x14\); use --fit crop"):
-        gather(tmp_path, fit="error")
+        gather(tmp_path, Wanted(fit="error"))
     with pytest.raises(TrainingError, match=r"40 of 40 images are not of 9x9 .*\(12x10, 20x14\)"):
-        gather(tmp_path, fit="error", shape=(9, 9))
-    assert gather(GREY, fit="error").training.images.shape[1:] == (12, 10)
+        gather(tmp_path, Wanted(fit="error", shape=(9, 9)))
+    assert gather(GREY, Wanted(fit="error")).training.images.shape[1:] == (12, 10)
 
 
 def test_row_47_images_too_small_to_cut_are_named(tmp_path: Path) -> None:
@@ -75,13 +75,13 @@ def test_row_47_images_too_small_to_cut_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         TrainingError, match=r"30 images are smaller than 13x10 \(0000\.png.*and 25 more\).*--fit resize"
     ):
-        gather(tmp_path, fit="crop", shape=(13, 10))
-    assert gather(tmp_path, fit="resize", shape=(13, 10)).training.images.shape[1:] == (13, 10)
+        gather(tmp_path, Wanted(fit="crop", shape=(13, 10)))
+    assert gather(tmp_path, Wanted(fit="resize", shape=(13, 10))).training.images.shape[1:] == (13, 10)
 
 
 def test_arrays_of_several_sizes() -> None:
     arrays = [np.full((size, size), size / 20) for size in range(5, 15)]
-    found = gather(arrays, shape=(6, 6), levels="grey")
+    found = gather(arrays, Wanted(shape=(6, 6), levels="grey"))
     assert set(np.unique(found.training.images)) | set(np.unique(found.held_out.images)) == {
         round(size / 20 * 255) for size in range(5, 15)
     }
@@ -93,7 +93,7 @@ def test_images_too_large_to_learn(tmp_path: Path) -> None:
         gather(large)
     large[:, :60] = 255
     large[:, 0, :3] = np.diag([255, 255, 255])
-    assert gather(large, shape=(128, 128), fit="crop").training.images.shape == (2, 128, 128)
+    assert gather(large, Wanted(shape=(128, 128), fit="crop")).training.images.shape == (2, 128, 128)
 
 
 # --- patches ---
@@ -138,32 +138,32 @@ def test_every_place_is_as_probable_as_any_other() -> None:
 def test_patches_are_drawn_after_the_split(tmp_path: Path) -> None:
     # Every file has a level of its own.
     flat = {f"{number}.png": np.full((30 + number % 3, 40), 5 * number, dtype=np.uint8) for number in range(50)}
-    found = gather(save(tmp_path, flat), shape=(8, 6), patches=500, levels="grey", held_out=0.2)
+    found = gather(save(tmp_path, flat), Wanted(shape=(8, 6), patches=500, levels="grey", held_out=0.2))
     held = held_out_of(sorted(flat), 0.2, 0)
     level = np.array([int(name.removesuffix(".png")) * 5 for name in sorted(flat)])
     assert found.training.images.shape == (500, 8, 6)
     assert set(np.unique(found.training.images)) == set(level[~held])
     assert set(np.unique(found.held_out.images)) <= set(level[held])
-    again = gather(tmp_path, shape=(8, 6), patches=500, levels="grey", held_out=0.2)
+    again = gather(tmp_path, Wanted(shape=(8, 6), patches=500, levels="grey", held_out=0.2))
     assert again.training.fingerprint == found.training.fingerprint
-    other = gather(tmp_path, shape=(8, 6), patches=500, levels="grey", held_out=0.2, seed=1)
+    other = gather(tmp_path, Wanted(shape=(8, 6), patches=500, levels="grey", held_out=0.2, seed=1))
     assert other.training.fingerprint != found.training.fingerprint
 
 
 def test_patches_of_images_too_small_for_them(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r"40 images are smaller than 13x4 .*smaller --shape$"):
-        gather(GREY, shape=(13, 4), patches=10)
+        gather(GREY, Wanted(shape=(13, 4), patches=10))
 
 
 def test_images_that_memory_does_not_hold_are_read_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path, mixed(tmp_path))
     asked = [{}, {"shape": (5, 4), "patches": 200}]
-    held = [gather(tmp_path, **options) for options in asked]  # type: ignore[arg-type]
+    held = [gather(tmp_path, Wanted(**options)) for options in asked]  # type: ignore[arg-type]
     for kept in (0, 700):
         monkeypatch.setattr(stock, "_KEPT", kept)
         monkeypatch.setattr(stock, "_TOGETHER", 500)
         for options, expected in zip(asked, held, strict=True):
-            found = gather(tmp_path, **options)  # type: ignore[arg-type]
+            found = gather(tmp_path, Wanted(**options))  # type: ignore[arg-type]
             assert found.training.fingerprint == expected.training.fingerprint
             assert found.held_out.fingerprint == expected.held_out.fingerprint
             assert found.notes == expected.notes
@@ -228,8 +228,8 @@ def test_levels_found_and_asked_for() -> None:
     )
     assert extremes(counted_levels(uniform))[1] == pytest.approx(0.75, abs=0.01)
     assert gather(uniform).levels == "grey"
-    assert gather(soft, levels="grey").levels == "grey"
-    asked = gather(uniform, levels="binary")
+    assert gather(soft, Wanted(levels="grey")).levels == "grey"
+    asked = gather(uniform, Wanted(levels="binary"))
     assert (asked.levels, asked.threshold) == ("binary", gather(uniform).threshold)
     assert not any("taken for" in note for note in asked.notes)
 

@@ -14,7 +14,7 @@ from pictures import GREY, as_set, mixed, numbered, save
 from PIL import Image
 from silhouette_data import needs_silhouettes, silhouettes
 
-from restore.data import gather, load
+from restore.data import Wanted, gather, load
 from restore.data.gathering.holding_out import held_out_of
 from restore.data.gathering.near_duplicates import nearly_same, thumbnails
 from restore.errors import RestoreError, TrainingError, UsageError
@@ -63,18 +63,18 @@ def test_a_folder_is_split_by_the_names_in_it(tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.training.images, GREY[~held])
     np.testing.assert_array_equal(first.held_out.images, GREY[held])
     assert f"{held.sum()} of 40 images are held out, by their names and seed 0" in first.notes
-    other = gather(tmp_path / "first", seed=1, held_out=0.5)
+    other = gather(tmp_path / "first", Wanted(seed=1, held_out=0.5))
     assert not as_set(other.training.images) & as_set(other.held_out.images)
     assert as_set(other.held_out.images) != as_set(first.held_out.images)
 
 
 def test_rows_are_split_by_their_numbers() -> None:
-    found = gather(GREY, held_out=0.25)
+    found = gather(GREY, Wanted(held_out=0.25))
     held = held_out_of([str(row) for row in range(40)], 0.25, 0)
     np.testing.assert_array_equal(found.training.images, GREY[~held])
     np.testing.assert_array_equal(found.held_out.images, GREY[held])
     for same in (list(GREY), GREY / 255, [image / np.float32(255) for image in GREY]):
-        np.testing.assert_array_equal(gather(same, held_out=0.25).training.images, GREY[~held])
+        np.testing.assert_array_equal(gather(same, Wanted(held_out=0.25)).training.images, GREY[~held])
 
 
 def test_what_is_set_aside_for_testing_is_neither_learnt_nor_held_out(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_row_47_near_duplicates_across_the_split_are_left_out_and_reported(tmp_p
     images[first] = images[learnt[4]]
     noise = np.random.default_rng(1).integers(-4, 5, images.shape[1:])
     images[second] = (images[learnt[7]] + noise).clip(0, 255)
-    found = gather(save(tmp_path, numbered(images)), held_out=0.2)
+    found = gather(save(tmp_path, numbered(images)), Wanted(held_out=0.2))
     assert as_set(found.held_out.images) == as_set(images[held]) - as_set(images[[first, second]])
     np.testing.assert_array_equal(found.training.images, images[~held])
     pairs = f"{names[first]} is like {names[learnt[4]]}, {names[second]} is like {names[learnt[7]]}"
@@ -122,7 +122,7 @@ def test_row_47_a_copy_of_another_size_is_found_before_patches_are_drawn(tmp_pat
     original = next(name for name, is_held in held.items() if not is_held and "large" not in name)
     images[copy] = np.kron(images[original], np.ones((2, 2), dtype=np.uint8))
     images[copy][0, 0] ^= 1
-    found = gather(save(tmp_path, images), held_out=0.2, shape=(4, 4), patches=400)
+    found = gather(save(tmp_path, images), Wanted(held_out=0.2, shape=(4, 4), patches=400))
     assert any(
         f"1 of {sum(held.values())} held-out" in note and f"{copy} is like {original}" in note for note in found.notes
     )
@@ -212,11 +212,11 @@ def test_row_56_odd_names(tmp_path: Path, name: str | bytes) -> None:
     except OSError:
         pytest.skip("this file system has no such names")
     for seed in range(3):
-        found = gather(tmp_path, seed=seed, held_out=0.5)
+        found = gather(tmp_path, Wanted(seed=seed, held_out=0.5))
         assert (255 - GREY[0]).tobytes() in as_set(found.training.images) | as_set(found.held_out.images)
     # And where it is said.
     (tmp_path / "0000.png").write_bytes((tmp_path / os.fsdecode(name)).read_bytes())
-    said = [note for seed in range(3) for note in gather(tmp_path, seed=seed, held_out=0.5).notes]
+    said = [note for seed in range(3) for note in gather(tmp_path, Wanted(seed=seed, held_out=0.5)).notes]
     assert all(note.isprintable() for note in said)
 
 
@@ -237,7 +237,7 @@ def test_row_56_odd_names(tmp_path: Path, name: str | bytes) -> None:
 )
 def test_settings_out_of_range(options: dict[str, object], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        gather(GREY, **options)  # type: ignore[arg-type]
+        gather(GREY, Wanted(**options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_silhouettes_in_a_folder_are_binary(tmp_path: Path) -> None:
     assert 15 <= len(found.held_out.images) <= 45
     assert not as_set(found.training.images) & as_set(found.held_out.images)
     # At half the size they are still black and white.
-    assert gather(tmp_path, shape=(14, 14)).levels == "binary"
+    assert gather(tmp_path, Wanted(shape=(14, 14))).levels == "binary"
 
 
 @needs_cbcl

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restore.data import gather
+from restore.data import Wanted, gather
 from restore.data.loading import NAMED, load
 from restore.data.sets import text
 from restore.data.sets.pages import Family, page, pages
@@ -103,7 +103,7 @@ def test_patches_are_learnt_from_as_from_any_pages(
     assert "text" in NAMED
     monkeypatch.setattr(text, "TRAINED", 5)
     with pytest.warns(UserWarning, match="drawn without"):
-        found = gather("text", shape=(16, 16), patches=1000, levels="binary", held_out=0.2)
+        found = gather("text", Wanted(shape=(16, 16), patches=1000, levels="binary", held_out=0.2))
     assert found.training.images.shape == (1000, 16, 16)
     assert len(found.held_out.images) == 200
     assert not any("light ground" in note for note in found.notes)

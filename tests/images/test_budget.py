@@ -17,7 +17,7 @@ from bad_images import GREY, chunk, encoded, pages
 from measured import attacked, linux
 from short_files import huge_tile, many_pages, tiff
 
-from restore.data import gather, load
+from restore.data import Wanted, gather, load
 from restore.data.gathering.fitting import averaged
 from restore.errors import InputError
 from restore.images import read_picture
@@ -260,7 +260,7 @@ def test_row66_images_much_longer_than_wide(tmp_path: Path, size: tuple[int, int
         folder.mkdir()
         for number in range(3):
             (folder / f"{number}.png").write_bytes(encoded(np.full(shape, 60 * number, np.uint8)))
-    said, grown = attacked("gather(path, shape=(28, 28))", harmless, thin, "from restore.data import gather")
+    said, grown = attacked("gather(path, Wanted((28, 28)))", harmless, thin, "from restore.data import Wanted, gather")
     assert said == "accepted"
     # Three images of 14 million pixels, and some copies of them; weights for each pixel and cell took a thousand.
     assert grown < 400 * MEGABYTES
@@ -268,9 +268,9 @@ def test_row66_images_much_longer_than_wide(tmp_path: Path, size: tuple[int, int
 
 def test_row66_many_small_images_that_would_be_made_large(tmp_path: Path) -> None:
     path = zipped(tmp_path / "x.zip", {f"{number}.png": encoded(GREY[:2, :2] + number) for number in range(30)})
-    assert len(gather(str(path), shape=(8, 8), max_pixels=100).training.images) > 1
+    assert len(gather(str(path), Wanted(shape=(8, 8)), max_pixels=100).training.images) > 1
     with pytest.raises(InputError, match=r"more than 1900 pixels together, 20 times .*above 95 if"):
-        gather(str(path), shape=(8, 8), max_pixels=95)
+        gather(str(path), Wanted(shape=(8, 8)), max_pixels=95)
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "probe"])

@@ -13,7 +13,7 @@ from PIL import Image
 from priors import saved_prior
 
 import restore
-from restore.data.gathering.gather import gather
+from restore.data.gathering.gather import Wanted, gather
 from restore.errors import ModelError, TrainingError, UsageError
 from restore.sizes import check_size, near
 from restore.zoo import PREFERRED_BINARY, PREFERRED_GREY, candidates
@@ -140,8 +140,8 @@ def test_row73_training_recommends_no_such_resizing_either() -> None:
     for side, close in ((20, True), (30, False)):
         images = [draw.random((10, 10)) for _ in range(8)] + [draw.random((side, 10)) for _ in range(2)]
         with pytest.raises(TrainingError, match="use --fit crop") as refused:
-            gather(images, fit="error")
+            gather(images, Wanted(fit="error"))
         assert ("--fit resize" in str(refused.value)) == close
         with pytest.raises(TrainingError, match="smaller --shape") as refused:
-            gather(images, fit="crop", shape=(side, 10))
+            gather(images, Wanted(fit="crop", shape=(side, 10)))
         assert ("--fit resize" in str(refused.value)) == close

@@ -21,8 +21,10 @@ import restore
 from restore import zoo
 from restore.channels import BitFlip
 from restore.cli.live import clock, in_lines, table_of
+from restore.data import Wanted
 from restore.errors import OutputError
 from restore.learning.recipes.wishes import Wishes
+from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.run.folder import Stopped, epoch_records
 from restore.learning.run.session import Session
 from restore.learning.train import learn, planned_lesson
@@ -138,7 +140,7 @@ def test_the_scores_on_the_page_are_those_of_a_baseline_made_by_hand(home: Path,
     np.save("bars.npy", images)
     assert run("train", "bars.npy", "--name", "parts", "--epochs", 1, "--held-out", 0.3, "--quiet") == 0
     text, _ = read("runs/parts/report.html")
-    lesson = planned_lesson("bars.npy", "parts", Wishes(epochs=1), shown_as="bars.npy", held_out=0.3)
+    lesson = planned_lesson("bars.npy", "parts", Wishes(epochs=1), shown_as="bars.npy", wanted=Wanted(held_out=0.3))
     assert lesson.held_out is not None
     training, truth = lesson.pixels(CPU), lesson.held_out_pixels(CPU)
     assert truth is not None and len(truth) <= 100
@@ -151,11 +153,15 @@ def test_the_scores_on_the_page_are_those_of_a_baseline_made_by_hand(home: Path,
     assert f"{len(truth)} images held out" in text
 
 
-def test_the_growth_of_hidden_units_has_a_curve_of_its_own(home: Path, run: Run) -> None:
+@pytest.mark.usefixtures("quick_growth")
+def test_the_growth_of_hidden_units_has_a_curve_of_its_own(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FrankWolfe, "away_every", 2)
     np.save("bars.npy", bars(120))
     Path("mine.toml").write_text(
         'name = "mine"\n[data]\nsource = "bars.npy"\nvalidation = 40\n[prior]\nhidden = "auto"\n'
-        '[learner]\nmethod = "tap"\n[growth]\nunits = 6\nsamples = 200\naway_every = 2\n'
+        '[learner]\nmethod = "tap"\n[growth]\nunits = 6\n'
         '[training]\nepochs = 2\nbatch = 20\nwatch = "flip:0.1"\n'
     )
     assert run("train", "mine.toml", "--quiet") == 0

@@ -25,14 +25,55 @@ from restore.sizes import near
 
 Fit: TypeAlias = Literal["error", "crop", "resize"]
 
-# By default: how images are brought to one size, and the share held out.
-FIT: Fit = "resize"
-HELD_OUT = 0.1
-
 # The most pixels that a machine with a weight for every pixel and hidden unit can be expected to learn.
 MAX_PIXELS = 128 * 128
 
 _PAIRS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How images are gathered.
+
+    Attributes:
+        shape: height and width of the images to learn from; by default the images' own, or the most common of several.
+        fit: what to do with images of another size: raise an error, take their middle ("crop"), or average over the
+            area of each new pixel ("resize").
+        patches: 0, or how many random patches of `shape` to learn from, equally many from each file; the held-out files
+            give the share `held_out` of that number.
+        levels: "auto" takes images as black and white if nine pixels of ten are near black or near white.
+        held_out: share of the images to hold out; at least one is held out, and at least two are not.
+        seed: seed of the split and the patches.
+
+    Raises:
+        UsageError: if a setting is out of its range, or patches are asked for without their shape.
+    """
+
+    shape: tuple[int, int] | None = None
+    fit: Fit = "resize"
+    patches: int = 0
+    levels: Literal["auto", "binary", "grey"] = "auto"
+    held_out: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.shape is not None and min(self.shape) < 1:
+            raise UsageError(f"the shape {_said(self.shape)} has no pixels; give height and width, such as 28x28")
+        if self.fit not in get_args(Fit):
+            raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {self.fit!r}")
+        if self.levels not in ("auto", *get_args(Levels)):
+            raise UsageError(f"levels must be one of auto, {', '.join(get_args(Levels))}, not {self.levels!r}")
+        if self.patches and self.shape is None:
+            raise UsageError("patches need a shape; give it with --shape, such as --shape 16x16")
+        if self.patches < 0 or self.patches == 1:
+            raise UsageError(f"patches must be 0, or 2 and more to learn from, not {self.patches}")
+        if not 0 < self.held_out < 1:
+            raise UsageError(f"the share held out must lie between 0 and 1, not {self.held_out}")
+        if self.seed < 0:
+            raise UsageError(f"the seed must not be negative, not {self.seed}")
+
+
+USUAL = Wanted()
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +98,8 @@ class Gathered:
 
 def gather(
     source: str | Path | NDArray[Any] | Sequence[NDArray[Any]],
+    wanted: Wanted = USUAL,
     *,
-    shape: tuple[int, int] | None = None,
-    fit: Fit = FIT,
-    patches: int = 0,
-    levels: Literal["auto", "binary", "grey"] = "auto",
-    held_out: float = HELD_OUT,
-    seed: int = 0,
     root: Path | None = None,
     max_bad: int = 0,
     max_pixels: int = DEFAULT_MAX_PIXELS,
@@ -78,30 +114,21 @@ def gather(
     Args:
         source: what `restore.data.load` takes; an array (N, H, W); or arrays (H, W) of any sizes. Arrays are uint8,
             bool, or floats in [0, 1].
-        shape: height and width of the images to learn from; by default the images' own, or the most common of several.
-        fit: what to do with images of another size: raise an error, take their middle ("crop"), or average over the
-            area of each new pixel ("resize").
-        patches: 0, or how many random patches of `shape` to learn from, equally many from each file; the held-out files
-            give the share `held_out` of that number.
-        levels: "auto" takes images as black and white if nine pixels of ten are near black or near white.
-        held_out: share of the images to hold out; at least one is held out, and at least two are not.
-        seed: seed of the split and the patches.
+        wanted: how they are gathered.
         root, max_bad, max_pixels: as in `restore.data.load`; the gathered images count, too.
 
     Raises:
-        UsageError: if a setting is out of range, or patches are asked for without their shape.
         InputError: if the source does not exist, is not a data set, has too many pixels, or is a damaged or dangerous
             archive.
         TrainingError: if there are fewer than three images, more than `max_bad` are unusable, their sizes differ beyond
             what `fit` allows, they are too large to learn, or have a single grey level.
     """
-    _check(shape, fit, patches, levels, held_out, seed)
     stock = _stock_of(source, root, max_bad, max_pixels)
     if len(stock.names) < 3 or not stock.sizes.all():
         raise _too_few(stock)
-    held = held_out_of(stock.names, held_out, seed)
-    size, size_notes = _size_for(stock, shape, fit, patches)
-    owner, shaped = _as_patches(stock, size, patches, held, held_out, seed) if patches else _as_wholes(stock, size, fit)
+    held = held_out_of(stock.names, wanted.held_out, wanted.seed)
+    size, size_notes = _size_for(stock, wanted)
+    owner, shaped = _as_patches(stock, size, wanted, held) if wanted.patches else _as_wholes(stock, size, wanted.fit)
     check_together(len(owner) * size[0] * size[1], stock.label, max_pixels)
     pieces = np.empty((len(owner), *size), dtype=np.uint8)
     looks = np.empty((len(held), SIDE**2), dtype=np.float32)
@@ -113,33 +140,16 @@ def gather(
         counts += counted_levels(batch[1])
     kept, twin_notes = _without_twins(stock, looks, held)
     training = checked(pieces[~held[owner]], stock.label, "train")
-    threshold, found_levels, level_notes = _levels_of(training.images, counts, levels, stock.label)
+    threshold, found_levels, level_notes = _levels_of(training.images, counts, wanted.levels, stock.label)
     notes = (
         *stock.notes,
         *size_notes,
-        f"{held.sum()} of {len(held)} images are held out, by their names and seed {seed}",
+        f"{held.sum()} of {len(held)} images are held out, by their names and seed {wanted.seed}",
         *twin_notes,
         *level_notes,
         *training.notes,
     )
     return Gathered(training, Dataset(pieces[kept[owner]], stock.label, "test"), found_levels, threshold, notes)
-
-
-def _check(shape: tuple[int, int] | None, fit: str, patches: int, levels: str, held_out: float, seed: int) -> None:
-    if shape is not None and min(shape) < 1:
-        raise UsageError(f"the shape {_said(shape)} has no pixels; give height and width, such as 28x28")
-    if fit not in get_args(Fit):
-        raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {fit!r}")
-    if levels not in ("auto", *get_args(Levels)):
-        raise UsageError(f"levels must be one of auto, {', '.join(get_args(Levels))}, not {levels!r}")
-    if patches and shape is None:
-        raise UsageError("patches need a shape; give it with --shape, such as --shape 16x16")
-    if patches < 0 or patches == 1:
-        raise UsageError(f"patches must be 0, or 2 and more to learn from, not {patches}")
-    if not 0 < held_out < 1:
-        raise UsageError(f"the share held out must lie between 0 and 1, not {held_out}")
-    if seed < 0:
-        raise UsageError(f"the seed must not be negative, not {seed}")
 
 
 def _stock_of(
@@ -164,10 +174,9 @@ def _too_few(stock: Stock) -> TrainingError:
     )
 
 
-def _size_for(
-    stock: Stock, shape: tuple[int, int] | None, fit: Fit, patches: int
-) -> tuple[tuple[int, int], tuple[str, ...]]:
+def _size_for(stock: Stock, wanted: Wanted) -> tuple[tuple[int, int], tuple[str, ...]]:
     """Height and width of the images to learn from, and a note on images of another size."""
+    shape, fit, patches = wanted.shape, wanted.fit, wanted.patches
     size = shape or commonest(stock.sizes)
     if size[0] * size[1] > MAX_PIXELS:
         raise TrainingError(
@@ -208,10 +217,11 @@ def _as_wholes(
 
 
 def _as_patches(
-    stock: Stock, size: tuple[int, int], count: int, held: NDArray[np.bool_], share: float, seed: int
+    stock: Stock, size: tuple[int, int], wanted: Wanted, held: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], Callable[[Batch], tuple[NDArray[np.intp], Images]]]:
     """As `_as_wholes`, for patches."""
-    quotas = spread(count, ~held, seed) + spread(max(1, round(count * share)), held, seed)
+    count, seed = wanted.patches, wanted.seed
+    quotas = spread(count, ~held, seed) + spread(max(1, round(count * wanted.held_out)), held, seed)
     places = drawn(quotas, stock.sizes, size, seed)
     return places.image, places.cut
 
