@@ -48,7 +48,7 @@ ROOMS: dict[str, str] = {
         "errors fields marginals registry channels couplings files units images priors progress data zoo solvers export"
     ),
     "report": "errors registry channels files priors progress zoo solvers inference evaluation learning",
-    "api": "errors marginals devices sizes images zoo inference learning report",
+    "api": "errors marginals devices sizes images data zoo inference learning report",
     "ray_data": "errors marginals sizes images inference api",
     "__init__": "errors api",
     "cli": (
