@@ -1,6 +1,6 @@
 """Read and write images and masks, and fit them to the size of a prior."""
 
-from restore.images.picture import Mask, Picture, check_unit_range, plain, to_binary
+from restore.images.picture import Mask, Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, check_together, read_mask, read_picture
 from restore.images.resizing import enlarge, shrink
 from restore.images.writing import check_format, encode, format_of, to_levels
@@ -19,6 +19,5 @@ __all__ = [
     "read_mask",
     "read_picture",
     "shrink",
-    "to_binary",
     "to_levels",
 ]

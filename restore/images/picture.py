@@ -47,17 +47,6 @@ class Mask:
     notes: tuple[str, ...] = ()
 
 
-def to_binary(pixels: np.ndarray, threshold: float) -> np.ndarray:
-    """Turn grey values into black and white: True where `pixels`, in [0, 1], lies above `threshold`.
-
-    Raises:
-        UsageError: `threshold` is not a number in [0, 1].
-    """
-    if not 0 <= threshold <= 1:
-        raise UsageError(f"threshold {threshold}: is not a number in [0, 1]; choose one such as 0.5")
-    return pixels > threshold
-
-
 def plain(values: np.ndarray) -> np.ndarray:
     """An array without its subclass; raises UsageError if that is a mask, which would be lost."""
     if isinstance(values, np.ma.MaskedArray):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bad_images import GREY
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from image_cases import quick
 
-from restore.errors import UsageError
-from restore.images import enlarge, shrink, to_binary
+from restore.images import enlarge, shrink
 
 pytestmark = pytest.mark.usefixtures("silent")
 
@@ -70,10 +68,3 @@ def test_more_than_half_hidden_is_hidden():
     hidden[:2, :1] = True  # half of the first cell
     hidden[2:, :2] = [[True, True], [True, False]]
     np.testing.assert_array_equal(shrink(np.zeros((4, 4)), hidden, (2, 2))[1], [[False, False], [True, False]])
-
-
-def test_to_binary_is_strict():
-    np.testing.assert_array_equal(to_binary(np.array([0.0, 0.5, 0.6]), 0.5), [False, False, True])
-    for threshold in (-0.1, 1.1, float("nan")):
-        with pytest.raises(UsageError):
-            to_binary(GREY / 255, threshold)

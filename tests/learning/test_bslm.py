@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from bslm_covariance import flattened, unflattened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import seeded
@@ -14,7 +15,7 @@ from spins import drawn, fitted, random_spins, same
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins, flattened, unflattened
+from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
 from restore.learning.rules.bslm import BSLM, GradientAscent, QuasiNewton, climb, spins_of, sweep, tournament
 
 # --- the sweep ---

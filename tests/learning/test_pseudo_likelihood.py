@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from bslm_covariance import covariance, flattened, standard_errors, unflattened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import numerical_gradient, seeded
@@ -13,16 +14,7 @@ from spins import drawn, fitted, random_spins, same
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
-from restore.learning.gradients.pseudo_likelihood import (
-    Objective,
-    Sample,
-    Spins,
-    covariance,
-    flattened,
-    log_pseudo_likelihood,
-    standard_errors,
-    unflattened,
-)
+from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins, log_pseudo_likelihood
 from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors import FullyVisible
 from restore.priors.exact import state_probabilities

@@ -6,14 +6,15 @@ import math
 
 import pytest
 import torch
+from bslm_covariance import flattened, rounds_of
 from machines import seeded
 from spins import fitted
 from torch import Tensor
 
 from restore.errors import TrainingError
-from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins, flattened
+from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
 from restore.learning.gradients.separation import separated_units
-from restore.learning.rules.bslm import BSLM, rounds_of, spins_of
+from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors.exact import binary_states
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import torch
+from bslm_covariance import rounds_of, unflattened
 from machines import seeded
 from torch import Tensor
 
-from restore.learning.gradients.pseudo_likelihood import Spins, unflattened
+from restore.learning.gradients.pseudo_likelihood import Spins
 from restore.learning.rounds import Round
-from restore.learning.rules.bslm import PseudoLikelihoodAscent, rounds_of, spins_of
+from restore.learning.rules.bslm import PseudoLikelihoodAscent, spins_of
 from restore.priors import FullyVisible
 from restore.priors.exact import exact_samples
 

@@ -15,14 +15,15 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 import torch
+from bslm_covariance import covariance, flattened, rounds_of, unflattened
 from harness import Asked, main, panels, publish, write
 
 from restore.console import say
 from restore.errors import TrainingError
 from restore.evaluation.markdown import table
-from restore.learning.gradients.pseudo_likelihood import Spins, covariance, flattened, unflattened
+from restore.learning.gradients.pseudo_likelihood import Spins
 from restore.learning.gradients.separation import refuse_unbounded
-from restore.learning.rules.bslm import BSLM, rounds_of, spins_of
+from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors import FullyVisible
 from restore.priors.exact import exact_samples
 

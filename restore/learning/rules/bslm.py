@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -321,15 +321,3 @@ def state_at(objective: Objective, at: Spins) -> LearnerState:
 def spins_of(state: Mapping[str, Tensor]) -> Spins:
     """The parameters of a learner's state."""
     return Spins(state["couplings"], state["bias"])
-
-
-def rounds_of(learner: PseudoLikelihoodAscent, images: Tensor, start: Spins) -> Iterator[Round]:
-    """All rounds of a learner from given parameters."""
-    objective = learner.objective(images)
-    state = state_at(objective, start)
-    for _ in range(learner.rounds):
-        found = learner.round(objective, state)
-        yield found
-        if found.verdict:
-            return
-        state = found.state
