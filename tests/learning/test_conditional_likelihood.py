@@ -28,7 +28,7 @@ from conditionals import (
     with_weights,
     worst,
 )
-from machines import numerical_gradients
+from machines import FLAT, numerical_gradients
 from torch import Tensor
 
 from restore.learning.rules.conditional_divergence import ConditionalDivergence
@@ -111,7 +111,7 @@ def test_mean_field_has_an_error_of_lower_order() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_belief_propagation_climbs_the_bethe_likelihood(seed: int) -> None:
     prior, pairs = random_prior(scale=1.2, seed=seed), some_pairs(seed=seed + 1)
-    solver = BeliefPropagation("sum", 20000, 1e-15)
+    solver = BeliefPropagation("sum", 20000, FLAT)
 
     def bethe(moved: ConditionalRBM) -> float:
         free = solver.solve(moved.given(pairs.observed)).log_partition.numpy()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from directions import EXACTLY, assert_close, moved_by, some_images
-from machines import brute_force, numerical_gradients, random_deep, seeded
+from machines import FLAT, brute_force, numerical_gradients, random_deep, seeded
 from torch import Tensor
 
 from restore.learning.gradients.centring import centred
@@ -19,8 +19,7 @@ from restore.priors.exact import binary_states
 from restore.solvers import TAP
 
 depths = pytest.mark.parametrize("sizes", [(5, 4, 3), (4, 3, 3, 2)], ids=["two-hidden-layers", "three"])
-# Fixed points are where log Z is stationary: its error is the square of this tolerance.
-PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": 1e-9, "damping": 0.1}
+PRECISE: dict[str, Any] = {"max_iter": 5000, "tol": FLAT, "damping": 0.1}
 
 
 def step_of(learner: TAPLikelihood, machine: LayeredPrior, images: Tensor) -> Gradient:

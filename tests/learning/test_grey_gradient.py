@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from directions import EXACTLY, assert_close, grey_images, moved_by
-from machines import numerical_gradients, random_machine, seeded
+from machines import FLAT, numerical_gradients, random_machine, seeded
 from torch import Tensor
 
 from restore.learning.gradients.centring import GreyScale, centred
@@ -18,8 +18,7 @@ from restore.units import Bernoulli, Spiked
 
 VISIBLE = ("truncated", "spiked-truncated")
 
-# Fixed points are where log Z is stationary: its error is the square of this tolerance.
-SOLVER = TAP(max_iter=5000, tol=1e-9, damping=0.5)
+SOLVER = TAP(max_iter=5000, tol=FLAT, damping=0.5)
 
 
 # --- the gradient ---

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import brute_force, numerical_gradients, random_rbm, with_weights
+from machines import FLAT, brute_force, numerical_gradients, random_rbm, with_weights
 from textbook import (
     CLOSE,
     CLOSE_LOG_Z,
@@ -177,9 +177,8 @@ def test_without_loops_of_four_the_error_is_of_order_six() -> None:
 def test_moments_are_derivatives_of_log_z(seed: int) -> None:
     """The Bethe free energy is stationary in the messages, so that its total and partial derivatives are the same."""
     machine = random_rbm(5, 4, scale=0.8, seed=seed)
-    keys: dict[str, Any] = {"tol": 0.0, "max_iter": 150}
-    found = solve(machine, "plain", **keys, pairs=True)
-    gradients = numerical_gradients(lambda moved: solve(moved, "plain", **keys).log_partition, machine)
+    found = solve(machine, "plain", tol=0.0, max_iter=150, pairs=True)
+    gradients = numerical_gradients(lambda moved: solve(moved, "plain", tol=FLAT, max_iter=150).log_partition, machine)
     agree(found.means[0][0], gradients["units.0.bias"], 1e-8)
     agree(found.means[1][0], gradients["units.1.bias"], 1e-8)
     agree(found.pairs, gradients["weights.0"], 1e-8)

@@ -24,6 +24,10 @@ from restore.units import Bernoulli, Gaussian, Spiked, Spin, TruncatedGaussian, 
 # Small matrices: threads only cost.
 torch.set_num_threads(1)
 
+# How well fixed points need to be solved for finite differences of log Z: it is stationary there, so that its error is
+# the square of this tolerance.
+FLAT = 1e-9
+
 
 def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
