@@ -100,7 +100,7 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def window(browser: Any, url: str) -> Iterator[Visit]:
     """A visit for `visit`: half of the time that one takes is the browser's own, for a window and its processes."""
     from pages import Visit
@@ -121,7 +121,7 @@ def visit(window: Visit, url: str) -> Iterator[Visit]:
     assert window.complaints == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def reader(browser: Any, url: str) -> Iterator[Visit]:
     """A visit for tests that only call the page's modules."""
     from pages import Visit
