@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import Channel, GaussianNoise, Occlusion
+from restore.channels import Channel, GaussianNoise
 from restore.errors import UsageError
 from restore.evaluation import metrics
 from restore.units import Units
@@ -132,27 +132,6 @@ def tuned(name: str, images: Tensor, sigma: float, image_shape: tuple[int, int],
 
     untuned = Denoiser(name, image_shape)
     return max((Denoiser(name, image_shape, chosen) for chosen in DENOISERS[untuned.name].grid()), key=quality)
-
-
-@dataclass(frozen=True)
-class Biharmonic:
-    """Fill holes with the smoothest surface through their surroundings (scikit-image's biharmonic inpainting).
-
-    Attributes:
-        image_shape: (H, W).
-    """
-
-    image_shape: tuple[int, int]
-
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        """Values in [0, 1]; raises UsageError if the channel does not say which pixels are hidden."""
-        from skimage.restoration import inpaint_biharmonic
-
-        if not isinstance(channel, Occlusion):
-            raise UsageError(f"biharmonic inpainting only fills known pixels; {type(channel).__name__} has none")
-        images = observed.double().reshape(-1, *self.image_shape).numpy()
-        hidden = channel.hidden.expand(observed.shape).reshape(images.shape).numpy()
-        return _as_images([inpaint_biharmonic(*pair) for pair in zip(images, hidden, strict=True)], observed)
 
 
 @dataclass(frozen=True)

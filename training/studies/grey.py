@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from harness import Asked, finish, main, panels, publish, write
 from torch import Tensor
@@ -17,9 +18,10 @@ from torch import Tensor
 from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
 from restore.console import say
 from restore.data import load
+from restore.errors import UsageError
 from restore.evaluation import metrics
 from restore.evaluation.evaluate import Restorer, restorer_of
-from restore.evaluation.grey_baselines import DENOISERS, Biharmonic, PixelwiseEstimate, tuned
+from restore.evaluation.grey_baselines import DENOISERS, PixelwiseEstimate, tuned
 from restore.evaluation.markdown import table
 from restore.evaluation.metrics import Score
 from restore.learning.gradients.independent import independent_units
@@ -63,6 +65,28 @@ class Entry:
     psnr: Score
     ssim: Score
     parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Biharmonic:
+    """Fill holes with the smoothest surface through their surroundings (scikit-image's biharmonic inpainting).
+
+    Attributes:
+        image_shape: (H, W).
+    """
+
+    image_shape: tuple[int, int]
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        """Values in [0, 1]; raises UsageError if the channel does not say which pixels are hidden."""
+        from skimage.restoration import inpaint_biharmonic
+
+        if not isinstance(channel, Occlusion):
+            raise UsageError(f"biharmonic inpainting only fills known pixels; {type(channel).__name__} has none")
+        images = observed.double().reshape(-1, *self.image_shape).numpy()
+        hidden = channel.hidden.expand(observed.shape).reshape(images.shape).numpy()
+        found = [inpaint_biharmonic(*pair) for pair in zip(images, hidden, strict=True)]
+        return torch.from_numpy(np.stack(found)).reshape(observed.shape).to(observed).clamp(0, 1)
 
 
 def measured(
