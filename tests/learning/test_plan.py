@@ -112,8 +112,8 @@ def test_few_images_hold_a_prior_back_and_are_seen_more_often_and_moved(images: 
 REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
     "method": (BINARY, {"method": "magic"}, "method must be auto or one of tap, pcd"),
     "task-missing": (BINARY, {"method": "crbm-bp"}, "task is missing; crbm-bp learns to undo one damage"),
-    "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}, "is told of the damage when it restores; leave it"),
-    "both-lengths": (BINARY, {"epochs": 3, "minutes": 1}, "epochs and minutes are two ways to say when; give one"),
+    "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}, "is told the damage when it restores; leave task"),
+    "both-lengths": (BINARY, {"epochs": 3, "minutes": 1}, "epochs and minutes exclude each other; give one"),
     "no-epochs": (BINARY, {"epochs": 0}, "epochs must be at least 1, not 0"),
     "no-minutes": (BINARY, {"minutes": 0}, "minutes must be positive, not 0"),
     "minutes-nan": (BINARY, {"minutes": float("nan")}, "minutes must be positive, not nan"),

@@ -1,7 +1,7 @@
-"""A plan: from facts about images, and the little that a user asks for, to the tables of a recipe.
+"""Plan a recipe: turn facts about images, and what a user asks for, into the tables of a recipe.
 
-Nothing here reads or trains anything. What a plan gives is an ordinary recipe, that can be written down, changed by
-hand, and repeated.
+Nothing here reads or trains anything. The result is an ordinary recipe that can be written to a file, edited by hand,
+and repeated.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from restore.learning.rules.frank_wolfe import FrankWolfe
 
 Tables = dict[str, dict[str, Any]]
 
-# Share of black pixels from which grey pixels are either exactly that or have a level.
+# With at least this share of black pixels, the pixels' units may be exactly black.
 MOSTLY_BLACK = 0.3
 
-# Steps that a learner takes, whatever the number of images, and how often it is judged meanwhile.
+# How many steps a learner takes, whatever the number of images, and how often it is judged.
 STEPS = 8000
 CONDITIONAL_STEPS = 3000
 JUDGED = 30
 
-# What an unconditional prior is judged by while it is trained.
+# The damage by which an unconditional prior is judged during training.
 WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
 
-# Pixels up to which images have as many hidden units as they have pixels.
+# Images with at most this many pixels get as many hidden units as pixels.
 SMALL = 200
 
-# Hidden units of priors that learn to undo one damage, at most, unless they are told.
+# The most hidden units of conditional priors, unless the number is given.
 CONDITIONAL_UNITS = 256
 
-# Pixels times the square of the hidden units that are best trained in a minute, some 300 of 28x28 pixels. With more
-# time both more units and more steps do good, and the time is their product.
+# A minute best trains a prior with this product of pixels and squared hidden units: some 300 units for 28x28 pixels.
+# With more time, both more units and more steps help, and the time is their product.
 TRAINED = 7e7
 
-# Variations of each of few images at most, and by which part of their smaller side they are moved at most.
+# The most variations of each image if there are few; and their largest shift: the smaller side over this number.
 MOST_COPIES, PIXELS_PER_SHIFT = 20, 7
 
-# Variations that principal components of grey images are found from, in all; faces and parts are lit differently.
+# How many variations in all the principal components of grey images are found from; lighting varies.
 VARIED = 40_000
 
 
 def plan(
     name: str, source: str, facts: Facts, wishes: Wishes, *, seed: int, gathering: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The tables of the recipe for what a user asks for.
+    """Make the tables of the recipe that fits the images and a user's wishes.
 
     Args:
-        name: of the prior.
-        source: what the images are called.
-        facts: about the images.
-        wishes: what is asked for.
-        seed: of everything random.
-        gathering: the table [data.gathering] that the images come by.
+        name: name of the prior.
+        source: name of the images.
+        facts: facts about the images.
+        wishes: what the user asks for.
+        seed: seed of all randomness.
+        gathering: the table [data.gathering] by which the images were gathered.
 
     Raises:
-        UsageError: if that cannot be done with such images.
+        UsageError: if the wishes do not suit the images.
     """
     method = _method(facts, wishes)
     data: dict[str, Any] = {"source": source} | ({} if facts.grey else {"threshold": facts.threshold})
@@ -67,37 +67,37 @@ def plan(
     tables = MADE[method](method, facts, wishes)
     tables |= {"data": data | tables.get("data", {})}
     if wishes.minutes is not None:
-        # With more epochs than without a limit a prior restores worse, not better.
+        # The number of epochs stays as the most: with more a prior restores worse, not better.
         tables["training"] = tables.get("training", {}) | {"minutes": float(wishes.minutes)}
     if wishes.epochs is not None:
         training = tables.get("training", {})
-        # Judged and kept as often as over the epochs that would be usual.
+        # Judged and kept as often as with the usual number of epochs.
         often = {
             key: min(training[key], _every(wishes.epochs))
             for key in ("watch_every", "checkpoint_every")
             if key in training
         }
-        # A learner that has none says so.
+        # A learner without epochs refuses them itself.
         tables["training"] = training | often | {"epochs": wishes.epochs}
     told = wishes.tables
     if "method" in told.get("learner", {}):
-        # The settings of one method mean nothing to another.
+        # Settings of one method mean nothing to another.
         tables["learner"] = {}
     together = {key: dict(tables.get(key, {})) | dict(told.get(key, {})) for key in tables.keys() | told.keys()}
     order = [key for key in ORDER if key in together] + sorted(together.keys() - set(ORDER))
-    # Principal components cancel each other where images do not vary.
+    # In float16 principal components would not cancel where images do not vary.
     head = {"name": name, "seed": seed} | ({"storage": "float32"} if method == "principal" else {})
     return head | {key: together[key] for key in order if together[key]}
 
 
-# Of the tables in a recipe.
+# The order of the tables in a recipe.
 ORDER = ("data", "prior", "growth", "learner", "optimizer", "training", "inference")
 
 
 def _method(facts: Facts, wishes: Wishes) -> str:
     method, learner = wishes.method, wishes.tables.get("learner", {}).get("method", "")
     if method == "auto":
-        # What surrounds a learner that was named, so that its settings are those of no other.
+        # If the user names a learner, the rest of the plan must suit it.
         method = (OF_CONDITIONAL if wishes.task else OF_PLAIN).get(learner, "auto")
     if method == "auto" and wishes.task:
         method = "crbm-bp"
@@ -116,19 +116,18 @@ def _method(facts: Facts, wishes: Wishes) -> str:
 
 
 def _size(facts: Facts, wishes: Wishes) -> int | Literal["auto"]:
-    """As many hidden units as asked for, or as are usual."""
     return wishes.hidden or _usual(facts)
 
 
 def _usual(facts: Facts) -> int:
-    """As many hidden units as a third of the pixels, of small images all; at most a fourth of the images."""
+    """The usual number of hidden units: a third of the pixels, all in small images; at most a fourth of the images."""
     return max(8, min(500, max(facts.pixels // 3, min(facts.pixels, SMALL)), facts.images // 4))
 
 
 def _largest(facts: Facts, wishes: Wishes, most: int) -> int:
-    """As many hidden units as the time lets train, at most `most`, where it ends growth before the images held out do.
+    """How many hidden units to fill up to if time ends growth: as many as it can train, at most `most`.
 
-    Who says how many units there may be wants no others.
+    None are filled if the user limits the growth.
     """
     if "units" in wishes.tables.get("growth", {}):
         return 0
@@ -137,13 +136,13 @@ def _largest(facts: Facts, wishes: Wishes, most: int) -> int:
 
 
 def _passes(facts: Facts, steps: int, largest: int) -> tuple[int, int]:
-    """Epochs and size of mini-batches for so many steps."""
+    """Number of epochs and size of mini-batches for so many steps."""
     batch = max(5, min(largest, facts.images // 10))
     return max(10, round(steps * batch / facts.images)), batch
 
 
 def _every(epochs: int) -> int:
-    """How many of so many epochs lie between two that are judged, or kept."""
+    """How many epochs lie between two that are judged, or kept."""
     return max(1, epochs // JUDGED)
 
 
@@ -164,7 +163,7 @@ def _growth(facts: Facts) -> dict[str, Any]:
 
 
 def _inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
-    """Few hidden units have strong couplings, on which TAP oscillates unless it is damped."""
+    """Settings of TAP; with few hidden units couplings are strong, and it needs damping."""
     strong = isinstance(hidden, int) and hidden <= 100
     return {"modes": 500, "starts": 6} | ({"damping": 0.7, "max_iter": 300} if strong else {})
 
@@ -184,9 +183,9 @@ def _fully_visible(method: str, facts: Facts, wishes: Wishes) -> Tables:
 
 
 def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
-    """Few images are learnt moved about, as so many more."""
+    """Tables for binary images; a few images are also learnt shifted."""
     copies = min(MOST_COPIES, -(-PLENTY // facts.images))
-    # Copies tell no more of what images have in common.
+    # Taken before copies are counted, which tell nothing new.
     growth, held_back = _growth(facts), facts.held_back
     moved: Tables = {}
     if copies > 1:
@@ -194,7 +193,7 @@ def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
         moved = {"data": {"variations": {"copies": copies, "shift": shift}}}
         facts = replace(facts, images=copies * facts.images)
     hidden = _size(facts, wishes)
-    # More units than usual know variations of few images too well.
+    # With more units than usual, variations of few images would be learnt too well.
     most = _usual(facts) if copies > 1 else FrankWolfe.units
     filled = {"filled": _largest(facts, wishes, most)} if hidden == "auto" else {}
     return moved | {
@@ -208,7 +207,7 @@ def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
 
 
 def _grey(method: str, facts: Facts, wishes: Wishes) -> Tables:
-    """As the published priors of grey digits, which are mostly black, and of faces, which are not."""
+    """Tables for grey images, as for the published priors of digits, which are mostly black, and of faces."""
     dark = facts.black >= MOSTLY_BLACK
     return {
         "prior": {
@@ -227,9 +226,9 @@ def _grey(method: str, facts: Facts, wishes: Wishes) -> Tables:
 
 
 def _principal(method: str, facts: Facts, wishes: Wishes) -> Tables:
-    """Grey levels in closed form, of images moved by a pixel and lit differently.
+    """Tables for principal components of grey images, shifted by a pixel and with varied contrast.
 
-    As many components as would make images held out likeliest leave next to nothing open, and solvers no way to move.
+    The number of components that makes held-out images likeliest would leave solvers almost no variance to work with.
     """
     hidden = wishes.hidden or max(1, min(7 * facts.pixels // 10, facts.images // 4))
     copies = max(1, min(MOST_COPIES, VARIED // facts.images))
@@ -250,7 +249,7 @@ def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
     epochs, batch = _passes(facts, CONDITIONAL_STEPS, 40)
     hidden = 1 if learner == "logistic" else wishes.hidden or min(CONDITIONAL_UNITS, _size(facts, wishes))
     filled = {"filled": _largest(facts, wishes, CONDITIONAL_UNITS)} if hidden == "auto" else {}
-    # The limit of iterations grows by one per epoch, and where there are very many it is large at once.
+    # The iteration limit grows by one per epoch; with very many epochs it is fixed instead.
     limits = {"iterations": 25, "growth": 0} if epochs > 30 and learner != "logistic" else {}
     return {
         "prior": {"family": "crbm", "hidden": hidden, "weight_scale": scale} | filled,

@@ -21,29 +21,29 @@ from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.registry import FAMILIES, LEARNERS, misfit
 from restore.zoo.description import Inference
 
-# What [prior] says of units that are binary and in two layers. Machines of others restore from one start unless a
-# recipe asks for modes.
+# Entries of [prior] for binary units in two layers. Other machines restore from one start unless a recipe asks for
+# modes.
 PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": []}
 
 Made = TypeVar("Made")
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError for what cannot be the name of a prior."""
+    """Raise UsageError for an invalid name of a prior."""
     require(
         bool(re.fullmatch(r"\w[\w.+-]{0,59}", name)),
-        f"name becomes a folder: at most 60 letters, digits and . _ + -, the first no sign, not {name!r}",
+        f"name becomes a folder: at most 60 letters, digits and . _ + -, beginning with no sign, not {name!r}",
     )
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training run: see the classes of its tables; [inference] is `restore.zoo.description.Inference`.
+    """A training run; its tables are documented in their classes, [inference] in `restore.zoo.description.Inference`.
 
-    [growth] says how hidden units are added where [prior] hidden = "auto"; the learner then goes on from there.
-    Likewise [pretraining] for the layers of a deep machine.
+    With [prior] hidden = "auto", hidden units are first added as [growth] says; with [pretraining], the layers of a
+    deep machine are first trained one by one. The learner continues from there.
 
-    `storage` is the precision in which the weights are kept, in the file and from then on.
+    `storage` is the precision in which the weights are stored, and then used.
     """
 
     name: str
@@ -94,13 +94,13 @@ class Recipe:
 
     @property
     def limit(self) -> int:
-        """Epochs, or rounds at most."""
+        """The number of epochs, or the most rounds."""
         most: int = self.learner.most(self.prior, self.training.epochs)
         return most
 
     @property
     def conditional(self) -> bool:
-        """Whether the prior answers to a damaged image alone; its learner then knows how it restores."""
+        """Whether the prior restores from the damaged image alone; its learner then says how it restores."""
         return self.prior.kind.conditional
 
     @property
@@ -109,17 +109,17 @@ class Recipe:
         return "grey" if self.prior.grey else self.data.binarisation
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything the recipe says, in values that JSON has."""
+        """The whole recipe as JSON values."""
         return json.loads(json.dumps(asdict(self)))
 
     @property
     def training_facts(self) -> dict[str, Any]:
-        """What decides the trained weights; how they are used and stored later does not."""
+        """The settings that decide the trained weights; their later use and storage do not."""
         return {key: value for key, value in self.as_dict().items() if key not in ("name", "inference", "storage")}
 
     @property
     def growth_facts(self) -> dict[str, Any]:
-        """What decides how hidden units grow, before a learner goes on from there."""
+        """The settings that decide how hidden units grow, before another learner continues."""
         settings = self.learner if self.in_rounds else self.growth
         minutes = {"minutes": self.training.minutes} if self.training.minutes else {}
         return minutes | {
@@ -131,9 +131,9 @@ class Recipe:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all settings, whatever the layout of the file; defaults count as if they were written out.
+        """SHA-256 of all settings, whatever the layout of the file; defaults count as if written out.
 
-        So a recipe that would train differently has another digest, even if only a default has changed. A new setting
+        So a recipe that trains differently has another digest, even if only a default has changed. A new setting
         changes every digest: `training/restamp.py` then brings the published priors up to date.
         """
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
@@ -143,7 +143,7 @@ def read_recipe(path: Path) -> Recipe:
     """Read and check a recipe.
 
     Raises:
-        UsageError: if the file is missing or is no TOML, and for unknown keys, wrong types and values out of range.
+        UsageError: if the file is missing or not TOML, and for unknown keys, wrong types and values out of range.
     """
     try:
         text = path.read_bytes().decode()
@@ -159,7 +159,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def parse(table: dict[str, Any]) -> Recipe:
-    """A recipe from the tables of its TOML file."""
+    """Make a recipe from the tables of its TOML file."""
     table = dict(table)
     if "learner" not in table:
         raise UsageError("[learner] is missing; add it")
@@ -193,7 +193,7 @@ def parse(table: dict[str, Any]) -> Recipe:
 def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
     """Build a dataclass from a TOML table, checking names and types; the class itself checks ranges.
 
-    Fields that are not told when it is made are constants: no keys, but part of the digest.
+    Fields that its constructor does not take are constants: no keys, but part of the digest.
     """
     known = {entry.name: entry for entry in fields(kind) if entry.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)

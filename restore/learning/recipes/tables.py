@@ -1,4 +1,4 @@
-"""The tables of a recipe, but for the learner's own: plain dataclasses that refuse values out of range."""
+"""The tables of a recipe except the learner's own: plain dataclasses that refuse values out of range."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def require(condition: bool, message: str) -> None:
 
 
 def hint_at(word: str, known: Collection[str]) -> str:
-    """What somebody may have meant who gave a word that is none of those known."""
+    """Suggest the known word that an unknown one may stand for."""
     near = difflib.get_close_matches(word, known, 1)
     return f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
 
 
 @dataclass(frozen=True)
 class Variations:
-    """[data.variations]: learn from every image `copies` times, each time varied; 0 is from the images as they are.
+    """[data.variations]: learn from every image `copies` times, each time varied; with 0 from the images as they are.
 
-    `shift` pixels at most that it moves in either direction, `mirror` whether it is mirrored every other time,
-    `contrast` the lowest and the highest factor of its contrast; see `restore.data.varied`.
+    `shift` is the most pixels that it moves in either direction, `mirror` whether it is mirrored half of the time,
+    `contrast` the lowest and the highest factor for its contrast; see `restore.data.varied`.
     """
 
     copies: int = 0
@@ -54,9 +54,9 @@ class Variations:
 class Gathering:
     """[data.gathering]: images of any size are brought to one, and some files held out; see `restore.data.gather`.
 
-    `levels` says what pixels are, "binary" or "grey"; without it nothing is gathered, and images are as they are read.
-    `shape` is height and width, by default the images' own; `fit` how others are brought to it. `patches` is the number
-    of random patches to learn from instead, 0 for whole images. `held_out` is the share of the files held out.
+    `levels` says what pixels are, "binary" or "grey"; without it nothing is gathered, and images are used as read.
+    `shape` is height and width, by default the images' own; `fit` is how others are brought to it. `patches` is the
+    number of random patches to learn from instead, 0 for whole images. `held_out` is the share of the files held out.
     """
 
     levels: Literal["", "binary", "grey"] = ""
@@ -81,16 +81,14 @@ class Data:
     """[data]: a data set's name or path; a pixel is 1 when its grey level (0 to 255) is above the threshold.
 
     With `binarisation = "sampled"` training images are drawn once, by the seed: each pixel is 1 with probability grey
-    level / 255. Images to be restored are cut at the threshold all the same.
+    level / 255. Images to restore are cut at the threshold all the same.
 
     For conditional priors `task` is the damage they learn to undo, such as "flip:0.1". `validation` images, drawn by
     the seed, are held out of the training images: the conditional prior that restores them best is kept, and hidden
     units are added as long as these images gain too. Other priors are trained without them.
 
-    `variations` are of the images as they are read, so that none can be held out. With `count` all this is of so many
-    images only, the first ones of the data set; 0 is all of them.
-
-    With `gathering` files are held out, instead of images by `validation`.
+    With `variations` none of the images can be held out. With `count` only the first images of the data set are used; 0
+    uses all. With `gathering` files are held out, instead of images by `validation`.
     """
 
     source: str
@@ -106,7 +104,7 @@ class Data:
         require(
             not (self.gathered and (self.validation or self.count)),
             "validation and count are not for gathered images, of which [data.gathering] holds out files; leave them "
-            "away",
+            "out",
         )
         require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
         require(self.validation >= 0, f"validation must not be negative, not {self.validation}")
@@ -119,7 +117,7 @@ class Data:
             parse_task(self.task)
 
     def check(self, prior: PriorShape) -> None:
-        """Refuse what is for other priors."""
+        """Refuse settings that belong to other priors."""
         if prior.kind.conditional:
             require(bool(self.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
         else:
@@ -130,7 +128,7 @@ class Data:
         )
         require(
             not prior.grows or self.holds_out,
-            '[data] validation is missing; hidden = "auto" needs images held out',
+            '[data] validation is missing; hidden = "auto" needs held-out images',
         )
 
     @property
@@ -140,21 +138,20 @@ class Data:
 
     @property
     def holds_out(self) -> bool:
-        """Whether some images are not learnt from, but judged by."""
+        """Whether some images are not learnt from, but judge the prior."""
         return self.validation > 0 or self.gathered
 
 
 @dataclass(frozen=True)
 class PriorShape:
-    """[prior]: what is trained, and the standard deviation of its first weights: 0 for logistic regression only.
+    """[prior]: the machine to train, and the standard deviation of its first weights (0 only for logistic regression).
 
-    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until there are enough. Where
-    the images held out have not said so before the time or the limit of units was over, units with random first weights
-    bring the machine up to `filled` of them. A fully visible machine ("fvbm") has none, and starts without couplings. A
-    machine with several hidden layers ("deep") has `hidden` units in the one next to the image, and `deeper` says how
-    many in those above.
+    `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until held-out images say that
+    there are enough. If time or the limit of units ends growth before that, units with random weights are added up to
+    `filled`. A fully visible machine ("fvbm") has no hidden units, and starts without couplings. A machine with several
+    hidden layers ("deep") has `hidden` units next to the image; `deeper` gives the numbers in the layers above.
 
-    `visible` and `hidden_type` are unit types, as in `PIXELS` and `UNITS`. Grey pixels learn from levels as they are.
+    `visible` and `hidden_type` are unit types, as in `PIXELS` and `UNITS`. Grey pixels learn from unchanged levels.
     """
 
     hidden: int | Literal["auto"] = 0
@@ -175,7 +172,7 @@ class PriorShape:
             return
         require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
         deep = self.kind.deep
-        require(bool(self.deeper) == deep, 'deeper, as in [100], is for family = "deep", and has to be there for that')
+        require(bool(self.deeper) == deep, 'deeper, such as [100], is for family = "deep", which requires it')
         require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
         require(self.filled >= 0, f"filled must not be negative, not {self.filled}")
         require(not self.filled or self.hidden == "auto", 'filled is for hidden = "auto"; leave it out')
@@ -195,22 +192,20 @@ class PriorShape:
 
     @property
     def grows(self) -> bool:
-        """Whether the number of hidden units is found by growing them, or by images held out."""
+        """Whether the number of hidden units is found by growing them, or by held-out images."""
         return self.hidden == "auto"
 
     @property
     def binary(self) -> bool:
-        """Whether all units are binary."""
         return UNITS[self.visible].bits and UNITS[self.hidden_type].bits
 
     @property
     def plain(self) -> bool:
-        """Whether all units are binary, in two layers at most."""
+        """Whether all units are binary, in at most two layers."""
         return self.binary and not self.deeper
 
     @property
     def grey(self) -> bool:
-        """Whether pixels are grey levels."""
         return UNITS[self.visible].grey
 
 
@@ -218,11 +213,11 @@ class PriorShape:
 class Optimizer:
     """[optimizer]: a torch optimizer; weight decay acts on the weights, not on biases.
 
-    `schedule` is "constant", or how the rate falls to `end` times its value over the whole run: "linear", or
+    `schedule` is "constant", or says how the rate falls to `end` times its value over the whole run: "linear", or
     "geometric", by the same factor at each step.
 
-    `average` is the share that a moving average of the parameters keeps at each step; 0 is no average, otherwise the
-    average is what is validated and kept.
+    `average` is the share that a moving average of the parameters keeps at each step; if it is not 0, the average is
+    validated and kept.
     """
 
     name: str = "sgd"
@@ -253,12 +248,12 @@ class Training:
 
     A learner that works in rounds knows its own end and has no epochs; its checkpoints lie that many rounds apart.
 
-    `watch` is the damage by which an unconditional prior is judged, such as "flip:0.1": every `watch_every`
-    epochs and after the last it restores the images held out, and the prior that did so best is kept.
+    `watch` is the damage by which an unconditional prior is judged, such as "flip:0.1": every `watch_every` epochs and
+    after the last it restores the held-out images, and the prior that did so best is kept.
 
-    `minutes` is the time that the whole run may take, 0 for as much as it takes. There are then as many epochs as the
-    first steps let expect to fit, but no more than `epochs`, if that is given. Where they did not fit after all, `last`
-    repeats the run: it ends after so many of the `epochs`, over all of which the rate falls; 0 is no such end.
+    `minutes` is the time that the whole run may take, 0 for no limit. There are then as many epochs as should fit by
+    the speed of the first steps, and no more than `epochs`, if that is given. If they did not fit after all, `last`
+    repeats the run: it ends after so many of the `epochs`, over all of which the rate falls; 0 has no effect.
     """
 
     epochs: int = 0
@@ -278,7 +273,7 @@ class Training:
         require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it out")
 
     def check(self, prior: PriorShape, data: Data, *, by: str, in_rounds: bool) -> None:
-        """Refuse what has no meaning for a learner, or nothing to be judged by.
+        """Refuse settings that have no meaning for a learner, or lack images to judge by.
 
         Args:
             by: the learner's name.
@@ -290,13 +285,16 @@ class Training:
         else:
             require(self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
         if self.watch:
-            require(not prior.kind.conditional, "[training] watch is what a crbm has in [data] task; leave it out")
-            require(data.holds_out, "[data] validation is missing; [training] watch needs images held out")
+            require(
+                not prior.kind.conditional,
+                "[training] watch has no meaning for a crbm, judged by [data] task; leave it out",
+            )
+            require(data.holds_out, "[data] validation is missing; [training] watch needs held-out images")
             parse_task(self.watch, grey=prior.grey)
 
     @property
     def seconds(self) -> float:
-        """What `minutes` come to; infinity where there is no limit."""
+        """`minutes` in seconds; infinity if there is no limit."""
         return self.minutes * 60 or math.inf
 
 
@@ -304,7 +302,7 @@ class Training:
 class Pretraining:
     """[pretraining]: passes over the data for each layer of a deep machine, before all are trained together.
 
-    With a limit of time there may be fewer, so that half of it is left.
+    With a time limit there may be fewer, so that half of the time is left.
     """
 
     epochs: int = 0
@@ -313,7 +311,7 @@ class Pretraining:
         require(self.epochs >= 0, f"epochs must be 0, for none, or positive, not {self.epochs}")
 
     def check(self, prior: PriorShape) -> None:
-        """Refuse priors that have no layers to train one by one."""
+        """Refuse priors without layers to train one by one."""
         if self.epochs:
             require(prior.kind.deep, '[pretraining] is for [prior] family = "deep"; leave it out')
             require(prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it out")

@@ -1,4 +1,4 @@
-"""What a plan goes by: facts about images, what a user asks for, and the methods there are."""
+"""The input of a plan: facts about images, what a user asks for, and the known methods."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Literal
 from restore.errors import UsageError
 from restore.learning.recipes.tables import require
 
-# Images below which a prior is held back in proportion, and how much at most: of fewer it knows less.
+# With fewer images a prior is held back in proportion, at most by this factor: it knows less about such images.
 PLENTY = 5000
 MOST_HELD_BACK = 20.0
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a plan has to know of images.
+    """What a plan must know about images.
 
     Attributes:
-        images: number of them to learn from.
+        images: number of training images.
         image_shape: height and width.
         levels: "binary" or "grey".
         threshold: grey level, 0 to 254, above which a pixel of binary images is white.
@@ -42,7 +42,7 @@ class Facts:
 
     @property
     def held_back(self) -> float:
-        """By what a penalty on weights is multiplied where there are few images."""
+        """The factor for penalties on weights; above 1 if there are few images."""
         return min(MOST_HELD_BACK, max(1.0, PLENTY / self.images))
 
 
@@ -52,11 +52,11 @@ class Wishes:
 
     Attributes:
         method: one of `METHODS`.
-        hidden: number of hidden units; "auto" finds it by growing them, or by images held out.
+        hidden: number of hidden units; "auto" finds it by growing them, or by held-out images.
         epochs: passes over the images.
-        minutes: the time that all may take, at most.
+        minutes: the most time that all may take.
         task: the damage that a conditional prior learns to undo, such as "flip:0.1".
-        tables: tables of a recipe whose entries go before what the plan says.
+        tables: tables of a recipe; their entries override the plan.
     """
 
     method: str = "auto"
@@ -74,7 +74,7 @@ class Wishes:
         require(self.hidden != 0, "hidden must be at least 1, not 0")
         if self.method != "auto" and self.method not in METHODS:
             raise UsageError(f"method must be auto or one of {', '.join(METHODS)}, not {self.method}")
-        require(self.epochs is None or self.minutes is None, "epochs and minutes are two ways to say when; give one")
+        require(self.epochs is None or self.minutes is None, "epochs and minutes exclude each other; give one of them")
         require(self.epochs is None or self.epochs >= 1, f"epochs must be at least 1, not {self.epochs}")
         require(self.minutes is None or self.minutes > 0, f"minutes must be positive, not {self.minutes}")
         if self.method in CONDITIONAL:
@@ -82,17 +82,17 @@ class Wishes:
         elif self.method != "auto":
             require(
                 not self.task,
-                f"task is for conditional priors, and one by {self.method} is told of the damage when it restores; "
-                "leave it out, or take crbm-bp",
+                f"task is for conditional priors, and {self.method} trains one that is told the damage when it "
+                "restores; leave task out, or take crbm-bp",
             )
 
     @property
     def by_steps(self) -> bool:
-        """Whether something was asked for that only a learner with steps and epochs knows."""
+        """Whether a setting was given that only learners with gradient steps have."""
         return self.epochs is not None or "optimizer" in self.tables
 
 
-# Learners of priors that know the damage; and of conditional ones, with rate and scale of weights.
+# Learners of unconditional priors; and of conditional ones, with rate and scale of weights.
 PLAIN: dict[str, dict[str, Any]] = {
     "tap": {"method": "tap", "starts": "redrawn"},
     "pcd": {"method": "contrastive", "starts": "persistent"},

@@ -1,4 +1,4 @@
-"""Recipes as text: tables to TOML, which Python reads but does not write."""
+"""Write recipes as TOML, which Python's library only reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def written(tables: Mapping[str, Any], within: str = "") -> str:
-    """The TOML of nested tables of texts, numbers, truth values and lists; `within` is the table they are in."""
+    """The TOML of nested tables of texts, numbers, truth values and lists, inside the table `within`."""
     plain = {key: value for key, value in tables.items() if not isinstance(value, Mapping)}
     lines = [f"{key} = {_value(value)}\n" for key, value in plain.items()]
     head = f"[{within}]\n" if within and (plain or not tables) else ""
@@ -23,7 +23,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # Texts of JSON are texts of TOML, but for one control character that only the latter escapes.
+        # JSON texts are TOML texts, except for one control character that only TOML escapes.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Sequence):
         return f"[{', '.join(map(_value, value))}]"
