@@ -1,4 +1,4 @@
-// Restores a picture with a file of `restore export`, in Node. A browser does the same: nothing but the files differs.
+// Restores a picture with a file of `restore export`, in Node. In a browser only the reading and writing of files differs.
 //
 //     npm install onnxruntime-web
 //     node restore.mjs MODEL.onnx DAMAGED.pgm RESTORED.pgm [P]

@@ -1,7 +1,7 @@
-"""Makes the pictures of the tutorial: `python docs/tutorial.py [--keep FOLDER]`, some minutes.
+"""Make the pictures of the tutorial: `python docs/tutorial.py [--keep FOLDER]`, some minutes.
 
-Runs every block of docs/tutorial.md that is sh or python, in order, each in a shell or an interpreter of its own, in
-one empty folder, which keeps the priors too. Then copies the pictures that the page shows from there, by their names.
+Every sh and python block of docs/tutorial.md runs in order, each in its own shell or interpreter, in one empty folder,
+which also keeps the priors. Then the pictures on the page are copied from there.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PICTURES = HERE / "tutorial"
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of the page: sh, python, or text, which is what the block before it has said."""
+    """A fenced block of the page: sh, python, or text, which is the output of the block before."""
 
     language: str
     code: str
 
 
 def blocks(page: str) -> list[Block]:
-    """The fenced blocks of a page in Markdown, in order."""
+    """The fenced blocks of a Markdown page, in order."""
     return [Block(*found) for found in re.findall(r"^```(\w+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)]
 
 
@@ -52,10 +52,10 @@ def surroundings(folder: Path) -> dict[str, str]:
 
 
 def run(work: Sequence[Block], folder: Path) -> Iterator[str]:
-    """Run blocks in a folder, and yield what each has said.
+    """Run blocks in a folder, and yield the output of each.
 
     Raises:
-        CalledProcessError: if one fails, with what it has said in `output`.
+        CalledProcessError: if one fails, with its output in `output`.
     """
     environment = surroundings(folder)
     programs = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": ["python", "-c"]}
