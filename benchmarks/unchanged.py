@@ -32,7 +32,7 @@ def drawings(shape: tuple[int, int]) -> np.ndarray:
 
 
 def settings(shape: tuple[int, int], grey: bool, conditional: bool) -> Iterator[tuple[str, np.ndarray, dict[str, Any]]]:
-    """Names of restorations, their damaged images (N, H, W), and what is told of the damage; `mask` where some is."""
+    """Yield restorations: a name, the damaged images (N, H, W), and the keyword arguments that describe the damage."""
     draw = np.random.default_rng(0)
     clean = drawings(shape)
     ink = (clean > 0.5).astype(np.float64)

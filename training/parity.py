@@ -24,18 +24,18 @@ from restore.inference.pictures import PictureEngine
 from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
 
-# Probabilities of two engines may differ by so much, and no pixel in black and white.
+# By how much probabilities of two engines may differ. In black and white, no pixel may.
 TOLERANCE = 1e-4
 
-# Grey values may by an eighth of a level of 8 bits: over the thousands of iterations that strong couplings take
-# rounding adds up.
+# By how much grey values may differ: an eighth of a level of 8 bits. Strong couplings take thousands of iterations,
+# over which rounding adds up.
 GREY_TOLERANCE = 5e-4
 
 # Residuals of one computation differ by less in two engines.
 SAME_RESIDUAL = 1e-5
 
-# What priors are tried on that are told of the damage, and what they are told beside the pixels that a patch hides;
-# the rest are tried on what they have learnt to undo.
+# The damages that unconditional priors are tried on, and what they are told about each, besides the mask of a patch.
+# Conditional priors are tried on the damage they have learnt to undo.
 DAMAGE = {
     "flip:0.1": Damage(0.1),
     "flip:0.2": Damage(0.2),

@@ -191,14 +191,14 @@ def figure_of(curves: Sequence[Curve]) -> Figure:
 
 
 def study(asked: Asked) -> None:
-    """Measure the priors of MNIST that are told of the flips, and write denoising.json, denoising.png and tables."""
+    """Measure the unconditional priors of MNIST on flipped pixels; write denoising.json, denoising.png and tables."""
     engines = {
         name: engine
         for name, engine in asked.engines().items()
         if not engine.description.conditional and engine.description.data == "mnist"
     }
     if not engines:
-        raise UsageError("no prior here is of mnist and told of the flips; name others with --model")
+        raise UsageError("none of these priors is an unconditional one of mnist; name others with --model")
     shape = next(iter(engines.values())).description.image_shape
     truth = asked.images("mnist", "test", asked.n or IMAGES)
     curves = measured(engines, asked.images("mnist", "train"), truth, shape, asked.seed)

@@ -18,8 +18,8 @@ export async function listed() {
  */
 export function offer(select, priors) {
   const groups = [
-    ["Told of the damage: noise, a mask, or both", priors.filter((prior) => !prior.conditional)],
-    ["Have learnt one kind of damage", priors.filter((prior) => prior.conditional)],
+    ["For any damage you describe: noise, a mask, or both", priors.filter((prior) => !prior.conditional)],
+    ["For the one damage they have learnt", priors.filter((prior) => prior.conditional)],
   ];
   for (const [label, members] of groups.filter(([, members]) => members.length)) {
     const group = document.createElement("optgroup");
