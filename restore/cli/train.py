@@ -249,7 +249,7 @@ def _by_plan(
         raise UsageError("--name is missing; it is what the prior will be found by, as in --model NAME")
     check_name(name)
     asked = {key: of_images[key] for key in ("method", "task") if key in of_images}
-    gathering = {key: value for key, value in of_images.items() if key not in (*asked, "threshold")}
+    gathering = {key: value for key, value in of_images.items() if key not in asked}
     wishes = Wishes(hidden=given["hidden"], epochs=given["epochs"], minutes=given["minutes"], **asked)
 
     def lesson() -> Lesson:
@@ -257,10 +257,7 @@ def _by_plan(
         from restore.learning.train import planned_lesson
 
         root = None if data is None else Path(data)
-        wanted, threshold = Wanted(**gathering), of_images.get("threshold")
-        return planned_lesson(
-            source, name, wishes, shown_as=source, wanted=wanted, threshold=threshold, root=root, **limits
-        )
+        return planned_lesson(source, name, wishes, shown_as=source, wanted=Wanted(**gathering), root=root, **limits)
 
     return name, lesson
 
