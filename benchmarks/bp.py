@@ -2,11 +2,11 @@
 
     python benchmarks/bp.py --threads 1
 
-Messages per second on random binary machines, float32; one message goes over one edge in one direction in one
-iteration. The forms are checked against each other before they are timed. The peers are the paper's equations (CRBM-BP,
-Alg. 1) written down as they stand in eager PyTorch, and PGMax where it can be imported: it is not needed otherwise.
-The limit is how many messages the memory could take in and give back: 8 bytes each, at the speed of a large copy.
-At last a machine of 10,000 x 2,000 units is solved to convergence.
+Messages per second on random binary machines, float32. One message goes over one edge in one direction in one
+iteration. The forms are checked against each other before they are timed. The peers are the equations of the paper
+(CRBM-BP, Alg. 1) in eager PyTorch, and PGMax if it is installed. The limit is the number of messages that memory could
+read and write: 8 bytes each, at the speed of a large copy. The last part solves a machine of 10,000 x 2,000 units to
+convergence.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ ITERATIONS = 10
 MESSAGE_BYTES = 8
 COPIED = 2**28
 
-# One turn of the fused kernel solves this many, one batch after the other, long enough for the clock.
+# One turn of the fused kernel solves this many images, batch after batch: long enough for the clock.
 IMAGES = 64
 
-# Beliefs may differ by this. PGMax's single-precision sums over factors carry less far: on 1000 x 500 units it stays
-# 1.1e-4 away from a solution in double precision, however many iterations it runs.
+# By how much beliefs may differ. PGMax is less precise, because it sums over factors in single precision: on 1000 x 500
+# units it stays 1.1e-4 away from a solution in double precision, however many iterations it runs.
 TOLERANCE, PEER_TOLERANCE = 1e-4, 2e-4
 
-# Flooding takes about two iterations for one of alternation; after these PGMax has converged on the machines below.
+# PGMax sends all messages at once and needs about twice as many iterations; after these it has converged.
 FLOODED = 40
 
 
@@ -56,7 +56,7 @@ class Problem:
 
     @property
     def messages(self) -> int:
-        """Of one image in one iteration."""
+        """The number of messages of one image in one iteration."""
         return 2 * self.prior.weights.numel()
 
     def solve(self, solver: BeliefPropagation, images: int | None = None, pairs: bool = False) -> Solution:
@@ -86,7 +86,7 @@ def plainly(problem: Problem, solver: BeliefPropagation) -> Solution:
 def equations(weights: Tensor, b1: Tensor, b2: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
     """Beliefs by Alg. 1, eq. (13), (14), (16), (17) in the probability domain, for all images at once.
 
-    M^hv is kept as its transpose, (batch, D, H) like M^vh. The pairwise beliefs, eq. (18), are left out, as by `solve`
+    M^hv is kept as its transpose, (batch, D, H) like M^vh. The pairwise beliefs, eq. (18), are left out, as in `solve`
     without `pairs`.
     """
     vh, hv = weights.new_full((2, len(b1), *weights.shape), 0.5)
@@ -107,7 +107,7 @@ def by_equations(problem: Problem, iterations: int) -> tuple[Tensor, Tensor]:
 
 
 def pgmax(problem: Problem, threads: int) -> Callable[[int], tuple[Tensor, Tensor]] | None:
-    """Beliefs of the first image after so many iterations of PGMax, undamped; None where PGMax does not run."""
+    """A function from a number of PGMax iterations to the beliefs of the first image; None if PGMax does not run."""
     # Read once, when the first program is compiled.
     os.environ["NPROC"] = str(threads)
     os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()}"
@@ -116,7 +116,7 @@ def pgmax(problem: Problem, threads: int) -> Callable[[int], tuple[Tensor, Tenso
         import numpy as np
         from pgmax import fgraph, fgroup, infer, vgroup
 
-        # PGMax 0.6.1 asks for this; later versions of JAX lack it.
+        # PGMax 0.6.1 needs this, and later versions of JAX lack it.
         _ = jax.lib.xla_bridge.get_backend
     except (ImportError, AttributeError):
         return None
@@ -142,10 +142,10 @@ def pgmax(problem: Problem, threads: int) -> Callable[[int], tuple[Tensor, Tenso
 
 
 def check(problem: Problem, peer: Callable[[int], tuple[Tensor, Tensor]] | None) -> None:
-    """That all forms find the same beliefs.
+    """Check that all forms find the same beliefs.
 
-    `solve` ends with the visible beliefs that the equations come to one iteration later. PGMax sends all messages at
-    once ("flooding"), so that only what it converges to is the same.
+    `solve` ends with the visible beliefs that the equations reach one iteration later. PGMax sends all messages at once
+    ("flooding"), so only its converged beliefs are the same.
     """
     solver = BeliefPropagation(max_iter=ITERATIONS, tol=0)
     fused, plain = problem.solve(solver), plainly(problem, solver)
@@ -205,7 +205,7 @@ def compare(problem: Problem, repeats: int, threads: int) -> None:
 
 
 def converge(repeats: int) -> None:
-    """Time and memory to solve one large machine. Comes first, while the process has used little memory."""
+    """Print time and memory to solve one large machine. Call it first, while the process has used little memory."""
     large = problem(10_000, 2_000, 1, 0.05)
     before, solver = peak(), BeliefPropagation()
     found = large.solve(solver)
@@ -219,7 +219,7 @@ def converge(repeats: int) -> None:
 
 
 def peak() -> int:
-    """Bytes this process has had in memory at most; Linux counts them in KiB."""
+    """The most bytes of memory this process has used; Linux counts them in KiB."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

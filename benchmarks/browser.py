@@ -3,8 +3,8 @@
     python benchmarks/browser.py [--model tap-mnist] [--hole] [--repeats 30]
 
 Needs playwright, Chromium and `restore app --install`. The image is assets/digit-noisy.png with p = 0.1, or with --hole
-assets/digit-torn.png and its mask. Both sides use one thread, and the page's time is that of the graph in its worker,
-as the page itself shows it.
+assets/digit-torn.png and its mask. Both sides use one thread. The time of the browser is that of the
+graph in its worker, as the page shows it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def picture(name: str) -> np.ndarray:
 def native(
     folder: Path, prior: dict[str, Any], pixels: np.ndarray, p: float, mask: np.ndarray
 ) -> tuple[Callable[[], float], int]:
-    """A function that restores once outside the browser and returns the milliseconds it took; and the iterations."""
+    """A function that restores once outside the browser and returns its milliseconds; and the number of iterations."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(folder / zoo.GRAPH, options, providers=["CPUExecutionProvider"])
@@ -62,7 +62,7 @@ def native(
     return restore, int(session.run(["iterations"], feeds)[0][0])
 
 
-# Restores `count` times in a worker like the page's own and gives the milliseconds of each.
+# Restores `count` times in a worker like that of the page, and returns the milliseconds of each.
 IN_THE_PAGE = """async ({ prior, pixels, p, mask, count }) => {
     const { Solver } = await import("/solver.js");
     globalThis.solver ??= new Solver();
@@ -78,7 +78,7 @@ IN_THE_PAGE = """async ({ prior, pixels, p, mask, count }) => {
 def main() -> None:
     parser = argparse.ArgumentParser(description="One restoration in the browser against onnxruntime.")
     parser.add_argument("--model", default=zoo.PREFERRED_BINARY, help="name or folder of a prior [%(default)s]")
-    parser.add_argument("--hole", action="store_true", help="fill a hole, in place of removing noise")
+    parser.add_argument("--hole", action="store_true", help="fill a hole instead of removing noise")
     parser.add_argument("--repeats", type=int, default=30, help="restorations on each side [%(default)s]")
     chosen = parser.parse_args()
     folder = zoo.find(chosen.model)

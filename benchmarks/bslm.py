@@ -4,8 +4,8 @@
 
 Images are Gibbs samples of a machine over spins whose parameters have the variance 1 / (2 units), so that the field on
 a unit has variance 1/2. scikit-learn fits each variable to all others in float64
-with its default solver and tolerance, without a penalty; a coupling is then the mean of the two that it finds. The
-log-pseudo-likelihood reached is printed for all. Without this symmetry the regressions have twice as many couplings.
+with its default solver and tolerance, without a penalty. It finds two values for each coupling, whose mean is taken.
+The log-pseudo-likelihood is printed for all, and for the regressions before the means are taken.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from restore.learning.rules.bslm import BSLM, PseudoLikelihoodAscent, QuasiNewto
 from restore.priors import FullyVisible
 from restore.solvers.samplers.gibbs import gibbs_steps
 
-# Sweeps of Gibbs sampling, and rises of the mean log-pseudo-likelihood at which a fit stops.
+# Sweeps of Gibbs sampling, and the rise of the mean log-pseudo-likelihood at which a fit stops.
 SWEEPS, TOLERANCE = 200, 1e-6
 
 
@@ -36,19 +36,19 @@ def drawn(units: int, images: int) -> Tensor:
 
 
 def ours(learner: PseudoLikelihoodAscent, images: Tensor) -> Spins:
-    """The maximum, with all checks of the images that `restore train` makes."""
+    """The machine that maximises the pseudo-likelihood, with all checks of images that `restore train` makes."""
     start = spins_of(learner.begin(images, torch.Generator()))
     return spins_of(list(rounds_of(learner, images, start))[-1].state)
 
 
 def regressions(images: np.ndarray) -> Spins:
-    """The couplings of all variables, of which M is the symmetric part."""
+    """One regression per variable: couplings whose symmetric part is that of the machine, and biases."""
     units = images.shape[1]
     spins = 2 * images - 1
     couplings, bias = np.zeros((units, units)), np.zeros(units)
     for unit in range(units):
         others = np.delete(np.arange(units), unit)
-        # The log-odds of a spin are 2f.
+        # The log-odds of a spin are twice its field.
         fitted = LogisticRegression(C=np.inf).fit(spins[:, others], images[:, unit])
         couplings[unit, others], bias[unit] = fitted.coef_[0] / 2, fitted.intercept_[0] / 2
     return Spins(torch.from_numpy(couplings), torch.from_numpy(bias))

@@ -3,7 +3,7 @@
     python benchmarks/cold_start.py [--model tap-mnist] [--repeats 10]
 
 In turns: (a) Python loads numpy, Pillow and onnxruntime and makes a session of the prior's graph; (b) `restore
-denoise`; (c) `restore denoise --engine torch`. Time is wall time, memory the most that a process had resident.
+denoise`; (c) `restore denoise --engine torch`. Time is wall time, memory is the peak of a process.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from restore.learning.run.card import machine_facts
 
 IMAGE = Path(__file__).parent.parent / "assets" / "digit-noisy.png"
 
-# Of time b / a, of time c / b, of memory b / c.
+# For the ratios of time b / a, time c / b, and memory b / c.
 AIMS = ("at most 1.5", "at least 4", "at most 0.40")
 
 PEER = "import sys, numpy, PIL.Image, onnxruntime; onnxruntime.InferenceSession(sys.argv[1])"
 COMMAND = "from restore.cli import main; main()"
 
-# Starts a command and prints its seconds and its KiB. A process of its own: the most that a command had resident counts
-# from before it was the command, when it was its parent, and this one has little.
+# Starts a command and prints its seconds and KiB. It runs in a small process of its own, because the peak memory of a
+# command includes that of the process that started it.
 STOPWATCH = """
 import os, sys, time
 start = time.perf_counter()
@@ -42,7 +42,7 @@ sys.exit(os.waitstatus_to_exitcode(status) != 0)
 
 
 def measured(*command: str) -> tuple[float, float]:
-    """Seconds and MiB of a command."""
+    """Run a command; return its seconds and MiB."""
     stopwatch = [sys.executable, "-I", "-S", "-c", STOPWATCH, *command]
     done = subprocess.run(stopwatch, check=True, stdout=subprocess.PIPE, text=True)
     seconds, kibibytes = json.loads(done.stdout.splitlines()[-1])
@@ -51,7 +51,7 @@ def measured(*command: str) -> tuple[float, float]:
 
 def main() -> None:
     options = parser("Cold start of the command line against that of onnxruntime.", repeats=10)
-    options.add_argument("--model", default="tap-mnist", help="name of a prior that is told of p [%(default)s]")
+    options.add_argument("--model", default="tap-mnist", help="name of an unconditional prior [%(default)s]")
     chosen = options.parse_args()
     on_processors(chosen.threads)
     with tempfile.TemporaryDirectory() as folder:

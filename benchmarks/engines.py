@@ -1,10 +1,10 @@
-"""Many images with both engines, each in a process of its own, and from how many images on torch is the faster one.
+"""Many images with each of two engines, and the number of images from which torch is the faster one.
 
     python benchmarks/engines.py [--model tap-mnist --model crbm-bp-mnist-flip10] [--p 0.1] [--images 1000]
 
 The images are MNIST's test images where RESTORE_DATA holds them, else copies of assets/digit.png, with 10 % of their
-pixels inverted. In turns, a new process each time loads one engine and restores one image, which is its start-up, then
-all images in portions as `restore denoise` does.
+pixels inverted. In turns, a new process loads one engine and restores one image, which is its start-up, then all
+images, in portions as `restore denoise` does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
 
     options = parser("Images per second of both engines.", repeats=3)
     options.add_argument("--model", action="append", help=f"name or folder of a prior [{', '.join(MODELS)}]")
-    options.add_argument("--p", type=float, default=0.1, help="for priors that are told of it [%(default)s]")
+    options.add_argument("--p", type=float, default=0.1, help="for unconditional priors [%(default)s]")
     options.add_argument("--images", type=int, default=1000, help="[%(default)s]")
     chosen = options.parse_args()
     on_processors(chosen.threads)
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def compare(model: str, p: float | None, images: Path, count: int, repeats: int) -> None:
-    """Measure a prior with both engines and print what came out."""
+    """Measure a prior with both engines and print the results."""
     turns = []
     for _ in range(repeats):
         turns.append([measured(engine, model, p, images) for engine in ENGINES])
@@ -69,7 +69,7 @@ def compare(model: str, p: float | None, images: Path, count: int, repeats: int)
 
 
 def measured(engine: str, model: str, p: float | None, images: Path) -> tuple[float, float]:
-    """Seconds of the start-up and of restoring all images, in a new process."""
+    """Seconds to start up and to restore all images, in a new process."""
     command = [sys.executable, __file__, "--alone", engine, model, json.dumps(p), str(images)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     start, restoring = json.loads(done.stdout)
@@ -77,7 +77,7 @@ def measured(engine: str, model: str, p: float | None, images: Path) -> tuple[fl
 
 
 def alone(engine: str, model: str, p: str, images: str) -> None:
-    """Print the seconds of the start-up and of restoring. Nothing but the engine loads torch here."""
+    """Print the seconds to start up and to restore. Only the engine may load torch here."""
     begun = time.perf_counter()
     from restore.cli.batch.restoring import CHUNK
     from restore.inference.damage import Damage

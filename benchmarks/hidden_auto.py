@@ -1,4 +1,4 @@
-"""What growing a prior costs and brings: `--hidden auto` beside fixed numbers of hidden units, for the same minutes.
+"""Growing priors against fixed sizes: `--hidden auto` and fixed numbers of hidden units, for the same minutes.
 
     python benchmarks/hidden_auto.py [--data caltech101-silhouettes] [--minutes 3] [--sizes 50 100 200 400 auto]
     python benchmarks/hidden_auto.py --sizes 400 --epochs 71

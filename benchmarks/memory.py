@@ -2,8 +2,8 @@
 
     python benchmarks/memory.py [--model tap-mnist-25] [--few 100] [--many 10000]
 
-The images are assets/digit.png with 10 % of its pixels inverted, others each time. Memory is the most that the process
-had resident; a third run, of the command on the many images once more, finds them all done.
+The images are assets/digit.png with 10 % of its pixels inverted, different ones each time. Memory is the peak of the
+process. A third run repeats the command on the many images, which are all done already.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AIM = 1.2
 
 
 def drawn(folder: Path, count: int) -> Path:
-    """A folder of damaged digits, made here."""
+    """Make a folder of damaged digits."""
     folder.mkdir()
     with Image.open(DIGIT) as image:
         ink = np.asarray(image.convert("L")) > 127
@@ -37,7 +37,7 @@ def drawn(folder: Path, count: int) -> Path:
 
 def main() -> None:
     options = parser("Memory of a batch of many images against that of a few.", repeats=1)
-    options.add_argument("--model", default="tap-mnist-25", help="name of a prior that is told of p [%(default)s]")
+    options.add_argument("--model", default="tap-mnist-25", help="name of an unconditional prior [%(default)s]")
     options.add_argument("--few", type=int, default=100, help="[%(default)s]")
     options.add_argument("--many", type=int, default=10_000, help="[%(default)s]")
     chosen = options.parse_args()

@@ -1,4 +1,4 @@
-"""How well the noise level of images is recovered, and what that costs: `--p auto` and `--sigma auto` on test images.
+"""Precision and cost of estimated noise levels: `--p auto` and `--sigma auto` on test images.
 
 python benchmarks/noise_level.py
 python benchmarks/noise_level.py --model ppca-cbcl --data cbcl
@@ -46,7 +46,7 @@ def main() -> None:
         started = time.perf_counter()
         _, found = restore_pictures(engine, list(noisy), Damage.of(**{name: "auto"}))  # type: ignore[arg-type]
         assert found.noise is not None
-        # The last restoration is the one that is kept.
+        # The last restoration is kept.
         each = (time.perf_counter() - started) / (len(found.noise.tried) + 1)
         low, middle, high = np.quantile(found.noise.chosen, [0.25, 0.5, 0.75])
         error = np.median(np.abs(found.noise.chosen - level))

@@ -70,7 +70,7 @@ def main() -> None:
     options.add_argument("--images", type=int, default=10_000, help="a multiple of 100 [%(default)s]")
     chosen = options.parse_args()
     torch.set_num_threads(chosen.threads)
-    # A fifth of the pixels is white, as in MNIST; how fast an epoch goes does not depend on which.
+    # A fifth of the pixels is white, as in MNIST. The time of an epoch does not depend on which.
     images = (torch.rand(chosen.images, VISIBLE, generator=torch.Generator().manual_seed(0)) < 0.2).float()
     peer = BernoulliRBM(n_components=HIDDEN, learning_rate=RATE, batch_size=BATCH, n_iter=1, random_state=0)
     single, double = images.numpy(), images.double().numpy()

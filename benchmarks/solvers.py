@@ -1,4 +1,4 @@
-"""One iteration of each fixed point against one of TAP, by batch size: what messages and matrices cost.
+"""One iteration of each solver against one of TAP, by batch size.
 
     python benchmarks/solvers.py
 
@@ -27,7 +27,7 @@ Solver = LayeredMap | RelaxedBeliefPropagation | AdaptiveTAP
 
 
 def portion(solver: Solver, machine: RBM, batch: int) -> int:
-    """Images at once, as `restore.solvers.parts` has them on a processor."""
+    """The number of images solved at once, as `restore.solvers.parts` chooses it on a processor."""
     if isinstance(solver, LayeredMap):
         return batch
     return max(1, CACHED // (solver.numbers(machine) * machine.weights.element_size()))

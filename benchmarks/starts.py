@@ -1,12 +1,12 @@
-"""Which starts of an image should count, and how closely they must settle: on test digits with flipped pixels.
+"""Compare rules for which starts of a restoration count, and tolerances, on test digits with flipped pixels.
 
     python benchmarks/starts.py tap-mnist-100 tap-mnist-50 tap-mnist-25 --n 100
     python benchmarks/starts.py tap-mnist tap-mnist-100 --n 20 --levels .1 .2 .3 --tolerances .01 .001 .0001
 
-Policies: every start counts, where it stopped ("all"); those that settle alone ("settled", what `restore` does); those
-too that settle when they go on with half the step ("calmed"). "radius" is the spectral radius of the squared response
-of the cavities, (c_v² ∘ W²)(c_h² ∘ W²)ᵀ: above 1 the expansion that TAP is does not hold (de Almeida & Thouless, 1978).
-"Gibbs" is what the machine itself says, from chains of 600 sweeps, warmed up from half the inverse temperature.
+Policies: "all" counts every start, where it stopped; "settled", what `restore` does, counts those that converged;
+"calmed" adds those that converge when they continue with half the step. "radius" is the spectral radius of the squared
+response of the cavities, (c_v² ∘ W²)(c_h² ∘ W²)ᵀ: above 1 the expansion behind TAP does not hold (de Almeida &
+Thouless, 1978). "Gibbs" samples the machine, by chains of 600 sweeps that warm up from half the inverse temperature.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from restore.solvers import LayeredMap, Solution
 from restore.solvers.settling import calmer, replaced
 from restore.solvers.starts import merge
 
-# Of a chain: how many sweeps, over what share of them it is warmed up, and from where on it is averaged.
+# Of a chain: the number of sweeps, the share that warms it up, and the share after which it is averaged.
 SWEEPS, WARM, KEPT = 600, 0.2, 0.3
 
 LEVELS = [0.3, 0.35, 0.4, 0.45]
@@ -62,7 +62,7 @@ class Trial:
 
 
 def radius(machine: RBM, found: Solution) -> Tensor:
-    """Per solution, by power iteration; (rows,)."""
+    """The spectral radius for each solution, by power iteration; (rows,)."""
     squares, visible, hidden = machine.weights.double() ** 2, *(each.double() ** 2 for each in found.variances)
     vector = torch.ones_like(hidden)
     for _ in range(60):
@@ -110,7 +110,7 @@ def policies(trial: Trial, truth: Tensor, name: str, p: float) -> None:
 
 
 def tolerances(trial: Trial, name: str, p: float, tried: list[float]) -> None:
-    """Against fixed points in double precision."""
+    """Compare tolerances by the distance to fixed points in double precision."""
     patient = 4 * trial.solver.max_iter
     exact = trial.merged(trial.solve(trial.machine.to(torch.float64), tol=1e-8, max_iter=5000))
     for tol in tried:

@@ -1,4 +1,4 @@
-"""One TAP iteration against its own four matrix products: what everything else in a step costs.
+"""One TAP iteration against its own four matrix products.
 
     python benchmarks/tap_step.py
 
@@ -17,7 +17,7 @@ from restore.solvers import TAP
 
 VISIBLE, HIDDEN, BATCH = 784, 500, 100
 
-# One turn is this many iterations, long enough for the clock.
+# Iterations in one turn: enough for the clock.
 ITERATIONS = 20
 
 

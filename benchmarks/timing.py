@@ -1,4 +1,4 @@
-"""Timing against a peer: both run in turns in one process, so that whatever else the machine does hits both alike."""
+"""Timing against a peer: both run in turns in one process, so that other work on the machine slows both alike."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def parser(description: str, repeats: int) -> argparse.ArgumentParser:
 
 
 def on_processors(count: int) -> None:
-    """Keep to so many processors, and whatever this process starts too, where the system has a way to ask for that."""
+    """Limit this process, and those it starts, to a number of processors, if the system can."""
     torch.set_num_threads(count)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
 def medians(candidates: Mapping[str, Work], repeats: int, warm_up: int = 1) -> dict[str, float]:
-    """Median seconds of each candidate over rounds in which each has its turn, the first `warm_up` rounds left out."""
+    """Median seconds of each candidate. They run in turns; the first `warm_up` rounds do not count."""
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(warm_up + repeats):
         for name, work in candidates.items():
@@ -42,7 +42,7 @@ def medians(candidates: Mapping[str, Work], repeats: int, warm_up: int = 1) -> d
 
 
 def report(seconds: Mapping[str, float], peer: str) -> None:
-    """Print each candidate's time and its ratio to the peer's, and what machine this was."""
+    """Print the time of each candidate, its ratio to that of the peer, and the machine."""
     for name, value in seconds.items():
         print(f"{name:<48} {1000 * value:12.3f} ms   {value / seconds[peer]:7.3f} x")
     print(f"({os.cpu_count()} cores; {machine_facts()})")

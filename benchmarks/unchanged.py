@@ -1,4 +1,4 @@
-"""Whether restorations are bit for bit what they were: hashes of what every prior in models/ makes of some images.
+"""Check that restorations are the same to the bit: hashes of the results of every prior in models/ on some images.
 
 python benchmarks/unchanged.py --record before.json
 python benchmarks/unchanged.py --compare before.json --models tap-mnist ppca-cbcl
@@ -51,7 +51,7 @@ def settings(shape: tuple[int, int], grey: bool, conditional: bool) -> Iterator[
     for p in (0.0, 0.1, 0.3) if not grey else (0.1,):
         yield f"p {p:g}", salted if grey else flipped, {"p": p}
     yield "p per pixel", salted if grey else flipped, {"p": rates}
-    # One image where levels are chosen: each of them is solved for some twenty times.
+    # One image where noise levels are chosen, because it is solved for some twenty of them.
     yield "p auto", (salted if grey else flipped)[:1], {"p": "auto"}
     yield "mask", clean if grey else ink, {"mask": mask}
     yield "mask and p", salted if grey else flipped, {"mask": mask, "p": 0.1}
@@ -70,7 +70,7 @@ def settings(shape: tuple[int, int], grey: bool, conditional: bool) -> Iterator[
 
 
 def digest(*values: np.ndarray | None) -> str:
-    """Of arrays, their types and shapes."""
+    """A hash of arrays, their types and shapes."""
     found = hashlib.sha256()
     for value in values:
         held = np.ascontiguousarray(np.zeros(0) if value is None else value)
@@ -79,7 +79,7 @@ def digest(*values: np.ndarray | None) -> str:
 
 
 def hashes(name: str, engine: str) -> Iterator[tuple[str, str]]:
-    """Of each restoration with a prior and an engine."""
+    """Yield the name and the hash of each restoration with a prior and an engine."""
     import restore
 
     prior = restore.load(MODELS / name, "cpu", engine=engine)
@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", help="names of some of the priors [all]")
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES, help="which engines [both]")
     chosen = parser.parse_args()
-    # How sums are shared among threads moves last bits; the setting counts only before torch and onnxruntime load.
+    # The number of threads changes the last bits of sums. It must be set before torch and onnxruntime load.
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.simplefilter("ignore")
     before: dict[str, str] = json.loads(chosen.compare.read_text()) if chosen.compare else {}
