@@ -79,7 +79,7 @@ export class Editor extends EventTarget {
     this.#changed();
   }
 
-  /** Whether the mask counts, and is shown; it is kept where it does not. */
+  /** Whether the mask is used and shown; if not, it is kept for later. */
   set masking(masking) {
     this.#masking = masking;
     this.#show();
@@ -195,7 +195,7 @@ export class Editor extends EventTarget {
     if (this.#canvas.matches(":focus")) this.#showCursor(context, side);
   }
 
-  /** A pixel to fill is hatched, so that it is told by more than its colour. */
+  /** A pixel to fill is hatched, so that it can be seen without its colour. */
   #showPixel(context, x, y, side) {
     const i = y * this.width + x;
     const level = Math.round(255 * this.pixels[i]);

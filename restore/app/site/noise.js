@@ -1,6 +1,6 @@
 /** The probability p that a pixel is inverted: a text field for any number, and a slider beside it. */
 
-/** What p may be on this page; beyond one half an image is better inverted. */
+/** The range of p on this page; above one half, inverting the image first is better. */
 const LARGEST = 0.5;
 
 export class Noise extends EventTarget {
@@ -26,7 +26,7 @@ export class Noise extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** p, or null where the field holds no such number. */
+  /** p, or null if the field holds no number in this range. */
   get value() {
     const text = this.#field.value.trim();
     const p = text === "" ? NaN : Number(text);

@@ -1,4 +1,4 @@
-/** What is said of a restoration, in the words of the command line, which come with the prior. */
+/** Messages about a restoration: those of the command line, which come with the prior. */
 
 /**
  * Whether a result may be shown: every value a number, and the solver not diverged.

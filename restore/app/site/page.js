@@ -44,14 +44,14 @@ function warn(text) {
 
 async function start() {
   const { preferred, priors: all } = await listed();
-  // Now, so that they are there when the server no longer is.
+  // Loaded now, because the server may have stopped later.
   examples["light on dark"] = await (await fetch("digit.png")).blob();
   examples["dark on light"] = await (await fetch("silhouette.png")).blob();
   for (const each of all) priors.set(each.name, each);
   offer(at("prior"), all);
   at("prior").value = priors.has(preferred) ? preferred : all[0].name;
   const chosen = choose(at("prior").value);
-  // Not before there is a prior that they could act on.
+  // The controls need a prior.
   connectControls();
   connectKeys();
   receiveFiles(open, warn);
@@ -92,12 +92,12 @@ function fail(fault) {
   warn(`${prior.name} cannot be used (${fault.message}). Is the server still running? Choose the prior again.`);
 }
 
-/** The value of an empty image: what the prior takes for the ground, or the other one if the user has inverted ones. */
+/** The value of an empty image: the background of the prior, or its opposite if images are inverted. */
 function setGround() {
   editor.ground = Number((prior.polarity === "dark on light") !== at("invert").checked);
 }
 
-/** Bring the image to the size of another prior. */
+/** Resize the image to that of another prior. */
 function fitImage(before) {
   editor.set(resize(editor.pixels, before.width, before.height, prior.width, prior.height), prior.width, prior.height);
 }

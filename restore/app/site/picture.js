@@ -8,7 +8,7 @@ export const MAX_PIXELS = 50_000_000;
 /** How much longer and narrower than the prior's a picture may be. */
 export const MAX_STRETCH = 2;
 
-/** How many times as long as the prior's a side may be, or as short, before too little is left: as on the command line. */
+/** By what factor a side may be longer or shorter than the prior's: as on the command line. */
 const FURTHEST = 2;
 
 // Rows of a picture that are in memory as numbers at a time.

@@ -1,11 +1,11 @@
-/** The priors there are, and what the page says of them. */
+/** The list of priors, and the page's texts about them. */
 
 import { learnt } from "./damage.js";
 
 /** @typedef {import("./solver.js").Prior} Prior */
 
 /**
- * @returns {Promise<{preferred: string, priors: Prior[]}>} preferred: the name of the one to begin with, if it is there
+ * @returns {Promise<{preferred: string, priors: Prior[]}>} preferred: the name of the one to begin with, if listed
  */
 export async function listed() {
   return (await fetch("models.json")).json();
@@ -38,7 +38,7 @@ export function facts(prior) {
   return `${does} ${width}×${height} pixels, ${hidden} hidden units, trained by ${method.replaceAll("_", " ")} on ${data}.`;
 }
 
-/** What images look like that the prior takes inverted. @param {Prior} prior */
+/** A description of images that the prior needs inverted. @param {Prior} prior */
 export function inversion(prior) {
   return prior.polarity === "light on dark" ? "Dark strokes on a light ground" : "Light shapes on a dark ground";
 }

@@ -2,7 +2,7 @@
 
 import { clear, download, grey, heat, paint } from "./panels.js";
 
-/** The colour of pixels to fill, neither black nor white nor any grey. */
+/** The colour of pixels to fill: not a grey, so that it stands out. */
 const TO_FILL = [59, 111, 181];
 
 /**

@@ -7,13 +7,13 @@
  * @property {number} height
  * @property {number} hidden
  * @property {number} threshold a pixel is white above this grey level, 0 to 255
- * @property {boolean} conditional it has learnt one kind of damage and is told nothing
+ * @property {boolean} conditional it has learnt one kind of damage and needs no description of it
  * @property {string} task that damage, such as "flip:0.1"
  * @property {"light on dark" | "dark on light"} polarity
  * @property {string} method
  * @property {string} data
  * @property {{max_iter: number, tol: number, damping: number}} inference
- * @property {{converged: string, max_iter: string, diverged: string}} outcomes what is said of how its solver ended
+ * @property {{converged: string, max_iter: string, diverged: string}} outcomes messages about how its solver ended
  * @property {number} inverted nats per pixel of `inversion` above which an image has its polarity wrong
  * @property {number} bytes
  *
