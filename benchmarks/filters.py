@@ -1,0 +1,91 @@
+"""What repairs a binary page without having learnt from any: median, total variation, Ising, biharmonic inpainting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import uniform_filter
+from skimage.restoration import denoise_tv_chambolle, inpaint_biharmonic
+
+# Log-odds of a pixel that is known exactly.
+CERTAIN = 20.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A damaged page.
+
+    Attributes:
+        ink: what is seen, booleans (H, W); paper where nothing is.
+        p: the probability that a visible pixel is inverted.
+        hidden: which pixels are not seen, booleans (H, W).
+    """
+
+    ink: np.ndarray
+    p: float
+    hidden: np.ndarray
+
+    @property
+    def evidence(self) -> np.ndarray:
+        """Log-odds of ink at each pixel, float32: 0 where nothing is seen."""
+        strength = min(np.log((1 - self.p) / self.p), CERTAIN) if self.p else CERTAIN
+        return np.where(self.hidden, 0, np.where(self.ink, strength, -strength)).astype(np.float32)
+
+
+# Repairs a page with a setting; returns booleans (H, W).
+Repair = Callable[[Seen, float], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to repair pages.
+
+    Attributes:
+        repair: does it.
+        settings: to choose from, knowing the truth.
+        flips, holes: whether it undoes them.
+    """
+
+    repair: Repair
+    settings: tuple[float, ...] = (0,)
+    flips: bool = True
+    holes: bool = True
+
+
+def as_seen(seen: Seen, _: float) -> np.ndarray:
+    return seen.ink
+
+
+def median(seen: Seen, side: float) -> np.ndarray:
+    """What most pixels around each are; beyond the edges there are none."""
+    return uniform_filter(seen.ink.astype(np.float64), int(side)) > 0.5
+
+
+def total_variation(seen: Seen, weight: float) -> np.ndarray:
+    return denoise_tv_chambolle(seen.ink.astype(np.float32), weight) > 0.5
+
+
+def ising(seen: Seen, coupling: float, steps: int = 60, damping: float = 0.5) -> np.ndarray:
+    """Mean field of pixels of which each is coupled to its four neighbours."""
+    field = seen.evidence / 2
+    means = np.tanh(field)
+    for _ in range(steps):
+        around = np.pad(means, 1)
+        neighbours = around[:-2, 1:-1] + around[2:, 1:-1] + around[1:-1, :-2] + around[1:-1, 2:]
+        means = damping * means + (1 - damping) * np.tanh(coupling * neighbours + field)
+    return means > 0
+
+
+def biharmonic(seen: Seen, _: float) -> np.ndarray:
+    return inpaint_biharmonic(seen.ink.astype(np.float64), seen.hidden, split_into_regions=True) > 0.5
+
+
+FILTERS = {
+    "as it is": Candidate(as_seen),
+    "median": Candidate(median, (3, 5), holes=False),
+    "total variation": Candidate(total_variation, (0.2, 0.3, 0.4, 0.6, 0.9, 1.4, 2.2), holes=False),
+    "Ising, mean field": Candidate(ising, (0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0)),
+    "biharmonic": Candidate(biharmonic, flips=False),
+}

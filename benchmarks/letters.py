@@ -1,0 +1,76 @@
+"""Characters that Tesseract reads wrongly on a page."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from restore.data.sets import pages
+from restore.data.sets.pages import Family
+
+DPI = 150
+POINTS = (10, 12)
+MARGIN, BLOCKS, PITCH = 30, 4, 1.3
+
+
+def printed(
+    families: list[Family], seed: int, number: int, shape: tuple[int, int] = (pages.HEIGHT, pages.WIDTH)
+) -> tuple[np.ndarray, str]:
+    """A page of paragraphs in letters of 10 to 12 points, each in another font: its ink (H, W), and its text."""
+    draw = np.random.default_rng([seed, number])
+    source = Path(pages.__file__).with_name("text.txt").read_text(encoding="utf-8")
+    words = [word for word in source.split() if word.isascii()]
+    place = int(draw.integers(len(words)))
+    height, width = shape
+    sheet = Image.new("L", (width, height))
+    ink, text, top = ImageDraw.Draw(sheet), [], float(MARGIN)
+    for block in range(1, BLOCKS + 1):
+        family = families[draw.integers(len(families))]
+        face = family[draw.integers(len(family))]
+        size = draw.uniform(*POINTS) * DPI / 72
+        font = ImageFont.truetype(face, size, layout_engine=ImageFont.Layout.BASIC)
+        while top + PITCH * size < MARGIN + (height - 2 * MARGIN) * block / BLOCKS:
+            line = words[place % len(words)]
+            while font.getlength(longer := f"{line} {words[(place + 1) % len(words)]}") <= width - 2 * MARGIN:
+                line, place = longer, place + 1
+            place += 1
+            ink.text((MARGIN, top), line, fill=255, font=font)
+            text.append(line)
+            top += PITCH * size
+    return np.asarray(sheet) > 127, " ".join(text)
+
+
+def read(page: np.ndarray) -> str:
+    """What Tesseract reads on a page of ink, booleans (H, W), as one line."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.where(page, 0, 255).astype(np.uint8)).save(buffer, "PNG", dpi=(DPI, DPI))
+    done = subprocess.run(
+        ["tesseract", "-", "-", "--psm", "6"],
+        input=buffer.getvalue(),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "OMP_THREAD_LIMIT": "1"},
+    )
+    return " ".join(done.stdout.decode().split())
+
+
+def distance(first: str, second: str) -> int:
+    """The fewest characters to insert, delete or replace to make one text of the other."""
+    letters = np.array([ord(letter) for letter in second])
+    places = np.arange(len(second) + 1)
+    row = places
+    for letter in first:
+        below = np.concatenate([row[:1] + 1, np.minimum(row[1:] + 1, row[:-1] + (letters != ord(letter)))])
+        # A place is also reached by insertions from any before it.
+        row = np.minimum.accumulate(below - places) + places
+    return int(row[-1])
+
+
+def misread(page: np.ndarray, text: str) -> float:
+    """Character errors, as a share of the characters there are."""
+    return distance(text, read(page)) / len(text)

@@ -1,0 +1,132 @@
+"""The benchmark of pages, on tiny ones: what its filters, its network and its count of characters do."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import unet
+from filters import FILTERS, Seen, biharmonic, ising, median, total_variation
+from letters import distance, misread, printed
+
+from restore.data.sets import text
+from restore.errors import InputError
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "pages.py"
+
+
+@pytest.fixture
+def families() -> list[text.Family]:
+    try:
+        return text.families_for_tests()
+    except InputError:
+        pytest.skip("the fonts for testing are not installed")
+
+
+@pytest.fixture
+def bar() -> np.ndarray:
+    """A thick bar of ink."""
+    page = np.zeros((48, 48), bool)
+    page[16:32, 8:40] = True
+    return page
+
+
+@pytest.mark.parametrize(("repair", "setting"), [(median, 3), (median, 5), (total_variation, 0.6), (ising, 0.6)])
+def test_filters_remove_flips(bar: np.ndarray, repair: Callable[[Seen, float], np.ndarray], setting: float) -> None:
+    flipped = bar ^ (np.random.default_rng(0).random(bar.shape) < 0.1)
+    seen = Seen(flipped, 0.1, np.zeros(bar.shape, bool))
+    assert (repair(seen, setting) != bar).mean() < 0.25 * (flipped != bar).mean()
+
+
+@pytest.mark.parametrize("repair", [biharmonic, ising])
+def test_holes_in_the_midst_are_filled_and_nothing_else_is_touched(
+    bar: np.ndarray, repair: Callable[[Seen, float], np.ndarray]
+) -> None:
+    hidden = np.zeros(bar.shape, bool)
+    hidden[20:28, 16:24] = hidden[4:12, 4:12] = True
+    seen = Seen(bar & ~hidden, 0.0, hidden)
+    assert not seen.evidence[hidden].any()
+    wrong = repair(seen, 0.6) != bar
+    assert not wrong[~hidden].any()
+    assert wrong[hidden].mean() < 0.1
+
+
+def test_holes_are_squares_over_a_tenth_of_a_page() -> None:
+    mask = unet.holes(np.random.default_rng(0), (800, 608))
+    assert 0.08 < mask.mean() < 0.12
+    assert mask.sum() % 64 == 0
+
+
+@pytest.fixture
+def two_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unet, "PAGES", 2)
+
+
+def test_the_network_has_the_size_it_says_and_is_kept(
+    families: list[text.Family], tmp_path: Path, two_lessons: None
+) -> None:
+    network = unet.kept(tmp_path, families, 1e-3, seed=0)
+    assert 115_000 < sum(weights.numel() for weights in network.parameters()) < 120_000
+    again = unet.kept(tmp_path, [], 1e-3, seed=0)
+    seen = Seen(np.eye(64, dtype=bool), 0.1, np.zeros((64, 64), bool))
+    np.testing.assert_array_equal(again.repair(seen, 0), network.repair(seen, 0))
+    inputs = next(unet.lessons(np.ones((1, 64, 64), bool), np.random.default_rng(0)))[0]
+    # Where a pixel is hidden nothing is told of it.
+    assert inputs.shape == (unet.BATCH, 2, unet.CROP, unet.CROP) and inputs[:, 1].any()
+    assert not (inputs[:, 0] * inputs[:, 1]).any()
+    assert torch.isfinite(network(inputs)).all()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "count"),
+    [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3), ("abcd", "bcde", 2), ("flaw", "lawn", 2)],
+)
+def test_distance_counts_insertions_deletions_and_replacements(first: str, second: str, count: int) -> None:
+    assert distance(first, second) == count
+
+
+def test_tesseract_reads_a_page_but_not_its_noise(families: list[text.Family]) -> None:
+    if shutil.which("tesseract") is None:
+        pytest.skip("tesseract is not installed")
+    page, written = printed(families, 100, 2, (200, 400))
+    assert page.shape == (200, 400) and written.isascii()
+    noise = np.random.default_rng(0).random(page.shape) < 0.5
+    assert misread(page, written) < 0.2 < 0.7 < misread(page ^ noise, written)
+
+
+def test_the_command_prints_a_row_for_each_candidate(
+    families: list[text.Family],
+    tmp_path: Path,
+    two_lessons: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "--model none --pages 1 --shape 96 128 --unet-minutes 0.001 --unet"
+    monkeypatch.setattr(sys, "argv", ["pages.py", *words.split(), str(tmp_path)])
+    runpy.run_path(str(BENCHMARK), run_name="__main__")
+    printed = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines() if line.startswith("|")]
+    assert rows[0] == ["", "flip 0.05", "flip 0.1", "flip 0.2", "flip 0.3", "8x8 holes", "settings"]
+    assert [row[0] for row in rows[2:-1]] == list(FILTERS) and rows[-1][0].startswith("U-Net")
+    noisy = [float(cell) for cell in rows[2][1:5]]
+    np.testing.assert_allclose(noisy, [5, 10, 20, 30], rtol=0.1)
+
+
+def test_a_prior_is_asked_for_flips_and_for_holes() -> None:
+    class Prior:
+        def denoise(self, image: np.ndarray, p: float) -> str:
+            return f"denoised at {p:g}"
+
+        def complete(self, image: np.ndarray, mask: np.ndarray, p: float | None) -> str:
+            return f"completed, {p}"
+
+    repair = runpy.run_path(str(BENCHMARK))["with_prior"](Prior()).repair
+    ink, hidden = np.zeros((8, 8), bool), np.eye(8, dtype=bool)
+    assert repair(Seen(ink, 0.1, ~hidden & hidden), 0) == "denoised at 0.1"
+    assert repair(Seen(ink, 0.0, hidden), 0) == "completed, None"
