@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,25 @@ class Marginals:
     noise: NoiseLevel | None = None
     model: str = ""
     shortfall: np.ndarray | None = None
+
+    def rows(self, index: np.ndarray) -> Marginals:
+        """The marginals of some of the images, of which none may have had its level chosen."""
+        assert self.noise is None
+
+        def some(values: np.ndarray | None) -> Any:
+            return None if values is None else values[index]
+
+        return Marginals(
+            tuple(map(some, self.means)),
+            tuple(map(some, self.variances)),
+            some(self.log_partition),
+            some(self.iterations),
+            some(self.residual),
+            some(self.status),
+            some(self.evidence),
+            model=self.model,
+            shortfall=some(self.shortfall),
+        )
 
 
 def voided(found: Marginals) -> Marginals:

@@ -37,7 +37,7 @@ def restored(
     mask: str | None = None,
     output: str | None = None,
     status: str | None = None,
-    fit: Fit = "error",
+    fit: Fit = "tile",
     force: bool = False,
     invert: bool = False,
     soft: bool = False,

@@ -6,20 +6,19 @@ from typing import Literal, get_args
 
 from restore.errors import ModelError, UsageError
 
-Fit = Literal["error", "resize"]
+Fit = Literal["tile", "resize"]
 
 # Without force, a side of an image may be this many times longer or shorter than the prior's to be resized.
 FURTHEST = 2.0
 
 
-def check_size(shape: tuple[int, ...], wanted: tuple[int, int], model: str, *, fit: Fit, force: bool) -> None:
-    """Refuse an image of another size than the prior's, unless it may be resized.
+def check_size(shape: tuple[int, ...], wanted: tuple[int, int], *, fit: Fit, force: bool) -> None:
+    """Refuse to resize an image that would lose too much by it.
 
     Args:
         shape, wanted: height and width of the image, and of the prior's images.
-        model: name of the prior.
-        fit: "resize" to resize images near that size.
-        force: resize all others too.
+        fit: "tile" for windows of the prior's size, which suit every image, or "resize".
+        force: resize any image.
 
     Raises:
         UsageError: if `fit` is neither of its values.
@@ -27,13 +26,11 @@ def check_size(shape: tuple[int, ...], wanted: tuple[int, int], model: str, *, f
     """
     if fit not in get_args(Fit):
         raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {fit!r}")
-    if shape == wanted or (fit == "resize" and (force or near(shape, wanted))):
-        return
-    told = f"the image has {said(shape)} pixels and {model} restores {said(wanted)}; "
-    if near(shape, wanted):
-        raise ModelError(f"{told}give --fit resize or another model")
-    forced = "; --force resizes it all the same" if fit == "resize" else ""
-    raise ModelError(f"{told}{without_resizing(shape, wanted)}{forced}")
+    if fit == "resize" and not force and not near(shape, wanted):
+        raise ModelError(
+            f"the image has {said(shape)} pixels, too far from {said(wanted)} to resize it: little would be left; "
+            "without --fit resize it is restored in windows"
+        )
 
 
 def near(shape: tuple[int, ...], wanted: tuple[int, int]) -> bool:

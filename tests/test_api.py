@@ -108,7 +108,7 @@ def test_resizing_fits_any_size(model: restore.Restorer) -> None:
     for times, force in ((2, False), (5, True)):
         big = np.kron(GREY, np.ones((times, times), np.uint8))
         mask = np.kron(HIDDEN, np.ones((times, times), bool))
-        with pytest.warns(UserWarning, match="little of it is left") if force else nullcontext():
+        with pytest.warns(UserWarning, match="so little detail is left") if force else nullcontext():
             whole = model.complete(big, mask, fit="resize", force=force)
         assert whole.shape == big.shape and (whole[~mask] == big[~mask]).all()
 
@@ -118,8 +118,8 @@ FAULTS = {
     "row23-nan": (lambda m: m.denoise(np.full(SHAPE, np.nan), 0.1), restore.InputError, "NaN"),
     "row13-empty": (lambda m: m.denoise(np.zeros((0, 5)), 0.1), restore.InputError, "no images"),
     "row36-empty-batch": (lambda m: m.denoise([], 0.1), restore.InputError, "empty"),
-    "row27-size": (lambda m: m.denoise(np.zeros((9, 9)), 0.1), restore.ModelError, "fit"),
-    "row36-fit": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, fit="resise"), restore.UsageError, "error, resize"),
+    "row27-size": (lambda m: m.denoise(np.zeros((50, 9)), 0.1, fit="resize"), restore.ModelError, "windows"),
+    "row36-fit": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, fit="resise"), restore.UsageError, "tile, resize"),
     "row24-integers-without-range": (lambda m: m.denoise(GREY.astype(int), 0.1), restore.UsageError, "int64"),
     "row36-no-image": (lambda m: m.denoise({"a": 1}, 0.1), restore.UsageError, "dict"),
     "row35-p-nan": (lambda m: m.denoise(GREY, float("nan")), restore.UsageError, "nan"),

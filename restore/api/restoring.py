@@ -23,7 +23,7 @@ def denoise(
     p: Told = None,
     *,
     sigma: float | Auto | None = None,
-    fit: Fit = "error",
+    fit: Fit = "tile",
     force: bool = False,
     invert: bool = False,
     soft: bool = False,
@@ -52,7 +52,7 @@ def denoise(
         model: name or path of a prior, a loaded `Restorer`, or "auto". "auto" compares the published priors and your
             own that fit the images' size, conditional ones excepted, and takes the one under which the images are
             together most probable.
-        p: probability that a pixel was inverted, in [0, 1]; one per pixel, with the prior's shape; or a pair such as
+        p: probability that a pixel was inverted, in [0, 1]; one per pixel, with the image's shape; or a pair such as
             (0.1, 0.02): a white pixel of `image` turned black with the first probability, a black one white with the
             second. "auto" chooses p for each image: the value under which the prior finds the image most probable, up
             to .48. All priors need p or sigma but conditional ones, which take neither: they have learnt what to undo
@@ -61,8 +61,8 @@ def denoise(
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1.
             Floats may then lie up to 6 sigma outside [0, 1]; noise clipped to [0, 1] is undone less well. "auto"
             chooses sigma as it does p, from .01 to .5. Only one of p and sigma may be "auto".
-        fit: "resize" brings images of another size to the prior's and back, by a factor of 2 at most; "error" refuses
-            them.
+        fit: what becomes of images of another size than the prior's: "tile" restores them in windows that overlap,
+            and "resize" brings them to that size and back, by a factor of 2 at most.
         force: warn, instead of raising an error, where an image must be resized by more than a factor of 2, or where
             independent pixels explain it better than the prior does (`restore.inference.explained`). Conditional priors
             have no such check.
@@ -89,7 +89,7 @@ def denoise(
     """
     damage = Damage.of(p, sigma)
     collection = unpack(image, channel_axis, beyond(damage), max_pixels)
-    engines = _engines(model, collection, device, engine, damage.sigma is not None, solver)
+    engines = _engines(model, collection, damage, fit, (engine, device, solver))
     return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
 
 
@@ -101,7 +101,7 @@ def complete(
     p: Told = None,
     *,
     sigma: float | Auto | None = None,
-    fit: Fit = "error",
+    fit: Fit = "tile",
     force: bool = False,
     invert: bool = False,
     soft: bool = False,
@@ -139,18 +139,19 @@ def complete(
     """
     damage = Damage.of(p, sigma)
     collection = unpack(image, channel_axis, beyond(damage), max_pixels)
-    engines = _engines(model, collection, device, engine, damage.sigma is not None, solver)
+    engines = _engines(model, collection, damage, fit, (engine, device, solver))
     damage = damage.covering(masks(mask, collection, max_pixels))
     return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
 
 
 def _engines(
-    model: str | Restorer, collection: Collection, device: str, engine: Choice, grey: bool, solver: str | None
+    model: str | Restorer, collection: Collection, damage: Damage, fit: Fit, chosen: tuple[Choice, str, str | None]
 ) -> tuple[PictureEngine, ...]:
-    """The prior to restore with, or those to choose among."""
+    """The prior to restore with, or those to choose among, for an engine, a device and a solver."""
+    engine, device, solver = chosen
     if isinstance(model, Restorer):
         return (model.solved_by(solver).engine,)
-    names = zoo.candidates(collection.items[0].pixels.shape, grey) if model == "auto" else (str(model),)
-    count = len(collection.items)
-    opened = open_each(names, lambda name: open_engine(name, engine, device, images=count, solver=solver))
+    items = collection.items
+    names = zoo.candidates(items[0].pixels.shape, damage.sigma is not None, fit) if model == "auto" else (str(model),)
+    opened = open_each(names, lambda name: open_engine(name, engine, device, images=len(items), solver=solver))
     return tuple(opened.values())

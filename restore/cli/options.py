@@ -26,7 +26,9 @@ def _solver(name: str) -> str:
 
 
 Images = Annotated[list[str], typer.Argument(help="Images, folders of images, or - for stdin.", show_default=False)]
-Model = Annotated[str, typer.Option(help="Name or folder of a prior; auto picks one by the size of the image.")]
+Model = Annotated[
+    str, typer.Option(help="Name or folder of a prior; auto picks the one under which the image is most probable.")
+]
 Output = Annotated[
     str | None,
     typer.Option("-o", "--output", help="File, folder (ending with /), or - for stdout [NAME.restored.png]."),
@@ -34,7 +36,7 @@ Output = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.")]
 SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.")]
 FitOption = Annotated[
-    Fit, typer.Option(help="Images of another size than the prior's: refuse, or resize by a factor of 2 at most.")
+    Fit, typer.Option(help="Images of another size than the prior's: in windows, or resized by a factor of 2 at most.")
 ]
 Force = Annotated[
     bool,
@@ -94,7 +96,7 @@ class Settings:
     output: Output = None
     overwrite: Overwrite = False
     skip_existing: SkipExisting = False
-    fit: FitOption = "error"
+    fit: FitOption = "tile"
     force: Force = False
     invert: Invert = False
     soft: Soft = False

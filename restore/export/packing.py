@@ -21,6 +21,9 @@ from restore.inference.onnx.seal import sealed
 from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
 
+# Starts per image that the batch of a solver's graph is meant for.
+STARTS = 16
+
 
 def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> bytes:
     """A prior with its solver as one file, which needs no other.
@@ -73,7 +76,9 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     told: Channel = "noise and mask" if about.grey else "flips and mask"
     channel: Channel = "field" if field else "learnt" if about.conditional else told
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-    facts = Facts(about, channel, light_ground(stored["pixel_means"].numpy()), digest, solver.graph_batch)
+    # Where images have few starts more of them share a matrix product.
+    at_once = solver.graph_batch * max(1, STARTS // (about.inference.starts or STARTS))
+    facts = Facts(about, channel, light_ground(stored["pixel_means"].numpy()), digest, at_once)
     model = trace(facts, stored)
     model.ir_version = IR_VERSION
     model.producer_name, model.producer_version = "restore", ""

@@ -14,8 +14,9 @@ from restore.images.kinds import Collection, unpack_masks
 from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
-from restore.inference.pictures import PictureEngine
-from restore.marginals import Status
+from restore.inference.large import marginals_of, restore_large
+from restore.inference.pictures import PictureEngine, Restored
+from restore.marginals import Marginals, Status
 from restore.sizes import Fit, check_size, lost_detail, near
 from restore.zoo.description import Description
 
@@ -46,45 +47,64 @@ def restored(
     """Restore images with the engine under which they are most probable, and return them as the caller's own kind.
 
     Raises:
-        ModelError: for the first image that has a wrong size, diverged, or is not explained.
+        ModelError: for the first image that cannot be resized, diverged, or is not explained.
     """
     pixels, paths = [item.pixels for item in collection.items], [item.path for item in collection.items]
-    _check_sizes(engines[0].description, pixels, paths, manner)
-    tried = restore_with_each(engines, pixels, damage, invert=manner.invert)
-    best = max(tried, key=lambda one: one.evidence.sum())
-    lost = [index for index, part in enumerate(best.restored) if part.status is Status.DIVERGED]
-    strange = [index for index, part in enumerate(best.restored) if part.shortfall]
+    answers, solution = _answers(engines, pixels, paths, damage, manner)
+    lost = [index for index, (_, part) in enumerate(answers) if part.status is Status.DIVERGED]
+    strange = [index for index, (_, part) in enumerate(answers) if part.shortfall]
     if lost and not manner.return_solution:
         raise ModelError(_loss(paths, lost, Status.DIVERGED.sentence))
-    if strange and manner.force:
-        told = unexplained(best.engine.description.name, best.restored[strange[0]].shortfall)
-        warnings.warn(_loss(paths, strange, told, advice=""), stacklevel=4)
-    elif strange and not manner.return_solution:
-        part = best.restored[strange[0]]
-        said = objection(
-            best.engine.description,
-            part.shortfall,
-            inverted=part.inverted,
-            invert=manner.invert,
-            chosen=damage.unknown is not None,
-        )
-        raise ModelError(_loss(paths, strange, said))
+    if strange:
+        about, part = answers[strange[0]]
+        if manner.force:
+            warnings.warn(_loss(paths, strange, unexplained(about.name, part.shortfall), advice=""), stacklevel=4)
+        elif not manner.return_solution:
+            said = objection(
+                about,
+                part.shortfall,
+                inverted=part.inverted,
+                invert=manner.invert,
+                chosen=damage.unknown is not None,
+            )
+            raise ModelError(_loss(paths, strange, said))
     kept = lost if manner.force else [*lost, *strange]
     found = [
         item.unchanged() if index in kept else item.back(part.means if manner.soft else part.estimate, part.replaced)
-        for index, (item, part) in enumerate(zip(collection.items, best.restored, strict=True))
+        for index, (item, (_, part)) in enumerate(zip(collection.items, answers, strict=True))
     ]
     together = collection.together(found)
-    return (together, best.marginals) if manner.return_solution else together
+    return (together, solution) if manner.return_solution else together
+
+
+def _answers(
+    engines: Sequence[PictureEngine],
+    pixels: Sequence[np.ndarray],
+    paths: Sequence[str],
+    damage: Damage,
+    manner: Manner,
+) -> tuple[list[tuple[Description, Restored]], Marginals]:
+    """What became of each image, with the prior that restored it, and the marginals of all of them."""
+    about = engines[0].description
+    _check_sizes(about, pixels, paths, manner)
+    if manner.fit == "tile" and any(values.shape != about.image_shape for values in pixels):
+        large = [
+            restore_large(engines, values, damage.of_image(index), invert=manner.invert, force=manner.force)
+            for index, values in enumerate(pixels)
+        ]
+        return [(choice.engine.description, part) for choice, part in large], marginals_of(large)
+    tried = restore_with_each(engines, pixels, damage, invert=manner.invert)
+    best = max(tried, key=lambda one: one.evidence.sum())
+    return [(best.engine.description, part) for part in best.restored], best.marginals
 
 
 def _check_sizes(about: Description, pixels: Sequence[np.ndarray], paths: Sequence[str], manner: Manner) -> None:
-    """Refuse images whose size is neither the prior's nor can be brought to it."""
+    """Refuse images that are to be resized too much."""
     for index, values in enumerate(pixels):
-        if manner.force and not near(values.shape, about.image_shape):
-            warnings.warn(f"{_named(paths, index)}: {lost_detail(about.image_shape)}", stacklevel=5)
+        if manner.fit == "resize" and manner.force and not near(values.shape, about.image_shape):
+            warnings.warn(f"{_named(paths, index)}: {lost_detail(about.image_shape)}", stacklevel=6)
         try:
-            check_size(values.shape, about.image_shape, about.name, fit=manner.fit, force=manner.force)
+            check_size(values.shape, about.image_shape, fit=manner.fit, force=manner.force)
         except ModelError as fault:
             raise ModelError(f"{_named(paths, index)}: {fault}" if paths[index] or len(paths) > 1 else fault) from None
 

@@ -142,6 +142,10 @@ class Damage:
         """The damage of the inverted images: what is white there was black."""
         return replace(self, p=Rates(self.p.black, self.p.white)) if isinstance(self.p, Rates) else self
 
+    def of_image(self, index: int) -> Damage:
+        """The damage of one image of several."""
+        return self if self.hidden is None else replace(self, hidden=[self.hidden[index]])
+
     def rows(self, rows: np.ndarray) -> Damage:
         """The damage of some of the images."""
 

@@ -27,7 +27,7 @@ from restore.zoo.description import Description
 ODDS = 1e4
 
 # Nats by which solvers may be off: where the evidence is weak, they err more about an image than about the prior alone.
-OFF = 10.0
+OFF, OFF_PIXELS = 10.0, 28 * 28
 
 # Flip probability, or standard deviation of Gaussian noise, that an image may have beyond what the caller gave.
 FORGIVEN = 0.1
@@ -156,7 +156,12 @@ def _margin(about: Description, seen: Observed) -> np.ndarray:
     fitted = 1 + about.grey + _spiked(about)
     cut_off = (seen.sigma > 0) & ((seen.grey <= 0) | (seen.grey >= 1)) & seen.visible
     count = seen.visible.sum((1, 2))
-    return np.log(ODDS) + OFF + fitted * np.log(np.maximum(count, 1)) / 2 + CUT_OFF * cut_off.sum((1, 2))
+    return (
+        np.log(ODDS)
+        + OFF * np.maximum(1, count / OFF_PIXELS)
+        + fitted * np.log(np.maximum(count, 1)) / 2
+        + CUT_OFF * cut_off.sum((1, 2))
+    )
 
 
 def independent(about: Description, seen: Observed) -> np.ndarray:

@@ -43,6 +43,10 @@ class PictureEngine(Protocol):
     def log_partition(self) -> float:
         """log Z of the prior alone, in nats; NaN if it is conditional or the solver does not converge."""
 
+    @property
+    def max_memory(self) -> int | None:
+        """Bytes that restoring may take, as far as that can be limited; None for no limit of the caller's."""
+
     def with_solver(self, solver: str) -> PictureEngine:
         """The same prior restoring with another solver; see `Description.with_solver`.
 
@@ -64,6 +68,9 @@ class PictureEngine(Protocol):
         Returns:
             The marginals; and by how many nats per visible pixel each image is likelier after inversion, (N,).
         """
+
+    def pixel_means(self) -> np.ndarray:
+        """Mean of each pixel over the images that the prior was trained on, (H, W)."""
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         """E[h | v], the expected hidden units given whole images; shape (N, H), float32, in [0, 1].

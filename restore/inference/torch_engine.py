@@ -135,6 +135,10 @@ class Engine:
         """Grey values (N, H, W) as the prior knows them, grey or black and white; (N, D)."""
         return torch.from_numpy(np.ascontiguousarray(self.description.as_known(grey))).flatten(1)
 
+    def pixel_means(self) -> np.ndarray:
+        """As in `restore.inference.pictures.PictureEngine`."""
+        return self.trained.pixel_means.cpu().numpy().reshape(self.description.image_shape)
+
     def features(self, grey: np.ndarray) -> np.ndarray:
         machine = self.machine_with_features()
         with torch.inference_mode():

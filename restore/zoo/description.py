@@ -34,6 +34,33 @@ def calmer(damping: float, tol: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
+class Tiling:
+    """How a prior restores images of another size than its own, in windows that overlap: `restore.inference.exchange`.
+
+    Attributes:
+        overlap: windows that begin within the length of one, along either axis.
+        rounds: how often windows are told what the others make of the pixels that they share; 0 for not at all.
+        worth: share of their log-odds that such messages are worth.
+        least: mean strength of the evidence, in log-odds per pixel. Under weaker evidence a solver may find the blank
+            window alone; the first round is then solved under evidence as strong as this.
+    """
+
+    overlap: int = 2
+    rounds: int = 1
+    worth: float = 0.25
+    least: float = 1.3
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.overlap <= limits.OVERLAP or not 0 <= self.rounds <= limits.ROUNDS:
+            raise UsageError(
+                f"overlap must lie in 1 ... {limits.OVERLAP} and rounds in 0 ... {limits.ROUNDS}, not {self.overlap} "
+                f"and {self.rounds}"
+            )
+        if not 0 <= self.worth <= 1 or not 0 <= self.least < math.inf:
+            raise UsageError(f"worth must lie in [0, 1] and least be finite and >= 0, not {self.worth}, {self.least}")
+
+
+@dataclass(frozen=True)
 class Inference:
     """How a prior restores: its solver, and how many starts it gives the solver.
 
@@ -102,6 +129,7 @@ class Description:
         licence: the licence of its weights.
         unfinished: how far its training has come, in words; empty when it has ended.
         run: the folder of the run that continues an unfinished prior.
+        tiling: how it restores images of another size.
     """
 
     name: str
@@ -120,6 +148,7 @@ class Description:
     deeper: tuple[int, ...] = ()
     unfinished: str = ""
     run: str = ""
+    tiling: Tiling = field(default_factory=Tiling)
 
     @property
     def pixels(self) -> int:
@@ -267,6 +296,8 @@ class Description:
             del facts["deeper"]
         if not self.unfinished:
             del facts["unfinished"], facts["run"]
+        if self.tiling == Tiling():
+            del facts["tiling"]
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
 
     @classmethod
@@ -292,11 +323,12 @@ class Description:
             }
             del facts["format_version"]
             shape = facts.pop("image_shape")
-            inference, deeper = facts.pop("inference"), facts.pop("deeper", [])
+            inference, deeper, tiling = facts.pop("inference"), facts.pop("deeper", []), facts.pop("tiling", {})
             about = cls(
                 image_shape=(int(shape[0]), int(shape[1])),
                 inference=Inference(**limits.of_declared_types(Inference, inference)),
                 deeper=tuple(int(size) for size in deeper),
+                tiling=Tiling(**limits.of_declared_types(Tiling, tiling)),
                 **limits.of_declared_types(cls, facts),
             )
             known = about.family in FAMILIES and about.visible in PIXELS and about.hidden_type in UNITS

@@ -36,6 +36,9 @@ DISTANCES = 2**31
 # Iterations per start; at a tenth of a millisecond each they take minutes. Published priors have up to 5,000.
 ITERATIONS = 1_000_000
 
+# Windows along the length of one, and rounds of messages between them; each multiplies the cost of an image.
+OVERLAP, ROUNDS = 16, 16
+
 # Images that a graph takes at a time; its memory is proportional. The exporter sets at most 16.
 AT_ONCE = 4096
 

@@ -50,13 +50,15 @@ def test_p_lets_visible_pixels_change_too(run: Run, model: str, tmp_path: Path) 
     assert set(np.unique(levels(tmp_path / "image.restored.png"))) <= {0, 255}
 
 
-def test_other_sizes_need_fit(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_sizes_are_restored_in_windows_or_resized(
+    run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     big = tmp_path / "big.png"
     Image.fromarray(np.kron(bad_images.GREY, np.ones((2, 2), np.uint8))).save(big)
-    assert run("denoise", big, "--model", model, "--p", 0.1) == 4
-    assert "--fit resize" in fault(capsys)
-    assert run("denoise", big, "--model", model, "--p", 0.1, "--fit", "resize") == 0
-    assert levels(tmp_path / "big.restored.png").shape == (20, 24)
+    for words in (["--force"], ["--fit", "resize"]):
+        assert run("denoise", big, "--model", model, "--p", 0.1, *words, "--overwrite") == 0
+        assert levels(tmp_path / "big.restored.png").shape == (20, 24)
+        assert ("in windows of 12x10 pixels" in capsys.readouterr().err) == ("--force" in words)
 
 
 def test_a_folder_and_its_masks(run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 
 from restore.cli.batch.jobs import work_of
@@ -16,7 +16,7 @@ from restore.errors import ModelError, UsageError, shown
 from restore.inference.damage import Damage
 from restore.inference.opening import open_engine
 from restore.inference.pictures import PictureEngine
-from restore.progress import progress
+from restore.progress import Meter, progress
 from restore.zoo import describe, find
 
 
@@ -55,12 +55,14 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
         # A prior that cannot be loaded fails the whole command before an image is read. This comes after all other
         # checks, because it may load torch.
         engines.of(settings.model)
-    stages = Stages(settings, damage, engines.of)
     with (
+        ExitStack() as open_bars,
         nullcontext() if work.manifest is None else work.manifest.writing() as journal,
         progress("restored", total, quiet=settings.quiet or total == 1) as meter,
         workers(1 if total == 1 else settings.workers) as mapped,
     ):
+        watch = _bar(open_bars, settings.quiet) if total == 1 else lambda share: None
+        stages = Stages(settings, damage, engines.of, watch)
         loaded = mapped(stages.read, work.jobs, 2 * settings.workers)
 
         def made() -> Iterator[Made | Failed]:
@@ -84,6 +86,19 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
                 meter(done)
     notes.conclude(total)
     failures.verdict(total)
+
+
+def _bar(bars: ExitStack, quiet: bool) -> Callable[[float], None]:
+    """Shows the progress of one image that takes more than one step."""
+    meters: list[Meter] = []
+
+    def watch(share: float) -> None:
+        if not meters and share < 1:
+            meters.append(bars.enter_context(progress("restored, in percent", 100, quiet=quiet)))
+        for meter in meters:
+            meter(round(100 * share))
+
+    return watch
 
 
 @dataclass(frozen=True)

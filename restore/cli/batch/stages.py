@@ -24,6 +24,7 @@ from restore.images import Mask, Picture, check_format, encode, format_of, read_
 from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection
+from restore.inference.large import restore_large
 from restore.inference.opening import open_each
 from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome, stopped_as_trained
 from restore.marginals import Marginals, Status
@@ -136,11 +137,13 @@ class Stages:
         settings: the user's options.
         damage: the damage the user gave; masks belong to the jobs.
         engine_of: opens the engine of a prior by name.
+        watch: is told which share is done of an image that is restored in windows.
     """
 
     settings: Settings
     damage: Damage
     engine_of: Callable[[str], PictureEngine]
+    watch: Callable[[float], None] = lambda share: None
 
     @_step
     def read(self, job: Job) -> Loaded:
@@ -183,11 +186,11 @@ class Stages:
         shape = item.picture.levels.shape
         chosen, fit, force = self.settings.model, self.settings.fit, self.settings.force
         try:
-            models = candidates(shape, self.damage.sigma is not None) if chosen == "auto" else (chosen,)
+            models = candidates(shape, self.damage.sigma is not None, fit) if chosen == "auto" else (chosen,)
             # All are opened here, so that a fault is reported for this image.
             engines = open_each(models, self.engine_of)
             about = next(iter(engines.values())).description
-            check_size(shape, about.image_shape, about.name, fit=fit, force=force)
+            check_size(shape, about.image_shape, fit=fit, force=force)
         except ModelError as fault:
             raise ModelError(f"{shown(item.job.source)}: {fault}") from None
         return tuple(engines)
@@ -195,6 +198,9 @@ class Stages:
     def _restore(self, items: Sequence[Loaded], models: Sequence[str]) -> list[Solved]:
         started = time.perf_counter()
         engines = [self.engine_of(model) for model in models]
+        wanted = engines[0].description.image_shape
+        if self.settings.fit == "tile" and any(item.picture.levels.shape != wanted for item in items):
+            return [self._restore_large(item, models, engines) for item in items]
         tried = restore_with_each(
             engines,
             [item.picture.pixels for item in items],
@@ -212,6 +218,23 @@ class Stages:
             (model,) = (name for name, engine in zip(models, engines, strict=True) if engine is found.engine)
             solved.append(Solved(item, found.restored[index], found.engine, model, levels, notes, seconds))
         return solved
+
+    def _restore_large(self, item: Loaded, models: Sequence[str], engines: Sequence[PictureEngine]) -> Solved:
+        started = time.perf_counter()
+        settings = self.settings
+        choice, result = restore_large(
+            engines,
+            item.picture.lazily(),
+            self.damage.covering(None if item.mask is None else [item.mask.hidden]),
+            invert=settings.invert,
+            force=settings.force,
+            watch=self.watch,
+        )
+        names = ", ".join(choice.others)
+        notes = (f"more probable under {choice.engine.description.name} than under {names}",) if names else ()
+        levels = self._levels(item, choice.marginals, 0)
+        (model,) = (name for name, engine in zip(models, engines, strict=True) if engine is choice.engine)
+        return Solved(item, result, choice.engine, model, levels, notes, time.perf_counter() - started)
 
     @_step
     def encode(self, item: Solved) -> Made:

@@ -104,6 +104,11 @@ class OnnxEngine:
     def description(self) -> Description:
         return self.facts.about
 
+    @property
+    def max_memory(self) -> int | None:
+        """As in `restore.inference.pictures.PictureEngine`: a limit takes torch."""
+        return None
+
     def with_solver(self, solver: str) -> OnnxEngine:
         own = self.description
         if own.with_solver(solver) != own:
@@ -141,6 +146,25 @@ class OnnxEngine:
     @cached_property
     def log_partition(self) -> float:
         return log_partition(self.description, lambda nothing: self.marginals(nothing, Damage(hidden=nothing == 0))[0])
+
+    def pixel_means(self) -> np.ndarray:
+        """As in `restore.inference.pictures.PictureEngine`.
+
+        A graph by itself is asked: where one pixel alone is seen, and is black, the gain by inversion is the log-odds
+        of its mean.
+        """
+        from safetensors import safe_open
+
+        about = self.description
+        if self.weights is not None:
+            with safe_open(self.weights, "numpy") as stored:
+                return np.asarray(stored.get_tensor("pixel_means")).reshape(about.image_shape)
+        quick = replace(
+            self, facts=replace(self.facts, about=replace(about, inference=replace(about.inference, max_iter=1)))
+        )
+        hidden = ~np.eye(about.pixels, dtype=bool).reshape(-1, *about.image_shape)
+        _, gain = quick.marginals(np.zeros(hidden.shape), Damage(hidden=hidden))
+        return (1 / (1 + np.exp(-gain.astype(np.float64)))).reshape(about.image_shape)
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         """From the weights alone, as the images are whole; raises ModelError if the graph does not lie beside them."""

@@ -1,0 +1,145 @@
+"""Windows that overlap are restored together: each is told, of pixels that it shares, what the others make of them.
+
+Let y be what was observed, and windows A and B see of it what lies in them. If the rest of A and the rest of B are
+independent given a pixel x that both contain, then
+
+    p(x | y) ~ p(x) · p(y_x | x) · [p(x | rest of A) / p(x)] · [p(x | rest of B) / p(x)],
+
+so that B's *message* on x, the log-odds of its own answer less those of the evidence of x and of the prior, is evidence
+for A like any other (Pearl, 1988, ch. 4). Windows that overlap see much of the same evidence, and would count it twice:
+a message is therefore worth a share of itself only, and instead of the sum over the other windows their mean is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from restore.channels.bit_flip import CERTAIN
+from restore.inference.damage import Damage
+from restore.inference.explained import Observed
+from restore.inference.tiles import Cover
+from restore.marginals import Marginals, Status
+from restore.zoo.description import Description, Tiling
+
+# Log-odds beyond which an answer in single precision says nothing more.
+SURE = 16.0
+
+# A window of which all pixels are known to this probability, and none is doubted by others, is done: blank paper.
+SETTLED = 0.9
+
+# The marginals of damaged windows.
+Solve = Callable[[Observed], Marginals]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What became of the windows of an image.
+
+    Attributes:
+        means, variances: of each pixel, float32 (windows, h, w); NaN where the solver diverged.
+        iterations: spent on each window, in all rounds.
+        residual, status: of each window, in its last round.
+    """
+
+    means: np.ndarray
+    variances: np.ndarray
+    iterations: np.ndarray
+    residual: np.ndarray
+    status: np.ndarray
+
+    @classmethod
+    def of(cls, found: Marginals, shape: tuple[int, ...]) -> Answers:
+        means, variances = (part[0].reshape(shape) for part in (found.means, found.variances))
+        return cls(means, variances, found.iterations.copy(), found.residual.copy(), found.status.copy())
+
+    def revise(self, rows: np.ndarray, later: Answers) -> None:
+        """Put the answers of a later round in place of those of some windows."""
+        for name in ("means", "variances", "residual", "status"):
+            getattr(self, name)[rows] = getattr(later, name)
+        self.iterations[rows] += later.iterations
+
+
+def solve_windows(
+    solve: Solve, about: Description, cover: Cover, seen: Observed, alone: np.ndarray, tiling: Tiling
+) -> Answers:
+    """Restore the windows of an image in rounds of messages.
+
+    Args:
+        solve: restores windows.
+        about: the prior's description; of a conditional prior, and of one of grey images, there are no messages.
+        cover: where the windows lie.
+        seen: the windows.
+        alone: probability of white of a window's pixels if nothing is seen, (h, w).
+        tiling: how many rounds, and what messages are worth.
+    """
+    if about.conditional or about.grey or cover.count == 1 or not tiling.rounds:
+        return Answers.of(_distinct(solve, seen), seen.grey.shape)
+    evidence = log_odds(about, seen)
+    stronger = _stronger(evidence, tiling.least)
+    given = stronger * evidence
+    found = Answers.of(_distinct(solve, seen if stronger == 1 else observed(given)), seen.grey.shape)
+    count = cover.cut_padded(cover.add(np.ones(seen.grey.shape, np.float32))) - 1
+    for _ in range(tiling.rounds):
+        messages = _messages(found, given, evidence, alone)
+        others = cover.cut_padded(cover.add(messages)) - messages
+        told = evidence + np.float32(tiling.worth) * others / np.maximum(count, 1)
+        rows = np.flatnonzero(_unsettled(found, told) | (stronger > 1))
+        if not rows.size:
+            break
+        found.revise(rows, Answers.of(_distinct(solve, observed(told[rows])), (len(rows), *seen.grey.shape[1:])))
+        given[rows] = told[rows]
+    return found
+
+
+def _stronger(evidence: np.ndarray, least: float) -> float:
+    """By how much the evidence is strengthened for the first round."""
+    known = np.abs(evidence[evidence != 0])
+    strength = float(known.mean()) if known.size else least
+    return max(1.0, least / strength)
+
+
+def log_odds(about: Description, seen: Observed) -> np.ndarray:
+    """The evidence for white of every pixel of binary images (N, H, W), float32."""
+    white = about.as_known(seen.grey)
+    p = np.asarray(seen.damage.flips_of(seen.grey if about.grey else white), np.float64)
+    with np.errstate(divide="ignore"):
+        strength = (np.log1p(-p) - np.log(p)).clip(-CERTAIN, CERTAIN)
+    told = (2 * white - 1) * strength
+    return (told if seen.damage.hidden is None else np.where(seen.damage.hidden, 0, told)).astype(np.float32)
+
+
+def observed(evidence: np.ndarray) -> Observed:
+    """Images and flip probabilities that say of pixels what log-odds (N, H, W) do: engines know these."""
+    with np.errstate(over="ignore"):
+        p = 1 / (1 + np.exp(np.abs(evidence).astype(np.float64)))
+    return Observed((evidence > 0).astype(np.float64), Damage(p))
+
+
+def _messages(found: Answers, given: np.ndarray, evidence: np.ndarray, alone: np.ndarray) -> np.ndarray:
+    """What each window says of its pixels, beyond what it was told; 0 where it has no answer, or a pixel is certain."""
+    with np.errstate(divide="ignore"):
+        answer = (np.log(found.means) - np.log1p(-found.means)).clip(-SURE, SURE)
+        expected = (np.log(alone) - np.log1p(-alone)).clip(-SURE, SURE)
+    usable = (found.status != Status.DIVERGED)[:, None, None] & (np.abs(evidence) < SURE)
+    return np.where(usable, answer - given - expected.astype(np.float32), np.float32(0))
+
+
+def _unsettled(found: Answers, told: np.ndarray) -> np.ndarray:
+    """Which windows have a pixel that is in doubt, or of which the others say otherwise."""
+    sure = np.maximum(found.means, 1 - found.means) >= SETTLED
+    return ~(sure & ((found.means > 0.5) == (told > 0))).all((1, 2))
+
+
+def _distinct(solve: Solve, seen: Observed) -> Marginals:
+    """As `solve`, but windows that are all the same are solved once."""
+    told = [seen.grey, seen.damage.hidden, seen.damage.p]
+    parts = [part for part in told if isinstance(part, np.ndarray) and part.ndim == 3]
+    flat = [np.ascontiguousarray(part).reshape(len(part), -1).view(np.uint8) for part in parts]
+    keys = np.concatenate(flat, axis=1)
+    _, first, same = np.unique(keys.view([("", f"V{keys.shape[1]}")])[:, 0], return_index=True, return_inverse=True)
+    if len(first) == len(seen.grey):
+        return solve(seen)
+    return solve(seen.rows(first)).rows(same)
