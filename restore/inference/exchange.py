@@ -86,7 +86,7 @@ def solve_windows(
         messages = _messages(found, given, evidence, alone)
         others = cover.cut_padded(cover.add(messages)) - messages
         told = evidence + np.float32(tiling.worth) * others / np.maximum(count, 1)
-        rows = np.flatnonzero(_unsettled(found, told) | (stronger > 1))
+        rows = np.flatnonzero(_unsettled(found, told - given) | (stronger > 1))
         if not rows.size:
             break
         found.revise(rows, Answers.of(_distinct(solve, observed(told[rows])), (len(rows), *seen.grey.shape[1:])))
@@ -118,19 +118,23 @@ def observed(evidence: np.ndarray) -> Observed:
     return Observed((evidence > 0).astype(np.float64), Damage(p))
 
 
+def _log_odds_of(means: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return (np.log(means) - np.log1p(-means)).clip(-SURE, SURE)
+
+
 def _messages(found: Answers, given: np.ndarray, evidence: np.ndarray, alone: np.ndarray) -> np.ndarray:
     """What each window says of its pixels, beyond what it was told; 0 where it has no answer, or a pixel is certain."""
-    with np.errstate(divide="ignore"):
-        answer = (np.log(found.means) - np.log1p(-found.means)).clip(-SURE, SURE)
-        expected = (np.log(alone) - np.log1p(-alone)).clip(-SURE, SURE)
     usable = (found.status != Status.DIVERGED)[:, None, None] & (np.abs(evidence) < SURE)
-    return np.where(usable, answer - given - expected.astype(np.float32), np.float32(0))
+    expected = _log_odds_of(alone).astype(np.float32)
+    return np.where(usable, _log_odds_of(found.means) - given - expected, np.float32(0))
 
 
-def _unsettled(found: Answers, told: np.ndarray) -> np.ndarray:
-    """Which windows have a pixel that is in doubt, or of which the others say otherwise."""
-    sure = np.maximum(found.means, 1 - found.means) >= SETTLED
-    return ~(sure & ((found.means > 0.5) == (told > 0))).all((1, 2))
+def _unsettled(found: Answers, change: np.ndarray) -> np.ndarray:
+    """Which windows have a pixel that is in doubt, or will be after a change of its evidence."""
+    answer = _log_odds_of(found.means)
+    sure = np.log(SETTLED / (1 - SETTLED))
+    return ~(np.minimum(np.abs(answer), np.sign(answer) * (answer + change)) >= sure).all((1, 2))
 
 
 def _distinct(solve: Solve, seen: Observed) -> Marginals:
