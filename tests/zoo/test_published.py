@@ -57,7 +57,7 @@ def test_the_promised_priors_are_published() -> None:
     assert {f"crbm-bp-{task}" for task in tasks} <= set(NAMES)
     assert {"crbm-mssvm-mnist-patch12", "crbm-mssvm-caltech-patch12"} <= set(NAMES)
     assert {"fw-mnist", "cd-fw-mnist", "fw-caltech"} <= set(NAMES)
-    assert {"tap-mnist-real", "tap-deep-mnist"} <= set(NAMES)
+    assert {"tap-mnist-real", "tap-deep-mnist", "tap-text"} <= set(NAMES)
     assert set(NAMES) <= set(restore.list_models())
 
 
@@ -81,6 +81,10 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     if folder in GREY:
         assert [row["task"] for row in GREY_ROW.finditer(card)] == [str(parse_task(task)) for task in GREY_TASKS]
         return
+    if about.data == "text":
+        # Scored on whole pages.
+        assert "benchmarks/pages.py --model tap-text" in card
+        return
     tasks = [row["task"] for row in ROW.finditer(card)]
     every = ["flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8:0", "patch:12:0"]
     assert tasks == ([str(parse_task(about.task))] if about.conditional else every)
@@ -89,7 +93,7 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
 @pytest.mark.parametrize("folder", [folder for folder in TOLD if folder not in GREY], ids=lambda folder: folder.name)
 def test_what_is_certain_stays(folder: Path) -> None:
     model = restore.load(folder, device="cpu")
-    images = np.random.default_rng(0).random((3, 28, 28)) < 0.3
+    images = np.random.default_rng(0).random((3, *zoo.describe(folder).image_shape)) < 0.3
     assert (model.denoise(images, 0.0) == images).all()
     assert (model.denoise(images, 1.0) == ~images).all()
 
@@ -146,9 +150,14 @@ def _clean(folder: Path) -> np.ndarray:
     if data == "cbcl":
         # Any smooth image will do.
         return 0.5 + 0.3 * np.sin(np.add.outer(np.arange(19), np.arange(19)) / np.linspace(3, 5, 12)[:, None, None])
+    digit = np.asarray(Image.open(ROOT / "assets" / "digit.png")) / 255
+    if data == "text":
+        # Its strokes are as broad as those of letters.
+        return np.stack(
+            [digit[top : top + 16, left : left + 16] for top in range(3, 11, 2) for left in range(1, 12, 2)]
+        )
     if data != "mnist" and COPIES:
         return silhouettes("test").images[:24] / 255
-    digit = np.asarray(Image.open(ROOT / "assets" / "digit.png")) / 255
     digit = digit if data == "mnist" else 1 - digit
     return np.stack([np.roll(digit, place, axis=(0, 1)) for place in product(range(-2, 2), range(-3, 3))])
 
