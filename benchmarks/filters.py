@@ -85,7 +85,7 @@ def biharmonic(seen: Seen, _: float) -> np.ndarray:
 FILTERS = {
     "as it is": Candidate(as_seen),
     "median": Candidate(median, (3, 5), holes=False),
-    "total variation": Candidate(total_variation, (0.2, 0.3, 0.4, 0.6, 0.9, 1.4, 2.2), holes=False),
-    "Ising, mean field": Candidate(ising, (0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0)),
+    "total variation": Candidate(total_variation, (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5), holes=False),
+    "Ising, mean field": Candidate(ising, (0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8)),
     "biharmonic": Candidate(biharmonic, flips=False),
 }
