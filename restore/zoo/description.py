@@ -47,7 +47,7 @@ class Tiling:
 
     overlap: int = 2
     rounds: int = 1
-    worth: float = 0.25
+    worth: float = 0.15
     least: float = 1.3
 
     def __post_init__(self) -> None:
