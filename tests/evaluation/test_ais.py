@@ -229,7 +229,7 @@ def test_a_level_that_is_no_probability_is_refused() -> None:
 
 def test_other_machines_are_refused() -> None:
     machine = machine_of(0)
-    with pytest.raises(ModelError, match="one binary RBM at a time"):
+    with pytest.raises(ModelError, match="a single binary RBM"):
         log_partition(machine.tilt(Fields(torch.zeros(5, 12).double())), "linear:10", 10, seeded())
     with pytest.raises(ModelError, match="base"):
         log_partition(machine, "linear:10", 10, seeded(), torch.zeros(11))

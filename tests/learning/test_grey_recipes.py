@@ -44,10 +44,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "visible": ({"prior": {"visible": "gaussian"}}, r"\[prior\] visible must be one of bernoulli, truncated-gaussian"),
     "hidden-type": ({"prior": {"hidden_type": "potts"}}, r"\[prior\] hidden_type must be one of bernoulli, spin"),
     "auto": ({"prior": {"hidden": "auto"}}, r'\[prior\] hidden = "auto" grows binary units only; give a number'),
-    "deeper-alone": ({"prior": {"deeper": [2]}}, r'\[prior\] deeper, as in \[100\], is for family = "deep"'),
+    "deeper-alone": ({"prior": {"deeper": [2]}}, r'\[prior\] deeper, such as \[100\], is for family = "deep"'),
     "deep-alone": (
         {"prior": {"family": "deep"}},
-        r'deeper, as in \[100\], is for family = "deep", and has to be there',
+        r'deeper, such as \[100\], is for family = "deep", which requires it',
     ),
     "deeper-zero": ({"prior": {"family": "deep", "deeper": [0]}}, r"deeper layers have at least 1 unit each"),
     "deeper-number": ({"prior": {"family": "deep", "deeper": 3}}, r"\[prior\] deeper must be a list, not 3"),

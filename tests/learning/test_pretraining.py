@@ -220,7 +220,7 @@ def test_pixel_means_are_those_of_the_images(tmp_path: Path) -> None:
             '[pretraining] is for [prior] family = "deep"; leave it out',
         ),
         ({"prior": {"hidden_type": "spin"}}, "[pretraining] is for binary hidden units; leave it out"),
-        ({"prior": {"deeper": []}}, "[prior] deeper, as in [100], is for family"),
+        ({"prior": {"deeper": []}}, "[prior] deeper, such as [100], is for family"),
         ({"prior": {"deeper": [3, 0]}}, "[prior] deeper layers have at least 1 unit each, not (3, 0)"),
         ({"prior": {"deeper": [3, 1.5]}}, "[prior] deeper entries must be a whole number, not 1.5"),
         ({"prior": {"deeper": 3}}, "[prior] deeper must be a list, not 3"),
