@@ -1,4 +1,6 @@
-"""Draws the example images in this folder: `python assets/draw.py` (numpy and Pillow only).
+"""Draws the example images in this folder: `python assets/draw.py`.
+
+It takes the package, and for the page the fonts that test pages are drawn in.
 
 A digit is written with a round pen along Bézier curves and prepared as those of MNIST are: white on black, 28x28
 pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes from numpy with a fixed seed.
@@ -9,6 +11,7 @@ pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes fro
     digit-patched.png                       with a patch of 12x12 painted black, for a prior that sees no mask
     digit-large.png                         the digit at 56x56, in grey levels
     digit-large-torn.png, digit-large-hole.png
+    page-noisy.png                          printed text, black on white, with 10 % of its pixels inverted
     silhouette.png                          a fish, black on white as the silhouettes of Caltech-101 are
 """
 
@@ -18,6 +21,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
+
+from restore.data.sets.pages import page
+from restore.data.sets.text import families_for_tests
 
 HERE = Path(__file__).parent
 SIDE = 28
@@ -114,6 +120,7 @@ def main() -> None:
     save("digit-large.png", large)
     save("digit-large-torn.png", np.where(hole(ENLARGED), 0, large))
     save("digit-large-hole.png", hole(ENLARGED))
+    save("page-noisy.png", flipped(~(page(families_for_tests(), 17, 0, (200, 320)) > 127), 0.1, seed=2))
     save("silhouette.png", fish() > 0.5)
 
 
