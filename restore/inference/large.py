@@ -17,7 +17,7 @@ from restore.inference.damage import Damage
 from restore.inference.exchange import solve_windows
 from restore.inference.explained import Observed
 from restore.inference.pictures import PictureEngine, Restored, outcome, restore_pictures
-from restore.inference.sampling import Pixels, Sample, sample_of
+from restore.inference.sampling import FEW, RANKS, Pixels, Sample, Stack, sample_of
 from restore.inference.tiles import Cover, blocks
 from restore.marginals import Marginals, NoiseLevel, Status, voided
 from restore.zoo import leave_out
@@ -31,6 +31,9 @@ ARRAYS, HIDDEN = 14, 4
 
 # An image is solved if all but so many of its windows are.
 UNSOLVED = 0.01
+
+# Levels of noise, flips or standard deviations, at which priors and polarities are compared if it is unknown.
+COARSE = (0.05, 0.15, 0.3)
 
 # Beyond so many pixels results are kept in half precision.
 MANY = 2**24
@@ -132,40 +135,47 @@ def marginals_of(large: Sequence[tuple[Choice, Restored]]) -> Marginals:
 
 
 def choose(engines: Sequence[PictureEngine], pixels: Pixels, damage: Damage, *, invert: bool) -> Choice:
-    """The prior, the polarity and the level under which a sample of an image is most probable."""
-    sample = sample_of(pixels, damage)
-    found: list[tuple[float, PictureEngine, bool, Restored, Marginals]] = []
-    faults: list[ModelError] = []
-    for engine in engines:
-        conditional = engine.description.conditional
-        ways = (invert,) if invert or conditional else (False, True)
-        # Polarities differ by thousands of nats, whatever the tolerance.
-        compared = len(engines) > 1
-        for inverted in ways:
-            try:
-                found.append(_tried(engine.for_evidence() if compared else engine, engine, sample, damage, inverted))
-            except ModelError as fault:
-                faults.append(fault)
-                break
-    if not found:
-        raise faults[0]
-    for each in faults:
+    """The prior, the polarity and the level under which a sample of an image is most probable.
+
+    Priors and polarities are compared at a few levels if it is unknown, and the level is chosen for the best of them.
+    """
+    sample = sample_of(pixels, damage, RANKS if len(engines) == 1 else FEW)
+    ways = [
+        (engine, inverted)
+        for engine in engines
+        for inverted in ((invert,) if invert or engine.description.conditional else (False, True))
+    ]
+    levels = [damage] if damage.unknown is None else [damage.at(level) for level in COARSE]
+    found: list[tuple[float, PictureEngine, bool]] = []
+    faults: dict[str, ModelError] = {}
+    for engine, inverted in ways if len(ways) > 1 else []:
+        try:
+            best = max(_evidence(*_tried(engine, sample, known, inverted)) for known in levels)
+            found.append((best, engine, inverted))
+        except ModelError as fault:
+            faults[engine.description.name] = fault
+    if faults and not found:
+        raise next(iter(faults.values()))
+    for each in faults.values():
         leave_out(str(each))
-    _, engine, inverted, verdict, marginals = max(found, key=lambda one: one[0])
+    engine, inverted = max(found, key=lambda one: one[0])[1:] if found else ways[0]
+    _, verdict, marginals = _tried(engine, sample, damage, inverted)
     known = damage if marginals.noise is None else damage.at(float(marginals.noise.chosen[0]))
-    others = dict.fromkeys(one.description.name for _, one, *_ in found if one is not engine)
+    others = dict.fromkeys(one.description.name for _, one, _ in found if one is not engine)
     return Choice(engine, inverted, known, verdict, marginals, tuple(others))
 
 
-def _tried(
-    solver: PictureEngine, engine: PictureEngine, sample: Sample, damage: Damage, invert: bool
-) -> tuple[float, PictureEngine, bool, Restored, Marginals]:
-    stack, pixels, told = sample.stacked(solver, damage)
+def _tried(engine: PictureEngine, sample: Sample, damage: Damage, invert: bool) -> tuple[Stack, Restored, Marginals]:
+    stack, pixels, told = sample.stacked(engine, damage)
     (verdict,), marginals = restore_pictures(stack, [pixels], told, invert=invert)
-    if marginals.evidence is None:
-        return 0.0, engine, invert, verdict, marginals
+    return stack, verdict, marginals
+
+
+def _evidence(stack: Stack, verdict: Restored, marginals: Marginals) -> float:
+    """log p(sample | prior), in nats; -inf if there is none."""
+    assert marginals.evidence is not None  # conditional priors are not compared
     evidence = float(marginals.evidence[0] - stack.log_partition)
-    return evidence if np.isfinite(evidence) else -np.inf, engine, invert, verdict, marginals
+    return evidence if np.isfinite(evidence) else -np.inf
 
 
 def _restored(choice: Choice, pixels: Pixels, watch: Callable[[float], None]) -> Restored:

@@ -19,11 +19,14 @@ from restore.inference.tiles import Cover
 from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
 
-# Side of the crops in pixels: 7 windows of 16 pixels, or 4 of 28.
-SIDE = 112
+# Side of the crops in pixels: 2 windows of 28 pixels, or 4 of 16.
+SIDE = 56
 
 # The crops have these ranks among all, from the plainest to the richest: a page is not known by its margin alone.
-RANKS = (0.4, 0.7, 0.85, 1.0)
+RANKS = (0.3, 0.7, 0.85, 1.0)
+
+# The same where several priors are compared, of which some take many starts: they are hundreds of nats apart.
+FEW = (0.7, 1.0)
 
 # Side of the cells whose means tell how much there is in a crop, whatever the noise.
 CELL = 4
@@ -73,7 +76,8 @@ class Stack:
         return replace(self, engine=self.engine.with_solver(solver))
 
     def for_evidence(self) -> Stack:
-        return replace(self, engine=self.engine.for_evidence())
+        """The same: what is chosen by a sum over windows differs by more than they may be off."""
+        return self
 
     def pixel_means(self) -> np.ndarray:
         return np.tile(self.engine.pixel_means(), (self.count, 1))
@@ -143,7 +147,7 @@ class Sample:
         return stack, pixels, told.covering([covered])
 
 
-def sample_of(pixels: Pixels, damage: Damage) -> Sample:
+def sample_of(pixels: Pixels, damage: Damage, ranks: tuple[float, ...] = RANKS) -> Sample:
     """The crops of an image (H, W) with known damage: all of it, if it is no larger than one."""
     height, width = pixels.shape
     hidden = None if damage.hidden is None else damage.hidden[0]
@@ -152,12 +156,12 @@ def sample_of(pixels: Pixels, damage: Damage) -> Sample:
         for top in range(0, max(1, height - SIDE + 1), SIDE)
         for left in range(0, max(1, width - SIDE + 1), SIDE)
     ]
-    if len(corners) > len(RANKS):
+    if len(corners) > len(ranks):
         # Many more than are taken tell nothing new.
         corners = [corners[place] for place in np.unique(np.linspace(0, len(corners) - 1, 400).astype(int))]
         richness = [_richness(pixels[top : top + SIDE, left : left + SIDE]) for top, left in corners]
         order = np.argsort(richness, kind="stable")
-        chosen = np.unique([round(rank * (len(order) - 1)) for rank in RANKS])
+        chosen = np.unique([round(rank * (len(order) - 1)) for rank in ranks])
         corners = [corners[place] for place in order[chosen]]
     crops = []
     for top, left in corners:
