@@ -29,8 +29,9 @@ ODDS = 1e4
 # Nats by which solvers may be off: where the evidence is weak, they err more about an image than about the prior alone.
 OFF, OFF_PIXELS = 10.0, 28 * 28
 
-# Nats for each further pixel: of a sample of windows of text, with 30 % of the pixels inverted, they were .015 off.
-OFF_BEYOND = 0.05
+# Nats for each further pixel: samples of text with 30 % of the pixels inverted were up to .015 behind, and a page of
+# other marks .023 under a prior of digits.
+OFF_BEYOND = 0.02
 
 # Flip probability, or standard deviation of Gaussian noise, that an image may have beyond what the caller gave.
 FORGIVEN = 0.1

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from machines import random_rbm
+from PIL import Image
 
 import restore
 from restore import zoo
@@ -121,6 +122,18 @@ def test_results_come_at_the_size_of_each_image() -> None:
     assert [one.shape for one in found] == [one.shape for one in images]
     assert [len(means) for means in solution.means[0]] == [one.size for one in images]
     assert solution.status.shape == (3,) and solution.model == "tap-mnist"
+
+
+def test_level_polarity_and_prior_of_a_page_are_found_by_evidence() -> None:
+    """The page is dark on light, and exactly known: 10 % of its pixels were inverted."""
+    page = Path(__file__).parents[2] / "assets" / "page-noisy.png"
+    _, solution = restore.denoise(page, "tap-text", p="auto", return_solution=True)
+    # On the crops the share of inverted pixels has a standard deviation of .003.
+    assert solution.noise.chosen[0] == pytest.approx(0.1, abs=0.03) and solution.shortfall[0] == 0
+    both = [restore.load(name).engine for name in ("pcd-mnist", "tap-text")]
+    pixels = np.asarray(Image.open(page).convert("L")) / 255
+    choice = large.choose(both, pixels[:112, :112], Damage(0.1), invert=False)
+    assert choice.engine.description.name == "tap-text" and choice.invert and choice.others == ("pcd-mnist",)
 
 
 @pytest.mark.parametrize("which", ["onnx", "torch"])
