@@ -68,7 +68,8 @@ IN_THE_PAGE = """async ({ prior, pixels, p, mask, count }) => {
     globalThis.solver ??= new Solver();
     const times = [];
     for (let i = 0; i < count; i++) {
-        const request = { pixels: Float32Array.from(pixels), p, mask: Uint8Array.from(mask) };
+        const { width, height } = prior;
+        const request = { width, height, pixels: Float32Array.from(pixels), p, mask: Uint8Array.from(mask) };
         times.push((await globalThis.solver.restore(prior, request)).milliseconds);
     }
     return times;

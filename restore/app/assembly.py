@@ -95,6 +95,7 @@ def facts(folder: Path) -> dict[str, Any]:
         "outcomes": {status.name.lower(): outcome(status, about) for status in Status},
         "inverted": INVERTED,
         "inference": {key: asdict(about.inference)[key] for key in ("max_iter", "tol", "damping")},
+        "tiling": asdict(about.tiling),
         "bytes": sum((folder / name).stat().st_size for name in (zoo.GRAPH, zoo.WEIGHTS)),
     }
 

@@ -100,14 +100,18 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture(scope="session")
-def window(browser: Any, url: str) -> Iterator[Visit]:
-    """A visit for `visit`: half of the time that one takes is the browser's own, for a window and its processes."""
+def _visit(browser: Any, url: str) -> Iterator[Visit]:
     from pages import Visit
 
     visit = Visit(browser, url)
     yield visit
     visit.context.close()
+
+
+@pytest.fixture(scope="session")
+def window(browser: Any, url: str) -> Iterator[Visit]:
+    """A visit for `visit`: half of the time that one takes is the browser's own, for a window and its processes."""
+    yield from _visit(browser, url)
 
 
 @pytest.fixture
@@ -124,11 +128,7 @@ def visit(window: Visit, url: str) -> Iterator[Visit]:
 @pytest.fixture(scope="session")
 def reader(browser: Any, url: str) -> Iterator[Visit]:
     """A visit for tests that only call the page's modules."""
-    from pages import Visit
-
-    visit = Visit(browser, url)
-    yield visit
-    visit.context.close()
+    yield from _visit(browser, url)
 
 
 @pytest.fixture

@@ -128,12 +128,13 @@ class Visit:
     def solve(self, prior: dict[str, Any], pixels: np.ndarray, p: float | str, mask: np.ndarray) -> dict[str, Any]:
         """What the page's own modules return for an image; NaN goes as a text."""
         asked = {"prior": prior, "pixels": pixels.ravel().tolist(), "p": p, "mask": mask.ravel().tolist()}
+        asked["height"], asked["width"] = pixels.shape
         return self.page.evaluate(
-            """async ({ prior, pixels, p, mask }) => {
+            """async ({ prior, pixels, p, mask, ...size }) => {
                 const { Solver } = await import("/solver.js");
                 globalThis.solver ??= new Solver();
                 pixels = Float32Array.from(pixels, Number);
-                const request = { pixels, p: Number(p), mask: Uint8Array.from(mask) };
+                const request = { ...size, pixels, p: Number(p), mask: Uint8Array.from(mask) };
                 const result = await globalThis.solver.restore(prior, request);
                 for (const name of ["restored", "means", "variances"]) result[name] = [...result[name]];
                 return result;

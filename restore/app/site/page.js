@@ -174,9 +174,9 @@ function chooseTool(name) {
 function question() {
   warn("");
   const inverted = at("invert").checked;
-  const { pixels, mask } = editor;
-  const asked = inverted ? pixels.map((value) => 1 - value) : pixels.slice();
-  if (prior.conditional) return { prior, inverted, pixels: pixels.slice(), request: { pixels: asked } };
+  const { width, height, pixels, mask } = editor;
+  const asked = { width, height, pixels: inverted ? pixels.map((value) => 1 - value) : pixels.slice() };
+  if (prior.conditional) return { prior, inverted, pixels: pixels.slice(), request: asked };
   if (noise.value === null) {
     warn(noise.complain());
     return null;
@@ -185,7 +185,7 @@ function question() {
     warn("The mask covers every pixel; leave visible what is to be kept.");
     return null;
   }
-  const request = { pixels: asked, p: noise.value, mask: mask.slice() };
+  const request = { ...asked, p: noise.value, mask: mask.slice() };
   return { prior, inverted, pixels: pixels.slice(), mask: request.mask, request };
 }
 

@@ -16,8 +16,11 @@
  * @property {{converged: string, max_iter: string, diverged: string}} outcomes messages about how its solver ended
  * @property {number} inverted nats per pixel of `inversion` above which an image has its polarity wrong
  * @property {number} bytes
+ * @property {{overlap: number, rounds: number, worth: number, least: number}} tiling how it restores larger images
  *
  * @typedef {Object} Request
+ * @property {number} width
+ * @property {number} height
  * @property {Float32Array} pixels grey values in [0, 1], row by row
  * @property {number} [p] probability that a pixel is inverted
  * @property {Uint8Array} [mask] 1 where a pixel is to be filled
@@ -30,6 +33,7 @@
  * @property {number} residual
  * @property {boolean} converged
  * @property {number} inversion nats per pixel by which the image is likelier when inverted
+ * @property {{count: number, unsolved: number} | null} windows of an image of another size than the prior's
  * @property {number} milliseconds
  */
 
@@ -41,8 +45,12 @@ export class Solver {
   #broken = null;
 
   constructor() {
-    this.#worker.addEventListener("message", ({ data: { id, result, fault } }) => {
-      const { resolve, reject } = this.#waiting.get(id);
+    this.#worker.addEventListener("message", ({ data: { id, share, result, fault } }) => {
+      const { resolve, reject, watch } = this.#waiting.get(id);
+      if (share !== undefined) {
+        watch(share);
+        return;
+      }
       this.#waiting.delete(id);
       if (fault === undefined) resolve(result);
       else reject(new Error(fault));
@@ -66,17 +74,23 @@ export class Solver {
   /**
    * @param {Prior} prior
    * @param {Request} request
-   * @returns {Promise<Result>}
+   * @param {(share: number) => void} [watch] is told which share of a large image is done
+   * @returns {Promise<Result | null>} null if it was cancelled
    */
-  restore(prior, request) {
-    return this.#ask({ prior, request });
+  restore(prior, request, watch = () => {}) {
+    return this.#ask({ prior, request }, watch);
   }
 
-  #ask(message) {
+  /** Stop restoring large images as soon as the windows at hand are done. */
+  cancel() {
+    for (const id of this.#waiting.keys()) this.#worker.postMessage({ cancel: id });
+  }
+
+  #ask(message, watch = () => {}) {
     if (this.#broken) return Promise.reject(this.#broken);
     const id = this.#count++;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      this.#waiting.set(id, { resolve, reject, watch });
       this.#worker.postMessage({ id, ...message });
     });
   }

@@ -1,0 +1,76 @@
+/** Restoring an image of another size than the prior's, in windows that overlap, whose answers are blended. */
+
+import { logOdds, logOddsOf, solveWindows } from "./exchange.js";
+import { Cover } from "./tiles.js";
+
+/** An image is solved if all but so many of its windows are. */
+const UNSOLVED = 0.01;
+
+/**
+ * @param {(windows: Float32Array) => Promise<import("./exchange.js").Answers>} solve
+ * @param {import("./solver.js").Prior} prior
+ * @param {import("./solver.js").Request} request
+ * @param {Float32Array} pixelMeans of the images that the prior was trained on
+ * @param {(share: number) => void} watch
+ * @returns {Promise<import("./solver.js").Result>} without the time that it took
+ */
+export async function restoreLarge(solve, prior, request, pixelMeans, watch) {
+  const cover = new Cover(request, prior, prior.tiling.overlap);
+  const exchanged = !prior.conditional && cover.count > 1;
+  const tiling = exchanged ? prior.tiling : { ...prior.tiling, rounds: 0 };
+  const white = request.pixels.map((value) => Number(value > Math.fround(prior.threshold / 255)));
+  const alone = pixelMeans.map(logOddsOf);
+  const padded = prior.conditional
+    ? cover.pad(white, "edge")
+    : cover.pad(logOdds(white, request.p, request.mask), 0);
+  const answers = await solveWindows(solve, cover, padded, tiling, alone, watch);
+  return { ...blend(cover, answers), ...tally(prior, answers), inversion: inversion(cover, white, request.mask, alone) };
+}
+
+/** Mean and variance of every pixel: of the mixture of what its windows say; NaN where none has an answer. */
+function blend(cover, { means, variances, residual }) {
+  const sums = Array.from({ length: 3 }, () => new Float64Array(cover.padded));
+  const [count, first, second] = sums;
+  for (let row = 0; row < cover.count; row++) {
+    if (!Number.isFinite(residual[row])) continue;
+    cover.each(row, (place, i) => {
+      const [mean, variance] = [means[row * cover.size + i], variances[row * cover.size + i]];
+      count[place] += 1;
+      first[place] += mean;
+      second[place] += variance + mean * mean;
+    });
+  }
+  const [number, mean, square] = sums.map((sum) => cover.crop(sum));
+  const blended = Float32Array.from(mean, (sum, i) => sum / number[i]);
+  return {
+    means: blended,
+    variances: Float32Array.from(square, (sum, i) => Math.max(0, sum / number[i] - (mean[i] / number[i]) ** 2)),
+    restored: blended.map((value) => Number(value > 0.5)),
+  };
+}
+
+/** How the windows fared, as for one image. */
+function tally(prior, { iterations, residual, converged }) {
+  const unsolved = converged.reduce((count, each) => count + Number(!each), 0);
+  return {
+    iterations: iterations.reduce((most, each) => Math.max(most, each), 0),
+    residual: residual.reduce((most, each) => (Number.isFinite(each) ? Math.max(most, each) : most), 0),
+    converged: unsolved <= UNSOLVED * converged.length,
+    windows: { count: converged.length, unsolved: prior.conditional ? 0 : unsolved },
+  };
+}
+
+/** Nats per visible pixel of its windows by which an image is likelier when inverted, if its pixels are independent. */
+function inversion(cover, white, mask, alone) {
+  const seen = cover.pad(white, 0);
+  const hidden = cover.pad(mask ?? new Uint8Array(white.length), 1);
+  let [gain, visible] = [0, 0];
+  for (let row = 0; row < cover.count; row++) {
+    cover.each(row, (place, i) => {
+      if (hidden[place]) return;
+      gain += (1 - 2 * seen[place]) * alone[i];
+      visible += 1;
+    });
+  }
+  return gain / Math.max(1, visible);
+}
