@@ -4,6 +4,7 @@ from restore.channels.asymmetric_flip import AsymmetricFlip
 from restore.channels.bit_flip import BitFlip
 from restore.channels.contract import Channel, Damaged, Task
 from restore.channels.gaussian_noise import GaussianNoise
+from restore.channels.holes import Holes
 from restore.channels.occlusion import Occlusion, Patch
 from restore.channels.registry import parse_task
 from restore.channels.salt_and_pepper import SaltAndPepper
@@ -17,6 +18,7 @@ __all__ = [
     "Damaged",
     "EachPixel",
     "GaussianNoise",
+    "Holes",
     "Occlusion",
     "Patch",
     "SaltAndPepper",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -85,18 +86,63 @@ class Occlusion:
         return hidden
 
 
+class Painting(ABC):
+    """Painting over some pixels of each image, chosen at random.
+
+    Attributes:
+        fill: the value painted, in [0, 1].
+        mask: "known": the restorer is given the hidden pixels, and all others are exact. "unknown": it knows only how
+            probable it is that a pixel is hidden. A pixel shows its true value if it is not and nothing of it if it is,
+            so the restorer assumes bit flips with half that probability.
+        grey: whether images are grey. Exact grey pixels have another channel than ink, and none can say that pixels are
+            hidden somewhere unknown.
+    """
+
+    fill: float
+    mask: Literal["known", "unknown"]
+    grey: bool
+
+    def check(self) -> None:
+        """Raises UsageError if grey images are to be restored without the mask."""
+        if self.grey and self.mask == "unknown":
+            raise UsageError(f"{self}: --mask unknown is for priors of binary images; leave it out for grey ones")
+
+    def unmasked(self) -> Self:
+        return replace(self, mask="unknown")  # type: ignore[type-var]
+
+    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+        """Raises UsageError if what is painted does not fit into the image."""
+        drawn = self.drawn(len(clean), image_shape, generator)
+        hidden = drawn.flatten(1)
+        painted = Occlusion(hidden, self.fill).corrupt(clean.to(generator.device), generator)
+        observed = painted.to(clean.device)
+        if self.mask == "known":
+            told = Occlusion(hidden.to(clean.device), self.fill)
+            return Damaged(observed, replace(told, noise=GaussianNoise(0.0)) if self.grey else told)
+        inside = self.coverage(image_shape).ravel()
+        return Damaged(observed, BitFlip(module_of(clean).from_numpy(inside / 2).to(clean)))
+
+    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Raises UsageError if what is painted does not fit into the image."""
+        hidden = self.drawn(1, pixels.shape, generator)[0]
+        return np.where(hidden, np.full_like(pixels, self.fill), pixels), hidden
+
+    @abstractmethod
+    def drawn(self, count: int, image_shape: tuple[int, ...], generator: Any) -> Any:
+        """Draw the hidden pixels of images, boolean (count, H, W)."""
+
+    @abstractmethod
+    def coverage(self, image_shape: tuple[int, ...]) -> np.ndarray:
+        """The probability that each pixel is hidden, (H, W)."""
+
+
 @dataclass(frozen=True)
-class Patch:
+class Patch(Painting):
     """Paint over a square at a random place within the image.
 
     Attributes:
         size: side of the square in pixels.
-        fill: the value painted, in [0, 1].
-        mask: "known": the restorer is given the hidden pixels, and all others are exact. "unknown": it knows only that
-            there is such a patch somewhere. A pixel shows its true value outside the patch and nothing of it inside, so
-            the restorer assumes bit flips with half the probability that the patch covers the pixel.
-        grey: whether images are grey. Exact grey pixels have another channel than ink, and none can say that a patch is
-            somewhere unknown.
+        fill, mask, grey: see `Painting`.
     """
 
     size: int
@@ -105,8 +151,7 @@ class Patch:
     grey: bool = False
 
     def __post_init__(self) -> None:
-        if self.grey and self.mask == "unknown":
-            raise UsageError(f"{self}: --mask unknown is for priors of binary images; leave it out for grey ones")
+        self.check()
         if self.size < 1:
             raise UsageError(f"patch:{self.size}: a patch is at least one pixel wide")
         if not 0 <= self.fill <= 1:
@@ -115,33 +160,16 @@ class Patch:
     def __str__(self) -> str:
         return f"patch:{self.size}:{self.fill:g}"
 
-    def unmasked(self) -> Patch:
-        return replace(self, mask="unknown")
-
-    def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
+    def drawn(self, count: int, image_shape: tuple[int, ...], generator: Any) -> Any:
         """Raises UsageError if the patch does not fit into the image."""
-        drawn = self._drawn(len(clean), image_shape, generator)
-        hidden = drawn.flatten(1)
-        painted = Occlusion(hidden, self.fill).corrupt(clean.to(generator.device), generator)
-        observed = painted.to(clean.device)
-        if self.mask == "known":
-            told = Occlusion(hidden.to(clean.device), self.fill)
-            return Damaged(observed, replace(told, noise=GaussianNoise(0.0)) if self.grey else told)
-        inside = np.outer(*(_coverage(length, self.size) for length in image_shape)).ravel()
-        return Damaged(observed, BitFlip(module_of(clean).from_numpy(inside / 2).to(clean)))
-
-    def damage_picture(self, pixels: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Raises UsageError if the patch does not fit into the image."""
-        hidden = self._drawn(1, pixels.shape, generator)[0]
-        return np.where(hidden, np.full_like(pixels, self.fill), pixels), hidden
-
-    def _drawn(self, count: int, image_shape: tuple[int, ...], generator: Any) -> Any:
-        """Draw the hidden pixels of images, boolean (count, H, W)."""
         height, width = image_shape
         if self.size > min(height, width):
             raise UsageError(f"{self}: the patch does not fit into images of {width}x{height} pixels")
         rows, columns = (_covered(length, self.size, count, generator) for length in (height, width))
         return rows[:, :, None] & columns[:, None, :]
+
+    def coverage(self, image_shape: tuple[int, ...]) -> np.ndarray:
+        return np.outer(*(_coverage(length, self.size) for length in image_shape))
 
 
 def _covered(length: int, size: int, count: int, generator: Any) -> Any:

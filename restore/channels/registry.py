@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from restore.channels import asymmetric_flip, bit_flip, gaussian_noise, occlusion, salt_and_pepper
+from restore.channels import asymmetric_flip, bit_flip, gaussian_noise, holes, occlusion, salt_and_pepper
 from restore.channels.contract import Task
 from restore.channels.task import Asked, Chain, Form
 from restore.errors import UsageError
@@ -15,6 +15,7 @@ FORMS: tuple[Form, ...] = (
     gaussian_noise.FORM,
     salt_and_pepper.FORM,
     occlusion.FORM,
+    holes.FORM,
 )
 
 _SHOWN = f"{', '.join(form.shown for form in FORMS)}, or several of them, as in noise:0.1+patch:8"
@@ -24,9 +25,9 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
     """Read a task from its text.
 
     Args:
-        text: "flip:0.1", "flip:0.1,0.02", "noise:0.2", "salt:0.1", "patch:8" (painted 0), "patch:12:1"; or several in
-            order: "noise:0.1+patch:8".
-        mask: "known" (the default for patches) or "unknown"; only patches have one.
+        text: "flip:0.1", "flip:0.1,0.02", "noise:0.2", "salt:0.1", "patch:8" (painted 0), "patch:12:1", "holes:8:0.1";
+            or several in order: "noise:0.1+patch:8".
+        mask: "known" (the default for patches and holes) or "unknown"; others have none.
         grey: whether images are grey; if not, they are binary.
 
     Raises:

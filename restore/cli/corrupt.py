@@ -18,8 +18,8 @@ def corrupt(
     task: Annotated[
         str,
         typer.Option(
-            help="flip:P, flip:WHITE,BLACK (rates of each), noise:SIGMA, salt:P, patch:SIZE[:FILL], or several: "
-            "noise:0.1+patch:8."
+            help="flip:P, flip:WHITE,BLACK (rates of each), noise:SIGMA, salt:P, patch:SIZE[:FILL], "
+            "holes:SIZE:SHARE, or several: noise:0.1+patch:8."
         ),
     ],
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,

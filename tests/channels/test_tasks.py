@@ -14,6 +14,7 @@ from restore.channels import (
     Chain,
     EachPixel,
     GaussianNoise,
+    Holes,
     Occlusion,
     Patch,
     SaltAndPepper,
@@ -56,6 +57,8 @@ def salt(p: float) -> Task:
         ("patch:8", None, Patch(8, 0.0, "known")),
         ("patch:12:1", "known", Patch(12, 1.0, "known")),
         ("patch:12:0.5", "unknown", Patch(12, 0.5, "unknown")),
+        ("holes:8:0.1", None, Holes(8, 0.1)),
+        ("holes:3:.25", "unknown", Holes(3, 0.25, mask="unknown")),
         ("noise:0.1", None, gaussian(0.1)),
         ("salt:.25", None, salt(0.25)),
         ("flip:0.1+patch:8", "unknown", Chain((flips(0.1), Patch(8, 0.0, "unknown")))),
@@ -75,6 +78,7 @@ def test_texts(text: str, mask: str | None, task: Task) -> None:
         *("patch", "patch:", "patch:0", "patch:-3", "patch:2.5", "patch:x", "patch:8:", "patch:8:2", "patch:8:nan"),
         *(
             "patch:8:0:0",
+            *("holes", "holes:8", "holes:0:0.1", "holes:8:0", "holes:8:0.3", "holes:8:nan", "holes:8:0.1:1"),
             "patch:8:x",
             "flip:0,1",
             "flip:0.5,0.5",
@@ -117,7 +121,8 @@ def test_flips_change_the_stated_share() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["flip:0.2", "flip:0.3,0.1", "patch:3", "patch:4:1", "noise:0.2", "salt:0.2", "noise:0.1+patch:3"]
+    "text",
+    ["flip:0.2", "flip:0.3,0.1", "patch:3", "patch:4:1", "noise:0.2", "salt:0.2", "noise:0.1+patch:3", "holes:2:0.2"],
 )
 def test_the_seed_fixes_the_damage(text: str) -> None:
     clean, task = noise(50), parse_task(text)
