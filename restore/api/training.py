@@ -103,7 +103,7 @@ def train(
     from restore.learning.recipes.wishes import Wishes
     from restore.learning.run import keeping
     from restore.learning.run.session import Session
-    from restore.report.contents import WRITING, write_report
+    from restore.report.contents import seconds_to_write, write_report
     from restore.report.passing import drawer
 
     where = pick_device(device)
@@ -130,7 +130,8 @@ def train(
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if own is None else own
         watcher = (lambda passed: None) if own is None else drawer(lesson, folder, where)
-        elsewhere = time.monotonic() - began + keeping.KEEPING * keep + WRITING * (own is not None)
+        elsewhere = time.monotonic() - began + keeping.KEEPING * keep
+        elsewhere += 0 if own is None else seconds_to_write(lesson)
         try:
             session = Session(folder, resume=resume, watch=watcher, usable=place.keeper(lesson, command, where))
             learnt = training.learn(lesson, session, device=where, elsewhere=elsewhere)

@@ -38,7 +38,7 @@ def evaluate(
         str | None,
         typer.Option(
             help="Damage and restore: flip:P, flip:WHITE,BLACK (rates of each), noise:SIGMA, salt:P, "
-            "patch:SIZE[:FILL], or several: noise:0.1+patch:8."
+            "patch:SIZE[:FILL], holes:SIZE:SHARE, or several: noise:0.1+patch:8."
         ),
     ] = None,
     likelihood: Annotated[

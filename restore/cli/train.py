@@ -125,7 +125,7 @@ def train(
     from restore.learning.run.parallel import is_first
     from restore.learning.run.session import Session
     from restore.learning.train import learn
-    from restore.report.contents import WRITING, write_report
+    from restore.report.contents import seconds_to_write, usage, write_report
     from restore.report.passing import drawer
 
     if threads:
@@ -147,7 +147,7 @@ def train(
             watch(passed)
             draw(passed)
 
-        elsewhere = time.monotonic() - began + KEEPING + WRITING
+        elsewhere = time.monotonic() - began + KEEPING + seconds_to_write(lesson)
         session = Session(
             folder, resume=resume, meter=meter, watch=watcher, usable=place.keeper(lesson, command, where)
         )
@@ -162,6 +162,9 @@ def train(
         if not quiet:
             say(f"{place.target}: trained in {learnt.seconds[-1] / 60:.1f} minutes")
         path = write_report(learnt, folder, called if output is None else str(output), command)
+    if not quiet:
+        about, named = learnt.trained.prior.description, called if output is None else str(output)
+        say(f"{called}: {usage(about, named, any_size=lesson.whole is not None)}")
     if path is not None and not quiet:
         say(f"{path}: what it has learnt, for a browser")
 

@@ -64,6 +64,15 @@ def load(
         TrainingError: if the data are empty, unreadable beyond `max_bad`, or of different sizes.
     """
     stock = open_stock(source, split=split, root=root, max_bad=max_bad, max_pixels=max_pixels)
+    return as_dataset(stock, source, split)
+
+
+def as_dataset(stock: Stock, source: str, split: Split) -> Dataset:
+    """All images of a stock, as `load` gives them.
+
+    Raises:
+        TrainingError: as `load`.
+    """
     return checked(whole(stock, _only_size(stock)), source, split, stock.notes)
 
 

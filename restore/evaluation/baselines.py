@@ -112,7 +112,7 @@ class NearestNeighbours:
 
 @dataclass(frozen=True)
 class Median:
-    """The 3x3 median of a binary image: every pixel becomes what most of the observed pixels around it are.
+    """The median filter of a binary image: every pixel becomes what most of the observed pixels around it are.
 
     The result is the share of ink among them, which rounds to the median; there are no votes beyond the border. Hidden
     pixels have no vote, and pixels known exactly stay. Holes are filled from their rim inwards; each ring votes once it
@@ -120,40 +120,42 @@ class Median:
 
     Attributes:
         image_shape: (H, W).
+        side: of the square of pixels around each that vote, an odd number.
     """
 
     image_shape: tuple[int, int]
+    side: int = 3
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
         evidence = channel.evidence(observed).linear
-        shares = _shares(self._as_images(evidence > 0), self._as_images(evidence != 0))
+        shares = _shares(self._as_images(evidence > 0), self._as_images(evidence != 0), self.side)
         return _keeping_known(shares.reshape(observed.shape).to(observed), evidence)
 
     def _as_images(self, flat: Tensor) -> Tensor:
         return flat.reshape(-1, 1, *self.image_shape)
 
 
-def _shares(ink: Tensor, voting: Tensor) -> Tensor:
-    """The share of ink among the votes in every 3x3 window of boolean images (N, 1, H, W); 1/2 without any vote.
+def _shares(ink: Tensor, voting: Tensor, side: int) -> Tensor:
+    """The share of ink among the votes around every pixel of boolean images (N, 1, H, W); 1/2 without any vote.
 
     In float64, so that a tie is exactly 1/2.
     """
     shares = torch.full_like(ink, 0.5, dtype=torch.float64)
     reached = torch.zeros_like(voting)
-    # Each pass reaches one pixel further, so the longer side limits their number; images without holes need one.
+    # Each pass reaches a pixel further or more, so the longer side limits their number; images without holes need one.
     for _ in range(max(ink.shape[-2:])):
-        votes = _sum3x3(voting)
+        votes = _sum(voting, side)
         now = (votes > 0) & ~reached
         if not bool(now.any()):
             break
-        shares = torch.where(now, _sum3x3(ink & voting) / votes, shares)
+        shares = torch.where(now, _sum(ink & voting, side) / votes, shares)
         ink = torch.where(voting, ink, shares > 0.5)
         reached = voting = reached | now
     return shares
 
 
-def _sum3x3(votes: Tensor) -> Tensor:
-    return avg_pool2d(votes.double(), 3, stride=1, padding=1, divisor_override=1)
+def _sum(votes: Tensor, side: int) -> Tensor:
+    return avg_pool2d(votes.double(), side, stride=1, padding=side // 2, divisor_override=1)
 
 
 def _keeping_known(restored: Tensor, evidence: Tensor) -> Tensor:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
-from restore.channels import Channel, Task, parse_task
+from restore.channels import Channel, Damaged, Occlusion, Task, parse_task
 from restore.errors import ModelError
 from restore.evaluation import metrics
 from restore.evaluation.metrics import Score, summary
@@ -44,11 +44,13 @@ class Report:
         error_all: share of wrong pixels among all.
         error_changed: share of wrong pixels among those that the damage changed, pooled over images.
         error_unchanged: share of wrong pixels among the others, pooled over images.
+        error_hidden: share of wrong pixels among those that a known mask hides, pooled over images; None if none does.
         mcc: Matthews correlation, mean over images.
         psnr: in decibels; None for binary images.
         ssim: mean structural similarity; None for binary images.
         seconds: wall-clock time of the restoration alone.
         solver: the prior's solver; None for other restorers.
+        beside: the scores of other restorers of the same damaged images, by name.
     """
 
     task: Task
@@ -56,11 +58,13 @@ class Report:
     error_all: Score
     error_changed: Score
     error_unchanged: Score
+    error_hidden: Score | None
     mcc: Score
     psnr: Score | None
     ssim: Score | None
     seconds: float
     solver: str | None = None
+    beside: Mapping[str, Report] = field(default_factory=dict)
 
     @property
     def grey(self) -> bool:
@@ -69,15 +73,9 @@ class Report:
 
     def as_dict(self) -> dict[str, object]:
         """The report as JSON values: shares in [0, 1]; None for what is undefined or infinite."""
-        scores = {name: _plain(score) for name, score in self._scores().items()}
-        return {
-            "task": str(self.task),
-            "mask": self.task.mask,
-            "solver": self.solver,
-            "n": self.n,
-            **scores,
-            "seconds": self.seconds,
-        }
+        facts = {"task": str(self.task), "mask": self.task.mask, "solver": self.solver, "n": self.n}
+        others = {name: report._plain() for name, report in self.beside.items()}
+        return {**facts, **self._plain(), "seconds": self.seconds, **({"beside": others} if others else {})}
 
     def as_json(self) -> str:
         """One line of JSON."""
@@ -87,25 +85,96 @@ class Report:
         """A few lines for people; errors in per cent."""
         mask = f", mask {self.task.mask}" if self.task.mask else ""
         lines = [f"{self.task}{mask}: {self.n} images in {self.seconds:.2f} s"]
-        for name, score in self._scores().items():
-            label, factor, unit, digits = _SHOWN[name]
-            value, error = score.mean * factor, score.standard_error * factor
-            lines.append(f"  {label:<30} {value:8.{digits}f} ± {error:.{digits}f}{unit}")
+        lines += [_line(name, score) for name, score in self._scores().items()]
+        for other, report in self.beside.items():
+            scores = report._scores()
+            lines += [_line(name, scores[name], f", {other}") for name in _MAIN if name in scores]
         return "\n".join(lines)
 
     def _scores(self) -> dict[str, Score]:
         scores = {name: getattr(self, name) for name in _SHOWN}
         return {name: score for name, score in scores.items() if score is not None}
 
+    def _plain(self) -> dict[str, dict[str, float | int | None]]:
+        return {name: _plain(score) for name, score in self._scores().items()}
+
 
 _SHOWN = {
     "error_all": ("wrong pixels", 100, " %", 3),
     "error_changed": ("wrong among changed pixels", 100, " %", 2),
     "error_unchanged": ("wrong among unchanged pixels", 100, " %", 3),
+    "error_hidden": ("wrong among hidden pixels", 100, " %", 2),
     "mcc": ("Matthews correlation", 1, "", 4),
     "psnr": ("PSNR", 1, " dB", 2),
     "ssim": ("SSIM", 1, "", 4),
 }
+
+# What is told of other restorers too.
+_MAIN = ("error_all", "error_hidden", "psnr", "ssim")
+
+
+def _line(name: str, score: Score, whose: str = "") -> str:
+    label, factor, unit, digits = _SHOWN[name]
+    value, error = score.mean * factor, score.standard_error * factor
+    return f"  {label + whose:<30} {value:8.{digits}f} ± {error:.{digits}f}{unit}"
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The scores of images of one size.
+
+    Attributes:
+        scores: the fields of `Report` that are scores, (N,) each; NaN for images without the score.
+        pixels: how many each score is a share of, (N,); scores that are missing here count the same for every image.
+    """
+
+    scores: Mapping[str, Tensor]
+    pixels: Mapping[str, Tensor]
+
+    @classmethod
+    def of(
+        cls, truth: Tensor, damaged: Damaged, restored: Tensor, image_shape: tuple[int, int], *, grey: bool
+    ) -> Measured:
+        """Compare restored images (N, D) with the truth (N, D)."""
+        observed = damaged.observed.cpu()
+        if restored.shape != truth.shape:
+            raise ModelError(f"the restorer returned shape {tuple(restored.shape)} for images of {tuple(truth.shape)}")
+        if bool(restored.isnan().any()):
+            lost = int(restored.isnan().any(dim=1).sum())
+            raise ModelError(f"the restorer returned NaN for {lost} of {len(truth)} images")
+        scores = {
+            "error_all": metrics.error_all(truth, restored),
+            "error_changed": metrics.error_changed(truth, restored, observed),
+            "error_unchanged": metrics.error_unchanged(truth, restored, observed),
+            "mcc": metrics.matthews(truth, restored),
+        }
+        pixels = {
+            "error_all": torch.full((len(truth),), truth.shape[1], dtype=torch.float64),
+            "error_changed": metrics.changed_pixels(truth, observed),
+            "error_unchanged": (truth == observed).sum(dim=1).double(),
+        }
+        if isinstance(damaged.channel, Occlusion):
+            hidden = torch.as_tensor(damaged.channel.hidden).cpu()
+            scores["error_hidden"] = metrics.error_among(hidden, truth, restored)
+            pixels["error_hidden"] = hidden.sum(dim=1).double()
+        if grey:
+            scores["psnr"] = metrics.psnr(truth, restored)
+            scores["ssim"] = metrics.ssim(truth, restored, image_shape)
+        return cls(scores, pixels)
+
+
+def reported(task: Task, parts: Sequence[Measured], seconds: float) -> Report:
+    """The scores of all images together; parts of them may be of different sizes."""
+
+    def score(name: str) -> Score | None:
+        if name not in parts[0].scores:
+            return None
+        values = torch.cat([part.scores[name] for part in parts])
+        weights = [part.pixels[name] for part in parts if name in part.pixels]
+        return summary(values, torch.cat(weights) if weights else None)
+
+    n = sum(len(part.scores["error_all"]) for part in parts)
+    return Report(task=task, n=n, seconds=seconds, **{name: score(name) for name in _SHOWN})  # type: ignore[arg-type]
 
 
 def evaluate(
@@ -131,33 +200,12 @@ def evaluate(
         UsageError: if the task does not fit the images.
         ModelError: if the restorer returns another shape, or NaN.
     """
-    observed, channel = task.damage(truth, image_shape, generator)
+    damaged = task.damage(truth, image_shape, generator)
     start = time.perf_counter()
     # Fetching the result waits for asynchronous devices, so that all work is timed.
-    restored = restorer(observed, channel).cpu()
+    restored = restorer(*damaged).cpu()
     seconds = time.perf_counter() - start
-    truth, observed = truth.cpu(), observed.cpu()
-    if restored.shape != truth.shape:
-        raise ModelError(f"the restorer returned shape {tuple(restored.shape)} for images of {tuple(truth.shape)}")
-    if bool(restored.isnan().any()):
-        raise ModelError(
-            f"the restorer returned NaN for {int(restored.isnan().any(dim=1).sum())} of {len(truth)} images"
-        )
-    return Report(
-        task=task,
-        n=len(truth),
-        error_all=summary(metrics.error_all(truth, restored)),
-        error_changed=summary(
-            metrics.error_changed(truth, restored, observed), metrics.changed_pixels(truth, observed)
-        ),
-        error_unchanged=summary(
-            metrics.error_unchanged(truth, restored, observed), (truth == observed).sum(dim=1).double()
-        ),
-        mcc=summary(metrics.matthews(truth, restored)),
-        psnr=summary(metrics.psnr(truth, restored)) if grey else None,
-        ssim=summary(metrics.ssim(truth, restored, image_shape)) if grey else None,
-        seconds=seconds,
-    )
+    return reported(task, [Measured.of(truth.cpu(), damaged, restored, image_shape, grey=grey)], seconds)
 
 
 def _plain(score: Score) -> dict[str, float | int | None]:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from restore.channels import Channel, GaussianNoise
+from restore.channels import Channel, GaussianNoise, Occlusion
 from restore.errors import UsageError
 from restore.evaluation import metrics
 from restore.units import Units
@@ -146,6 +147,41 @@ class PixelwiseEstimate:
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
         return self.units.moments(channel.evidence(observed))[0].clamp(0, 1)
+
+
+@dataclass(frozen=True)
+class GreyMedian:
+    """The median filter of a grey image: every pixel becomes the median of those observed in a square around it.
+
+    Hidden pixels do not count, nor do those beyond the border. Holes are filled from their rim inwards. If pixels are
+    hidden and all others are exact, the others stay.
+
+    Attributes:
+        image_shape: (H, W).
+        side: of the square, an odd number.
+    """
+
+    image_shape: tuple[int, int]
+    side: int = 3
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        images = observed.reshape(-1, 1, *self.image_shape)
+        if not isinstance(channel, Occlusion):
+            return self._filtered(images).reshape(observed.shape).clamp(0, 1)
+        hidden = torch.as_tensor(channel.hidden).reshape(images.shape)
+        known = torch.where(hidden, torch.nan, images)
+        exact = isinstance(channel.noise, GaussianNoise) and not np.any(np.asarray(channel.noise.sigma))
+        found = known if exact else torch.where(hidden, torch.nan, self._filtered(known))
+        # Each pass reaches at least one pixel further.
+        while bool(found.isnan().any()) and not bool(found.isnan().all()):
+            found = torch.where(found.isnan(), self._filtered(found), found)
+        return found.nan_to_num(0.5).reshape(observed.shape).clamp(0, 1)
+
+    def _filtered(self, images: Tensor) -> Tensor:
+        """Medians of what is a number, one image at a time: the squares take as much memory as they have pixels."""
+        around = [pad(image, 4 * [self.side // 2], value=torch.nan) for image in images]
+        squares = (each.unfold(1, self.side, 1).unfold(2, self.side, 1).flatten(3) for each in around)
+        return torch.stack([each.nanmedian(dim=3).values for each in squares])
 
 
 def _as_images(found: list[np.ndarray], like: Tensor) -> Tensor:

@@ -35,21 +35,20 @@ def error_all(truth: Tensor, restored: Tensor) -> Tensor:
     return _wrong(truth, restored).double().mean(dim=1)
 
 
-def error_changed(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
-    """Share of wrong pixels among those that the damage changed ("Changed" in CRBM-BP, tables 1-3).
-
-    Returns:
-        Shape (N,), in [0, 1]; NaN for an image without changed pixels.
-    """
-    changed = truth != observed
+def error_among(chosen: Tensor, truth: Tensor, restored: Tensor) -> Tensor:
+    """Share of wrong pixels among some of them, boolean (N, D); shape (N,), in [0, 1]; NaN for an image without any."""
     # 0/0 gives the wanted NaN.
-    return (_wrong(truth, restored) & changed).sum(dim=1).double() / changed.sum(dim=1).double()
+    return (_wrong(truth, restored) & chosen).sum(dim=1).double() / chosen.sum(dim=1).double()
+
+
+def error_changed(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
+    """Share of wrong pixels among those that the damage changed ("Changed" in CRBM-BP, tables 1-3)."""
+    return error_among(truth != observed, truth, restored)
 
 
 def error_unchanged(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
-    """Share of wrong pixels among those left unchanged; shape (N,), in [0, 1]; NaN for an image without any."""
-    kept = truth == observed
-    return (_wrong(truth, restored) & kept).sum(dim=1).double() / kept.sum(dim=1).double()
+    """Share of wrong pixels among those left unchanged."""
+    return error_among(truth == observed, truth, restored)
 
 
 def changed_pixels(truth: Tensor, observed: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from restore.data import Dataset, as_pixels, load, varied
+from restore.data.dataset import Images
 from restore.data.gathering.gather import USUAL, Gathered, Wanted, gather
 from restore.errors import TrainingError, shown
 from restore.files import write_atomically
@@ -46,6 +47,7 @@ class Lesson:
         training: images to learn from.
         held_out: images to be judged by; None if the recipe takes them from the others, or has none.
         notes: what a user should know about the images and the plan.
+        whole: a held-out image, (H, W), of which it knows patches; None if it knows whole images.
     """
 
     recipe: Recipe
@@ -54,6 +56,7 @@ class Lesson:
     training: Dataset
     held_out: Dataset | None
     notes: tuple[str, ...]
+    whole: Images | None = None
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -173,15 +176,15 @@ def read_lesson(
         levels = asked.levels or "auto"
         wanted = Wanted(shape, asked.fit, asked.patches, levels, asked.held_out, recipe.seed)
         found = gather(name, wanted, **limits)
-        training, held_out, notes = found.training, found.held_out, found.notes
+        training, held_out, notes, whole = found.training, found.held_out, found.notes, found.whole
     else:
         loaded = load(name, split="train", **limits)
-        training, held_out, notes = loaded.first(recipe.data.count), None, loaded.notes
+        training, held_out, notes, whole = loaded.first(recipe.data.count), None, loaded.notes, None
     table = replace(recipe.data, source=name)
     prior = prior or recipe.prior
     if prior.hidden == "auto" and not table.holds_out:
         table = replace(table, validation=max(1, len(training.images) // 10))
-    return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes)
+    return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes, whole)
 
 
 def planned_lesson(
@@ -220,7 +223,7 @@ def planned_lesson(
     tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
     recipe = parse(tables)
     notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
-    return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes)
+    return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes, found.whole)
 
 
 def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:

@@ -15,12 +15,13 @@ from restore.errors import OutputError, RestoreError
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
 from restore.learning.pipeline import split
-from restore.learning.train import Learnt
+from restore.learning.train import Learnt, Lesson
 from restore.report.chart import Chart
 from restore.report.images import fitting, strip
 from restore.report.landscape import field_section, probe_section
 from restore.report.page import Charts, Command, Part, Rows, Section, Sentence, Strips, page
 from restore.report.trials import before_and_after, compared, score_section
+from restore.report.whole import RESTORING, TITLE, whole_section
 from restore.zoo.description import Description
 
 REPORT = "report.html"
@@ -40,6 +41,11 @@ ERROR, CONVERGED, GAIN = "validation_error", "validation_converged", "validation
 
 # The most curves; the log has all.
 CURVES = 6
+
+
+def seconds_to_write(lesson: Lesson) -> float:
+    """About how long the page of a lesson takes."""
+    return WRITING + RESTORING * (lesson.whole is not None)
 
 
 def write_report(learnt: Learnt, folder: Path, model: str | None, command: str) -> Path | None:
@@ -79,8 +85,12 @@ def report(learnt: Learnt, model: str | None, command: str) -> str:
         "Before and after": lambda: before_and_after(engine, held_out),
         "Scores beside simple restorers": lambda: score_section(about, compared(engine, training, held_out)),
         "What it takes for an image": lambda: probe_section(engine, training),
-        "How to use it": lambda: use_section(about, model),
+        "How to use it": lambda: use_section(about, model, any_size=lesson.whole is not None),
     }
+    if lesson.whole is not None:
+        image = lesson.as_pixels(lesson.whole[None], processor).reshape(lesson.whole.shape)
+        makers[TITLE] = lambda: whole_section(engine, image)
+        makers["How to use it"] = makers.pop("How to use it")
     if not len(held_out):
         none = Sentence("Left out: no images were held out of training, and others would prove nothing.")
         makers |= {
@@ -174,24 +184,36 @@ def _titled(name: str, grey: bool) -> tuple[float, str]:
     return 1.0, name.replace("_", " ")
 
 
-def use_section(about: Description, model: str | None) -> Section:
+def use_section(about: Description, model: str | None, *, any_size: bool = False) -> Section:
     """How to use the prior, on the command line and in Python."""
     if model is None:
         said = "It is not kept under a name: train with keep=True, and resume=True to continue from here."
         return Section("How to use it", [Sentence(said)])
-    word = shlex.quote(model)
-    if about.conditional:
-        level, argument = "", ""
-        said = f"It undoes {about.task}, and need not be told how strong the damage is."
-    elif about.grey:
-        level, argument = " --sigma 0.1", ", sigma=0.1"
-        said = "--sigma is the standard deviation of the noise, where white is 1; auto finds it for each image."
-    else:
-        level, argument = " --p 0.1", ", p=0.1"
-        said = "--p is the share of pixels that are wrong; auto finds it for each image."
-    lines = [f"restore denoise scan.png --model {word}{level}"]
+    level, argument, said = _levels(about)
+    if any_size:
+        said += " Images of any size are restored in windows of what it has learnt."
+    lines = [f"restore denoise scan.png --model {shlex.quote(model)}{level}"]
     if not about.conditional:
-        lines.append(f"restore complete scan.png --mask hole.png --model {word}")
-    lines.append(f"restore info {word}")
+        lines.append(f"restore complete scan.png --mask hole.png --model {shlex.quote(model)}")
+    lines.append(f"restore info {shlex.quote(model)}")
     code = f'import restore\n\nclean = restore.denoise("scan.png", model={json.dumps(model)}{argument})'
     return Section("How to use it", [Command("\n".join(lines)), Sentence(said), Command(code)])
+
+
+def usage(about: Description, model: str, *, any_size: bool) -> str:
+    """The command that restores an image with a prior, and what it is for, on one line."""
+    level = "" if about.conditional else f" --{'sigma' if about.grey else 'p'} auto"
+    height, width = about.image_shape
+    which = "images of any size, in windows" if any_size else "images"
+    return f"`restore denoise scan.png --model {shlex.quote(model)}{level}` restores {which} of {width}x{height} pixels"
+
+
+def _levels(about: Description) -> tuple[str, str, str]:
+    """How the damage is told: an option, an argument, and a sentence."""
+    if about.conditional:
+        return "", "", f"It undoes {about.task}, and need not be told how strong the damage is."
+    if about.grey:
+        said = "--sigma is the standard deviation of the noise, where white is 1; auto finds it for each image."
+        return " --sigma 0.1", ", sigma=0.1", said
+    said = "--p is the share of pixels that are wrong; auto finds it for each image."
+    return " --p 0.1", ", p=0.1", said

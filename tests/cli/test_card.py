@@ -10,6 +10,7 @@ import pytest
 import torch
 from priors import random_prior, saved_prior
 
+from restore.channels import parse_task
 from restore.errors import ModelError
 from restore.evaluation import scores
 from restore.evaluation.metrics import matthews
@@ -64,3 +65,23 @@ def test_the_command_puts_scores_on_the_card(
     assert run("evaluate", folder, "--card", "--data", data, "--n", 4) == 4
     for words in (("--card", "--json"), ("--card", "--task", "flip:0.1"), ("--task", "flip:0.1")):
         assert run("evaluate", folder, *words) == 2
+
+
+def test_the_card_of_a_patch_prior_has_scores_on_whole_images(
+    run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, data = saved_prior(tmp_path / "mine", SHAPE), tmp_path / "data.npy"
+    pages = np.random.default_rng(0).random((3, 30, 26)) < 0.2
+    np.save(data, pages)
+    assert run("evaluate", folder, "--card", "--data", data, "--n", 2, "--seed", 3) == 0
+    told, text = capsys.readouterr(), (folder / "card.md").read_text()
+    assert f"--card --data {data} --n 2 --seed 3` on whole images" in text
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    assert rows[0] == ["task", "images", "restored", "as it is", "best median"]
+    assert [row[0] for row in rows[2:]] == [*(f"flip:{p}" for p in (0.05, 0.1, 0.2, 0.3)), "holes:8:0.1"]
+    observed, _ = parse_task("flip:0.05").damage(
+        torch.from_numpy(pages[:1]).float().flatten(1), (30, 26), torch.Generator().manual_seed(3)
+    )
+    first = 100 * float((observed.numpy() != pages[:1].reshape(1, -1)).mean())
+    assert abs(float(rows[2][3].split()[0]) - first) < 1
+    assert "restored, in percent 100/100" in told.err and rows[2][2] in told.out

@@ -85,11 +85,14 @@ def test_grey_reports_have_psnr_and_ssim() -> None:
 def test_the_forms_of_a_report() -> None:
     report = run(lambda observed, channel: observed, "patch:4:1")
     plain = json.loads(report.as_json())
-    scores = ["error_all", "error_changed", "error_unchanged", "mcc"]
+    scores = ["error_all", "error_changed", "error_unchanged", "error_hidden", "mcc"]
     assert list(plain) == ["task", "mask", "solver", "n", *scores, "seconds"]
     assert (plain["task"], plain["mask"], plain["n"]) == ("patch:4:1", "known", 40)
     assert plain["mcc"] == {"mean": report.mcc.mean, "standard_error": report.mcc.standard_error, "n": 40}
     assert plain["error_all"]["mean"] == report.error_all.mean
+    # A patch painted white shows ink rightly and paper wrongly.
+    assert 0 < plain["error_hidden"]["mean"] < 1 and plain["error_changed"]["mean"] == 1
+    assert "error_hidden" not in json.loads(run(lambda observed, channel: observed, "flip:0.1").as_json())
     text = report.as_text()
     assert text.startswith("patch:4:1, mask known: 40 images in ")
     assert f"{100 * report.error_all.mean:.3f} ± " in text

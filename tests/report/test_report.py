@@ -33,6 +33,7 @@ from restore.report.chart import Chart, svg, ticks
 from restore.report.page import Command, Rows, Section, Sentence, Strip, Strips, page
 from restore.report.passing import drawer
 from restore.report.pictures import GAP, grey, magnification, png, signed, tiled
+from restore.report.whole import middle
 
 CPU = torch.device("cpu")
 
@@ -133,6 +134,42 @@ def test_the_command_leaves_a_page_and_a_picture(
     assert "--model parts" in text
     with Image.open("runs/parts/progress.png") as picture:
         assert picture.format == "PNG"
+
+
+@pytest.mark.parametrize(("grey", "measure"), [(False, "wrong pixels, %"), (True, "PSNR, dB")], ids=["binary", "grey"])
+def test_a_prior_of_patches_is_shown_on_a_whole_image(
+    grey: bool, measure: str, home: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("scans").mkdir()
+    for number, width in enumerate((40, 31, 50, 36)):
+        rows = np.arange(60)[:, None] + number
+        stripes = 128 + 127 * np.sin(rows / 3) if grey else 255.0 * (rows % 12 < 5)
+        levels = np.broadcast_to(stripes, (60, width)).astype(np.uint8)
+        Image.fromarray(levels).save(f"scans/{number}.png")
+    words = ("--patches", 300, "--shape", "8x8", "--hidden", 4, "--epochs", 3)
+    assert run("train", "scans", "--name", "parts", *words) == 0
+    *_, usage, last = capsys.readouterr().err.splitlines()
+    level = "--sigma auto" if grey else "--p auto"
+    said = (
+        f"parts: `restore denoise scan.png --model parts {level}` restores images of any size, in windows of 8x8 pixels"
+    )
+    assert usage == said
+    assert "runs/parts/report.html" in last
+    text, _ = read("runs/parts/report.html")
+    assert "A whole image before and after" in text and measure in text and "of any size" in text
+    found = re.search(r"damaged\s+([\d.]+)\s+restored\s+([\d.]+)\s+median of \dx\d\s+([\d.]+)", text)
+    assert found is not None
+    damaged, restored, _ = map(float, found.groups())
+    assert (restored > damaged) if grey else (restored < damaged == pytest.approx(10, abs=2))
+    # What it says works: a whole image, its size kept.
+    assert run("denoise", "scans/2.png", "--model", "parts", *level.split(), "--engine", "torch", "--force") == 0
+    with Image.open("scans/2.restored.png") as picture:
+        assert picture.size == (50, 60)
+
+
+def test_of_a_large_image_the_middle_is_shown() -> None:
+    image = torch.arange(1000.0)[:, None].expand(1000, 9)
+    assert torch.equal(middle(image), image[150:850])
 
 
 def test_the_scores_on_the_page_are_those_of_a_baseline_made_by_hand(home: Path, run: Run) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from restore.data import Dataset, Split
+    from restore.data.gathering.stock import Stock
+    from restore.inference.pictures import PictureEngine
     from restore.zoo.description import Description
 
 
@@ -35,13 +39,71 @@ class Source:
     quiet: bool
     max_pixels: int = DEFAULT_MAX_PIXELS
 
-    def load(self, split: Split | None = None) -> Dataset:
-        """Load a split, by default the one to evaluate, and report its notes."""
-        from restore.data import load
+    def stock(self, split: Split | None = None) -> Stock:
+        """Open a split, by default the one to evaluate, whatever the sizes of its images."""
+        from restore.data.loading import open_stock
 
-        dataset = load(self.data, split=split or self.split, root=self.root, max_pixels=self.max_pixels)
+        return open_stock(self.data, split=split or self.split, root=self.root, max_pixels=self.max_pixels)
+
+    def load(self, split: Split | None = None) -> Dataset:
+        """Load a split, whose images have one size, and report its notes."""
+        return self.loaded(self.stock(split), split)
+
+    def loaded(self, stock: Stock, split: Split | None = None) -> Dataset:
+        """Load a stock whose images have one size, and report its notes."""
+        from restore.data.loading import as_dataset
+
+        dataset = as_dataset(stock, self.data, split or self.split)
         self.note(*dataset.notes)
         return dataset
+
+    def wholes(self, stock: Stock, default: int, *, grey: bool) -> list[Tensor]:
+        """The first images of a stock, (H, W) each: grey levels in [0, 1], or black and white; see `binary`."""
+        import torch
+
+        from restore.data import as_pixels
+        from restore.data.gathering.stock import first_of
+
+        self.note(*stock.notes)
+        manner: Literal["grey", "threshold"] = "grey" if grey else "threshold"
+        return [
+            torch.from_numpy(as_pixels(image[None], manner, self.threshold_or(default), 0)).reshape(image.shape)
+            for image in first_of(stock, self.n or len(stock.names))
+        ]
+
+    def is_of_wholes(self, stock: Stock, about: Description) -> bool:
+        """Whether images have another size than the prior's, so that it restores them in windows."""
+        if not len(stock.sizes) or not stock.sizes.all():
+            # Refused where images of one size are loaded.
+            return False
+        return bool((stock.sizes != about.image_shape).any())
+
+    def opened(
+        self, model: str, stock: Stock, device: str, memory: int | None = None, solver: str | None = None
+    ) -> PictureEngine:
+        """The engine that `restore denoise` would take for the first images of a stock."""
+        from restore.inference.opening import open_engine
+        from restore.zoo import describe, find
+
+        # Each window is an image for the engine.
+        windows = int(stock.sizes[: self.n].prod(axis=1).sum()) // describe(find(model)).pixels
+        return open_engine(model, "auto", device, memory, windows, solver)
+
+    @contextmanager
+    def restoring(self, what: str) -> Iterator[Callable[[float], None]]:
+        """Show which share of the work is done."""
+        from restore.progress import progress
+
+        shown = 0
+        with progress(f"{what}: restored, in percent", 100, quiet=self.quiet) as meter:
+
+            def watch(share: float) -> None:
+                nonlocal shown
+                if int(100 * share) > shown:
+                    shown = int(100 * share)
+                    meter(shown)
+
+            yield watch
 
     def note(self, *sentences: str) -> None:
         for sentence in () if self.quiet else sentences:

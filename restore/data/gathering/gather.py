@@ -17,7 +17,7 @@ from restore.data.gathering.holding_out import held_out_of
 from restore.data.gathering.levels import Levels, counted_levels, extremes, on_light_ground, threshold_of
 from restore.data.gathering.near_duplicates import SIDE, nearly_same, thumbnails
 from restore.data.gathering.pictures import some
-from restore.data.gathering.stock import Batch, Stock, of_arrays, of_rows
+from restore.data.gathering.stock import Batch, Stock, of_arrays, of_rows, one_of
 from restore.data.loading import open_stock
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
@@ -85,6 +85,7 @@ class Gathered:
         held_out: (M, H, W), at least one.
         levels: whether they are black and white, or grey: as detected, or as asked for.
         threshold: 0 to 254; a pixel above it is white.
+        whole: where patches were drawn, the first image of which none was learnt from, (H, W); else None.
         notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
             were split, near-duplicates across the split, levels and polarity. They include those of `training`.
     """
@@ -93,6 +94,7 @@ class Gathered:
     held_out: Dataset
     levels: Levels
     threshold: int
+    whole: Images | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -149,7 +151,8 @@ def gather(
         *level_notes,
         *training.notes,
     )
-    return Gathered(training, Dataset(pieces[kept[owner]], stock.label, "test"), found_levels, threshold, notes)
+    whole = one_of(stock, int(np.flatnonzero(kept)[0])) if wanted.patches else None
+    return Gathered(training, Dataset(pieces[kept[owner]], stock.label, "test"), found_levels, threshold, whole, notes)
 
 
 def _stock_of(

@@ -126,6 +126,23 @@ def whole(stock: Stock, shape: tuple[int, int]) -> Images:
     return images
 
 
+def first_of(stock: Stock, count: int) -> list[Images]:
+    """The first images of a stock, each (H, W), in its order."""
+    found: dict[int, Images] = {}
+    for numbers, batch in stock.batches():
+        # Copied, so that the rest of a batch can go.
+        found.update(
+            (int(number), image.copy()) for number, image in zip(numbers, batch, strict=True) if number < count
+        )
+    return [found[number] for number in sorted(found)]
+
+
+def one_of(stock: Stock, number: int) -> Images:
+    """An image of a stock, (H, W)."""
+    found: list[Images] = [batch[numbers == number][0] for numbers, batch in stock.batches() if number in numbers]
+    return found[0]
+
+
 def _numbers(count: int) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
 

@@ -1,0 +1,206 @@
+"""Whole images of different sizes, damaged, restored in windows and scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from commands import Run, fault
+from grey_priors import grey_prior, saved_grey
+from machines import seeded
+from PIL import Image
+from priors import random_prior, saved_prior
+from torch import Tensor
+
+import restore
+from restore.api import Restorer
+from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, parse_task
+from restore.errors import ModelError
+from restore.evaluation.baselines import Median
+from restore.evaluation.grey_baselines import GreyMedian
+from restore.evaluation.whole import Watch, by_prior, damage_of, evaluate_whole, nothing_done
+from restore.inference.damage import Damage, Rates
+from restore.inference.torch_engine import Engine
+
+SHAPES = [(31, 25), (12, 10), (3, 40), (25, 31)]
+CPU = torch.device("cpu")
+
+
+def images(grey: bool = False) -> list[Tensor]:
+    """Discs: something that a median filter repairs."""
+    found = []
+    for height, width in SHAPES:
+        y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+        away = ((y - height / 2) ** 2 + (x - width / 2) ** 2).sqrt()
+        found.append((1 - away / 20).clamp(0, 1) if grey else (away < 7).float())
+    return found
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine.of(random_prior((12, 10)), CPU)
+
+
+def perfect(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
+    (found,) = (image for image in images() if image.shape == image_shape)
+    return found.reshape(1, -1)
+
+
+def test_scores_are_over_the_pixels_of_all_images_beside_the_damaged_ones_and_the_best_median() -> None:
+    truths, task = images(), parse_task("flip:0.1")
+    report = evaluate_whole(perfect, truths, task, seeded())
+    assert (report.n, report.error_all.mean, report.psnr) == (4, 0, None)
+    draw, wrong, filtered = seeded(), 0, {3: 0, 5: 0}
+    for truth in truths:
+        row = truth.reshape(1, -1)
+        observed, channel = task.damage(row, (truth.shape[0], truth.shape[1]), draw)
+        wrong += int((observed != row).sum())
+        for side in filtered:
+            median = Median((truth.shape[0], truth.shape[1]), side).restore(observed, channel)
+            filtered[side] += int(((median > 0.5) != row).sum())
+    pixels = sum(truth.numel() for truth in truths)
+    best = min(filtered, key=lambda side: filtered[side])
+    assert {name: one.error_all.mean for name, one in report.beside.items()} == pytest.approx(
+        {"as it is": wrong / pixels, f"median of {best}x{best}": filtered[best] / pixels}
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*independent pixels")
+def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) -> None:
+    truths = images()
+    for text in ("flip:0.1", "flip:0.2,0.1", "holes:3:0.2", "flip:0.1+holes:3:0.2"):
+        draw, task = seeded(5), parse_task(text)
+        report = evaluate_whole(by_prior(engine), truths, task, seeded(5))
+        wrong = hidden = 0
+        for truth in truths:
+            image_shape = (truth.shape[0], truth.shape[1])
+            observed, channel = task.damage(truth.reshape(1, -1), image_shape, draw)
+            pixels, damage = observed.reshape(image_shape).bool().numpy(), damage_of(channel, image_shape)
+            if isinstance(channel, Occlusion):
+                mask = channel.hidden.reshape(image_shape).numpy()
+                found = Restorer(engine).complete(pixels, mask, damage.p, force=True)
+                hidden += int((found != truth.bool().numpy())[mask].sum())
+            else:
+                found = Restorer(engine).denoise(pixels, damage.p, force=True)
+            wrong += int((found != truth.bool().numpy()).sum())
+        assert report.error_all.mean == pytest.approx(wrong / sum(truth.numel() for truth in truths))
+        assert (report.error_hidden is None) == ("holes" not in text)
+        if text == "holes:3:0.2":
+            assert wrong == hidden
+
+
+def test_the_damage_is_told_as_a_caller_would_tell_it() -> None:
+    shape = (2, 3)
+    hidden = torch.tensor([[True, False, False, True, False, False]])
+    assert damage_of(BitFlip(0.1), shape).p == 0.1
+    assert damage_of(parse_task("flip:0.2,0.1").channel, shape).p == Rates(0.2, 0.1)  # type: ignore[attr-defined]
+    each = damage_of(BitFlip(torch.full((6,), 0.2)), shape).p
+    assert isinstance(each, np.ndarray) and each.shape == shape
+    covered = damage_of(Occlusion(hidden), shape)
+    assert not covered.touched and np.array_equal(np.stack(covered.hidden or []), hidden.reshape(1, 2, 3).numpy())
+    noisy = parse_task("noise:0.1+salt:0.2+patch:1", grey=True).damage(torch.rand(1, 6), shape, seeded()).channel
+    told = damage_of(noisy, shape)
+    assert (told.p, told.sigma, np.stack(told.hidden or []).sum()) == (0.2, pytest.approx(0.1), 1)
+    exact = damage_of(Occlusion(hidden, noise=GaussianNoise(0.0)), shape)
+    assert isinstance(exact, Damage) and not exact.touched
+
+
+def test_a_restoration_that_diverges_is_no_score(engine: Engine) -> None:
+    def lost(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
+        return observed * torch.nan
+
+    with pytest.raises(ModelError, match="NaN"):
+        evaluate_whole(lost, images(), parse_task("flip:0.1"), seeded())
+
+
+def test_how_far_it_has_come_is_told(engine: Engine) -> None:
+    shares: list[float] = []
+    evaluate_whole(by_prior(engine), images(), parse_task("flip:0.1"), seeded(), watch=shares.append)
+    assert shares == sorted(shares) and shares[-1] == 1.0 and len(shares) >= len(SHAPES)
+
+
+def test_the_median_of_grey_images_counts_what_is_seen() -> None:
+    image = torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9]])
+    row = image.reshape(1, 9)
+    found = GreyMedian((3, 3)).restore(row, GaussianNoise(0.1)).reshape(3, 3)
+    assert float(found[1, 1]) == 0.5 and float(found[0, 0]) == pytest.approx(0.2)
+    hidden = torch.zeros(1, 9, dtype=torch.bool)
+    hidden[0, 4] = True
+    filled = GreyMedian((3, 3)).restore(row, Occlusion(hidden, noise=GaussianNoise(0.0)))
+    assert torch.equal(filled[~hidden], row[~hidden]) and float(filled[0, 4]) == pytest.approx(0.4)
+    assert (GreyMedian((3, 3)).restore(row, Occlusion(torch.ones_like(hidden))) == 0.5).all()
+
+
+def test_grey_images_have_psnr_and_ssim() -> None:
+    report = evaluate_whole(nothing_done, images(grey=True), parse_task("noise:0.2", grey=True), seeded(), grey=True)
+    (idle, name), (filtered, median) = ((one, name) for name, one in report.beside.items())
+    assert (name, idle.psnr) == ("as it is", report.psnr) and median.startswith("median of ")
+    assert idle.psnr is not None and filtered.psnr is not None and filtered.ssim is not None
+    assert filtered.psnr.mean > idle.psnr.mean == pytest.approx(14, abs=0.5)
+
+
+# ------------------------------------------------------------------------------------------------- on the command line
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "pages").mkdir()
+    for number, image in enumerate(images()):
+        Image.fromarray((255 * image).byte().numpy()).save(tmp_path / "pages" / f"{number}.png")
+    return tmp_path / "pages"
+
+
+def test_a_folder_of_images_of_several_sizes(
+    folder: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = saved_prior(tmp_path / "model")
+    words = ("--data", folder, "--task", "flip:0.1", "--json")
+    assert run("evaluate", model, *words) == 0
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    expected = evaluate_whole(by_prior(restore.load(model).engine), images(), parse_task("flip:0.1"), seeded())
+    assert report["error_all"] == {
+        "mean": pytest.approx(expected.error_all.mean),
+        "standard_error": pytest.approx(expected.error_all.standard_error),
+        "n": 4,
+    }
+    assert next(iter(report["beside"])) == "as it is" and report["solver"] == "tap"
+    assert "flip:0.1: restored, in percent 100/100" in said.err and "--force" in said.err
+    assert run("evaluate", model, *words[:-1], "--n", 2, "--quiet") == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("flip:0.1: 2 images") and "wrong pixels, as it is" in said.out and not said.err
+
+
+def test_images_of_one_other_size_are_restored_in_windows(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "data.npy", np.random.default_rng(0).random((3, 21, 30)) < 0.4)
+    words = ("--data", tmp_path / "data.npy", "--task", "holes:4:0.2", "--json", "--quiet")
+    assert run("evaluate", saved_prior(tmp_path / "model"), *words) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["n"] == 3 and 0 <= report["error_hidden"]["mean"] <= 1 and report["error_unchanged"]["mean"] < 0.3
+    assert run("evaluate", "median", *words[:-2]) == 0
+
+
+def test_grey_priors_and_grey_folders(
+    folder: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = saved_grey(tmp_path, grey_prior(shape=(4, 5)))
+    assert run("evaluate", model, "--data", folder, "--task", "noise:0.2", "--json", "--quiet") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (
+        report["n"] == 4 and {"psnr", "ssim"} <= set(report) and {"psnr", "ssim"} <= set(report["beside"]["as it is"])
+    )
+
+
+def test_baselines_of_one_size_are_refused(folder: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--data", folder, "--task", "flip:0.1", "--quiet")
+    for name in ("ope", "nn"):
+        assert run("evaluate", name, *words) == 2
+        assert "knows one size" in fault(capsys)
+    assert run("evaluate", "median", *words, "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["n"] == 4 and report["error_all"]["mean"] < 0.08
