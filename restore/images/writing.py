@@ -34,6 +34,9 @@ _CAPACITY = {
     "PPM": {(255, False), (65535, False)},
 }
 
+# Pixels that are turned into levels together, as this takes several times their memory.
+TOGETHER = 2**20
+
 # `exact` keeps the grey levels under fully transparent pixels.
 _OPTIONS: dict[str, dict[str, bool]] = {"WEBP": {"lossless": True, "exact": True}}
 
@@ -83,12 +86,16 @@ def to_levels(
     for array in (restored, hidden):
         if array is not None and array.shape != picture.levels.shape:
             raise ValueError(f"shape {array.shape} is not {picture.levels.shape}, the shape of the picture")
-    if not np.isfinite(restored).all():
-        raise OutputError(
-            f"{shown(name)}: holds NaN or infinite values and is not saved; try more damping or another model"
-        )
-    levels = np.rint(np.clip(restored, 0, 1) * np.float64(picture.white)).astype(picture.levels.dtype)
-    return levels if hidden is None else np.where(hidden, levels, picture.levels)
+    levels = picture.levels.copy()
+    rows = max(1, TOGETHER // max(1, levels.shape[1]))
+    for part in (slice(first, first + rows) for first in range(0, len(levels), rows)):
+        if not np.isfinite(restored[part]).all():
+            raise OutputError(
+                f"{shown(name)}: holds NaN or infinite values and is not saved; try more damping or another model"
+            )
+        nearest = np.rint(np.clip(restored[part], 0, 1) * np.float64(picture.white))
+        np.copyto(levels[part], nearest, casting="unsafe", where=True if hidden is None else hidden[part])
+    return levels
 
 
 def encode(
