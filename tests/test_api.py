@@ -145,6 +145,7 @@ def test_faults_are_named(call, error, says, model: restore.Restorer) -> None:  
     assert isinstance(fault.value, restore.RestoreError) and "\n" not in str(fault.value)
 
 
+@pytest.mark.thorough
 def test_train_makes_a_prior_that_knows_its_images() -> None:
     bars = np.zeros((60, 6, 6), np.uint8)
     for index in range(60):
@@ -176,6 +177,7 @@ def test_p_may_be_a_numpy_number_or_a_tensor(model: restore.Restorer) -> None:
         assert (model.denoise(GREY, p) == expected).all()
 
 
+@pytest.mark.thorough
 def test_training_a_prior_that_learns_the_damage() -> None:
     rows = np.indices((6, 6))[0]
     bars = np.stack([rows % 2 == shift % 2 for shift in range(2)] * 60)

@@ -178,6 +178,7 @@ def test_damaging_images_loads_no_torch(task: str, tmp_path: Path) -> None:
     assert output.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "words"),
     [
@@ -196,5 +197,6 @@ def test_restoring_with_an_exported_graph_loads_no_torch(model: str, words: list
     assert output.exists()
 
 
+@pytest.mark.thorough
 def test_the_check_sees_torch_where_it_is_loaded() -> None:
     assert "torch" in heavy_after("import restore.fields")

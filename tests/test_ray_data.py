@@ -29,6 +29,7 @@ def worker(mask: str | None = None, **told: Any) -> Worker:
     return Worker(MODEL, "cpu", "onnx", "image", mask, ("clean", None), told)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("soft", [False, True])
 def test_a_batch_is_restored_as_by_denoise(soft: bool) -> None:
     images = digits(9)
@@ -38,6 +39,7 @@ def test_a_batch_is_restored_as_by_denoise(soft: bool) -> None:
     np.testing.assert_array_equal(found["image"], images)
 
 
+@pytest.mark.thorough
 def test_masks_are_a_column_too() -> None:
     images, masks = digits(3), np.zeros((3, 28, 28), bool)
     masks[:, 5:15, 5:15] = True
@@ -46,6 +48,7 @@ def test_masks_are_a_column_too() -> None:
     np.testing.assert_array_equal(found[~masks], images[~masks])
 
 
+@pytest.mark.thorough
 def test_images_of_several_sizes_stay_what_they_are() -> None:
     images = np.empty(2, object)
     images[:] = [digits(1)[0], np.kron(digits(1)[0], np.ones((2, 2), np.uint8))]

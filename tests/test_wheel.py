@@ -45,6 +45,7 @@ def check_installed(command: Path, site: Path, where: Path, **environment: str) 
     assert (where / "restored.png").stat().st_size > 0
 
 
+@pytest.mark.thorough
 def test_the_wheel_holds_the_package_and_the_priors_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -63,6 +64,7 @@ def test_the_wheel_holds_the_package_and_the_priors_and_nothing_else(wheel: Path
     assert {name.split("/")[0].removesuffix(".dist-info") for name in names} == {"restore", wheel.stem.split("-py3")[0]}
 
 
+@pytest.mark.thorough
 def test_a_wheel_unpacked_elsewhere_finds_its_priors(wheel: Path, tmp_path: Path) -> None:
     """Dependencies come from this environment, the package itself from the wheel alone."""
     site = tmp_path / "site"

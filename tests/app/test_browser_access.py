@@ -6,9 +6,11 @@ import re
 from typing import Any
 
 import numpy as np
+import pytest
 from pages import Visit, expect
 
 
+@pytest.mark.thorough
 def test_all_of_it_works_by_keyboard(visit: Visit) -> None:
     keys = visit.page.keyboard
     named = """each => each.type === "radio" ? each.name : each.id || each.tagName"""
@@ -53,6 +55,7 @@ def test_all_of_it_works_by_keyboard(visit: Visit) -> None:
     np.testing.assert_array_equal(visit.shown("before")[..., 0], before)
 
 
+@pytest.mark.thorough
 def test_every_control_has_a_name(guest: Visit) -> None:
     session = guest.context.new_cdp_session(guest.page)
     nodes = session.send("Accessibility.getFullAXTree")["nodes"]
@@ -67,6 +70,7 @@ def test_every_control_has_a_name(guest: Visit) -> None:
     assert guest.page.locator("html[lang]").count() == 1
 
 
+@pytest.mark.thorough
 def test_it_fits_a_phone_in_either_scheme(browser: Any, url: str) -> None:
     visit = Visit(browser, url, viewport={"width": 360, "height": 740})
     visit.restore()

@@ -49,6 +49,7 @@ def test_the_result_is_that_of_the_native_runtime(reader: Visit, folder: Path) -
         assert found["converged"] == bool(expected["converged"][0])
 
 
+@pytest.mark.thorough
 def test_restoring_shows_before_after_uncertainty_and_the_iterations(visit: Visit) -> None:
     before = visit.image() / 255
     said = visit.restore()
@@ -67,6 +68,7 @@ def test_restoring_shows_before_after_uncertainty_and_the_iterations(visit: Visi
     np.testing.assert_allclose(visit.shown("after")[..., 0], 255 * expected["means"][0], atol=0.51)
 
 
+@pytest.mark.thorough
 def test_a_mask_is_painted_and_filled(visit: Visit) -> None:
     visit.at("example").click()
     visit.tick("Mask")
@@ -94,6 +96,7 @@ def test_a_mask_is_painted_and_filled(visit: Visit) -> None:
     expect(visit.at("clear-mask")).to_be_enabled()
 
 
+@pytest.mark.thorough
 def test_a_mask_over_everything_is_refused(visit: Visit) -> None:
     visit.tick("Mask")
     visit.at("brush").fill("8")
@@ -108,6 +111,7 @@ def test_a_mask_over_everything_is_refused(visit: Visit) -> None:
     assert "covers every pixel" in visit.refused()
 
 
+@pytest.mark.thorough
 def test_a_conditional_prior_asks_neither_p_nor_a_mask(visit: Visit) -> None:
     name = "crbm-bp-mnist-flip10"
     visit.tick("Mask")
@@ -125,6 +129,7 @@ def test_a_conditional_prior_asks_neither_p_nor_a_mask(visit: Visit) -> None:
     expect(visit.at("p")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_mask_is_kept_for_the_priors_that_are_told(visit: Visit) -> None:
     conditional = next(folder.name for folder in PUBLISHED if folder.name.startswith("crbm"))
     visit.tick("Mask")
@@ -139,6 +144,7 @@ def test_a_mask_is_kept_for_the_priors_that_are_told(visit: Visit) -> None:
     assert " filled" in visit.restore()
 
 
+@pytest.mark.thorough
 def test_inverted_images_are_noticed_and_inverted(visit: Visit) -> None:
     expected = native(zoo.find(zoo.PREFERRED_BINARY), 1 - noisy(), 0.1, NOTHING)
     upload(visit, "dark.png", png(Image.fromarray(np.uint8(255 * (1 - noisy())))))
@@ -153,6 +159,7 @@ def test_inverted_images_are_noticed_and_inverted(visit: Visit) -> None:
     np.testing.assert_array_equal(visit.shown("after")[..., 0], 255 * (1 - expected["restored"][0]))
 
 
+@pytest.mark.thorough
 def test_the_result_is_downloaded_as_it_is_shown(visit: Visit) -> None:
     expect(visit.at("download")).to_be_disabled()
     visit.restore()
@@ -166,6 +173,7 @@ def test_the_result_is_downloaded_as_it_is_shown(visit: Visit) -> None:
 # --------------------------------------------------------------------------------------------------- where things go
 
 
+@pytest.mark.thorough
 def test_no_request_leaves_this_machine_and_it_works_offline(browser: Any, url: str) -> None:
     visit = Visit(browser, url)
     first = visit.restore()
@@ -191,6 +199,7 @@ def test_no_request_leaves_this_machine_and_it_works_offline(browser: Any, url: 
     assert all(request.startswith((url, f"blob:{url}")) for request in visit.requests)
 
 
+@pytest.mark.thorough
 def test_the_written_site_works_below_any_address(browser: Any, published: assembly.Site, tmp_path: Path) -> None:
     assembly.write(published, tmp_path / "deep" / "page")
 

@@ -163,6 +163,7 @@ def test_evaluate_prints_scores_of_priors_and_baselines(
     assert run("evaluate", model, "--data", data, "--task", "patch:4", "--mask", "unknown", "--quiet") == 0
 
 
+@pytest.mark.thorough
 def test_train_from_a_recipe(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

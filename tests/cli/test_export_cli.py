@@ -17,6 +17,7 @@ from exports import (
     SHAPE,
     Exported,
     images,
+    kinds,
 )
 from onnx import numpy_helper
 from PIL import Image
@@ -72,7 +73,7 @@ def test_denoise_with_what_is_no_graph(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--model", "mixed"], "there is no such model"),
+        pytest.param(["--model", "mixed"], "there is no such model", marks=pytest.mark.thorough),
         (["--model", "no/such.onnx"], "there is no such model"),
         (["--model", "{}", "--engine", "torch"], "name the prior it was made from"),
         (["--model", "{}", "--device", "cuda"], "name the prior it was made from"),
@@ -115,7 +116,7 @@ def test_an_exported_file_is_a_model(
             restore.load(case.path, device, engine=engine)
 
 
-@pytest.mark.parametrize("name", ["tap", "field", "sum"])
+@pytest.mark.parametrize("name", kinds(["tap", "field", "sum"]))
 def test_info_of_an_exported_file(
     name: str, exported: Callable[[str], Exported], run: Run, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -230,6 +231,7 @@ def test_export_refuses_before_it_works(
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".restore-")]
 
 
+@pytest.mark.thorough
 def test_a_learnt_channel_cannot_be_left_out(
     exported: Callable[[str], Exported], run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ def test_row73_a_file_that_is_not_explained_is_not_written(
     assert "explains it less well" in fault(capsys) and not (tmp_path / "it.restored.png").exists()
 
 
+@pytest.mark.thorough
 def test_a_large_file_shows_how_far_it_has_come(
     model: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

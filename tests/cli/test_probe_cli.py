@@ -44,6 +44,7 @@ def images(path: Path, count: int, shape: tuple[int, int] = SHAPE) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_pictures_and_numbers(
     run: Run, model: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +66,7 @@ def test_pictures_and_numbers(
     assert "10 starts that converge cannot tell" in printed.err
 
 
+@pytest.mark.thorough
 def test_the_seed_draws_the_starts(
     run: Run, model: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,6 +114,7 @@ def kept(folder: Path, epochs: tuple[int, ...]) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_along_a_run(run: Run, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, target = kept(tmp_path / "run", (1, 3, 10)), tmp_path / "out"
     assert run("probe", folder, "--data", data, "-o", target, "--json", "--quiet") == 0
@@ -125,6 +128,7 @@ def test_along_a_run(run: Run, data: Path, tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().out.count("free energy") == 3
 
 
+@pytest.mark.thorough
 def test_a_run_of_train_every(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = tmp_path / "tiny.toml"
     recipe.write_text(

@@ -43,6 +43,7 @@ def test_row54_a_closed_stdout_ends_quietly(tmp_path: Path, monkeypatch: pytest.
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["row58-int", "row58-term"]
 )

@@ -58,6 +58,7 @@ COMMANDS: dict[str, tuple[str, str, bool]] = {
 }
 
 
+@pytest.mark.thorough
 @needs_full
 @pytest.mark.parametrize("state", ["closed", "full"])
 @pytest.mark.parametrize(("words", "made", "owed"), COMMANDS.values(), ids=COMMANDS.keys())
@@ -85,6 +86,7 @@ def test_row68_nothing_can_be_read_from_a_closed_stdin(
     assert not Path("out.png").exists()
 
 
+@pytest.mark.thorough
 @needs_full
 def test_row68_the_shell_closes_streams(tmp_path: Path) -> None:
     """All that a process has besides its streams is as ever: no file has taken the number of one."""
@@ -164,6 +166,7 @@ for name, how, number in cases:
 """
 
 
+@pytest.mark.thorough
 def test_row68_a_signal_ends_a_process_from_its_start_to_its_end(tmp_path: Path) -> None:
     words = ("denoise", ASSETS / "digit-noisy.png", "--model", "tap-mnist-25", "--p", 0.1, "-o", "out.png")
     done = subprocess.run(

@@ -63,6 +63,7 @@ def test_denoise(name: str, words: list[str], tmp_path: Path) -> None:
     assert (ink(tmp_path / "out.png") != ink(ASSETS / "digit.png")).sum() < damaged
 
 
+@pytest.mark.thorough
 def test_complete_keeps_what_is_visible(tmp_path: Path) -> None:
     mask = ASSETS / "digit-hole.png"
     done(restore("complete", ASSETS / "digit-torn.png", "--mask", mask, "-o", "out.png", where=tmp_path))
@@ -70,6 +71,7 @@ def test_complete_keeps_what_is_visible(tmp_path: Path) -> None:
     assert (np.asarray(Image.open(tmp_path / "out.png"))[~hidden] == torn[~hidden]).all()
 
 
+@pytest.mark.thorough
 def test_what_needs_no_solver(tmp_path: Path) -> None:
     listed = done(restore("models", "--json", where=tmp_path)).splitlines()
     assert "tap-mnist" in {json.loads(line)["name"] for line in listed}
@@ -80,6 +82,7 @@ def test_what_needs_no_solver(tmp_path: Path) -> None:
     assert ink(tmp_path / "out.png").any()
 
 
+@pytest.mark.thorough
 def test_a_folder_of_many_images(tmp_path: Path) -> None:
     """More than torch would be taken for, if it were there."""
     (tmp_path / "many").mkdir()
@@ -89,6 +92,7 @@ def test_a_folder_of_many_images(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out").glob("*.png"))) == 66
 
 
+@pytest.mark.thorough
 def test_the_python_interface(tmp_path: Path) -> None:
     code = f"""
 import numpy as np, restore

@@ -77,6 +77,7 @@ def without_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(place), os.environ.get("PYTHONPATH")])))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("without_onnx")
 def test_the_page_can_be_followed_up_to_longer_runs(tmp_path: Path) -> None:
     page = PAGE.partition(LAST)[0]

@@ -22,6 +22,7 @@ from restore.errors import RestoreError, TrainingError, UsageError
 # --- which are held out ---
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=30)
 @given(
     st.sets(st.text(max_size=4), min_size=3, max_size=20),

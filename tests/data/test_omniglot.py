@@ -128,6 +128,7 @@ def test_what_cannot_be_read_is_an_input_error(tmp_path: Path) -> None:
 # --- what needs the files ---
 
 
+@pytest.mark.thorough
 @needs_omniglot
 def test_the_drawings_never_change() -> None:
     # Whoever changes order, scaling or polarity makes the scores of every prior trained on these incomparable.

@@ -46,6 +46,7 @@ def covered(schedule: str, repeats: int, runs: int, machines: range) -> tuple[in
     return hits, repeats * len(machines)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("schedule", ["linear:300", "linear:40"], ids=["even", "uneven"])
 def test_the_interval_covers_the_truth_at_its_rate(schedule: str) -> None:
     hits, of = covered(schedule, 40, RUNS, range(0, 20, 2))
@@ -53,6 +54,7 @@ def test_the_interval_covers_the_truth_at_its_rate(schedule: str) -> None:
     assert 0.917 <= hits / of <= 0.983
 
 
+@pytest.mark.thorough
 def test_the_interval_of_few_runs_covers_too() -> None:
     hits, of = covered("linear:300", 80, 10, range(0, 20, 2))
     assert 0.925 <= hits / of <= 0.99

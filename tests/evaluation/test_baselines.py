@@ -162,6 +162,7 @@ def test_median_of_nothing_is_a_half() -> None:
 # --- MNIST ---
 
 
+@pytest.mark.thorough
 @needs_mnist
 @pytest.mark.parametrize(
     ("name", "p", "expected"), [("ope", 0.1, 0.784), ("ope", 0.4, 0.316), ("nn", 0.1, 0.770), ("nn", 0.3, 0.660)]

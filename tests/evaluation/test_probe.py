@@ -304,6 +304,7 @@ def test_a_map_of_few_images(count: int) -> None:
     assert isomap(np.repeat(images[:2], 5, 0), images[:1]) is None
 
 
+@pytest.mark.thorough
 def test_pictures_of_what_there_is(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")

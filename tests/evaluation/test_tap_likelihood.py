@@ -107,6 +107,7 @@ def test_deeper_layers_without_couplings_change_nothing() -> None:
     torch.testing.assert_close(found(deep, images), found(rbm, images), rtol=0, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_images_are_weighed_one_by_one() -> None:
     machine, images, _ = weakened("spiked-truncated, 2 layers", 1.0)
     together = log_weights(machine, images, PRECISE).values

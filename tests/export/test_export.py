@@ -22,6 +22,7 @@ from exports import (
     agree,
     equal,
     images,
+    kinds,
     with_huge_weights,
 )
 from machines import two_patterns
@@ -34,7 +35,7 @@ from restore.priors import exact
 # ------------------------------------------------------------------------------------------- what a graph finds
 
 
-@pytest.mark.parametrize("name", [*TOLD, *LEARNT])
+@pytest.mark.parametrize("name", kinds([*TOLD, *LEARNT]))
 def test_a_graph_finds_what_the_library_finds_and_an_image_the_same_in_any_batch(
     name: str, exported: Callable[[str], Exported]
 ) -> None:
@@ -48,6 +49,7 @@ def test_a_graph_finds_what_the_library_finds_and_an_image_the_same_in_any_batch
     equal({key: values[order] for key, values in together.items()}, case.run(batch[order]))
 
 
+@pytest.mark.thorough
 def test_a_graph_of_fields_finds_what_the_library_finds(exported: Callable[[str], Exported]) -> None:
     case = exported("field")
     fields = np.random.default_rng(1).normal(0, 0.5, (7, 3, 4)).astype(np.float32)
@@ -55,6 +57,7 @@ def test_a_graph_of_fields_finds_what_the_library_finds(exported: Callable[[str]
     assert "inversion" not in case.run(fields)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "tolerance"), [("mean_field", 1e-2), ("sum", 5e-4)])
 def test_weakly_coupled_marginals_are_those_of_enumeration(
     name: str, tolerance: float, exported: Callable[[str], Exported]
@@ -69,6 +72,7 @@ def test_weakly_coupled_marginals_are_those_of_enumeration(
     np.testing.assert_allclose(found["log_partition"], truth.log_partition, atol=10 * tolerance)
 
 
+@pytest.mark.thorough
 def test_solutions_are_weighted_by_their_free_energy(exported: Callable[[str], Exported]) -> None:
     """Two modes under weak evidence for either: the share of each is what enumeration says."""
     case = exported("field")
@@ -84,6 +88,7 @@ def test_solutions_are_weighted_by_their_free_energy(exported: Callable[[str], E
     np.testing.assert_allclose(found["log_partition"], truth.log_partition, atol=0.1)
 
 
+@pytest.mark.thorough
 def test_a_weak_evidence_tempers_the_weights_as_in_the_library(exported: Callable[[str], Exported]) -> None:
     case = exported("field")
     _, (first, second) = two_patterns()
@@ -104,6 +109,7 @@ def test_mixed_product_finds_a_best_state_and_its_probability(exported: Callable
         assert (-machine.free_energy(other) < best).all()
 
 
+@pytest.mark.thorough
 def test_half_precision_moves_marginals_little(exported: Callable[[str], Exported]) -> None:
     case, batch = exported("relaxed"), images(7)
     whole = Exported(case.folder, case.path)
@@ -114,6 +120,7 @@ def test_half_precision_moves_marginals_little(exported: Callable[[str], Exporte
     assert (found["restored"].reshape(7, -1) == (expected > 0.5).numpy()).all()
 
 
+@pytest.mark.thorough
 def test_whether_an_image_looks_inverted(exported: Callable[[str], Exported]) -> None:
     batch, mask = images(4), images(4, seed=1) > 0
     batch[0] = 1
@@ -140,6 +147,7 @@ FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("p", "mask"), list(itertools.product(FORMS, FORMS)))
 def test_flips_and_masks_in_every_form(p: str, mask: str, exported: Callable[[str], Exported]) -> None:
     case, batch = exported("mean_field"), images(4)
@@ -176,7 +184,7 @@ def test_white_is_above_the_threshold(exported: Callable[[str], Exported]) -> No
     assert (found["restored"] == (levels > 127)).all()
 
 
-@pytest.mark.parametrize("name", ["tap", "mean_field", "sum", "mixed"])
+@pytest.mark.parametrize("name", kinds(["tap", "mean_field", "sum", "mixed"]))
 @pytest.mark.parametrize(
     "settings",
     [
@@ -240,7 +248,7 @@ def others_as_before(case: Exported, batch: np.ndarray, found: Arrays, row: int,
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", ["tap", "mean_field", "sum", "mixed", "field"])
+@pytest.mark.parametrize("name", kinds(["tap", "mean_field", "sum", "mixed", "field"]))
 def test_an_image_that_is_none_gets_no_answer(name: str, value: float, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
     batch = images(3, case.about.image_shape)
@@ -252,7 +260,7 @@ def test_an_image_that_is_none_gets_no_answer(name: str, value: float, exported:
 
 
 @pytest.mark.parametrize("value", [np.nan, -0.1, 1.5, np.inf])
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", kinds(TOLD))
 def test_no_probability_gets_no_answer(name: str, value: float, exported: Callable[[str], Exported]) -> None:
     case, batch = exported(name), images(3)
     found = case.run(batch, value)
@@ -276,7 +284,7 @@ def test_no_probability_gets_no_answer(name: str, value: float, exported: Callab
     ],
     ids=str,
 )
-@pytest.mark.parametrize("name", ["tap", "mean_field", "sum", "field"])
+@pytest.mark.parametrize("name", kinds(["tap", "mean_field", "sum", "field"]))
 def test_settings_out_of_range_get_no_answer(
     name: str, settings: dict[str, Any], exported: Callable[[str], Exported]
 ) -> None:
@@ -287,6 +295,7 @@ def test_settings_out_of_range_get_no_answer(
         no_answer(found, row)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("value", [1e3, -1e3, 1e30, -1e30, 3e38])
 def test_huge_fields(value: float, exported: Callable[[str], Exported]) -> None:
     """Far beyond what any evidence says a graph answers by certainty, or not at all."""
@@ -307,7 +316,7 @@ def test_huge_fields(value: float, exported: Callable[[str], Exported]) -> None:
 # Reached without another export: the weights of a graph are tensors in its file.
 
 
-@pytest.mark.parametrize("name", ["tap", "mean_field", "sum"])
+@pytest.mark.parametrize("name", kinds(["tap", "mean_field", "sum"]))
 @pytest.mark.parametrize("size", [30.0, 1e30, 1e38])
 def test_a_prior_whose_solver_does_not_settle_says_so(
     name: str, size: float, exported: Callable[[str], Exported]

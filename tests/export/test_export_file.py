@@ -25,6 +25,7 @@ from exports import (
     TOLERANCE,
     Exported,
     images,
+    kinds,
     with_huge_weights,
 )
 from onnx import external_data_helper
@@ -43,7 +44,7 @@ from restore.zoo import WEIGHTS
 # ------------------------------------------------------------------------------------------------------ the file
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", kinds(MADE))
 def test_a_file_is_sound_and_old_enough_for_every_runtime(name: str, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
     onnx.checker.check_model(str(case.path), full_check=True)
@@ -54,7 +55,7 @@ def test_a_file_is_sound_and_old_enough_for_every_runtime(name: str, exported: C
     assert operations.count("Loop") == 1
 
 
-@pytest.mark.parametrize("name", ["tap", "field"])
+@pytest.mark.parametrize("name", kinds(["tap", "field"]))
 def test_bytes_are_not_compared(name: str, exported: Callable[[str], Exported]) -> None:
     """ONNX Runtime 1.20 cannot, and is the oldest that graphs are for."""
     graph = onnx.shape_inference.infer_shapes(exported(name).model).graph
@@ -68,7 +69,7 @@ def test_bytes_are_not_compared(name: str, exported: Callable[[str], Exported]) 
     assert "BitwiseAnd" in users and not users & {"Equal", "Greater", "Less", "Where", "Mul", "ReduceSum"}
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", kinds(MADE))
 def test_inputs_and_outputs_are_as_promised(name: str, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
     height, width = case.about.image_shape
@@ -97,7 +98,7 @@ def test_inputs_and_outputs_are_as_promised(name: str, exported: Callable[[str],
     ]
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", kinds(MADE))
 def test_metadata_say_all_about_a_file(name: str, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
     found = case.session.get_modelmeta().custom_metadata_map
@@ -125,7 +126,7 @@ def test_the_polarity_of_dark_strokes(tmp_path: Path) -> None:
     assert contract.Facts.from_metadata(facts.to_metadata(), "here") == facts
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", kinds(MADE))
 def test_nothing_of_the_machine_is_in_a_file(name: str, exported: Callable[[str], Exported]) -> None:
     case = exported(name)
     content = case.path.read_bytes()
@@ -158,7 +159,7 @@ def test_tensors_beside_the_weights_are_those_in_the_weights(exported: Callable[
     assert case.path.stat().st_size < 60_000
 
 
-@pytest.mark.parametrize("name", [name for name, (_, options) in MADE.items() if "beside" not in options])
+@pytest.mark.parametrize("name", kinds([name for name, (_, options) in MADE.items() if "beside" not in options]))
 def test_a_file_by_itself_needs_no_other(name: str, exported: Callable[[str], Exported], tmp_path: Path) -> None:
     case = exported(name)
     assert not any(external_data_helper.uses_external_data(tensor) for tensor in case.model.graph.initializer)
@@ -176,7 +177,7 @@ def test_tensors_inside_and_outside_give_the_same(exported: Callable[[str], Expo
         assert (values == found[name]).all()
 
 
-@pytest.mark.parametrize("name", ["tap", "relaxed"])
+@pytest.mark.parametrize("name", kinds(["tap", "relaxed"]))
 def test_weights_are_stored_once(name: str, exported: Callable[[str], Exported]) -> None:
     """Nothing that follows from the weights is stored beside them, such as their squares."""
     sizes = [int(np.prod(tensor.dims)) for tensor in exported(name).model.graph.initializer]
@@ -193,7 +194,7 @@ def both(case: Exported) -> tuple[OnnxEngine, Engine]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 16, 17, 40])
-@pytest.mark.parametrize("name", ["tap", "sum"])
+@pytest.mark.parametrize("name", kinds(["tap", "sum"]))
 def test_engines_agree_on_any_number_of_images(name: str, count: int, exported: Callable[[str], Exported]) -> None:
     ours, peer = both(exported(name))
     grey = np.random.default_rng(0).random((count, *SHAPE))

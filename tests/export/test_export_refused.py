@@ -15,6 +15,7 @@ from exports import (
     SHAPE,
     Exported,
     images,
+    kinds,
 )
 
 from restore.errors import ModelError
@@ -160,6 +161,7 @@ def refused(place: Path, says: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("change", "says"), CHANGED.values(), ids=[f"44-{name}" for name in CHANGED])
 def test_graphs_that_are_not_what_they_say(
     change: Change, says: str, exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -169,6 +171,7 @@ def test_graphs_that_are_not_what_they_say(
     refused(path, says, capfd)
 
 
+@pytest.mark.thorough
 def test_44_what_a_newer_kind_of_graph_says_besides_does_not_matter(
     exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,6 +181,7 @@ def test_44_what_a_newer_kind_of_graph_says_besides_does_not_matter(
     refused(path, NEWER, capfd)
 
 
+@pytest.mark.thorough
 def test_44_a_graph_that_fails_while_it_runs(
     exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +194,7 @@ def test_44_a_graph_that_fails_while_it_runs(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ruin", RUINS.values(), ids=[f"44-{name}" for name in RUINS])
 def test_files_that_are_no_graphs(
     ruin: Callable[[bytes], bytes],
@@ -203,7 +208,7 @@ def test_files_that_are_no_graphs(
 
 
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("name", ["tap", "mixed"])
+@pytest.mark.parametrize("name", kinds(["tap", "mixed"]))
 def test_44_a_flipped_bit_anywhere_in_a_graph(
     name: str, place: float, exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -244,6 +249,7 @@ def test_tensors_that_lie_elsewhere_or_were_changed(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.thorough
 def test_a_graph_alone_in_a_folder_is_held_to_the_weights_there_only_if_it_is_the_folders(
     exported: Callable[[str], Exported], beside: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,6 +260,7 @@ def test_a_graph_alone_in_a_folder_is_held_to_the_weights_there_only_if_it_is_th
     refused(beside, "was made for another weights.safetensors", capfd)
 
 
+@pytest.mark.thorough
 def test_a_graph_of_fields_takes_no_images_and_still_tells_of_itself(exported: Callable[[str], Exported]) -> None:
     engine = OnnxEngine.load(exported("field").path)
     assert engine.facts.channel == "field"

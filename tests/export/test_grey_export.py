@@ -17,6 +17,9 @@ from restore.inference.torch_engine import Engine
 from restore.marginals import Status
 from restore.zoo import TrainedPrior
 
+# To export such a prior takes half a minute.
+pytestmark = pytest.mark.thorough
+
 SHAPE = (5, 7)
 
 # The first has every law of real values: pixels with an atom, and hidden units without bounds. The second has no other,

@@ -113,6 +113,7 @@ def blank(side: int) -> bytes:
     return encoded(np.zeros((side, side), np.uint8))
 
 
+@pytest.mark.thorough
 @linux
 @pytest.mark.parametrize("how", ["load(path, max_pixels=5_000_000)", "gather(path, max_pixels=5_000_000)"])
 def test_row66_an_archive_of_large_images(tmp_path: Path, how: str) -> None:
@@ -171,6 +172,7 @@ def tarred(blanks: int) -> bytes:
     return stream.getvalue()
 
 
+@pytest.mark.thorough
 @linux
 def test_row66_the_window_of_an_xz_file(tmp_path: Path) -> None:
     harmless, bomb = tmp_path / "a.tar.xz", tmp_path / "b.tar.xz"
@@ -223,6 +225,7 @@ def test_row66_a_gzipped_idx_file_of_zeros(tmp_path: Path, million: int) -> None
     assert grown < 50 * MEGABYTES
 
 
+@pytest.mark.thorough
 @linux
 def test_row66_an_idx_file_is_held_once(tmp_path: Path) -> None:
     harmless, large = tmp_path / "a.gz", tmp_path / "b.gz"
@@ -252,6 +255,7 @@ def test_row66_an_array_that_is_a_hole_on_the_disk(tmp_path: Path) -> None:
     assert grown < 50 * MEGABYTES
 
 
+@pytest.mark.thorough
 @linux
 @pytest.mark.parametrize("size", [(7, 2_000_000), (2_000_000, 7)], ids=["wide", "high"])
 def test_row66_images_much_longer_than_wide(tmp_path: Path, size: tuple[int, int]) -> None:

@@ -82,6 +82,7 @@ def test_row73_a_page_is_resized_for_no_prior(
     assert not output.exists()
 
 
+@pytest.mark.thorough
 def test_row73_a_part_of_a_page_is_refused_or_better_than_before(run: Run, page: Path, tmp_path: Path) -> None:
     part, output = tmp_path / "part.png", tmp_path / "out.png"
     noisy = np.asarray(Image.open(page))[90:190, 90:250]
@@ -103,6 +104,7 @@ def test_row73_forced_it_is_resized_with_a_warning(
     assert Image.open(output).size == (1240, 1754)
 
 
+@pytest.mark.thorough
 def test_row73_windows_of_a_page_make_a_prior_as_the_message_says(page: Path) -> None:
     whole = np.asarray(Image.open(page))
     parts = [whole[top : top + 200, :300] for top in (100, 300, 500)]

@@ -130,6 +130,7 @@ def test_both_engines_find_the_same_evidence(exported: Callable[[str], Exported]
     np.testing.assert_allclose(found.noise.evidence, expected.noise.evidence, rtol=0, atol=5e-3)
 
 
+@pytest.mark.thorough
 def test_evidence_that_is_compared_is_good_to_a_tenth_of_a_nat() -> None:
     engine = Engine.load("tap-mnist-100", "cpu")
     image = np.asarray(Image.open(ROOT / "assets" / "digit-noisy.png").convert("L")) / 255
@@ -193,6 +194,7 @@ def digit() -> np.ndarray:
     return (clean > 0.5).astype(float)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("p", [0.05, 0.1, 0.2])
 def test_flips_of_a_digit_are_counted(p: float, digit: np.ndarray) -> None:
     flipped = np.random.default_rng(7).random((2, *digit.shape)) < p

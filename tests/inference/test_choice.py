@@ -90,6 +90,7 @@ def published() -> list[OnnxEngine]:
     return [OnnxEngine.load(zoo.published_folder() / name) for name in PREFERRED]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("p", [0.02, 0.2, 0.3])
 def test_digits_and_silhouettes_are_told_apart_under_noise(p: float, published: list[OnnxEngine]) -> None:
     silhouette = Image.open(Path(restore.__file__).parent / "app" / "site" / "silhouette.png").convert("L")

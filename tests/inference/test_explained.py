@@ -115,6 +115,7 @@ def test_independent_grey_pixels_may_be_exactly_black_where_the_priors_may() -> 
 # --- the comparison ---
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("p", [0.01, 0.1])
 def test_the_shortfall_is_that_by_enumeration(p: float) -> None:
     prior, images = small(bias=-8), np.ones((1, *SHAPE))
@@ -124,6 +125,7 @@ def test_the_shortfall_is_that_by_enumeration(p: float) -> None:
     np.testing.assert_allclose(shortfalls(Engine.of(prior, CPU), images, p=p), min(leads), atol=0.05)
 
 
+@pytest.mark.thorough
 def test_images_of_the_priors_own_are_explained() -> None:
     prior = small()
     states = binary_states(PIXELS, torch.zeros((), dtype=torch.float64))
@@ -178,6 +180,7 @@ def foreign() -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("load", [lambda: Engine.load("tap-mnist", "cpu"), lambda: OnnxEngine.load(find("tap-mnist"))])
 def test_both_engines_refuse_what_is_foreign_to_digits_alone(load: Callable[[], Any]) -> None:
     images = np.stack([*foreign().values(), inked("digit-noisy.png")]).astype(float)
@@ -186,6 +189,7 @@ def test_both_engines_refuse_what_is_foreign_to_digits_alone(load: Callable[[], 
     assert (lack[:-1] > 100).all() and lack[-1] == 0
 
 
+@pytest.mark.thorough
 @needs_mnist
 def test_digits_of_the_test_set_are_explained() -> None:
     engine = OnnxEngine.load(find("tap-mnist"))
@@ -217,6 +221,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", foreign())
 def test_row72_it_is_refused(run: Run, folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / f"{name}.png"
@@ -230,6 +235,7 @@ def test_row72_it_is_refused(run: Run, folder: Path, name: str, capsys: pytest.C
     assert "would be a guess" in capsys.readouterr().err and output.exists()
 
 
+@pytest.mark.thorough
 def test_row72_of_many_images_the_others_are_restored(
     run: Run, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -248,6 +254,7 @@ def test_row72_holes_are_not_filled_with_guesses(run: Run, folder: Path, capsys:
     assert not (folder / "checkerboard.restored.png").exists()
 
 
+@pytest.mark.thorough
 def test_row72_python_raises_and_warns_if_forced() -> None:
     prior = restore.load(NAME)
     images = [(255 * ink).astype(np.uint8) for ink in (inked("digit-noisy.png"), *foreign().values())]
@@ -266,6 +273,7 @@ def test_row72_python_raises_and_warns_if_forced() -> None:
     assert all((one != image).any() for one, image in zip(forced[1:], images[1:], strict=True))
 
 
+@pytest.mark.thorough
 def test_row72_ray_data_names_the_image_or_keeps_it() -> None:
     images = np.stack([255 * inked("digit-noisy.png"), 255 * foreign()["noise"]]).astype(np.uint8)
     batch = {"image": images, "path": np.array(["a.png", "b.png"])}

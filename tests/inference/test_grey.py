@@ -74,6 +74,7 @@ def posterior(named: dict[str, float], log_likelihood: Callable[[Any], Any], ato
     return float(mean), float(mpmath.sqrt(moments[2] / mass - mean**2))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("p", [None, 0.2])
 def test_without_couplings_pixels_are_restored_one_by_one(kind: str, p: float | None) -> None:
@@ -133,6 +134,7 @@ def test_complete_keeps_visible_pixels_bit_for_bit(dtype: type) -> None:
     assert (noisy[~hidden] != given_images[~hidden]).any()
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=10)
 @given(st.integers(1, 6), st.sampled_from([None, 0.05, 0.5]), st.sampled_from([None, 0.0, 0.3]), st.integers(0, 99))
 def test_a_batch_is_its_images_one_by_one(count: int, sigma: float | None, p: float | None, seed: int) -> None:

@@ -42,7 +42,7 @@ def answer(image: np.ndarray, damage: Damage, about: Description = ABOUT, invert
 
 
 @pytest.mark.parametrize("tiling", [Tiling(), Tiling(rounds=0), Tiling(overlap=3, rounds=2, worth=0.5, least=0.0)])
-@pytest.mark.parametrize("shape", [(19, 23), (3, 50), (50, 2)], ids=str)
+@pytest.mark.parametrize("shape", [pytest.param((19, 23), marks=pytest.mark.thorough), (3, 50), (50, 2)], ids=str)
 def test_blocks_leave_no_trace(tiling: Tiling, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     about = replace(ABOUT, tiling=tiling, inference=Inference(modes=0, starts=1, tol=1e-6))
     rng = np.random.default_rng(1)
@@ -113,6 +113,7 @@ def test_row73_a_hole_with_nothing_visible_around_is_filled_and_said_so() -> Non
     assert not any("nothing is visible" in note for note in answer(noisy((20, 20)), Damage(hidden=[hidden])).notes)
 
 
+@pytest.mark.thorough
 def test_results_come_at_the_size_of_each_image() -> None:
     prior = restore.load("tap-mnist", engine="torch")
     stroke = np.zeros((40, 30), bool)
@@ -124,6 +125,7 @@ def test_results_come_at_the_size_of_each_image() -> None:
     assert solution.status.shape == (3,) and solution.model == "tap-mnist"
 
 
+@pytest.mark.thorough
 def test_level_polarity_and_prior_of_a_page_are_found_by_evidence() -> None:
     """The page is dark on light, and exactly known: 10 % of its pixels were inverted."""
     page = Path(__file__).parents[2] / "assets" / "page-noisy.png"
@@ -136,6 +138,7 @@ def test_level_polarity_and_prior_of_a_page_are_found_by_evidence() -> None:
     assert choice.engine.description.name == "tap-text" and choice.invert and choice.others == ("pcd-mnist",)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("which", ["onnx", "torch"])
 def test_row73_two_digits_side_by_side(which: str) -> None:
     one = np.zeros((28, 28), bool)
@@ -156,12 +159,14 @@ def test_a_conditional_prior_restores_larger_images_in_windows() -> None:
     assert found.shape == one.shape and (found != one).sum() < noise.sum()
 
 
+@pytest.mark.thorough
 def test_row72_noise_is_refused_before_it_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "_restored", lambda *arguments: pytest.fail("restored"))
     with pytest.raises(ModelError, match="explains it less well than independent pixels"):
         restore.denoise(noisy((60, 60)) > 0, "tap-mnist", p=0.05)
 
 
+@pytest.mark.thorough
 def test_both_engines_know_the_means_of_pixels() -> None:
     own = restore.load("pcd-mnist", engine="torch").engine.pixel_means()
     beside = OnnxEngine.load(zoo.find("pcd-mnist"))

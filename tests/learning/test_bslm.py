@@ -57,6 +57,7 @@ def test_sweep_is_that_of_the_paper(units: int, l2: float) -> None:
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-12)
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 9), st.sampled_from([0.0, 0.05]), st.integers(0, 10_000))
 def test_no_sweep_lowers_the_objective(units: int, l2: float, seed: int) -> None:
@@ -98,6 +99,7 @@ def test_simultaneous_steps_with_mu_of_one_are_not_monotone() -> None:
 COUNT = 16_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("units", [5, 8])
 def test_five_starts_agree(units: int) -> None:
     images = drawn(random_spins(units, seed=2), COUNT)

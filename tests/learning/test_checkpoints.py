@@ -143,6 +143,7 @@ def test_a_full_disk_leaves_the_older_checkpoints(call: int, tmp_path: Path, mon
     assert bits(run(recipe, tmp_path, resume=True)) == bits(run(recipe, tmp_path / "whole"))
 
 
+@pytest.mark.thorough
 def test_a_disk_that_takes_no_more_bytes(tmp_path: Path) -> None:
     # The file system itself refuses, half way through the tensors.
     code = f"""

@@ -108,6 +108,7 @@ def test_mean_field_has_an_error_of_lower_order() -> None:
         assert orders[name] == pytest.approx(2, abs=0.3), orders
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_belief_propagation_climbs_the_bethe_likelihood(seed: int) -> None:
     prior, pairs = random_prior(scale=1.2, seed=seed), some_pairs(seed=seed + 1)
@@ -134,6 +135,7 @@ def mean_field_log_z(prior: ConditionalRBM, observed: Tensor) -> np.ndarray:
     return energy - sum((m * np.log(m) + (1 - m) * np.log1p(-m)).sum(1) for m in (visible, hidden))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_mean_field_climbs_a_likelihood_with_a_bound_for_log_z(seed: int) -> None:
     prior, pairs = random_prior(scale=0.8, seed=seed), some_pairs(seed=seed + 1)

@@ -134,6 +134,7 @@ def test_the_perceptron_gradient_is_averaged_over_the_batch() -> None:
     assert_close(step.gradient, {name: torch.stack([each[name] for each in alone]).mean(0) for name in NAMES}, 1e-12)
 
 
+@pytest.mark.thorough
 def test_a_long_search_finds_the_most_probable_state() -> None:
     for seed in range(5):
         prior, pairs = random_prior(seed=seed), some_pairs(count=1, seed=seed)

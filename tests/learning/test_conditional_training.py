@@ -98,6 +98,7 @@ def test_a_trained_prior_restores_as_it_was_trained(method: str, storage: Any, t
     )
 
 
+@pytest.mark.thorough
 def test_each_learner_learns_to_restore(tmp_path: Path) -> None:
     clean = bars_and_stripes(4).repeat(20, 1)
     observed = parse_task("flip:0.1").damage(clean, (4, 4), seeded(99)).observed

@@ -42,6 +42,7 @@ def likelihood(machine: LayeredPrior, images: Tensor) -> Tensor:
     return torch.stack([weight[mine].logsumexp(0) for mine in same.T]).mean() - weight.logsumexp(0)
 
 
+@pytest.mark.thorough
 @depths
 @pytest.mark.parametrize("starts", ["data", "redrawn"])
 def test_gradient_is_that_of_the_tap_likelihood(sizes: tuple[int, ...], starts: Any) -> None:

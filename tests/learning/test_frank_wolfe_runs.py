@@ -68,6 +68,7 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
         by_rounds(recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, Session(tmp_path / "parts", "data", resume=True))
 
 
+@pytest.mark.thorough
 def test_a_signal_in_the_last_round_of_growth_stops_what_would_follow(tmp_path: Path) -> None:
     recipe = recipe_of(learner=ContrastiveDivergence(), growth=replace(SMALL, units=2))
     whole = train(recipe, IMAGES, (3, 3), Session(tmp_path / "whole", "data"))
@@ -100,6 +101,7 @@ def test_a_limit_that_comes_before_the_stopping_rule_is_said(tmp_path: Path) -> 
     assert "the limit of 2 units ended growth" in verdict and "raise units" in verdict
 
 
+@pytest.mark.thorough
 def test_a_size_found_by_growth_is_where_another_learner_begins(tmp_path: Path) -> None:
     growth = replace(SMALL, units=5)
     recipe = recipe_of(learner=ContrastiveDivergence(), growth=growth)
@@ -119,6 +121,7 @@ def filling(growth: FrankWolfe) -> Recipe:
     return replace(made, prior=replace(made.prior, filled=9, weight_scale=0.02))
 
 
+@pytest.mark.thorough
 def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(tmp_path: Path) -> None:
     recipe = filling(growth_of(3))
     filled, rounds, verdict = by_rounds(recipe, IMAGES, Session(tmp_path / "filled", "data"))
@@ -209,6 +212,7 @@ def test_restore_train_finds_the_size(tmp_path: Path) -> None:
     assert alone.description.hidden == 3 and alone.description.method == "frank_wolfe"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("without_graph", "quick_growth")
 def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "images.npy", np.tile(IMAGES.reshape(-1, 3, 3).bool().numpy(), (3, 1, 1)))

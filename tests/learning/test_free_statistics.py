@@ -56,6 +56,7 @@ def test_covariances_are_the_block_of_the_whole_inverse(visible: int, hidden: in
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "machine",
     [
@@ -175,6 +176,7 @@ def test_a_step_takes_the_iterations_asked_for(iterations: int) -> None:
         torch.testing.assert_close(after[f"solution.{index}"], value)
 
 
+@pytest.mark.thorough
 def test_the_learner_takes_these_statistics() -> None:
     machine, images = random_rbm(5, 4, scale=0.6), torch.bernoulli(torch.full((7, 5), 0.4).double())
     learner = TAPLikelihood(

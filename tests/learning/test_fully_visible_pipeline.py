@@ -215,6 +215,7 @@ def with_settings(prior: zoo.TrainedPrior, **changed: Any) -> zoo.TrainedPrior:
     return replace(prior, description=replace(about, inference=replace(about.inference, **changed)))
 
 
+@pytest.mark.thorough
 def test_the_graph_restores_as_torch_does(trained: Trained, images: torch.Tensor, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")

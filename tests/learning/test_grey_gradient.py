@@ -41,6 +41,7 @@ def test_gradient_is_that_of_the_tap_likelihood_in_every_parameter(visible: str,
     assert all(float(value.abs().min()) > 1e-7 for value in step.gradient.values())
 
 
+@pytest.mark.thorough
 def test_gradient_of_a_deep_machine_of_grey_pixels() -> None:
     machine = random_machine(("spiked-truncated", 3), ("bernoulli", 2), ("gaussian", 2), scale=0.4)
     images = grey_images(3, 3)

@@ -47,6 +47,7 @@ def test_the_exact_likelihood_of_these_tests_is_that_of_quadrature() -> None:
     assert exact_log_likelihood(machine, images) == pytest.approx(wanted, abs=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("visible", ["truncated-gauss-bernoulli", "truncated-gaussian"])
 def test_training_raises_the_exact_likelihood(visible: str, tmp_path: Path) -> None:
     images, fresh = stripes(200), stripes(200, seed=9)

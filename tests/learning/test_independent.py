@@ -96,6 +96,7 @@ def test_one_image_more_is_all_that_the_given_units_weigh() -> None:
     torch.testing.assert_close(found.bias.sigmoid(), torch.tensor([0.5 / 100], dtype=torch.float64), rtol=1e-4, atol=0)
 
 
+@pytest.mark.thorough
 @settings(max_examples=20, deadline=None)
 @given(order=st.permutations(range(PIXELS)), seed=st.integers(0, 3))
 def test_pixels_know_nothing_of_each_other(order: list[int], seed: int) -> None:

@@ -61,6 +61,7 @@ WRITES = range(4)
 QUICK = {"training": {"watch": "", "watch_every": 1, "checkpoint_every": 1}, "inference": {"modes": 0, "starts": 1}}
 
 
+@pytest.mark.thorough
 def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Path) -> None:
     # One process has to load torch; those that are killed are its forks.
     process = multiprocessing.get_context("forkserver").Process(target=killed_at_each, args=(tmp_path,), daemon=True)

@@ -129,6 +129,7 @@ def test_gradient_is_that_of_the_tap_likelihood(starts: str) -> None:
     assert step.gradient.keys() == machine.parameters.keys()
 
 
+@pytest.mark.thorough
 def test_gradient_of_several_solutions_is_averaged_over_them() -> None:
     machine, patterns = two_patterns(size=8, strength=0.9, tilt=-0.1)
     images = torch.cat([patterns, patterns[:1]])
@@ -331,6 +332,7 @@ def learn(learner: Learner, images: Tensor, hidden: int, steps: int, rate: float
 
 # TAP is not tested to the end: weights that tell so few pixels apart as well as these need are beyond its expansion,
 # and on the way there its likelihood parts from the exact one.
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("learner", "size", "hidden", "steps", "gap"),
     [

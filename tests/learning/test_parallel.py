@@ -93,6 +93,7 @@ def of(name: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 RUNS = [*LEARNERS, "tap-data-alone", "cd-alone", *together.CONDITIONAL, *together.PIPELINES]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", RUNS)
 def test_two_processes_end_where_one_does(
     name: str, alone: dict[str, Tensor], both: list[dict[str, Tensor]], folder: Path
@@ -160,6 +161,7 @@ def trained_by_two(folder: Path, *words: object) -> subprocess.Popen[str]:
     return start(folder, "-m", "--", "restore", "train", "mine.toml", *words, "--threads", 1)
 
 
+@pytest.mark.thorough
 def test_the_command_trains_in_two_processes(
     run: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -192,6 +194,7 @@ def process_of(launcher: subprocess.Popen[str], number: int) -> int:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes as Linux shows them")
 def test_all_end_when_one_is_killed(tmp_path: Path) -> None:
     recipe_in(tmp_path, epochs=100_000)

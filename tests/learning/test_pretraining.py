@@ -181,6 +181,7 @@ def test_grey_pixels_can_be_pretrained(tmp_path: Path) -> None:
     assert all(bool(torch.isfinite(value).all()) for value in machine.parameters.values())
 
 
+@pytest.mark.thorough
 def test_a_trained_machine_restores(tmp_path: Path) -> None:
     recipe = recipe_of(
         prior={"hidden": 16, "deeper": [8]},

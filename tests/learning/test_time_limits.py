@@ -48,6 +48,7 @@ def seconds(folder: Path) -> list[float]:
     return [epoch_seconds(stage_folder(folder, number))[-1] for number in (1, 2)] + [epoch_seconds(folder)[-1]]
 
 
+@pytest.mark.thorough
 def test_pretraining_leaves_half_of_the_time(tmp_path: Path) -> None:
     learner = Timed(starts="redrawn")
     trained = in_virtual_time(deep(), tmp_path, learner)
@@ -62,6 +63,7 @@ def test_pretraining_leaves_half_of_the_time(tmp_path: Path) -> None:
     assert_same(trained, again)
 
 
+@pytest.mark.thorough
 def test_pretraining_takes_no_more_epochs_than_the_recipe_says(tmp_path: Path) -> None:
     learner = Timed(starts="redrawn")
     trained = in_virtual_time(replace(deep(), pretraining=replace(deep().pretraining, epochs=2)), tmp_path, learner)
@@ -82,6 +84,7 @@ def test_a_layer_that_takes_longer_than_the_first_ends_in_time(tmp_path: Path) -
     assert trained.verdict == f"layer 2: time ran out after {done} of 5 epochs" and done < 5
 
 
+@pytest.mark.thorough
 def test_57_a_deep_machine_stopped_between_its_layers_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     settings = replace(deep(), training=replace(deep().training, minutes=0.1, batch=2))
     # Whoever looks at it makes it go on, by a hundredth of a second.
@@ -107,6 +110,7 @@ def assert_same(one: pipeline.Trained, other: pipeline.Trained) -> None:
         assert torch.equal(value, other.prior.machine.parameters[name]), name
 
 
+@pytest.mark.thorough
 def test_epochs_and_minutes_together_are_the_fewer_epochs(tmp_path: Path) -> None:
     for wanted, found in ((3, 3), (100, 26)):
         settings, learner = timed(minutes=2, epochs=wanted)
@@ -177,6 +181,7 @@ def test_a_time_too_short_for_anything_ends_with_a_prior(
     assert len(learnt.curve) == 1 and learnt.trained.settled.training.minutes == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("window", "first", "says"),
     [

@@ -20,6 +20,7 @@ from restore.learning.run.session import Session
 from restore.learning.train import learn
 
 
+@pytest.mark.thorough
 def test_one_command_makes_a_prior_that_is_found_by_its_name(
     home: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -36,6 +37,7 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
     assert len(log) == 2 and "validation_error" in log[-1]
 
 
+@pytest.mark.thorough
 def test_the_recipe_in_the_run_folder_repeats_the_run(home: Path, run: Run) -> None:
     assert run("train", "images", "--name", "parts", "--hidden", 5, *SHORT) == 0
     assert read_recipe(Path("runs/parts/recipe.toml")).digest == zoo.describe(zoo.find("parts")).recipe
@@ -43,6 +45,7 @@ def test_the_recipe_in_the_run_folder_repeats_the_run(home: Path, run: Run) -> N
     assert bits("again") == bits("parts")
 
 
+@pytest.mark.thorough
 def test_python_takes_the_same_options_and_makes_the_same_prior(home: Path, run: Run) -> None:
     assert run("train", "images", "--name", "parts", "--hidden", 5, *SHORT) == 0
     made = restore.train(home / "images", name="mine", hidden=5, epochs=2, fit="resize", keep=True)
@@ -89,6 +92,7 @@ def stopped(folder: Path, seed: int = 0, after: int = 1, **asked: object) -> Non
         learn(lesson(seed, **asked), Session(folder, watch=stop), device=CPU)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["export.packing.beside_weights", "report.contents.report"])
 def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
     moment: str, home: Path, run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -116,6 +120,7 @@ def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
     assert zoo.describe(zoo.find("parts")).hidden == 4
 
 
+@pytest.mark.thorough
 def test_a_run_goes_on_though_its_recipe_had_another_digest_then(
     home: Path, run: Run, without_graph: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

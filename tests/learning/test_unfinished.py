@@ -42,6 +42,7 @@ def stopped(
 # --- by its name ---
 
 
+@pytest.mark.thorough
 def test_row58_a_stopped_run_is_found_by_its_name_and_by_its_folder(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_recipe_stopped_before_anything_was_judged_leaves_its_newest_checkpoin
     assert bits("here") == bits("runs/x")
 
 
+@pytest.mark.thorough
 def test_a_finished_prior_stays_until_another_is_finished_too(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,6 +150,7 @@ def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(ho
     assert zoo.describe(Path("runs/parts")).hidden == 4
 
 
+@pytest.mark.thorough
 def test_python_keeps_the_best_so_far_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {"name": "mine", "hidden": 5, "epochs": 3, "run": "here", "keep": True}
     with monkeypatch.context() as patched:

@@ -219,6 +219,7 @@ def test_tap_beats_mean_field() -> None:
     assert np.median(gained) > 3
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=30)
 @given(st.integers(1, 8), st.sampled_from([0.1, 1.0, 3.0]), st.integers(0, 10_000))
 def test_mean_field_bounds_log_partition_from_below(size: int, scale: float, seed: int) -> None:
@@ -229,6 +230,7 @@ def test_mean_field_bounds_log_partition_from_below(size: int, scale: float, see
     assert bool((bound <= exact_moments(machine).log_partition + 1e-9).all())
 
 
+@pytest.mark.thorough
 def test_damping_settles_what_oscillates() -> None:
     """Two units that repel each other strongly: updated together they jump between both on and both off."""
     machine = FullyVisible.binary(torch.tensor([[0.0, -20.0], [-20.0, 0.0]]).double(), torch.full((2,), 10.0).double())

@@ -123,6 +123,7 @@ def test_statistics_of_a_fixed_point_are_the_gradient_of_its_log_partition(name:
 # --- long Gibbs runs ---
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("machine", "sweeps"),
     [

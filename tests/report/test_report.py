@@ -112,6 +112,7 @@ TRAININGS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("images", "options", "task", "probe"), TRAININGS.values(), ids=TRAININGS.keys())
 def test_the_command_leaves_a_page_and_a_picture(
     images: Callable[[], np.ndarray],
@@ -190,6 +191,7 @@ def test_the_scores_on_the_page_are_those_of_a_baseline_made_by_hand(home: Path,
     assert f"{len(truth)} images held out" in text
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("quick_growth")
 def test_the_growth_of_hidden_units_has_a_curve_of_its_own(
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch

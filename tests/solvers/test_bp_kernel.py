@@ -105,6 +105,7 @@ def unbuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     bp_kernel.library.cache_clear()
 
 
+@pytest.mark.thorough
 @needs_kernel
 def test_a_compiler_that_fails_is_passed_over(unbuilt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", shutil.which("false") or "/bin/false")
@@ -132,6 +133,7 @@ def test_where_no_compiler_works_there_is_no_kernel(
     assert bp_kernel.library() is None
 
 
+@pytest.mark.thorough
 @needs_kernel
 def test_without_a_cache_the_kernel_is_built_for_the_process(
     unbuilt: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

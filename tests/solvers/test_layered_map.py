@@ -176,6 +176,7 @@ def test_log_partition_is_the_plefka_expansion(kind: type[LayeredMap]) -> None:
     torch.testing.assert_close(solution.log_partition, wanted, rtol=0, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "machine", [random_rbm(5, 4, scale=0.6), random_deep(4, 3, 3, scale=0.5)], ids=["rbm", "three-layers"]
 )

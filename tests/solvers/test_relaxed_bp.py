@@ -117,6 +117,7 @@ def test_the_difference_to_tap_is_of_third_order_in_the_weights() -> None:
     assert orders(found) == pytest.approx([3, 3], abs=0.1)
 
 
+@pytest.mark.thorough
 def test_the_difference_to_tap_falls_as_machines_grow() -> None:
     # With weights of N(0, 1/n) a unit hears n terms of third order and random sign, √n n^-3/2 = 1/n in all.
     sizes, differences = (16, 64, 256), []
@@ -134,6 +135,7 @@ def test_the_difference_to_tap_falls_as_machines_grow() -> None:
 # --- what holds for every machine ---
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=15)
 @given(
     st.sampled_from(["bernoulli", "spin", "truncated", "spiked"]),

@@ -56,6 +56,7 @@ def test_measured_epochs(epochs: int, measured: list[int]) -> None:
     assert list(measured_epochs(epochs)) == measured
 
 
+@pytest.mark.thorough
 def test_the_tables_and_the_figure(tmp_path: Path) -> None:
     slow, fast = study.as_tables(CURVES).split("\n\nRate 0.1:\n\n")
     assert slow.startswith("Rate 0.01:\n\n| strategy | after 1 epochs | after 2 epochs | after 3 epochs |")
@@ -104,6 +105,7 @@ def laid_out(root: Path, **learners: str) -> Asked:
     return Asked(root, runs=root / "runs", device="cpu")
 
 
+@pytest.mark.thorough
 def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = laid_out(tmp_path, tap="", adatap='fixed_point = "adaptive_tap"')
     training, path = replace(asked, train_missing=True), asked.records / "adaptive.json"

@@ -23,6 +23,7 @@ def small() -> tuple[list[study.Run], list[study.Errors]]:
         return study.measured(1, images=16_000, data_sets=16)
 
 
+@pytest.mark.thorough
 def test_sequences_rise_and_errors_are_as_predicted(small: tuple[list[study.Run], list[study.Errors]]) -> None:
     runs, (weak, strong) = small
     assert [len(run.values) for run in runs] == [31] * study.STARTS
@@ -37,6 +38,7 @@ def test_sequences_rise_and_errors_are_as_predicted(small: tuple[list[study.Run]
     assert weak.worst > -1e-13
 
 
+@pytest.mark.thorough
 def test_the_study_is_shown(
     small: tuple[list[study.Run], list[study.Errors]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

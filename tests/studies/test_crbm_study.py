@@ -105,6 +105,7 @@ def test_convergence_comes_from_the_log(tmp_path: Path) -> None:
     assert crbm.convergence_table({"mine": [1.0, 0.5]}).splitlines()[2] == "| mine | 100 | 50 |"
 
 
+@pytest.mark.thorough
 def test_what_is_missing_is_trained_measured_and_written(training: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     asked = Asked(training, runs=training.parent / "runs", priors=training.parent / "priors", n=30)

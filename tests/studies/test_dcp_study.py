@@ -53,6 +53,7 @@ def test_the_best_is_that_of_the_set_itself() -> None:
         assert len(patterns) == {"shifting-bar": 9, "bars-and-stripes": 14}[name]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("hidden", "seed", "wanted"), [(HIDDEN, 53, REACHABLE), (5, 4, BEST)])
 def test_five_hidden_units_reach_the_best_on_bars_and_stripes_and_four_do_not(
     hidden: int, seed: int, wanted: dict[str, float]
@@ -260,6 +261,7 @@ def test_the_table_of_a_figure() -> None:
 # --- the whole ---
 
 
+@pytest.mark.thorough
 def test_what_is_missing_is_trained_and_written(
     brief: None, tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

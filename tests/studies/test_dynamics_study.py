@@ -230,6 +230,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
     return asked
 
 
+@pytest.mark.thorough
 def test_what_is_missing_is_trained_and_measured(
     asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,6 +299,7 @@ def test_what_is_missing_is_trained_and_measured(
         assert "dynamics-isomap.png: left as it is, for the runs of" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_priors_that_have_changed_are_measured_again(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "publish", lambda *_: None)
     for name in ("dynamics-cbcl", "dynamics-deep-2"):

@@ -105,6 +105,7 @@ def test_the_table_has_all_figures_and_marks_the_best(entries: list[study.Entry]
     assert cells["pixelwise"][1] == f"{entry.psnr.mean:.2f} / {entry.ssim.mean:.3f}"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("few")
 def test_the_study_writes_its_record_figure_and_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")

@@ -59,6 +59,7 @@ def test_the_recipes_compare_like_with_like() -> None:
     assert len({recipes[f"cd-mnist-599-{seed}"].seed for seed in range(5)}) == 5
 
 
+@pytest.mark.thorough
 def test_the_table_and_the_figure(tmp_path: Path) -> None:
     points = [
         point(RANDOM, 200, -101.0, name="cd-mnist-200-0", error=None),
@@ -120,6 +121,7 @@ starts = 1
 """
 
 
+@pytest.mark.thorough
 def test_what_is_missing_is_trained_and_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "SCHEDULE", "linear:50")
     monkeypatch.setattr(study, "SIZES", (20, 40))

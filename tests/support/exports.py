@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import fcntl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from unittest.mock import patch
 import numpy as np
 import onnx
 import onnxruntime
+import pytest
 import torch
 from machines import two_patterns, with_weights
 from onnx import numpy_helper
@@ -75,6 +76,14 @@ MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
 }
 TOLD = ["tap", "mean_field", "relaxed", "deep"]
 LEARNT = ["sum", "mixed"]
+
+# To export one takes seconds. Every test runs with these.
+QUICK = ("tap", "mixed")
+
+
+def kinds(names: Iterable[str]) -> list[Any]:
+    """Names as parameters of a test; all but the quick ones belong to the thorough run."""
+    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in names]
 
 
 @dataclass(frozen=True)

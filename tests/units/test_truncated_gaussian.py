@@ -66,7 +66,7 @@ def answers(units: TruncatedGaussian | Spiked, fields: Fields) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("presence", [0.0, -7.0, 5.0])
+@pytest.mark.parametrize("presence", [0.0, *(pytest.param(each, marks=pytest.mark.thorough) for each in (-7.0, 5.0))])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 def test_every_digit_that_is_promised(name: str, presence: float, dtype: torch.dtype) -> None:
     fields = fields_of([(*at, presence) for at in rounded()], dtype)
@@ -118,6 +118,7 @@ def anything(largest: float) -> st.SearchStrategy[float]:
     return st.one_of(signed, st.floats(-largest, largest), special)
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=150)
 @given(
     anything(1e4),

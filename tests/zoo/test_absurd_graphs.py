@@ -154,6 +154,7 @@ def test_67_answers_that_are_not_what_a_graph_promises(
     assert f"{name} is not what the graph promises" in said
 
 
+@pytest.mark.thorough
 def test_67_loading_a_graph_computes_nothing(graph: onnx.ModelProto, place: Path) -> None:
     """A constant of 400 MB, which takes a dozen bytes to ask for, is not made before anybody runs the graph."""
     model = copy.deepcopy(graph)
@@ -203,6 +204,7 @@ def no_answer(place: Path) -> None:
     (place / GRAPH).write_bytes(unsealed(model))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ruin", [no_header, no_graph, other_weights, no_answer])
 def test_67_one_bad_prior_never_stops_auto_for_the_others(
     ruin: Callable[[Path], None],

@@ -40,6 +40,8 @@ from restore.zoo.description import Description
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent for path in (ROOT / "models").glob(f"*/{zoo.WEIGHTS}"))
 NAMES = [folder.name for folder in FOLDERS]
+# One of each kind that restores within a second: the others belong to the thorough run.
+QUICK = ("crbm-bp-mnist-flip10", "crbm-mssvm-mnist-patch12", "tap-mnist-25", "tap-text")
 CONDITIONAL = [folder for folder in FOLDERS if folder.name.startswith("crbm-")]
 GREY = [folder for folder in FOLDERS if zoo.describe(folder).grey]
 TOLD = [folder for folder in FOLDERS if folder not in CONDITIONAL]
@@ -181,7 +183,11 @@ def _rows(found: Marginals, chosen: np.ndarray) -> Marginals:
     return replace(found, **parts, **layers)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+@pytest.mark.parametrize(
+    "folder",
+    [folder if folder.name in QUICK else pytest.param(folder, marks=pytest.mark.thorough) for folder in FOLDERS],
+    ids=NAMES,
+)
 def test_both_engines_restore_alike(folder: Path) -> None:
     """On images that rounding does not move, whatever the processor: of as many candidates as it takes to find some."""
     prior, cpu = zoo.load(folder), torch.device("cpu")
@@ -222,6 +228,7 @@ def _card_row(folder: Path, task: str) -> re.Match[str]:
     return next(row for row in ROW.finditer((folder / zoo.CARD).read_text()) if row["task"] == task)
 
 
+@pytest.mark.thorough
 @needs_mnist
 def test_scores_on_a_card_are_what_the_prior_achieves() -> None:
     folder = ROOT / "models" / "tap-mnist-25"
@@ -231,6 +238,7 @@ def test_scores_on_a_card_are_what_the_prior_achieves() -> None:
     assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=2e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(bp_kernel.library() is None, reason="needs a C compiler: 2,307 images take minutes without")
 @needs_silhouettes
 def test_the_score_on_the_card_of_a_conditional_prior_is_what_it_achieves() -> None:
@@ -240,6 +248,7 @@ def test_the_score_on_the_card_of_a_conditional_prior_is_what_it_achieves() -> N
     assert found == pytest.approx((float(row["error"]), float(row["mcc"])), abs=5e-3)
 
 
+@pytest.mark.thorough
 @needs_mnist
 def test_scores_on_the_card_of_a_grey_prior_are_what_it_achieves() -> None:
     folder = ROOT / "models" / "tap-mnist-real"
@@ -280,6 +289,7 @@ def simple() -> tuple[PointwiseEstimate, NearestNeighbours]:
     return PointwiseEstimate.fit(training), NearestNeighbours(training, keep_known=False)
 
 
+@pytest.mark.thorough
 @needs_mnist
 @pytest.mark.parametrize("p", [0.1, 0.4])
 def test_the_best_prior_beats_pointwise_estimate_and_nearest_neighbour(
