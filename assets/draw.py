@@ -11,6 +11,7 @@ pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes fro
     digit-patched.png                       with a patch of 12x12 painted black, for a prior that sees no mask
     digit-large.png                         the digit at 56x56, in grey levels
     digit-large-torn.png, digit-large-hole.png
+    page.png                                a part of a page of printed text, black on white
     page-noisy.png                          printed text, black on white, with 10 % of its pixels inverted
     silhouette.png                          a fish, black on white as the silhouettes of Caltech-101 are
 """
@@ -44,6 +45,9 @@ PEN = 1.25  # radius
 # Upper left corner (row, column) and side of the patches.
 PATCH = (8, 12, 10)
 LARGER_PATCH = (11, 10, 12)
+
+# Size of the part of the page that the local page opens with.
+PART = (120, 200)
 
 
 def curve(points: tuple[tuple[float, float], ...], count: int = 400) -> np.ndarray:
@@ -120,7 +124,9 @@ def main() -> None:
     save("digit-large.png", large)
     save("digit-large-torn.png", np.where(hole(ENLARGED), 0, large))
     save("digit-large-hole.png", hole(ENLARGED))
-    save("page-noisy.png", flipped(~(page(families_for_tests(), 17, 0, (200, 320)) > 127), 0.1, seed=2))
+    printed = ~(page(families_for_tests(), 17, 0, (200, 320)) > 127)
+    save("page.png", printed[: PART[0], : PART[1]])
+    save("page-noisy.png", flipped(printed, 0.1, seed=2))
     save("silhouette.png", fish() > 0.5)
 
 

@@ -23,6 +23,10 @@ Site = Mapping[str, Path | bytes]
 
 _PAGE = Path(__file__).parent / "site"
 
+# Pictures of the page that show what a prior does: by the data it was trained on, else by the polarity of its images.
+_EXAMPLES = {"text": "page.png"}
+_DIGIT_OR_SILHOUETTE = dict(zip(POLARITIES, ("digit.png", "silhouette.png"), strict=True))
+
 
 def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
     """Make the site: the page, the runtime, the priors that have a graph, and `models.json` that lists them.
@@ -81,6 +85,7 @@ def facts(folder: Path) -> dict[str, Any]:
     """What the page must know about a prior; raises ModelError if its description is damaged."""
     about = zoo.describe(folder)
     height, width = about.image_shape
+    ground = polarity(folder)
     return {
         "name": folder.name,
         "width": width,
@@ -89,7 +94,8 @@ def facts(folder: Path) -> dict[str, Any]:
         "threshold": about.threshold,
         "conditional": about.conditional,
         "task": about.task,
-        "polarity": polarity(folder),
+        "polarity": ground,
+        "example": _EXAMPLES.get(about.data, _DIGIT_OR_SILHOUETTE[ground]),
         "method": about.method,
         "data": about.data,
         "outcomes": {status.name.lower(): outcome(status, about) for status in Status},

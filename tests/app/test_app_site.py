@@ -42,6 +42,7 @@ def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> Non
         "method": "none",
         "data": "noise",
         "inference": {"max_iter": 1000, "tol": 0.01, "damping": 0.3},
+        "example": "digit.png",
         "tiling": {"overlap": 2, "rounds": 1, "worth": 0.15, "least": 1.3},
         "inverted": INVERTED,
         "outcomes": told["outcomes"],
@@ -80,7 +81,7 @@ def test_a_file_in_place_of_the_folder_is_refused(site: assembly.Site, tmp_path:
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["digit.png", "silhouette.png"])
+@pytest.mark.parametrize("name", ["digit.png", "page.png", "silhouette.png"])
 def test_the_examples_of_the_page_are_those_drawn_by_our_script(name: str) -> None:
     assert (SITE / name).read_bytes() == (ROOT / "assets" / name).read_bytes()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import re
+
 import numpy as np
 import pytest
-from pages import ASSETS, Visit
+from pages import ASSETS, Visit, expect, png, upload
 from PIL import Image
 
 from restore import zoo
@@ -12,6 +15,7 @@ from restore.app import assembly
 from restore.inference.damage import Damage
 from restore.inference.large import restore_large
 from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.tiles import Cover
 from restore.marginals import Status
 
 # Both compute in single precision, and differ in the order of their sums.
@@ -69,3 +73,104 @@ def test_any_size_is_restored_as_outside_the_browser(
     np.testing.assert_array_equal(np.array(found["restored"]).reshape(pixels.shape)[clear], expected.estimate[clear])
     assert found["iterations"] == expected.iterations
     assert found["converged"] == (expected.status is Status.CONVERGED)
+
+
+@pytest.mark.parametrize(
+    ("shape", "window", "overlap"), [((9, 20), (6, 5), 2), ((4, 13), (5, 4), 3), ((7, 7), (3, 3), 1)]
+)
+def test_windows_are_those_of_python(
+    reader: Visit, shape: tuple[int, int], window: tuple[int, int], overlap: int
+) -> None:
+    pixels = np.random.default_rng(0).random(shape).astype(np.float32)
+    windows, edged, back = reader.page.evaluate(
+        """async ([pixels, shape, window, overlap]) => {
+            const { Cover } = await import("/tiles.js");
+            const [image, size] = [shape, window].map(([height, width]) => ({ width, height }));
+            const cover = new Cover(image, size, overlap);
+            const padded = cover.pad(Float32Array.from(pixels), 0.25);
+            const edged = cover.pad(Float32Array.from(pixels), "edge");
+            return [cover.cut(padded), cover.cut(edged), cover.crop(padded)].map((each) => [...each]);
+        }""",
+        [pixels.ravel().tolist(), shape, window, overlap],
+    )
+    cover = Cover.of(shape, window, overlap)
+    np.testing.assert_array_equal(windows, cover.cut(pixels, 0.25).ravel())
+    np.testing.assert_array_equal(edged, cover.cut(pixels, "edge").ravel())
+    np.testing.assert_array_equal(back, pixels.ravel())
+
+
+def test_equal_windows_are_solved_once(reader: Visit) -> None:
+    groups = reader.page.evaluate(
+        """async () => {
+            const { alike } = await import("/alike.js");
+            const windows = Float32Array.of(1, 2, 0, 0, 1, 2, 2, 1, 0, 0, 0, 0);
+            return [alike(windows, 2, [0, 1, 2, 3, 4, 5]), alike(windows, 2, [5, 2])];
+        }"""
+    )
+    assert groups == [[[0, 2], [1, 4, 5], [3]], [[5], [2]]]
+
+
+def test_progress_is_told_and_a_restoration_cancelled(reader: Visit) -> None:
+    pixels = page(90, 120)
+    asked = {"prior": assembly.facts(zoo.find("tap-text")), "pixels": pixels.ravel().tolist(), "size": pixels.shape}
+    shares, cancelled, after = reader.page.evaluate(
+        """async ({ prior, pixels, size: [height, width] }) => {
+            const { Solver } = await import("/solver.js");
+            const solver = (globalThis.solver ??= new Solver());
+            const mask = new Uint8Array(pixels.length);
+            const request = { width, height, pixels: Float32Array.from(pixels), p: 0.1, mask };
+            const [shares, after] = [[], []];
+            await solver.restore(prior, request, (share) => shares.push(share));
+            const cancelled = await solver.restore(prior, request, (share) => {
+                after.push(share);
+                solver.cancel();
+            });
+            return [shares, cancelled, after];
+        }""",
+        asked,
+    )
+    assert len(shares) > 5 and shares == sorted(shares) and shares[-1] == 1
+    assert cancelled is None and len(after) <= 2
+
+
+def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
+    visit.choose("tap-text")
+    assert visit.shown("image", 200).shape == (120, 200, 3), "its example is a page"
+    expect(visit.at("invert")).to_be_checked()
+    upload(visit, "page.png", (ASSETS / "page-noisy.png").read_bytes())
+    visit.wait_for("page.png is open: 320×200 pixels.")
+    expect(visit.at("running")).to_be_hidden()
+    visit.at("restore").click()
+    expect(visit.at("progress")).not_to_have_js_property("value", 0)
+    visit.at("cancel").click()
+    visit.wait_for("Cancelled.")
+    expect(visit.at("running")).to_be_hidden()
+    expect(visit.at("download")).to_be_disabled()
+
+    pixels = page(60, 90)
+    upload(visit, "part.png", png(Image.fromarray(np.uint8(255 * (1 - pixels)))))
+    visit.wait_for("part.png is open: 90×60 pixels.")
+    said = visit.restore()
+    assert re.match(r"The solver converged: 117 windows of 16×16, \d+ iterations, ", said)
+    _, expected = restore_large([OnnxEngine.load(zoo.find("tap-text"))], pixels, Damage.of(0.1), force=True)
+    np.testing.assert_array_equal(visit.shown("before", 90)[..., 0], 255 * (1 - pixels))
+    clear = np.abs(expected.means - 0.5) > CLEAR
+    np.testing.assert_array_equal(visit.shown("after", 90)[clear][:, 0], 255 * (1 - expected.estimate[clear]))
+
+    visit.at("zoom").select_option("8")
+    frames = [visit.at(name).locator("..") for name in ("image", "before", "after", "uncertainty")]
+    assert [frame.evaluate("each => each.firstChild.clientWidth") for frame in frames] == [8 * 90] * 4
+    frames[2].evaluate("each => each.scrollTo(60, 0)")
+    for frame in frames:
+        expect(frame).to_have_js_property("scrollLeft", 60)
+    with visit.page.expect_download() as download:
+        visit.at("download").click()
+    with Image.open(io.BytesIO(download.value.path().read_bytes())) as image:
+        assert image.size == (90, 60)
+    # A digit is restored as a whole, and in the colours it has.
+    visit.choose(zoo.PREFERRED_BINARY)
+    upload(visit, "digit.png", (ASSETS / "digit.png").read_bytes())
+    visit.wait_for("digit.png is open.")
+    expect(visit.at("invert")).not_to_be_checked()
+    expect(visit.at("zoom")).to_be_hidden()
+    assert "windows" not in visit.restore()

@@ -1,4 +1,4 @@
-"""How the local page reads, resizes and damages pictures in Chromium."""
+"""How the local page reads, shows and damages pictures in Chromium."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from pages import ASSETS, Visit, png, upload
 from PIL import Image
-
-from restore.images import shrink
 
 
 @pytest.mark.parametrize(
@@ -37,32 +35,21 @@ def test_sizes_are_read_from_headers(reader: Visit, kind: str, options: dict[str
     assert (stated["width"], stated["height"]) == size
 
 
-@pytest.mark.parametrize("shape", [(28, 28), (56, 56), (40, 33), (9, 7), (1, 1)])
-def test_pictures_are_averaged_as_on_the_command_line(reader: Visit, shape: tuple[int, int]) -> None:
-    pixels = np.random.default_rng(0).random(shape)
-    found = reader.page.evaluate(
-        """async ([pixels, height, width]) =>
-            [...(await import("/picture.js")).resize(Float32Array.from(pixels), width, height, 28, 28)]""",
-        [pixels.ravel().tolist(), *shape],
-    )
-    np.testing.assert_allclose(found, shrink(pixels, None, (28, 28))[0].ravel(), atol=1e-6)
-
-
 @pytest.mark.parametrize("way", ["drop", "paste"])
 def test_a_picture_is_dropped_or_pasted(guest: Visit, way: str) -> None:
     give(guest, way, (ASSETS / "digit-large.png").read_bytes())
-    guest.wait_for("given.png: 56×56 pixels, averaged to 28×28.")
+    guest.wait_for("given.png is open: 56×56 pixels.")
     with Image.open(ASSETS / "digit-large.png") as image:
-        expected = shrink(np.asarray(image.convert("L")) / 255, None, (28, 28))[0]
-    np.testing.assert_allclose(guest.image(), 255 * expected, atol=0.51)
+        np.testing.assert_array_equal(guest.shown("image", 56)[..., 0], np.asarray(image.convert("L")))
 
 
-def test_row73_a_picture_far_larger_than_the_prior_is_warned_of(guest: Visit) -> None:
-    for side, warned in ((57, True), (56, False), (13, True), (14, False)):
-        upload(guest, "page.png", png(Image.new("L", (side, side))))
-        guest.wait_for(f"page.png: {side}×{side} pixels, averaged to 28×28.")
-        # Both are said at once.
-        assert ("Little is left of page.png" in guest.at("message").inner_text()) == warned
+def test_row73_a_picture_of_another_size_than_the_prior_stays_as_it_is(guest: Visit) -> None:
+    for width, height in ((500, 3), (1, 1), (2000, 40)):
+        noise = np.random.default_rng(0).integers(0, 256, (height, width), np.uint8)
+        upload(guest, "page.png", png(Image.fromarray(noise)))
+        guest.wait_for(f"page.png is open: {width}×{height} pixels.")
+        assert guest.at("message").inner_text() == ""
+        np.testing.assert_array_equal(guest.shown("image", width)[..., 0], noise)
 
 
 def test_a_drop_that_is_no_file_is_refused(guest: Visit) -> None:

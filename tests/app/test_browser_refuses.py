@@ -15,7 +15,7 @@ from restore.app import assembly
 
 
 def strip() -> bytes:
-    return png(Image.new("L", (500, 3)))
+    return png(Image.new("L", (3, 2001)))
 
 
 def photo() -> bytes:
@@ -25,12 +25,12 @@ def photo() -> bytes:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("photo.png", photo, r"photo\.png has 60 megapixels; the limit is 50"),
+        ("photo.png", photo, r"photo\.png has 10000×6000 pixels; this page takes up to 2,000×2,000\. Cut a part"),
         ("notes.png", lambda: b"Dear diary", r"notes\.png is no PNG, JPEG, GIF, BMP or WebP image"),
         ("empty.png", lambda: b"", "is no PNG"),
         ("drawing.svg", lambda: b"<svg xmlns='http://www.w3.org/2000/svg'/>", "is no PNG"),
-        ("strip.png", strip, r"strip\.png has 500×3 pixels, and the prior restores 28×28"),
-        ("header.png", lambda: photo()[:30], "60 megapixels"),
+        ("strip.png", strip, r"strip\.png has 3×2001 pixels"),
+        ("header.png", lambda: photo()[:30], "has 10000×6000 pixels"),
         ("torn.png", lambda: png(Image.new("L", (28, 28)))[:40], "damaged"),
         ("flat.bmp", lambda: b"BM" + bytes(50), "has no pixels"),
     ],

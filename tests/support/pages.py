@@ -88,7 +88,7 @@ class Visit:
     def restore(self) -> str:
         """Press the button; the status once there is a result."""
         self.at("restore").click()
-        self.wait_for(re.compile(r"\d ms\."))
+        self.wait_for(re.compile(r"\d m?s\."))
         return str(self.at("status").inner_text())
 
     def refused(self) -> str:

@@ -1,9 +1,10 @@
 /** The image to restore: painted, masked, filled from files; by pointer or by keyboard. */
 
-// How many changes can be undone.
+import { around, Easel } from "./easel.js";
+
+// How many changes can be undone, and how many pixels they may hold together.
 const HISTORY = 50;
-// The canvas is about this many points wide, whatever the size of the image.
-const POINTS = 448;
+const HISTORY_PIXELS = 2e7;
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -27,17 +28,19 @@ export class Editor extends EventTarget {
   #masking = true;
   #history = [];
   #canvas;
+  #easel;
   #last = null;
 
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     super();
     this.#canvas = canvas;
+    this.#easel = new Easel(canvas);
     canvas.addEventListener("pointerdown", (event) => this.#press(event));
     canvas.addEventListener("pointermove", (event) => this.#move(event));
     for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => (this.#last = null));
     canvas.addEventListener("keydown", (event) => this.#key(event));
-    for (const name of ["focus", "blur"]) canvas.addEventListener(name, () => this.#show());
+    for (const name of ["focus", "blur"]) canvas.addEventListener(name, () => this.#showAround([this.cursor]));
   }
 
   /**
@@ -99,18 +102,17 @@ export class Editor extends EventTarget {
     this.height = height;
     this.#history = [];
     this.cursor = { x: width >> 1, y: height >> 1 };
-    const side = Math.max(1, Math.floor(POINTS / Math.max(width, height)));
-    this.#canvas.width = width * side;
-    this.#canvas.height = height * side;
+    this.#easel.resize(width, height);
   }
 
   #remember() {
     this.#history.push([this.pixels.slice(), this.mask.slice()]);
-    if (this.#history.length > HISTORY) this.#history.shift();
+    const most = Math.min(HISTORY, Math.max(1, Math.floor(HISTORY_PIXELS / this.pixels.length)));
+    if (this.#history.length > most) this.#history.shift();
   }
 
-  #changed() {
-    this.#show();
+  #changed(part) {
+    this.#show(part);
     this.dispatchEvent(new Event("change"));
   }
 
@@ -134,13 +136,14 @@ export class Editor extends EventTarget {
     else this.pixels[i] = this.tool === "draw" ? 1 - this.ground : this.ground;
   }
 
-  /** Paint along a line, in steps of half a pixel. */
+  /** Paint along a line, in steps of half a pixel, or longer ones with a large brush. */
   #stroke(from, to) {
-    const steps = Math.max(1, Math.ceil(2 * Math.hypot(to.x - from.x, to.y - from.y)));
+    const step = Math.max(0.5, this.brush / 16);
+    const steps = Math.max(1, Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / step));
     for (let i = 0; i <= steps; i++) {
       this.#dab(from.x + ((to.x - from.x) * i) / steps, from.y + ((to.y - from.y) * i) / steps);
     }
-    this.#changed();
+    this.#changed(around([from, to], this.brush / 2 + 1, this));
   }
 
   #place(event) {
@@ -172,6 +175,7 @@ export class Editor extends EventTarget {
     event.preventDefault();
     const centre = () => ({ x: this.cursor.x + 0.5, y: this.cursor.y + 0.5 });
     const from = centre();
+    const before = { ...this.cursor };
     if (step) {
       this.cursor.x = Math.min(this.width - 1, Math.max(0, this.cursor.x + step[0]));
       this.cursor.y = Math.min(this.height - 1, Math.max(0, this.cursor.y + step[1]));
@@ -180,46 +184,18 @@ export class Editor extends EventTarget {
       this.#remember();
       this.#stroke(from, centre());
     }
-    this.#show();
+    this.#showAround([before, this.cursor]);
     this.dispatchEvent(new Event("cursor"));
   }
 
   // ---- showing
 
-  #show() {
-    const context = this.#canvas.getContext("2d");
-    const side = this.#canvas.width / this.width;
-    for (let y = 0; y < this.height; y++) {
-      for (let x = 0; x < this.width; x++) this.#showPixel(context, x, y, side);
-    }
-    if (this.#canvas.matches(":focus")) this.#showCursor(context, side);
+  #show(part = { left: 0, top: 0, right: this.width, bottom: this.height }) {
+    this.#easel.show(this, part);
   }
 
-  /** A pixel to fill is hatched, so that it can be seen without its colour. */
-  #showPixel(context, x, y, side) {
-    const i = y * this.width + x;
-    const level = Math.round(255 * this.pixels[i]);
-    context.fillStyle = this.masked(i) ? "#3b6fb5" : `rgb(${level} ${level} ${level})`;
-    context.fillRect(x * side, y * side, side, side);
-    if (!this.masked(i)) return;
-    context.strokeStyle = "#c9dcf5";
-    context.lineWidth = Math.max(1, side / 10);
-    context.beginPath();
-    context.moveTo(x * side, (y + 1) * side);
-    context.lineTo((x + 1) * side, y * side);
-    context.stroke();
-  }
-
-  #showCursor(context, side) {
-    for (const [colour, inset] of [["#000", 0], ["#ffb000", 2]]) {
-      context.strokeStyle = colour;
-      context.lineWidth = 2;
-      context.strokeRect(
-        this.cursor.x * side + inset - 1,
-        this.cursor.y * side + inset - 1,
-        side - 2 * inset + 2,
-        side - 2 * inset + 2,
-      );
-    }
+  /** Show anew what the mark of the cursor covers at places. */
+  #showAround(places) {
+    this.#show(around(places, this.#easel.margin, this));
   }
 }

@@ -27,8 +27,14 @@ export function sentence(prior, result) {
 export function report(prior, result) {
   const said = sentence(prior, result);
   const facts = [`${result.iterations} iterations`];
+  if (result.windows) {
+    const { count, unsolved } = result.windows;
+    facts.unshift(`${count.toLocaleString("en")} windows of ${prior.width}×${prior.height}`);
+    if (unsolved) facts.push(`${unsolved.toLocaleString("en")} windows unsolved`);
+  }
   if (Number.isFinite(result.residual)) facts.push(`residual ${Number(result.residual.toPrecision(2))}`);
-  facts.push(`${result.milliseconds.toFixed(1)} ms`);
+  const { milliseconds } = result;
+  facts.push(milliseconds < 1e4 ? `${milliseconds.toFixed(1)} ms` : `${(milliseconds / 1e3).toFixed(1)} s`);
   return `${said[0].toUpperCase()}${said.slice(1)}: ${facts.join(", ")}.`;
 }
 
@@ -42,6 +48,6 @@ export function report(prior, result) {
 export function polarityHint(prior, result, inverted, label) {
   if (!(result.inversion > prior.inverted)) return "";
   const expected = prior.polarity === "light on dark" ? "light strokes on dark" : "dark on light";
-  const remedy = inverted ? `leave “${label}” away` : `try “${label}”`;
+  const remedy = inverted ? `untick “${label}”` : `try “${label}”`;
   return `The image looks inverted: ${prior.name} expects ${expected}; ${remedy}.`;
 }

@@ -6,16 +6,18 @@ import { Editor } from "./editor.js";
 import { Noise } from "./noise.js";
 import { polarityHint, report, usable } from "./outcome.js";
 import { heat, paint } from "./panels.js";
-import { read, Refused, resize, sizeHint } from "./picture.js";
-import { facts, inversion, listed, offer } from "./priors.js";
+import { read, Refused } from "./picture.js";
+import { facts, fits, inversion, listed, offer } from "./priors.js";
 import { changes, ResultView } from "./result.js";
 import { Solver } from "./solver.js";
+import { Zoom } from "./zoom.js";
 
 const at = (id) => document.getElementById(id);
 const editor = new Editor(at("image"));
 const noise = new Noise(at("p"), at("p-slider"));
 const view = new ResultView({ before: at("before"), after: at("after"), uncertainty: at("uncertainty") });
 const solver = new Solver();
+const zoom = new Zoom(at("zoom"), ["image", "before", "after", "uncertainty"].map(at));
 
 /** @type {Map<string, import("./solver.js").Prior>} */
 const priors = new Map();
@@ -23,8 +25,10 @@ const priors = new Map();
 let prior;
 // The image is still the example, which may be exchanged for the one of another prior.
 let untouched = false;
-/** @type {Record<string, Blob>} example images by the polarity of the priors they are for */
-const examples = {};
+/** @type {Map<string, Blob>} example images by their names */
+const examples = new Map();
+// The image was inverted by the page, not by the user.
+let matched = false;
 // Every damage has a seed of its own, the same ones in every session.
 let seed = 0;
 let busy = false;
@@ -45,8 +49,7 @@ function warn(text) {
 async function start() {
   const { preferred, priors: all } = await listed();
   // Loaded now, because the server may have stopped later.
-  examples["light on dark"] = await (await fetch("digit.png")).blob();
-  examples["dark on light"] = await (await fetch("silhouette.png")).blob();
+  for (const name of new Set(all.map(({ example }) => example))) examples.set(name, await (await fetch(name)).blob());
   for (const each of all) priors.set(each.name, each);
   offer(at("prior"), all);
   at("prior").value = priors.has(preferred) ? preferred : all[0].name;
@@ -60,19 +63,19 @@ async function start() {
 
 /** @param {string} name */
 async function choose(name) {
-  const before = prior;
+  const first = !prior;
+  if (busy) solver.cancel();
   prior = priors.get(name);
   at("facts").textContent = facts(prior);
   for (const element of document.querySelectorAll(".told")) element.hidden = prior.conditional;
   editor.masking = !prior.conditional;
   if (prior.conditional && ["mask", "unmask"].includes(editor.tool)) chooseTool("draw");
   at("invert-label").textContent = inversion(prior);
-  setGround();
-  view.clear(prior);
-  showControls();
+  view.clear(first ? prior : editor);
   warn("");
-  if (!before || untouched) await showExample({ damaged: true });
-  else if (before.width !== prior.width || before.height !== prior.height) fitImage(before);
+  if (first || untouched) await showExample({ damaged: true });
+  else matchPolarity();
+  showControls();
   await load();
 }
 
@@ -97,9 +100,17 @@ function setGround() {
   editor.ground = Number((prior.polarity === "dark on light") !== at("invert").checked);
 }
 
-/** Resize the image to that of another prior. */
-function fitImage(before) {
-  editor.set(resize(editor.pixels, before.width, before.height, prior.width, prior.height), prior.width, prior.height);
+/** Invert a large image for the prior if it is mostly of the other ground; leave one of the prior's size to the user. */
+function matchPolarity() {
+  if (!prior.conditional && !fits(prior, editor)) {
+    const light = editor.pixels.reduce((sum, value) => sum + value, 0) > editor.pixels.length / 2;
+    matched = light === (prior.polarity === "light on dark");
+    at("invert").checked = matched;
+  } else if (matched) {
+    matched = false;
+    at("invert").checked = false;
+  }
+  setGround();
 }
 
 // ---- the image
@@ -107,28 +118,31 @@ function fitImage(before) {
 async function open(file) {
   warn("");
   try {
-    const chosen = prior;
-    const { width, height } = chosen;
-    const picture = await read(file, width, height, editor.ground ? "white" : "black");
-    if (chosen !== prior) return;
-    editor.set(picture.pixels, width, height);
-    untouched = false;
-    const same = picture.width === width && picture.height === height;
-    say(same ? `${file.name} is open.` : `${file.name}: ${picture.width}×${picture.height} pixels, averaged to ${width}×${height}.`);
-    warn(sizeHint(file.name, picture, width, height));
+    take(await read(file, editor.ground ? "white" : "black"));
+    say(`${file.name} is open${fits(prior, editor) ? "" : `: ${editor.width}×${editor.height} pixels`}.`);
   } catch (fault) {
     if (!(fault instanceof Refused)) throw fault;
     warn(fault.message);
   }
 }
 
+/** @param {{pixels: Float32Array, width: number, height: number}} picture */
+function take({ pixels, width, height }) {
+  editor.set(pixels, width, height);
+  matchPolarity();
+  zoom.fit(editor);
+  // Some strokes across, however large the image is.
+  at("brush").max = Math.max(8, Math.max(width, height) >> 4);
+}
+
 async function showExample({ damaged }) {
   at("invert").checked = false;
+  matched = false;
   setGround();
   const chosen = prior;
-  const { pixels } = await read(examples[prior.polarity], prior.width, prior.height, "black");
+  const picture = await read(examples.get(prior.example), "black");
   if (chosen !== prior) return;
-  editor.set(pixels, prior.width, prior.height);
+  take(picture);
   if (damaged) inflict();
   untouched = true;
 }
@@ -141,7 +155,7 @@ function damage() {
 function inflict() {
   seed += 1;
   const random = generator(seed);
-  editor.alter((pixels) => damage().apply(pixels, prior.width, prior.height, random));
+  editor.alter((pixels) => damage().apply(pixels, editor.width, editor.height, random));
 }
 
 function showControls() {
@@ -150,7 +164,7 @@ function showControls() {
   at("damage").textContent = possible?.label ?? "";
   at("damage").disabled = !prior.conditional && !noise.value;
   at("undo").disabled = !editor.canUndo;
-  at("clear-mask").disabled = !editor.mask.some(Boolean);
+  at("clear-mask").disabled = !editor.mask.includes(1);
   at("download").disabled = view.empty;
 }
 
@@ -176,36 +190,43 @@ function question() {
   const inverted = at("invert").checked;
   const { width, height, pixels, mask } = editor;
   const asked = { width, height, pixels: inverted ? pixels.map((value) => 1 - value) : pixels.slice() };
-  if (prior.conditional) return { prior, inverted, pixels: pixels.slice(), request: asked };
+  const shown = { prior, width, height, inverted, pixels: pixels.slice() };
+  if (prior.conditional) return { ...shown, request: asked };
   if (noise.value === null) {
     warn(noise.complain());
     return null;
   }
-  if (mask.every(Boolean)) {
+  if (!mask.includes(0)) {
     warn("The mask covers every pixel; leave visible what is to be kept.");
     return null;
   }
   const request = { ...asked, p: noise.value, mask: mask.slice() };
-  return { prior, inverted, pixels: pixels.slice(), mask: request.mask, request };
+  return { ...shown, mask: request.mask, request };
 }
 
 async function restore() {
   const asked = busy ? null : question();
   if (!asked) return;
-  setBusy(true);
+  setBusy(true, !fits(asked.prior, asked));
   try {
-    const result = await solver.restore(asked.prior, asked.request);
-    if (asked.prior === prior) show({ ...asked, result });
+    const result = await solver.restore(asked.prior, asked.request, (share) => (at("progress").value = share));
+    if (asked.prior === prior) {
+      if (result) show({ ...asked, result });
+      else say("Cancelled.");
+    }
   } catch (fault) {
     if (asked.prior === prior) fail(fault);
   } finally {
-    setBusy(false);
+    setBusy(false, false);
   }
 }
 
-function setBusy(value) {
+/** @param {boolean} long whether it takes so long that progress is shown, and can be cancelled */
+function setBusy(value, long) {
   busy = value;
   at("restore").setAttribute("aria-busy", String(value));
+  at("running").hidden = !long;
+  at("progress").value = 0;
   if (value) say("Restoring …");
 }
 
@@ -213,14 +234,15 @@ function show(shown) {
   const { result, inverted } = shown;
   if (usable(result)) {
     view.show(shown);
-    at("before-caption").textContent = shown.mask?.some(Boolean) ? "Before; blue is filled" : "Before";
+    at("before-caption").textContent = shown.mask?.includes(1) ? "Before; blue is filled" : "Before";
     say(`${report(prior, result)} ${changes(shown)}.`);
     warn(polarityHint(prior, result, inverted, inversion(prior)));
   } else {
-    view.clear(prior);
+    view.clear(shown);
     say("");
     warn(report(prior, result));
   }
+  zoom.update();
   showControls();
 }
 
@@ -250,13 +272,20 @@ function connectControls() {
   on("undo", "click", () => editor.undo());
   on("clear-image", "click", () => editor.clearImage());
   on("clear-mask", "click", () => editor.clearMask());
-  on("invert", "change", setGround);
+  on("invert", "change", () => {
+    matched = false;
+    setGround();
+  });
+  on("cancel", "click", () => solver.cancel());
   on("tools", "change", (event) => (editor.tool = event.target.value));
   on("brush", "input", () => (editor.brush = at("brush").valueAsNumber));
   on("view", "change", (event) => (view.soft = event.target.value === "soft"));
   on("download", "click", () => view.download());
   noise.addEventListener("change", showControls);
-  editor.addEventListener("cursor", tellCursor);
+  editor.addEventListener("cursor", () => {
+    tellCursor();
+    zoom.reveal(editor.cursor);
+  });
   editor.addEventListener("change", () => {
     untouched = false;
     showControls();
@@ -270,6 +299,7 @@ function connectKeys() {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     if (event.key in TOOL_KEYS) chooseTool(TOOL_KEYS[event.key]);
     if (event.key === "Enter") restore();
+    if (event.key === "+" || event.key === "-") zoom.by(event.key === "+" ? 1 : -1);
     if (event.key === "[" || event.key === "]") {
       at("brush").valueAsNumber += event.key === "]" ? 1 : -1;
       editor.brush = at("brush").valueAsNumber;
@@ -277,6 +307,7 @@ function connectKeys() {
   });
 
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !at("running").hidden) solver.cancel();
     if (!event.ctrlKey && !event.metaKey) return;
     if (event.key === "Enter") restore();
     if (event.key === "z" && !event.shiftKey && event.target !== at("p")) {

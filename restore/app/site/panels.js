@@ -1,11 +1,13 @@
-/** Showing images as small canvases, one point per pixel, which the style sheet enlarges without smoothing. */
+/** Showing images as canvases, one point per pixel, which the style sheet enlarges without smoothing. */
 
 /** @typedef {[number, number, number]} Colour */
 
+/** @type {Colour[]} made once, for there are millions of pixels */
+const GREYS = Array.from({ length: 256 }, (_, level) => [level, level, level]);
+
 /** @param {number} value in [0, 1] @returns {Colour} */
 export function grey(value) {
-  const level = Math.round(255 * value);
-  return [level, level, level];
+  return GREYS[Math.round(255 * value)];
 }
 
 // Ever lighter, so that it reads in grey as well: at 0, 1/4, ... 1 of the range.
@@ -21,7 +23,8 @@ const STOPS = [
 export function heat(deviation) {
   const place = Math.min(1, Math.max(0, 2 * deviation)) * (STOPS.length - 1);
   const from = Math.min(STOPS.length - 2, Math.floor(place));
-  return STOPS[from].map((value, i) => Math.round(value + (place - from) * (STOPS[from + 1][i] - value)));
+  const share = place - from;
+  return STOPS[from].map((value, i) => Math.round(value + share * (STOPS[from + 1][i] - value)));
 }
 
 /**
@@ -35,7 +38,13 @@ export function paint(canvas, width, height, colour) {
   canvas.height = height;
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
-  for (let i = 0; i < width * height; i++) image.data.set([...colour(i), 255], 4 * i);
+  for (let i = 0; i < width * height; i++) {
+    const [red, green, blue] = colour(i);
+    image.data[4 * i] = red;
+    image.data[4 * i + 1] = green;
+    image.data[4 * i + 2] = blue;
+    image.data[4 * i + 3] = 255;
+  }
   context.putImageData(image, 0, 0);
 }
 

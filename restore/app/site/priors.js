@@ -35,10 +35,15 @@ export function facts(prior) {
   const does = prior.conditional
     ? `Undoes ${learnt(prior.task)?.undone ?? prior.task}, from the damaged image alone.`
     : "Undoes noise, and fills what is masked.";
-  return `${does} ${width}×${height} pixels, ${hidden} hidden units, trained by ${method.replaceAll("_", " ")} on ${data}.`;
+  return `${does} It knows ${width}×${height} pixels, and restores larger images in windows of that size. ${hidden} hidden units, trained by ${method.replaceAll("_", " ")} on ${data}.`;
 }
 
 /** A description of images that the prior needs inverted. @param {Prior} prior */
 export function inversion(prior) {
   return prior.polarity === "light on dark" ? "Dark strokes on a light ground" : "Light shapes on a dark ground";
+}
+
+/** Whether an image has the size of the prior's, so that it is restored as a whole. @param {Prior} prior */
+export function fits(prior, { width, height }) {
+  return width === prior.width && height === prior.height;
 }

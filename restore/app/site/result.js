@@ -9,6 +9,8 @@ const TO_FILL = [59, 111, 181];
  * @typedef {Object} Shown
  * @property {import("./solver.js").Prior} prior
  * @property {import("./solver.js").Result} result
+ * @property {number} width
+ * @property {number} height
  * @property {Float32Array} pixels as the user has them
  * @property {Uint8Array | undefined} mask
  * @property {boolean} inverted the prior saw the image inverted
@@ -35,26 +37,26 @@ export class ResultView {
     return this.#shown === null;
   }
 
-  /** @param {import("./solver.js").Prior} prior */
-  clear(prior) {
+  /** @param {{width: number, height: number}} size */
+  clear({ width, height }) {
     this.#shown = null;
-    for (const panel of Object.values(this.#panels)) clear(panel, prior.width, prior.height);
+    for (const panel of Object.values(this.#panels)) clear(panel, width, height);
   }
 
   /** @param {Shown} shown */
   show(shown) {
     this.#shown = shown;
-    const { prior, result, mask } = shown;
-    const size = [prior.width, prior.height];
+    const { result, mask } = shown;
+    const size = [shown.width, shown.height];
     paint(this.#panels.before, ...size, (i) => (mask?.[i] ? TO_FILL : grey(seen(shown, i))));
     paint(this.#panels.uncertainty, ...size, (i) => heat(Math.sqrt(result.variances[i])));
     this.#showAfter();
   }
 
   #showAfter() {
-    const { prior, result, inverted } = this.#shown;
+    const { result, width, height, inverted } = this.#shown;
     const values = this.#soft ? result.means : result.restored;
-    paint(this.#panels.after, prior.width, prior.height, (i) => grey(inverted ? 1 - values[i] : values[i]));
+    paint(this.#panels.after, width, height, (i) => grey(inverted ? 1 - values[i] : values[i]));
   }
 
   download() {
@@ -64,8 +66,8 @@ export class ResultView {
 
 /** A pixel in black and white, cut where the graph cuts it. */
 function seen({ prior, pixels, inverted }, i) {
-  const threshold = prior.threshold / 255;
-  return inverted ? Number(!(1 - pixels[i] > threshold)) : Number(pixels[i] > threshold);
+  const threshold = Math.fround(prior.threshold / 255);
+  return inverted ? Number(!(Math.fround(1 - pixels[i]) > threshold)) : Number(pixels[i] > threshold);
 }
 
 /**

@@ -15,6 +15,7 @@
  * @property {{max_iter: number, tol: number, damping: number}} inference
  * @property {{converged: string, max_iter: string, diverged: string}} outcomes messages about how its solver ended
  * @property {number} inverted nats per pixel of `inversion` above which an image has its polarity wrong
+ * @property {string} example the picture that shows what it does
  * @property {number} bytes
  * @property {{overlap: number, rounds: number, worth: number, least: number}} tiling how it restores larger images
  *

@@ -7,6 +7,7 @@
  */
 import { opened, run } from "./graph.js";
 import { restoreLarge } from "./large.js";
+import { fits } from "./priors.js";
 
 /** Numbers of the requests that nobody waits for any more. */
 const cancelled = new Set();
@@ -60,8 +61,7 @@ async function whole(graph, { pixels, p, mask }) {
 async function restore(id, prior, request) {
   const graph = await opened(prior);
   const start = performance.now();
-  const fits = request.width === prior.width && request.height === prior.height;
-  const result = await (fits ? whole(graph, request) : inWindows(id, graph, request));
+  const result = await (fits(prior, request) ? whole(graph, request) : inWindows(id, graph, request));
   return { ...result, milliseconds: performance.now() - start };
 }
 
