@@ -13,6 +13,7 @@ from typing import Any
 from restore import zoo
 from restore.errors import ModelError, OutputError, reason, shown
 from restore.files import write_atomically
+from restore.inference.large import BLIND
 from restore.inference.onnx.contract import POLARITIES
 from restore.inference.onnx.inspection import read_checked
 from restore.inference.pictures import INVERTED, outcome
@@ -100,6 +101,7 @@ def facts(folder: Path) -> dict[str, Any]:
         "data": about.data,
         "outcomes": {status.name.lower(): outcome(status, about) for status in Status},
         "inverted": INVERTED,
+        "blind": BLIND,
         "inference": {key: asdict(about.inference)[key] for key in ("max_iter", "tol", "damping")},
         "tiling": asdict(about.tiling),
         "bytes": sum((folder / name).stat().st_size for name in (zoo.GRAPH, zoo.WEIGHTS)),

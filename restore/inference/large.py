@@ -35,6 +35,9 @@ UNSOLVED = 0.01
 # Levels of noise, flips or standard deviations, at which priors and polarities are compared if it is unknown.
 COARSE = (0.05, 0.15, 0.3)
 
+# Said of an image with pixels that no window sees anything around.
+BLIND = "has masked areas around which nothing is visible: the prior alone fills them"
+
 # Beyond so many pixels results are kept in half precision.
 MANY = 2**24
 
@@ -319,7 +322,7 @@ class Tally:
         elif self.stopped + self.diverged:
             notes.append(f"the solver did not converge in {self.stopped + self.diverged} of {self.windows} windows")
         if self.blind:
-            notes.append("has masked areas around which nothing is visible: the prior alone fills them")
+            notes.append(BLIND)
         if self.cut:
             notes.append(f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255")
         return notes

@@ -11,6 +11,7 @@ from priors import random_conditional, random_prior
 from restore import zoo
 from restore.app import assembly
 from restore.errors import ModelError, OutputError
+from restore.inference.large import BLIND
 from restore.inference.pictures import INVERTED, outcome
 from restore.marginals import Status
 
@@ -45,6 +46,7 @@ def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> Non
         "example": "digit.png",
         "tiling": {"overlap": 2, "rounds": 1, "worth": 0.15, "least": 1.3},
         "inverted": INVERTED,
+        "blind": BLIND,
         "outcomes": told["outcomes"],
         "bytes": told["bytes"],
     }

@@ -24,7 +24,13 @@ export async function restoreLarge(solve, prior, request, pixelMeans, watch) {
     ? cover.pad(white, "edge")
     : cover.pad(logOdds(white, request.p, request.mask), 0);
   const answers = await solveWindows(solve, cover, padded, tiling, alone, watch);
-  return { ...blend(cover, answers), ...tally(prior, answers), inversion: inversion(cover, white, request.mask, alone) };
+  const hidden = cover.pad(request.mask ?? new Uint8Array(white.length), 1);
+  return {
+    ...blend(cover, answers),
+    ...tally(prior, answers),
+    inversion: inversion(cover, cover.pad(white, 0), hidden, alone),
+    blind: !prior.conditional && blind(cover, hidden),
+  };
 }
 
 /** Mean and variance of every pixel: of the mixture of what its windows say; NaN where none has an answer. */
@@ -61,9 +67,7 @@ function tally(prior, { iterations, residual, converged }) {
 }
 
 /** Nats per visible pixel of its windows by which an image is likelier when inverted, if its pixels are independent. */
-function inversion(cover, white, mask, alone) {
-  const seen = cover.pad(white, 0);
-  const hidden = cover.pad(mask ?? new Uint8Array(white.length), 1);
+function inversion(cover, seen, hidden, alone) {
   let [gain, visible] = [0, 0];
   for (let row = 0; row < cover.count; row++) {
     cover.each(row, (place, i) => {
@@ -73,4 +77,15 @@ function inversion(cover, white, mask, alone) {
     });
   }
   return gain / Math.max(1, visible);
+}
+
+/** Whether a pixel lies in no window of which anything is visible. */
+function blind(cover, hidden) {
+  const told = new Uint8Array(cover.padded);
+  for (let row = 0; row < cover.count; row++) {
+    let visible = false;
+    cover.each(row, (place) => (visible ||= !hidden[place]));
+    if (visible) cover.each(row, (place) => (told[place] = 1));
+  }
+  return cover.crop(told).includes(0);
 }

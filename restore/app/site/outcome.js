@@ -39,13 +39,25 @@ export function report(prior, result) {
 }
 
 /**
+ * Advice about the image; empty where there is none.
+ * @param {import("./solver.js").Prior} prior
+ * @param {import("./solver.js").Result} result
+ * @param {boolean} inverted whether it was inverted already
+ * @param {string} label of the control that inverts
+ */
+export function advice(prior, result, inverted, label) {
+  const blind = result.blind ? `The image ${prior.blind}.` : "";
+  return [polarityHint(prior, result, inverted, label), blind].filter(Boolean).join(" ");
+}
+
+/**
  * Advice where the image seems to have its polarity wrong; empty otherwise.
  * @param {import("./solver.js").Prior} prior
  * @param {import("./solver.js").Result} result
  * @param {boolean} inverted whether it was inverted already
  * @param {string} label of the control that inverts
  */
-export function polarityHint(prior, result, inverted, label) {
+function polarityHint(prior, result, inverted, label) {
   if (!(result.inversion > prior.inverted)) return "";
   const expected = prior.polarity === "light on dark" ? "light strokes on dark" : "dark on light";
   const remedy = inverted ? `untick “${label}”` : `try “${label}”`;

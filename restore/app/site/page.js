@@ -4,7 +4,7 @@ import { receiveFiles } from "./arrivals.js";
 import { flips, generator, learnt } from "./damage.js";
 import { Editor } from "./editor.js";
 import { Noise } from "./noise.js";
-import { polarityHint, report, usable } from "./outcome.js";
+import { advice, report, usable } from "./outcome.js";
 import { heat, paint } from "./panels.js";
 import { read, Refused } from "./picture.js";
 import { facts, fits, inversion, listed, offer } from "./priors.js";
@@ -236,7 +236,7 @@ function show(shown) {
     view.show(shown);
     at("before-caption").textContent = shown.mask?.includes(1) ? "Before; blue is filled" : "Before";
     say(`${report(prior, result)} ${changes(shown)}.`);
-    warn(polarityHint(prior, result, inverted, inversion(prior)));
+    warn(advice(prior, result, inverted, inversion(prior)));
   } else {
     view.clear(shown);
     say("");

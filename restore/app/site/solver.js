@@ -15,6 +15,7 @@
  * @property {{max_iter: number, tol: number, damping: number}} inference
  * @property {{converged: string, max_iter: string, diverged: string}} outcomes messages about how its solver ended
  * @property {number} inverted nats per pixel of `inversion` above which an image has its polarity wrong
+ * @property {string} blind the message about an image with masked areas around which nothing is visible
  * @property {string} example the picture that shows what it does
  * @property {number} bytes
  * @property {{overlap: number, rounds: number, worth: number, least: number}} tiling how it restores larger images
@@ -35,6 +36,7 @@
  * @property {boolean} converged
  * @property {number} inversion nats per pixel by which the image is likelier when inverted
  * @property {{count: number, unsolved: number} | null} windows of an image of another size than the prior's
+ * @property {boolean} [blind] it has masked areas around which nothing is visible
  * @property {number} milliseconds
  */
 
