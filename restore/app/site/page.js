@@ -133,6 +133,7 @@ function take({ pixels, width, height }) {
   zoom.fit(editor);
   // Some strokes across, however large the image is.
   at("brush").max = Math.max(8, Math.max(width, height) >> 4);
+  editor.brush = at("brush").valueAsNumber;
 }
 
 async function showExample({ damaged }) {
