@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AsymmetricFlip:
-    """p(y_i = 0 | x_i = 1) = white and p(y_i = 1 | x_i = 0) = black.
+    """White and black pixels are inverted at rates of their own: p(y = 0 | x = 1) = white, p(y = 1 | x = 0) = black.
 
     Attributes:
         white: probability that a white pixel turns black, in [0, 1].
@@ -30,6 +30,11 @@ class AsymmetricFlip:
 
     Raises:
         UsageError: if they are not such probabilities.
+
+    >>> import torch
+    >>> worn = AsymmetricFlip(white=0.2, black=0.01)  # what looks white almost certainly is
+    >>> [round(value, 2) for value in worn.evidence(torch.tensor([0.0, 1.0])).linear.tolist()]
+    [-1.6, 4.38]
     """
 
     white: float

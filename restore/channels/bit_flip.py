@@ -28,7 +28,9 @@ LEVELS = Scale.of_probabilities(0.002, 0.48, 15)
 
 @dataclass(frozen=True)
 class BitFlip:
-    """p(y_i | x_i) = 1 - p_i if y_i = x_i, else p_i (TAP machine, eqs. 43-46 with the sign of the field corrected).
+    """Every pixel is inverted with probability p_i: p(y_i | x_i) = 1 - p_i if y_i = x_i, else p_i.
+
+    TAP machine, eqs. 43-46 with the sign of the field corrected.
 
     Attributes:
         probability: p, one number or an array that broadcasts with the images, each value in [0, 1]. With 0 a pixel is

@@ -31,7 +31,7 @@ LEVELS = Scale.of_sizes(SHARPEST, 0.5, 17)
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """p(y_i | x_i) is normal with mean x_i and standard deviation sigma_i.
+    """Normal noise is added to every pixel: p(y_i | x_i) has mean x_i and standard deviation sigma_i.
 
     As a function of x_i this is exp(x_i y_i / sigma_i² - x_i² / (2 sigma_i²)), a linear and a quadratic field.
     The observation is not clipped at black and white; if it was, as in a file of 8 bits, this is an approximation.
@@ -43,6 +43,11 @@ class GaussianNoise:
 
     Raises:
         UsageError: if sigma is anything else.
+
+    >>> import torch
+    >>> fields = GaussianNoise(0.5).evidence(torch.tensor([0.75]))
+    >>> fields.linear.item(), fields.quadratic.item()  # y / sigma², 1 / sigma²
+    (3.0, 4.0)
     """
 
     sigma: Parameter

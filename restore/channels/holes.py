@@ -28,6 +28,10 @@ class Holes(Painting):
         size: side of the squares in pixels; those at the lower and right edges may be cut.
         share: the share of all pixels that they hide on average, in (0, 1/4].
         fill, mask, grey: see `Painting`.
+
+    >>> _, hidden = Holes(4, share=0.1).damage_picture(np.zeros((400, 400)), np.random.default_rng(0))
+    >>> round(float(hidden.mean()), 1)
+    0.1
     """
 
     size: int

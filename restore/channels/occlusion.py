@@ -36,6 +36,11 @@ class Occlusion:
 
     Raises:
         UsageError: if the mask is not boolean.
+
+    >>> import torch
+    >>> hole = Occlusion(torch.tensor([True, False, False]))
+    >>> hole.evidence(torch.tensor([0.0, 0.0, 1.0])).linear.tolist()  # nothing, certainly black, certainly white
+    [0.0, -1000.0, 1000.0]
     """
 
     hidden: Any
@@ -143,6 +148,10 @@ class Patch(Painting):
     Attributes:
         size: side of the square in pixels.
         fill, mask, grey: see `Painting`.
+
+    >>> damaged, hidden = Patch(2, fill=1.0).damage_picture(np.zeros((5, 5)), np.random.default_rng(0))
+    >>> int(hidden.sum()), bool((damaged == hidden).all())
+    (4, True)
     """
 
     size: int

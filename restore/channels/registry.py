@@ -32,6 +32,12 @@ def parse_task(text: str, mask: str | None = None, *, grey: bool = False) -> Tas
 
     Raises:
         UsageError: for anything else; the message lists the accepted forms.
+
+    >>> import numpy as np
+    >>> white = np.ones((200, 200))
+    >>> damaged, _ = parse_task("flip:0.1,0.02").damage_picture(white, np.random.default_rng(0))
+    >>> round(float((damaged != white).mean()), 2)
+    0.1
     """
     if mask not in (None, "known", "unknown"):
         raise UsageError(f"--mask must be known or unknown, not {mask!r}")

@@ -45,6 +45,11 @@ class SaltAndPepper:
 
     Raises:
         UsageError: if a probability is not a number in [0, 1].
+
+    >>> import torch
+    >>> seen = SaltAndPepper(0.2).evidence(torch.tensor([1.0, 0.5]))
+    >>> seen.quadratic.tolist()  # how exactly each pixel is known: a white one not at all
+    [0.0, 10000.0]
     """
 
     probability: Parameter
@@ -116,7 +121,7 @@ class SaltAndPepper:
 def _salt(asked: Asked, p: float) -> Task:
     if not 0 <= p <= 1:
         raise UsageError(f"salt:{p}: the probability of salt or pepper must lie in [0, 1]")
-        # On ink, half of the impulses are flips.
+    # On ink, half of the impulses are flips.
     told: Channel = SaltAndPepper(p) if asked.grey else BitFlip(p / 2)
     return EachPixel(f"salt:{p!r}", SaltAndPepper(p), told)
 

@@ -83,6 +83,11 @@ class Chain:
 
     Attributes:
         tasks: at least one, in the order in which they damage.
+
+    >>> from restore.channels import parse_task
+    >>> noisy_with_hole = Chain((parse_task("noise:0.1", grey=True), parse_task("patch:8", grey=True)))
+    >>> str(noisy_with_hole), noisy_with_hole.mask
+    ('noise:0.1+patch:8:0', 'known')
     """
 
     tasks: tuple[Task, ...]

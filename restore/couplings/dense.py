@@ -14,7 +14,13 @@ from restore.couplings.contract import Coupling
 
 @dataclass(frozen=True)
 class Dense(Coupling):
-    """vᵀWh with one weight for each pair: W of shape (units below, units above)."""
+    """One weight for each pair of units, vᵀWh: W of shape (units below, units above).
+
+    >>> coupling = Dense(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    >>> first = torch.tensor([1.0, 0.0])
+    >>> coupling.up(first).tolist(), coupling.down(first).tolist()
+    ([1.0, 2.0], [1.0, 3.0])
+    """
 
     @property
     def sizes(self) -> tuple[int, int]:

@@ -12,12 +12,17 @@ from restore.tracing import tracing
 
 @dataclass(frozen=True)
 class Symmetric(Dense):
-    """vᵀJv / 2, so that each pair counts once, with J (units, units) symmetric and its diagonal zero.
+    """One coupling for each pair within a layer, vᵀJv / 2: J (units, units) is symmetric, its diagonal zero.
 
     The units below and above are the same.
 
     Raises:
         ValueError: if J is not symmetric with a zero diagonal.
+
+    >>> import torch
+    >>> state = torch.ones(1, 2)
+    >>> Symmetric(torch.tensor([[0.0, 3.0], [3.0, 0.0]])).interaction(state, state).item()  # each pair counts once
+    3.0
     """
 
     def __post_init__(self) -> None:

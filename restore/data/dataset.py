@@ -31,6 +31,10 @@ class Dataset:
         name: the name or path it was loaded by.
         split: "train" or "test".
         notes: one sentence for everything a user should know about the data (files skipped, duplicates, ...).
+
+    >>> blank = Dataset(np.zeros((5, 28, 28), np.uint8), "blank", "train")
+    >>> blank.first(2).images.shape, blank.fingerprint == blank.first(5).fingerprint
+    ((2, 28, 28), True)
     """
 
     images: Images
@@ -70,7 +74,12 @@ def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()
 
 
 def overlap(first: Dataset, second: Dataset) -> int:
-    """How many images of `second` are also in `first`; a test set should share none with its training set."""
+    """How many images of `second` are also in `first`; a test set should share none with its training set.
+
+    >>> images = np.arange(5, dtype=np.uint8).reshape(5, 1, 1)
+    >>> overlap(Dataset(images[:3], "mine", "train"), Dataset(images[2:], "mine", "test"))
+    1
+    """
     if first.images.shape[1:] != second.images.shape[1:]:
         return 0
     return int(np.isin(_rows(second.images), _rows(first.images)).sum())
@@ -88,6 +97,9 @@ def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
 
     Raises:
         UsageError: if the threshold would make every image black.
+
+    >>> binarise(np.array([[[0, 127], [128, 255]]], np.uint8)).tolist()
+    [[0.0, 0.0, 1.0, 1.0]]
     """
     if not 0 <= threshold <= 254:
         raise UsageError(f"the threshold must lie in 0..254, not {threshold}")
@@ -107,6 +119,10 @@ def as_pixels(
 
     Returns:
         Shape (N, H·W), float32, rows in reading order.
+
+    >>> levels = np.array([[[0, 51, 255]]], np.uint8)
+    >>> [round(float(value), 2) for value in as_pixels(levels, "grey", threshold=127, seed=0)[0]]
+    [0.0, 0.2, 1.0]
     """
     if manner == "grey":
         return _flat(images).astype(np.float32) / np.float32(255)
@@ -125,6 +141,10 @@ def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
 
     Returns:
         Shape (N, H·W), float32, rows in reading order.
+
+    >>> bits = sample_binary(np.full((1, 100, 100), 51, np.uint8), seed=0)  # grey level 51 of 255
+    >>> round(float(bits.mean()), 2)
+    0.2
     """
     flat, bits = _flat(images), np.random.PCG64(seed)
     binary = np.empty(flat.shape, dtype=np.float32)

@@ -62,6 +62,10 @@ def load(
         InputError: if the source does not exist, is not a data set, has too many pixels, or is a named set that can
             neither be found nor downloaded.
         TrainingError: if the data are empty, unreadable beyond `max_bad`, or of different sizes.
+
+    >>> patterns = load("bars-and-stripes")
+    >>> patterns.images.shape, patterns.notes[1]
+    ((16, 3, 3), '2 of 16 images repeat an earlier one')
     """
     stock = open_stock(source, split=split, root=root, max_bad=max_bad, max_pixels=max_pixels)
     return as_dataset(stock, source, split)

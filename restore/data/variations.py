@@ -29,7 +29,10 @@ def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: S
 
     Returns:
         Shape (copies · N, H, W), uint8: all images once, then all again; or `images`.
-        Shape (copies · N, H, W), uint8, all images once, then all of them again; or `images`.
+
+    >>> images = np.zeros((10, 28, 28), np.uint8)
+    >>> varied(images, copies=3, shift=1, mirror=True, contrast=(0.8, 1.2), seed=0).shape
+    (30, 28, 28)
     """
     if not copies:
         return images

@@ -38,6 +38,12 @@ def baseline(name: str, images: Tensor, image_shape: tuple[int, int], neighbours
 
     Raises:
         UsageError: if there is no such baseline, or k is not in 1..N.
+
+    >>> from restore.channels import BitFlip
+    >>> speck = torch.zeros(1, 25)
+    >>> speck[0, 12] = 1
+    >>> baseline("median", speck, (5, 5)).restore(speck, BitFlip(0.1)).round().sum().item()
+    0.0
     """
     if name == "ope":
         return PointwiseEstimate.fit(images)

@@ -31,7 +31,11 @@ class Score:
 
 
 def error_all(truth: Tensor, restored: Tensor) -> Tensor:
-    """Share of wrong pixels among all pixels ("All" in CRBM-BP, tables 1-3); shape (N,), in [0, 1]."""
+    """Share of wrong pixels among all pixels ("All" in CRBM-BP, tables 1-3); shape (N,), in [0, 1].
+
+    >>> error_all(torch.tensor([[0.0, 1.0]]), torch.tensor([[0.2, 0.4]])).tolist()  # ink is more than 1/2
+    [0.5]
+    """
     return _wrong(truth, restored).double().mean(dim=1)
 
 
@@ -42,12 +46,22 @@ def error_among(chosen: Tensor, truth: Tensor, restored: Tensor) -> Tensor:
 
 
 def error_changed(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
-    """Share of wrong pixels among those that the damage changed ("Changed" in CRBM-BP, tables 1-3)."""
+    """Share of wrong pixels among those that the damage changed ("Changed" in CRBM-BP, tables 1-3).
+
+    >>> truth, observed = torch.tensor([[1.0, 1.0, 0.0]]), torch.tensor([[0.0, 0.0, 0.0]])
+    >>> error_changed(truth, torch.tensor([[1.0, 0.0, 1.0]]), observed).tolist()  # of the first two pixels
+    [0.5]
+    """
     return error_among(truth != observed, truth, restored)
 
 
 def error_unchanged(truth: Tensor, restored: Tensor, observed: Tensor) -> Tensor:
-    """Share of wrong pixels among those left unchanged."""
+    """Share of wrong pixels among those left unchanged.
+
+    >>> truth, observed = torch.tensor([[1.0, 1.0, 0.0]]), torch.tensor([[0.0, 0.0, 0.0]])
+    >>> error_unchanged(truth, torch.tensor([[1.0, 0.0, 1.0]]), observed).tolist()  # of the last pixel
+    [1.0]
+    """
     return error_among(truth == observed, truth, restored)
 
 
@@ -61,6 +75,10 @@ def matthews(truth: Tensor, restored: Tensor) -> Tensor:
 
     It is 0 if truth or prediction is constant, even if both are the same: a constant image correlates with nothing.
     scikit-learn does the same.
+
+    >>> truth = torch.tensor([[1.0, 1.0, 0.0, 0.0]])
+    >>> [matthews(truth, guess).item() for guess in (truth, 1 - truth, torch.zeros(1, 4))]
+    [1.0, -1.0, 0.0]
     """
     real, guess = _ink(truth).double(), _ink(restored).double()
     pixels = truth.shape[1]
@@ -92,6 +110,10 @@ def ssim(truth: Tensor, restored: Tensor, image_shape: tuple[int, int]) -> Tenso
 
     Raises:
         UsageError: if the images are smaller than 3x3.
+
+    >>> chequered = (torch.arange(49) % 2).float()[None]
+    >>> round(ssim(chequered, chequered, (7, 7)).item(), 6), ssim(chequered, 1 - chequered, (7, 7)).item() < 0
+    (1.0, True)
     """
     from skimage.metrics import structural_similarity
 
@@ -114,6 +136,11 @@ def summary(values: Tensor, weights: Tensor | None = None) -> Score:
         values: shape (N,); NaN for images without the score, which are left out.
         weights: shape (N,), not negative. If values are shares of these sizes, the mean is the pooled share (the ratio
             of the sums), and its error the linearised error of a ratio.
+
+    >>> summary(torch.tensor([0.25, 0.75, math.nan]))
+    Score(mean=0.5, standard_error=0.25, n=2)
+    >>> summary(torch.tensor([0.0, 1.0]), weights=torch.tensor([9.0, 1.0])).mean  # 1 wrong pixel of 10
+    0.1
     """
     has = ~values.isnan()
     kept = values[has].double()

@@ -17,12 +17,17 @@ from restore.tracing import tracing
 
 @dataclass(frozen=True)
 class ConditionalRBM:
-    """p(v, h | x) ∝ exp(vᵀWh + vᵀ(b + Wvx x) + hᵀ(c + Whx x)).
+    """An RBM whose biases depend on an observed image x: p(v, h | x) ∝ exp(vᵀWh + vᵀ(b + Wvx x) + hᵀ(c + Whx x)).
 
     Attributes:
         machine: W, b and c: the machine of an empty observation, x = 0.
         visible_input: Wvx, shape (D, pixels of x).
         hidden_input: Whx, shape (H, pixels of x).
+
+    >>> blind = RBM.binary(torch.zeros(2, 1), torch.full((2,), -2.0), torch.zeros(1))
+    >>> model = ConditionalRBM(blind, visible_input=4 * torch.eye(2), hidden_input=torch.zeros(1, 2))
+    >>> model.given(torch.tensor([[0.0, 1.0]])).visible.parameters["bias"].tolist()
+    [[-2.0, 2.0]]
     """
 
     machine: RBM

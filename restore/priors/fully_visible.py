@@ -17,7 +17,12 @@ from restore.units import Bernoulli, Units
 
 @dataclass(frozen=True)
 class FullyVisible(BoltzmannMachine):
-    """log p(v) = log_weight(v) + vᵀJv / 2 - log Z; J is the only coupling, see `Symmetric`."""
+    """A machine without hidden units: log p(v) = log_weight(v) + vᵀJv / 2 - log Z. J is a `Symmetric` coupling.
+
+    >>> alike = FullyVisible.binary(torch.tensor([[0.0, 3.0], [3.0, 0.0]]), torch.tensor([-1.5, -1.5]))
+    >>> alike.free_energy(torch.tensor([[1.0, 1.0], [0.0, 1.0]])).tolist()  # lower is more probable
+    [0.0, 1.5]
+    """
 
     default_coupling: ClassVar[type[Coupling]] = Symmetric
 

@@ -16,9 +16,15 @@ from restore.priors.machine import BoltzmannMachine
 
 @dataclass(frozen=True)
 class LayeredPrior(BoltzmannMachine):
-    """log p(x_0, ..., x_L) = sum_l log_weight_l(x_l) + sum_l x_l^T W_l x_{l+1} - log Z.
+    """A machine of several layers: log p(x) = sum_l log_weight_l(x_l) + sum_l x_l^T W_l x_{l+1} - log Z.
 
     couplings[l] joins layers l and l + 1.
+
+    >>> from restore.units import Bernoulli
+    >>> layers = tuple(Bernoulli(torch.zeros(size)) for size in (4, 3, 2))
+    >>> deep = LayeredPrior(layers, (torch.ones(4, 3), torch.ones(3, 2)))
+    >>> deep.energy(tuple(torch.ones(1, layer.size) for layer in layers)).item()
+    -18.0
     """
 
     def __post_init__(self) -> None:

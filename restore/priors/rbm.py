@@ -15,7 +15,13 @@ from restore.units import Bernoulli, Units
 
 @dataclass(frozen=True)
 class RBM(LayeredPrior):
-    """A machine with one visible and one hidden layer: either layer is independent given the other."""
+    """A machine with one visible and one hidden layer: the units of either are independent given the other.
+
+    >>> machine = RBM.binary(torch.full((3, 1), 2.0), torch.full((3,), -1.0), torch.full((1,), -3.0))
+    >>> images = torch.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    >>> [round(value, 2) for value in machine.transform(images).flatten().tolist()]  # it detects white images
+    [0.05, 0.95]
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -29,7 +29,11 @@ __all__ = [
 
 
 def solver_of(settings: Inference) -> FixedPoint:
-    """The solver that a prior restores with."""
+    """The solver that a prior restores with.
+
+    >>> solver_of(Inference("mean_field", damping=0.5))
+    MeanField(max_iter=1000, tol=0.01, damping=0.5)
+    """
     kind = SOLVERS[settings.solver]
     made: FixedPoint = kind.load()(
         **kind.settings, max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping

@@ -15,7 +15,17 @@ from restore.solvers.loop import State
 
 @dataclass(frozen=True)
 class MeanField(LayeredMap):
-    """a_l = f_a(sum of W a over neighbours): TAP (Alg. 1) with A = 0. At a fixed point it bounds log Z from below."""
+    """Naive mean field, a = f_a(sum of W a over neighbours). At a fixed point it bounds log Z from below.
+
+    It is TAP (Alg. 1) with A = 0.
+
+    >>> from restore.priors import RBM
+    >>> from restore.priors.exact import exact_moments
+    >>> machine = RBM.binary(torch.tensor([[1.0, -0.5], [0.5, 1.0]]), torch.zeros(2), torch.zeros(2))
+    >>> found, exact = MeanField().solve(machine), exact_moments(machine)
+    >>> round(found.log_partition.item(), 2), round(exact.log_partition.item(), 2)
+    (3.48, 3.54)
+    """
 
     def update(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
         return machine.layers[layer].moments(Fields(machine.inputs(layer, means)))

@@ -94,7 +94,17 @@ def answers(machine: LayeredPrior, layers: range, received: State) -> tuple[dict
 
 
 class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
-    """The relaxed belief propagation solver, for two or more layers; messages of even layers are damped."""
+    """Belief propagation with means and variances as messages, for units of any type in two or more layers.
+
+    Messages of even layers are damped.
+
+    >>> from restore.priors import RBM
+    >>> from restore.units import Gaussian
+    >>> layers = Gaussian(torch.ones(2), torch.ones(2)), Gaussian(torch.zeros(1), torch.ones(1))
+    >>> machine = RBM(layers, (torch.full((2, 1), 0.5),))
+    >>> [round(value, 3) for value in RelaxedBeliefPropagation(damping=0).solve(machine).means[0][0].tolist()]
+    [2.0, 2.0]
+    """
 
     name = "relaxed belief propagation"
 

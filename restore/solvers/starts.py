@@ -36,7 +36,17 @@ COUNTS = 0.01
 
 @dataclass(frozen=True)
 class SeveralStarts:
-    """Solve from every start, and average the distinct solutions by their weights."""
+    """Solve from every start, and average the distinct solutions by their weights.
+
+    >>> from restore.priors import RBM
+    >>> from restore.solvers import TAP
+    >>> black_or_white = RBM.binary(torch.full((8, 1), 4.0), torch.full((8,), -2.0), torch.full((1,), -16.0))
+    >>> starts = torch.stack([torch.zeros(8), torch.ones(8)])
+    >>> [round(means[0].item(), 2) for means in TAP().solve(black_or_white, starts).means[0]]  # each finds one mode
+    [0.13, 0.87]
+    >>> round(SeveralStarts(TAP()).solve(black_or_white, starts[None]).means[0][0, 0].item(), 2)
+    0.5
+    """
 
     solver: FixedPoint
 

@@ -13,17 +13,26 @@ from restore.units.two_valued import TwoValuedUnits
 
 
 def log_one_plus_exp(log_odds: Tensor) -> Tensor:
-    """log (1 + e^x): the log-partition of a binary unit with these log-odds."""
+    """log (1 + e^x): the log-partition of a binary unit with these log-odds, for x of any size.
+
+    >>> log_one_plus_exp(torch.tensor([-200.0, 200.0])).tolist()
+    [0.0, 200.0]
+    """
     # Above its threshold softplus(x) returns x; the default threshold of 20 is wrong in the ninth decimal place.
     return softplus(log_odds, threshold=40)
 
 
 @dataclass(frozen=True)
 class Bernoulli(TwoValuedUnits):
-    """Units with weight exp(bias * x), x in {0, 1}.
+    """Units that are 0 or 1, with weight exp(bias * x).
 
     Attributes:
         bias: log-odds of x = 1, shape (n,) or (batch, n).
+
+    >>> units = Bernoulli(torch.tensor([-2.0, 0.0, 2.0]))
+    >>> mean, _ = units.moments(Fields(torch.tensor(2.0)))  # all three under evidence for 1
+    >>> [round(value, 2) for value in mean.tolist()]
+    [0.5, 0.88, 0.98]
     """
 
     @property

@@ -14,7 +14,7 @@ from restore.units.quadratic import QuadraticUnits
 
 @dataclass(frozen=True)
 class Gaussian(QuadraticUnits):
-    """Units with weight exp(bias x - quadratic x² / 2) for every x.
+    """Units with a normal distribution: weight exp(bias x - quadratic x² / 2) for every x.
 
     If fields leave no positive curvature, the weight has no integral: log-partition and variance are NaN, and a solver
     ends as diverged.
@@ -22,6 +22,11 @@ class Gaussian(QuadraticUnits):
     Attributes:
         bias: shape (n,) or (batch, n).
         quadratic: the inverse variance, positive, same shape.
+
+    >>> units = Gaussian(torch.zeros(1), torch.ones(1))  # mean 0, variance 1
+    >>> seen = Fields(torch.tensor([6.0]), torch.tensor([3.0]))  # the value 2, with variance 1/3
+    >>> [moment.item() for moment in units.moments(seen)]
+    [1.5, 0.25]
     """
 
     @property

@@ -23,7 +23,7 @@ from restore.units.truncated_gaussian import TruncatedGaussian
 
 @dataclass(frozen=True)
 class Spiked:
-    """Units with weight 1 at exactly 0, and exp(presence) times the slab's weight elsewhere.
+    """Units that may be exactly 0: weight 1 there, and exp(presence) times the slab's weight elsewhere.
 
     Attributes:
         presence: shape (n,) or (batch, n).
@@ -31,6 +31,11 @@ class Spiked:
 
     Raises:
         UsageError: if 0 lies outside the support of the slab.
+
+    >>> any_grey = TruncatedGaussian(torch.zeros(1), torch.zeros(1))
+    >>> units, nothing = Spiked(torch.zeros(1), any_grey), Fields(torch.zeros(1))  # black half of the time
+    >>> round(units.moments(nothing)[0].item(), 4), units.mode(nothing).item()
+    (0.25, 0.0)
     """
 
     presence: Tensor

@@ -14,10 +14,14 @@ from restore.units.two_valued import TwoValuedUnits
 
 @dataclass(frozen=True)
 class Spin(TwoValuedUnits):
-    """Units with weight exp(bias * x), x in {-1, +1}. Because x² = 1, a quadratic field only changes log Z.
+    """Units that are -1 or +1, with weight exp(bias * x). Because x² = 1, a quadratic field only changes log Z.
 
     Attributes:
         bias: half the log-odds of x = 1, shape (n,) or (batch, n).
+
+    >>> mean, _ = Spin(torch.tensor([0.0, 1.0])).moments(Fields(torch.zeros(2)))  # tanh of the bias
+    >>> [round(value, 2) for value in mean.tolist()]
+    [0.0, 0.76]
     """
 
     @property

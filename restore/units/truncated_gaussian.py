@@ -206,7 +206,7 @@ def _inverse(rule: Rule, piece: _Piece, curvature: Tensor, part: Tensor) -> Tens
 
 @dataclass(frozen=True)
 class TruncatedGaussian(QuadraticUnits):
-    """Units with weight exp(bias x - quadratic x² / 2) for low <= x <= high.
+    """Units with a normal distribution cut to an interval: weight exp(bias x - quadratic x² / 2) for low <= x <= high.
 
     The natural parametrisation of appendix C.1: bias is U and quadratic V.
 
@@ -220,6 +220,11 @@ class TruncatedGaussian(QuadraticUnits):
 
     Raises:
         UsageError: if the support is empty or not bounded.
+
+    >>> units = TruncatedGaussian(torch.zeros(2), torch.zeros(2))  # all values from 0 to 1 equally likely
+    >>> mean, _ = units.moments(Fields(torch.tensor([0.0, -10.0])))
+    >>> [round(value, 3) for value in mean.tolist()]
+    [0.5, 0.1]
     """
 
     low: float = 0.0

@@ -36,6 +36,9 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
 
     Raises:
         ModelError: if there is none, or if images are to be resized for one of several.
+
+    >>> candidates((28, 28))[:2]
+    ('tap-mnist', 'fw-caltech')
     """
     known = [(folder, about) for folder in search.folders() if (about := _free(folder)) is not None]
     native = [(folder, about) for folder, about in known if about.image_shape == image_shape]

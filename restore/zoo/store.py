@@ -65,6 +65,11 @@ def describe(folder: Path) -> Description:
     Raises:
         ModelError: if the file is damaged or not a prior of ours, or holds other tensors than its header promises; or
             if the prior is only a graph.
+
+    >>> from restore.zoo import find
+    >>> about = describe(find("tap-mnist"))
+    >>> about.image_shape, about.grey, about.inference.solver
+    ((28, 28), False, 'tap')
     """
     if folder.is_file():
         raise ModelError(f"{shown(folder)}: is a graph for onnxruntime alone; name the prior it was made from")
@@ -89,7 +94,13 @@ def _described(header: Header, path: Path) -> Description:
 
 
 def load(folder: Path) -> TrainedPrior:
-    """Load a prior; raises ModelError as `read` does."""
+    """Load a prior; raises ModelError as `read` does.
+
+    >>> from restore.zoo import find
+    >>> prior = load(find("tap-mnist-100"))
+    >>> [layer.size for layer in prior.machine.layers]
+    [784, 100]
+    """
     return assembled(*read(folder))
 
 
@@ -185,7 +196,12 @@ def assembled(description: Description, stored: Mapping[str, Tensor]) -> Trained
 
 
 def light_ground(pixel_means: np.ndarray) -> bool:
-    """Whether images whose pixels have these means, in (0, 1), are dark on light."""
+    """Whether images whose pixels have these means, in (0, 1), are dark on light.
+
+    >>> import numpy as np
+    >>> light_ground(np.array([0.9, 0.9, 0.4]))
+    True
+    """
     import numpy as np
 
     return bool(np.log(pixel_means / (1 - pixel_means)).sum() > 0)
@@ -196,6 +212,13 @@ def save(folder: Path, prior: TrainedPrior, card: str, error: type[RestoreError]
 
     Raises:
         error: if the folder or its files cannot be written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from restore.zoo import find
+    >>> with TemporaryDirectory() as folder:
+    ...     save(Path(folder), load(find("tap-mnist-100")), "# A copy")
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['card.md', 'weights.safetensors']
     """
     from safetensors.torch import save as to_bytes
 

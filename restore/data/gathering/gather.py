@@ -124,6 +124,11 @@ def gather(
             archive.
         TrainingError: if there are fewer than three images, more than `max_bad` are unusable, their sizes differ beyond
             what `fit` allows, they are too large to learn, or have a single grey level.
+
+    >>> stripes = np.tile(np.arange(8) % 2 == 0, (10, 8, 1)) ^ (np.arange(10) < 5)[:, None, None]
+    >>> gathered = gather(stripes, Wanted(shape=(4, 4), fit="crop", held_out=0.3))
+    >>> gathered.training.images.shape[1:], gathered.levels, gathered.threshold
+    ((4, 4), 'binary', 127)
     """
     stock = _stock_of(source, root, max_bad, max_pixels)
     if len(stock.names) < 3 or not stock.sizes.all():

@@ -29,6 +29,13 @@ def load_labels(source: str, *, split: Split = "train", root: Path | None = None
 
     Raises:
         InputError: if the data have no labels, or they cannot be read.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     images, labels = Path(folder, "my-images-idx3-ubyte"), Path(folder, "my-labels-idx1-ubyte")
+    ...     _ = images.write_bytes(bytes([0, 0, 8, 3])), labels.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 3]))
+    ...     load_labels(str(images)).tolist()
+    [7, 3]
     """
     if source in NAMED:
         return read_labels(NAMED[source], split, root)

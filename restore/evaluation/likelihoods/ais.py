@@ -189,7 +189,14 @@ def ais_likelihood(
     base: Tensor | None = None,
     meter: Meter = lambda done, note="": None,
 ) -> Likelihood:
-    """Mean log p(v) of binary images (N, D), with log Z by annealing; see `log_weights` for arguments and errors."""
+    """Mean log p(v) of binary images (N, D), with log Z by annealing; see `log_weights` for arguments and errors.
+
+    >>> from restore.evaluation.likelihoods.exact import exact_likelihood
+    >>> machine, white = RBM.binary(torch.full((8, 1), 0.5), torch.zeros(8), torch.zeros(1)), torch.ones(1, 8)
+    >>> found = ais_likelihood(machine, white, "linear:50", runs=1000, generator=torch.Generator().manual_seed(0))
+    >>> abs(found.mean - exact_likelihood(machine, white).mean) < 0.1
+    True
+    """
     started = time.perf_counter()
     mean, error = mean_and_error(unnormalised(machine, images))
     found = log_partition(machine, schedule, runs, generator, base, meter)

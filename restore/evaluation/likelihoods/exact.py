@@ -26,6 +26,10 @@ def exact_likelihood(model: Model, images: Tensor, meter: Meter = lambda done, n
     Raises:
         UsageError: if there are more than MAX_SUMMED units to sum over.
         ModelError: see `unnormalised`.
+
+    >>> fair_coins = RBM.binary(torch.zeros(3, 2), torch.zeros(3), torch.zeros(2))
+    >>> round(exact_likelihood(fair_coins, torch.zeros(1, 3)).mean, 4)  # -3 log 2
+    -2.0794
     """
     started = time.perf_counter()
     mean, error = mean_and_error(unnormalised(model, images))

@@ -32,6 +32,9 @@ def temperatures(schedule: Schedule) -> Tensor:
     Raises:
         UsageError: if there is no such schedule, it has fewer than two temperatures, or they do not increase from 0
             to 1.
+
+    >>> temperatures("linear:5").tolist(), len(temperatures("salakhutdinov"))
+    ([0.0, 0.25, 0.5, 0.75, 1.0], 14500)
     """
     if isinstance(schedule, str):
         return _named(schedule)

@@ -89,6 +89,12 @@ def tap_likelihood(
     Raises:
         UsageError: if there is no start.
         ModelError: if no start leads to a solution; see also `log_weights`.
+
+    >>> machine = RBM.binary(torch.full((8, 1), 4.0), torch.full((8,), -2.0), torch.full((1,), -16.0))
+    >>> images = torch.stack([torch.zeros(8), torch.ones(8)])
+    >>> details = dict(tap_likelihood(machine, images, starts=images, solver=TAP()).details)
+    >>> details["solutions"], round(details["mean_by_log_sum_exp"], 2)  # exactly -1.71
+    (2, -1.71)
     """
     started = time.perf_counter()
     if not len(starts):

@@ -35,6 +35,10 @@ def spread(weights: Tensor) -> Tensor:
     It is the l_p norm, p = .1, over the l_2 norm, with means instead of sums: (mean |w|^p)^(1/p) / (mean w²)^(1/2).
     Without the division fields would rank by the size of their weights more than by their spread. A single weight
     among D gives D^(-1/p + 1/2).
+
+    >>> everywhere, one_pixel = spread(torch.tensor([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 3.0, 0.0]])).tolist()
+    >>> round(everywhere, 4), round(one_pixel, 4)
+    (1.0, 0.0)
     """
     size = weights.double().abs()
     scale = size.amax(1, keepdim=True)

@@ -128,6 +128,13 @@ def tap_solutions(
 
     Raises:
         UsageError: if there is no start, or starts have another size than the machine.
+
+    >>> from restore.priors import RBM
+    >>> black_or_white = RBM.binary(torch.full((8, 1), 4.0), torch.full((8,), -2.0), torch.full((1,), -16.0))
+    >>> starts = torch.tensor([[0.0] * 8, [0.0] * 7 + [1.0], [1.0] * 8])
+    >>> found = tap_solutions(black_or_white, starts, TAP())
+    >>> found.count, sorted(found.basins.tolist())
+    (2, [1, 2])
     """
     size = machine.layers[0].size
     if starts.dim() != 2 or starts.shape[1] != size or not len(starts):

@@ -35,12 +35,17 @@ def layered_steps(
 
 @dataclass(frozen=True)
 class Gibbs:
-    """Marginals as averages along one chain per image.
+    """Marginals by Gibbs sampling: averages along one chain of random states per image.
 
     Attributes:
         burn_in: sweeps discarded first.
         samples: sweeps averaged. Each unit's conditional mean is averaged, which has less noise than its value.
         tol: an image counts as converged when the means of the two halves of its chain differ by at most this.
+
+    >>> machine = RBM.binary(torch.full((2, 1), 2.0), torch.full((2,), -1.0), torch.full((1,), -2.0))
+    >>> found = Gibbs(burn_in=5, samples=10).solve(machine, torch.zeros(1000, 2), torch.Generator().manual_seed(0))
+    >>> round(found.means[0].mean().item(), 1)  # of 1000 chains; exactly one half
+    0.5
     """
 
     burn_in: int = 100
