@@ -58,6 +58,16 @@ def test_images_of_several_sizes_stay_what_they_are() -> None:
         np.testing.assert_array_equal(after, restore.denoise(before, MODEL, 0.1, fit="resize", engine="onnx"))
 
 
+@pytest.mark.filterwarnings("ignore:.*independent pixels")
+def test_images_of_any_sizes_are_restored_in_windows_as_by_denoise() -> None:
+    draw, images = np.random.default_rng(0), np.empty(3, object)
+    images[:] = [draw.random(shape) < 0.1 for shape in ((30, 44), (5, 61), (40, 28))]
+    found = worker(p=0.1, force=True)({"image": images})["clean"]
+    for before, after in zip(images, found, strict=True):
+        assert after.shape == before.shape
+        np.testing.assert_array_equal(after, restore.denoise(before, MODEL, 0.1, force=True, engine="onnx"))
+
+
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match=r"needs ray; pip install 'restore-prior\[ray\]'"):

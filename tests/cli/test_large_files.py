@@ -83,3 +83,34 @@ def test_a_large_file_shows_how_far_it_has_come(
     saved(tmp_path / "it.png", (60, 60))
     assert run("denoise", tmp_path / "it.png", "--model", model, "--p", 0.1, "--force") == 0
     assert "restored, in percent 100/100" in capsys.readouterr().err
+
+
+def test_a_folder_of_several_sizes_is_damaged_restored_and_taken_up_again(
+    model: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shapes = [(25, 31), (3, 50), (12, 10)]
+    clean = tmp_path / "clean"
+    clean.mkdir()
+    for number, shape in enumerate(shapes):
+        saved(clean / f"{number}.png", shape)
+    holes = ("--task", "flip:0.1+holes:3:0.2", "--mask-output", f"{tmp_path / 'holes'}/")
+    assert run("corrupt", clean, *holes, "-o", f"{tmp_path / 'torn'}/") == 0
+    torn, masks = sorted((tmp_path / "torn").glob("*.png")), sorted((tmp_path / "holes").glob("*.png"))
+    assert [np.asarray(Image.open(path)).shape for path in (*torn, *masks)] == 2 * shapes
+    words = ("complete", tmp_path / "torn", "--mask", tmp_path / "holes", "--p", 0.1, "--model", model, "--force")
+    words = (*words, "-o", f"{tmp_path / 'whole'}/", "--json")
+    assert run(*words) == 0
+    outputs = sorted((tmp_path / "whole").glob("*.png"))
+    assert [np.asarray(Image.open(path)).shape for path in outputs] == shapes
+    before = [path.read_bytes() for path in outputs]
+    capsys.readouterr()
+    # All are done; then one becomes another image, of another size.
+    assert run(*words) == 0 and not capsys.readouterr().out
+    saved(torn[1], (6, 40))
+    saved(masks[1], (6, 40))
+    assert run(*words) == 0
+    (record,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert record["input"] == str(torn[1]) and np.asarray(Image.open(outputs[1])).shape == (6, 40)
+    assert [outputs[number].read_bytes() for number in (0, 2)] == [before[0], before[2]]
+    alone = ("complete", torn[0], "--mask", masks[0], "--p", 0.1, "--model", model, "--force", "-o", tmp_path / "a.png")
+    assert run(*alone) == 0 and (tmp_path / "a.png").read_bytes() == before[0]
