@@ -25,11 +25,13 @@ from silhouette_data import COPIES, needs_silhouettes, silhouettes
 import restore
 from restore import zoo
 from restore.channels import BitFlip, parse_task
-from restore.data import Split, as_pixels, binarise
+from restore.data import Split, as_pixels, binarise, load
+from restore.errors import InputError
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.metrics import error_all, matthews
-from restore.evaluation.scores import GREY_TASKS
+from restore.evaluation.scores import GREY_TASKS, WHOLE_TASKS
+from restore.evaluation.whole import by_prior, evaluate_whole
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.recipes.recipe import read_recipe
@@ -50,6 +52,9 @@ ROW = re.compile(
 )
 GREY_ROW = re.compile(
     r"^\| (?P<task>\S+) \| (?P<n>\d+) \| (?P<psnr>\S+)(?: ± [\d.]+)? \| (?P<ssim>[\d.]+) ± [\d.]+ \|$", re.M
+)
+WHOLE_ROW = re.compile(
+    r"^\| (?P<task>\S+) \| (?P<n>\d+) \| (?P<error>[\d.]+) ± [\d.]+ \| .* \| [\d.]+ ± [\d.]+ \(\dx\d\) \|$", re.M
 )
 
 
@@ -85,7 +90,8 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
         return
     if about.data == "text":
         # Scored on whole pages.
-        assert "benchmarks/pages.py --model tap-text" in card
+        assert "`restore evaluate tap-text --card --seed 0` on whole images" in card
+        assert [row["task"] for row in WHOLE_ROW.finditer(card)] == list(WHOLE_TASKS)
         return
     tasks = [row["task"] for row in ROW.finditer(card)]
     every = ["flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8:0", "patch:12:0"]
@@ -302,3 +308,17 @@ def test_the_best_prior_beats_pointwise_estimate_and_nearest_neighbour(
     ours = matthews(truth, engine.restore(observed, channel).means[0]).mean()
     for baseline in simple:
         assert ours > matthews(truth, baseline.restore(observed, channel)).mean()
+
+
+@pytest.mark.slow
+def test_scores_on_the_card_of_a_prior_of_windows_are_what_it_achieves() -> None:
+    folder = ROOT / "models" / "tap-text"
+    row = next(row for row in WHOLE_ROW.finditer((folder / zoo.CARD).read_text()) if row["task"] == "flip:0.05")
+    try:
+        pages = load("text", split="test").images[: int(row["n"])]
+    except InputError:
+        pytest.skip("the fonts for testing are not installed")
+    truths = [torch.from_numpy(binarise(page[None])).reshape(page.shape) for page in pages]
+    restorer, generator = by_prior(restore.load(folder).engine), torch.Generator().manual_seed(0)
+    report = evaluate_whole(restorer, truths, parse_task(row["task"]), generator)
+    assert 100 * report.error_all.mean == pytest.approx(float(row["error"]), abs=2e-3)
