@@ -1,15 +1,19 @@
 """What `restore denoise` takes for pages of growing size: seconds and memory of the whole process.
 
     python benchmarks/sizes.py [--model tap-text] [--repeats 1] [--threads 2]
+    python benchmarks/sizes.py --scans 2500 5000 10000
 
 An A4 page at 150 dpi, and 1, 4 and 16 megapixels of one page repeated, all with 10 % of their pixels inverted.
+`--scans` measures large scans instead: squares with text in one corner, 0.1 % of whose pixels are inverted.
 """
 
 from __future__ import annotations
 
+import argparse
 import resource
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +29,30 @@ A4 = (1754, 1240)
 SIDE = 1000
 P = 0.1
 
+# Of scans: side of the text, and share of wrong pixels.
+TEXT, SCANNED = 2000, 0.001
 
-def damaged(ink: np.ndarray, path: Path) -> Path:
-    """A file of a page, black on white, with pixels inverted."""
-    flipped = ink ^ (np.random.default_rng(0).random(ink.shape) < P)
-    Image.fromarray(~flipped).save(path)
+
+def sheets(chosen: argparse.Namespace) -> Iterator[tuple[str, np.ndarray, float]]:
+    """The pages: a name, ink as booleans (H, W), and the share of their pixels to invert."""
+    families = families_for_tests()
+    if chosen.scans:
+        text = page(families, 0, 0, (TEXT, TEXT)) > 127
+        for side in chosen.scans:
+            yield "scan", np.pad(text[:side, :side], (0, max(0, side - TEXT))), SCANNED
+        return
+    yield "A4 at 150 dpi", page(families, 0, 1, A4) > 127, P
+    square = page(families, 0, 0, (SIDE, SIDE)) > 127
+    for count in chosen.megapixels:
+        yield f"{count} megapixels", np.tile(square, 2 * (round(count**0.5),)), P
+
+
+def damaged(ink: np.ndarray, p: float, path: Path) -> Path:
+    """A 1-bit file of a page, black on white, with pixels inverted."""
+    draw = np.random.default_rng(0)
+    # Row by row, for the largest have a hundred million pixels.
+    light = np.stack([row ^ (draw.random(row.shape) >= p) for row in ink])
+    Image.fromarray(light).save(path)
     return path
 
 
@@ -45,31 +68,18 @@ def main() -> None:
     options.add_argument(
         "--megapixels", type=int, nargs="+", default=[1, 4, 16], help="squares of 1, 4, 9 ... [1 4 16]"
     )
+    options.add_argument("--scans", type=int, nargs="+", default=[], help="sides of scans, in place of all others")
     chosen = options.parse_args()
     on_processors(chosen.threads)
-    families = families_for_tests()
-    square = page(families, 0, 0, (SIDE, SIDE)) > 127
-    sizes = {"A4 at 150 dpi": page(families, 0, 1, A4) > 127}
-    sizes |= {f"{count} megapixels": np.tile(square, 2 * (round(count**0.5),)) for count in chosen.megapixels}
     print("| | pixels | seconds | of the processors | per megapixel | MiB |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
     with tempfile.TemporaryDirectory() as name:
-        for number, (size, ink) in enumerate(sizes.items()):
-            source, target = damaged(ink, Path(name) / f"{number}.png"), str(Path(name) / "restored.png")
-            words = (
-                "denoise",
-                str(source),
-                "--model",
-                chosen.model,
-                "--p",
-                f"{P:g}",
-                "--invert",
-                "--overwrite",
-                "-o",
-                target,
-            )
+        for size, ink, p in sheets(chosen):
+            source, target = damaged(ink, p, Path(name) / "page.png"), str(Path(name) / "restored.png")
+            words = ("denoise", str(source), "--model", chosen.model, "--p", f"{p:g}", "--invert", "--overwrite")
+            words += ("-o", target, "--quiet", "--max-pixels", str(ink.size))
             before = processor_seconds()
-            turns = [measured(sys.executable, "-c", COMMAND, *words, "--quiet") for _ in range(chosen.repeats)]
+            turns = [measured(sys.executable, "-c", COMMAND, *words) for _ in range(chosen.repeats)]
             worked = (processor_seconds() - before) / chosen.repeats
             seconds, mebibytes = np.median(turns, axis=0)
             shape = "x".join(map(str, ink.shape[::-1]))
