@@ -58,6 +58,7 @@ def test_images_of_several_sizes_stay_what_they_are() -> None:
         np.testing.assert_array_equal(after, restore.denoise(before, MODEL, 0.1, fit="resize", engine="onnx"))
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*independent pixels")
 def test_images_of_any_sizes_are_restored_in_windows_as_by_denoise() -> None:
     draw, images = np.random.default_rng(0), np.empty(3, object)

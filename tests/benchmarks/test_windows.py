@@ -29,6 +29,7 @@ def test_digits_side_by_side_are_the_two() -> None:
     assert np.array_equal(pairs[1], np.concatenate([digits[2], digits[3]], axis=1))
 
 
+@pytest.mark.thorough
 def test_what_a_prior_is_behind_decides_whether_an_image_is_refused() -> None:
     engine = restore.load("tap-mnist-25").engine
     stroke = np.zeros((28, 28))

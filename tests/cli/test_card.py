@@ -67,6 +67,7 @@ def test_the_command_puts_scores_on_the_card(
         assert run("evaluate", folder, *words) == 2
 
 
+@pytest.mark.thorough
 def test_the_card_of_a_patch_prior_has_scores_on_whole_images(
     run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,6 +85,7 @@ def test_a_large_file_shows_how_far_it_has_come(
     assert "restored, in percent 100/100" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_folder_of_several_sizes_is_damaged_restored_and_taken_up_again(
     model: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

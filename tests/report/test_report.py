@@ -137,6 +137,7 @@ def test_the_command_leaves_a_page_and_a_picture(
         assert picture.format == "PNG"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("grey", "measure"), [(False, "wrong pixels, %"), (True, "PSNR, dB")], ids=["binary", "grey"])
 def test_a_prior_of_patches_is_shown_on_a_whole_image(
     grey: bool, measure: str, home: Path, run: Run, capsys: pytest.CaptureFixture[str]
