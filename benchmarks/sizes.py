@@ -1,10 +1,12 @@
 """What `restore denoise` takes for pages of growing size: seconds and memory of the whole process.
 
     python benchmarks/sizes.py [--model tap-text] [--repeats 1] [--threads 2]
-    python benchmarks/sizes.py --scans 2500 5000 10000
+    python benchmarks/sizes.py --scans 2500 5000
+    python benchmarks/sizes.py --scans 10000 --text 500 --wrong 0 --threads 1
 
 An A4 page at 150 dpi, and 1, 4 and 16 megapixels of one page repeated, all with 10 % of their pixels inverted.
-`--scans` measures large scans instead: squares with text in one corner, 0.1 % of whose pixels are inverted.
+`--scans` measures large scans instead: squares with text in one corner, 0.1 % of whose pixels are inverted. What is in
+them decides how long they take, but not how much memory.
 """
 
 from __future__ import annotations
@@ -29,17 +31,17 @@ A4 = (1754, 1240)
 SIDE = 1000
 P = 0.1
 
-# Of scans: side of the text, and share of wrong pixels.
-TEXT, SCANNED = 2000, 0.001
+# Share of wrong pixels that is told for scans.
+SCANNED = 0.001
 
 
 def sheets(chosen: argparse.Namespace) -> Iterator[tuple[str, np.ndarray, float]]:
-    """The pages: a name, ink as booleans (H, W), and the share of their pixels to invert."""
+    """The pages: a name, ink as booleans (H, W), and the share of wrong pixels that is told."""
     families = families_for_tests()
     if chosen.scans:
-        text = page(families, 0, 0, (TEXT, TEXT)) > 127
+        text = page(families, 0, 0, (chosen.text, chosen.text)) > 127
         for side in chosen.scans:
-            yield "scan", np.pad(text[:side, :side], (0, max(0, side - TEXT))), SCANNED
+            yield "scan", np.pad(text[:side, :side], (0, max(0, side - chosen.text))), SCANNED
         return
     yield "A4 at 150 dpi", page(families, 0, 1, A4) > 127, P
     square = page(families, 0, 0, (SIDE, SIDE)) > 127
@@ -69,13 +71,18 @@ def main() -> None:
         "--megapixels", type=int, nargs="+", default=[1, 4, 16], help="squares of 1, 4, 9 ... [1 4 16]"
     )
     options.add_argument("--scans", type=int, nargs="+", default=[], help="sides of scans, in place of all others")
+    options.add_argument("--text", type=int, default=2000, help="side of the text on scans [%(default)s]")
+    options.add_argument(
+        "--wrong", type=float, default=SCANNED, help="share of pixels of scans to invert [%(default)s]"
+    )
     chosen = options.parse_args()
     on_processors(chosen.threads)
     print("| | pixels | seconds | of the processors | per megapixel | MiB |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
     with tempfile.TemporaryDirectory() as name:
         for size, ink, p in sheets(chosen):
-            source, target = damaged(ink, p, Path(name) / "page.png"), str(Path(name) / "restored.png")
+            source = damaged(ink, chosen.wrong if chosen.scans else p, Path(name) / "page.png")
+            target = str(Path(name) / "restored.png")
             words = ("denoise", str(source), "--model", chosen.model, "--p", f"{p:g}", "--invert", "--overwrite")
             words += ("-o", target, "--quiet", "--max-pixels", str(ink.size))
             before = processor_seconds()
