@@ -43,17 +43,21 @@ def hole(shape: tuple[int, ...], side: int) -> np.ndarray:
 
 
 # Prior, image, p, and the side of a hole.
-CASES: list[tuple[str, np.ndarray, float, int]] = [
-    ("tap-mnist-25", digits(56, 40), 0.1, 9),
+CASES = [
     ("tap-text", page(70, 50), 0.1, 40),  # nothing is visible in some windows
-    ("tap-text", page(90, 120), 0.3, 9),  # so weak that the first round is solved under stronger evidence
     ("tap-text", page(9, 40), 0.1, 0),  # less high than a window
+]
+OTHERS = [
+    ("tap-text", page(90, 120), 0.3, 9),  # so weak that the first round is solved under stronger evidence
+    ("tap-mnist-25", digits(56, 40), 0.1, 9),
     ("tap-mnist", digits(20, 24), 0.0, 9),  # in the middle of one window
     ("crbm-bp-mnist-flip10", digits(28, 40), 0.0, 0),  # no messages
 ]
 
 
-@pytest.mark.parametrize(("name", "pixels", "p", "side"), CASES)
+@pytest.mark.parametrize(
+    ("name", "pixels", "p", "side"), [*CASES, *(pytest.param(*each, marks=pytest.mark.thorough) for each in OTHERS)]
+)
 def test_any_size_is_restored_as_outside_the_browser(
     reader: Visit, name: str, pixels: np.ndarray, p: float, side: int
 ) -> None:
@@ -112,6 +116,7 @@ def test_equal_windows_are_solved_once(reader: Visit) -> None:
     assert groups == [[[0, 2], [1, 4, 5], [3]], [[5], [2]]]
 
 
+@pytest.mark.thorough
 def test_progress_is_told_and_a_restoration_cancelled(reader: Visit) -> None:
     pixels = page(90, 120)
     asked = {"prior": assembly.facts(zoo.find("tap-text")), "pixels": pixels.ravel().tolist(), "size": pixels.shape}
@@ -135,6 +140,7 @@ def test_progress_is_told_and_a_restoration_cancelled(reader: Visit) -> None:
     assert cancelled is None and len(after) <= 2
 
 
+@pytest.mark.thorough
 def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
     visit.choose("tap-text")
     assert visit.shown("image", 200).shape == (120, 200, 3), "its example is a page"

@@ -35,7 +35,7 @@ export function facts(prior) {
   const does = prior.conditional
     ? `Undoes ${learnt(prior.task)?.undone ?? prior.task}, from the damaged image alone.`
     : "Undoes noise, and fills what is masked.";
-  return `${does} It knows ${width}×${height} pixels, and restores larger images in windows of that size. ${hidden} hidden units, trained by ${method.replaceAll("_", " ")} on ${data}.`;
+  return `${does} ${width}×${height} pixels, larger images in windows of that size; ${hidden} hidden units, trained by ${method.replaceAll("_", " ")} on ${data}.`;
 }
 
 /** A description of images that the prior needs inverted. @param {Prior} prior */
