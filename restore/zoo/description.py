@@ -13,6 +13,7 @@ from restore.channels import parse_task
 from restore.errors import ModelError, UsageError, reason, shown
 from restore.registry import FAMILIES, PIXELS, SOLVERS, UNITS, misfit
 from restore.zoo import limits
+from restore.zoo.tiling import Tiling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,33 +32,6 @@ EVIDENCE_TOL, EVIDENCE_PATIENCE = 1e-4, 4
 def calmer(damping: float, tol: float) -> tuple[float, float]:
     """Damping and tolerance for another try of what did not converge: half the step, so changes are half as large."""
     return (1 + damping) / 2, tol / 2
-
-
-@dataclass(frozen=True)
-class Tiling:
-    """How a prior restores images of another size than its own, in windows that overlap: `restore.inference.exchange`.
-
-    Attributes:
-        overlap: windows that begin within the length of one, along either axis.
-        rounds: how often windows are told what the others make of the pixels that they share; 0 for not at all.
-        worth: share of their log-odds that such messages are worth.
-        least: mean strength of the evidence, in log-odds per pixel. Under weaker evidence a solver may find the blank
-            window alone; the first round is then solved under evidence as strong as this.
-    """
-
-    overlap: int = 2
-    rounds: int = 1
-    worth: float = 0.15
-    least: float = 1.3
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.overlap <= limits.OVERLAP or not 0 <= self.rounds <= limits.ROUNDS:
-            raise UsageError(
-                f"overlap must lie in 1 ... {limits.OVERLAP} and rounds in 0 ... {limits.ROUNDS}, not {self.overlap} "
-                f"and {self.rounds}"
-            )
-        if not 0 <= self.worth <= 1 or not 0 <= self.least < math.inf:
-            raise UsageError(f"worth must lie in [0, 1] and least be finite and >= 0, not {self.worth}, {self.least}")
 
 
 @dataclass(frozen=True)

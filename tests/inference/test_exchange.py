@@ -15,7 +15,8 @@ from restore.inference.exchange import log_odds, observed, solve_windows
 from restore.inference.explained import Observed
 from restore.inference.tiles import Cover
 from restore.marginals import Marginals, Status
-from restore.zoo.description import Description, Tiling
+from restore.zoo.description import Description
+from restore.zoo.tiling import Tiling
 
 # p(x, x') of neighbours, the same either way round, so that both pixels of a window have one distribution.
 PAIR = np.array([[0.5, 0.1], [0.1, 0.3]])

@@ -19,7 +19,8 @@ from restore.inference.damage import Damage
 from restore.inference.large import restore_large
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
-from restore.zoo.description import Description, Inference, Tiling
+from restore.zoo.description import Description, Inference
+from restore.zoo.tiling import Tiling
 
 ABOUT = Description("small", (4, 4), 3, 127, "nothing", "none", inference=Inference(modes=0, starts=1))
 

@@ -1,0 +1,36 @@
+"""How a prior restores images of another size than its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from restore.errors import UsageError
+from restore.zoo import limits
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Windows that overlap and send each other messages, as `restore.inference.exchange` derives them.
+
+    Attributes:
+        overlap: how many windows begin within the length of one, along either axis.
+        rounds: how often each window hears what the others make of the pixels that they share; 0 for never.
+        worth: share of their log-odds that such messages are worth.
+        least: mean strength of the evidence, in log-odds per pixel. Under weaker evidence a solver may find the blank
+            window alone; the first round is then solved under evidence as strong as this.
+    """
+
+    overlap: int = 2
+    rounds: int = 1
+    worth: float = 0.15
+    least: float = 1.3
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.overlap <= limits.OVERLAP or not 0 <= self.rounds <= limits.ROUNDS:
+            raise UsageError(
+                f"overlap must lie in 1 ... {limits.OVERLAP} and rounds in 0 ... {limits.ROUNDS}, not {self.overlap} "
+                f"and {self.rounds}"
+            )
+        if not 0 <= self.worth <= 1 or not 0 <= self.least < math.inf:
+            raise UsageError(f"worth must lie in [0, 1] and least be finite and >= 0, not {self.worth}, {self.least}")
