@@ -100,6 +100,8 @@ def voided(found: Marginals) -> Marginals:
     """Treat an image with any pixel that is not finite as one for which the solver diverged: all its values are NaN."""
     pixels = np.isfinite(found.means[0]).all(1) & np.isfinite(found.variances[0]).all(1)
     lost = (found.status == Status.DIVERGED) | ~pixels
+    if not lost.any():
+        return found
 
     def void(values: np.ndarray) -> np.ndarray:
         return np.where(lost[:, None] if values.ndim > 1 else lost, values.dtype.type(np.nan), values)

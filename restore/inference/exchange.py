@@ -1,13 +1,13 @@
-"""Windows that overlap are restored together: each is told, of pixels that it shares, what the others make of them.
+"""Restore overlapping windows together: each hears what the others make of the pixels that it shares with them.
 
 Let y be what was observed, and windows A and B see of it what lies in them. If the rest of A and the rest of B are
 independent given a pixel x that both contain, then
 
     p(x | y) ~ p(x) · p(y_x | x) · [p(x | rest of A) / p(x)] · [p(x | rest of B) / p(x)],
 
-so that B's *message* on x, the log-odds of its own answer less those of the evidence of x and of the prior, is evidence
-for A like any other (Pearl, 1988, ch. 4). Windows that overlap see much of the same evidence, and would count it twice:
-a message is therefore worth a share of itself only, and instead of the sum over the other windows their mean is taken.
+so B's *message* on x is evidence for A like any other (Pearl, 1988, ch. 4). It is the log-odds of B's answer, minus the
+evidence of x and minus the prior's log-odds. Windows that overlap see much of the same evidence and would count it
+twice: so a message is worth only a share of itself, and the mean over the other windows is taken, not the sum.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from restore.inference.damage import Damage
 from restore.inference.explained import Observed
 from restore.inference.tiles import Cover
 from restore.marginals import Marginals, Status
-from restore.zoo.description import Description, Tiling
+from restore.zoo.description import Description
+from restore.zoo.tiling import Tiling
 
 # Log-odds beyond which an answer in single precision says nothing more.
 SURE = 16.0
@@ -56,7 +57,7 @@ class Answers:
         return cls(means, variances, found.iterations.copy(), found.residual.copy(), found.status.copy())
 
     def revise(self, rows: np.ndarray, later: Answers) -> None:
-        """Put the answers of a later round in place of those of some windows."""
+        """Replace the answers of some windows with the answers of a later round."""
         for name in ("means", "variances", "residual", "status"):
             getattr(self, name)[rows] = getattr(later, name)
         self.iterations[rows] += later.iterations
@@ -124,7 +125,7 @@ def _log_odds_of(means: np.ndarray) -> np.ndarray:
 
 
 def _messages(found: Answers, given: np.ndarray, evidence: np.ndarray, alone: np.ndarray) -> np.ndarray:
-    """What each window says of its pixels, beyond what it was told; 0 where it has no answer, or a pixel is certain."""
+    """What each window adds to what it was given about its pixels; 0 where it has no answer, or a pixel is certain."""
     usable = (found.status != Status.DIVERGED)[:, None, None] & (np.abs(evidence) < SURE)
     expected = _log_odds_of(alone).astype(np.float32)
     return np.where(usable, _log_odds_of(found.means) - given - expected, np.float32(0))
@@ -141,9 +142,9 @@ def _distinct(solve: Solve, seen: Observed) -> Marginals:
     """As `solve`, but windows that are all the same are solved once."""
     told = [seen.grey, seen.damage.hidden, seen.damage.p]
     parts = [part for part in told if isinstance(part, np.ndarray) and part.ndim == 3]
-    flat = [np.ascontiguousarray(part).reshape(len(part), -1).view(np.uint8) for part in parts]
-    keys = np.concatenate(flat, axis=1)
-    _, first, same = np.unique(keys.view([("", f"V{keys.shape[1]}")])[:, 0], return_index=True, return_inverse=True)
-    if len(first) == len(seen.grey):
+    numbers: dict[bytes, int] = {}
+    same = np.array([numbers.setdefault(b"".join(map(bytes, each)), len(numbers)) for each in zip(*parts, strict=True)])
+    if len(numbers) == len(same):
         return solve(seen)
+    _, first = np.unique(same, return_index=True)
     return solve(seen.rows(first)).rows(same)

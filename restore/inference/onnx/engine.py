@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -72,6 +73,8 @@ class OnnxEngine:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
         options.intra_op_num_threads = _threads()
+        # Waiting threads would take the processors from other batches; see `marginals`.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
         try:
             if weights:
@@ -136,10 +139,14 @@ class OnnxEngine:
             "sigma": np.array(number(damage.sigma), np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        parts = []
-        for first in range(0, len(seen), self.facts.at_once):
-            rows = slice(first, first + self.facts.at_once)
-            parts.append(self.run({name: value if len(value) == 1 else value[rows] for name, value in told.items()}))
+        batches = [slice(first, first + self.facts.at_once) for first in range(0, len(seen), self.facts.at_once)]
+
+        def solve(rows: slice) -> dict[str, np.ndarray]:
+            return self.run({name: value if len(value) == 1 else value[rows] for name, value in told.items()})
+
+        # Threads gain more from a batch each than from a share of every operation, which is small.
+        with ThreadPoolExecutor(_threads() or os.cpu_count()) as pool:
+            parts = list(pool.map(solve, batches))
         found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
 
@@ -215,10 +222,7 @@ class OnnxEngine:
 
 
 def _threads() -> int:
-    """How many threads share an operation: OMP_NUM_THREADS, as in torch, or 0 for onnxruntime's own choice.
-
-    Waiting threads keep cores busy that others may need.
-    """
+    """How many threads share the work: OMP_NUM_THREADS, as in torch, or 0 for one on each processor."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(asked) if asked.isdecimal() else 0
 
@@ -245,6 +249,8 @@ def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
 
     def per_layer(kind: str) -> tuple[np.ndarray, ...]:
         values = [found[kind].reshape(len(diverged), -1), *(found[f"{kind}.{layer}"] for layer in range(1, layers))]
+        if not diverged.any():
+            return tuple(values)
         return tuple(np.where(diverged[:, None], np.float32(np.nan), value) for value in values)
 
     return Marginals(
