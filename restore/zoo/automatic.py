@@ -12,7 +12,7 @@ from restore.zoo import search
 from restore.zoo.description import Description
 from restore.zoo.store import describe
 
-# The published priors that `auto` considers if they know the image's size: one for each kind of image.
+# The published priors that `auto` considers: one for each kind of image.
 PREFERRED_BINARY = "tap-mnist"
 PREFERRED_SILHOUETTES = "fw-caltech"
 PREFERRED_GREY = "tap-mnist-real"
@@ -24,13 +24,13 @@ PREFERRED = (PREFERRED_BINARY, PREFERRED_SILHOUETTES, PREFERRED_TEXT, PREFERRED_
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
     """The priors to choose among for images of a size: the preferred published ones, and the user's own.
 
-    Those that know images of the very size go before all others, which restore them in windows. Other published priors
+    Priors of images of the very size go before all others, which restore them in windows. Other published priors
     are variants for studies; they are taken only if no preferred one fits. Conditional priors are left out: each undoes
     one kind of damage, and only the user knows which.
 
     Args:
         image_shape: height and width.
-        grey: whether to take priors of grey images only; if not, those of binary images go first. The two are never
+        grey: whether to take priors of grey images only; otherwise priors of binary images go first. The two are never
             mixed, as probabilities and densities cannot be compared.
         fit: what becomes of images of another size.
 
@@ -41,15 +41,16 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     ('tap-mnist', 'fw-caltech')
     """
     known = [(folder, about) for folder in search.folders() if (about := _free(folder)) is not None]
-    native = [(folder, about) for folder, about in known if about.image_shape == image_shape]
+    native = [folder for folder, about in known if about.image_shape == image_shape]
     if not native and fit == "resize":
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; name the one to resize them for")
-    # What has no prior of its size and kind is restored in windows; nothing else serves noise that only grey ones know.
-    kinds = native or known
-    fitting = [folder for folder, about in kinds if about.grey == grey]
-    fitting = fitting or [folder for folder, _ in native if not grey]
-    if not fitting:
-        fitting = [folder for folder, about in known if about.grey == grey and fit == "tile"]
+    of_kind = [folder for folder, about in known if about.grey == grey]
+    fitting = [folder for folder in native if folder in of_kind]
+    if not fitting and not grey:
+        # Priors of grey images know black and white ones too.
+        fitting = native
+    if not fitting and fit == "tile":
+        fitting = of_kind
     if not fitting:
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")
     published = [folder.name for folder in fitting if folder.parent == search.published_folder()]
