@@ -24,7 +24,7 @@ from restore.data import load
 from restore.data.sets.pages import HEIGHT, WIDTH, page
 from restore.inference.damage import Damage
 from restore.inference.explained import FORGIVEN, OFF_BEYOND, Observed, independent
-from restore.inference.pictures import PictureEngine, restore_pictures
+from restore.inference.pictures import PictureEngine, PictureSolver, restore_pictures
 from restore.inference.sampling import sample_of
 
 FLIPS = (0.05, 0.1, 0.2, 0.3)
@@ -42,7 +42,7 @@ class Found:
     refused: bool
 
 
-def compared(engine: PictureEngine, pictures: Sequence[np.ndarray], damage: Damage) -> list[Found]:
+def compared(engine: PictureSolver, pictures: Sequence[np.ndarray], damage: Damage) -> list[Found]:
     """Judge images of the prior's size as `restore denoise` does: as told, and under the noise that is forgiven."""
     about = engine.description
     leads = []
@@ -59,8 +59,8 @@ def compared(engine: PictureEngine, pictures: Sequence[np.ndarray], damage: Dama
 
 def sampled(engine: PictureEngine, pixels: np.ndarray, damage: Damage) -> Found:
     """Judge a page by its sample."""
-    stack, picture, told = sample_of(pixels, damage).stacked(engine, damage)
-    (found,) = compared(stack, [picture], told)
+    sample = sample_of(pixels, damage).stacked(engine)
+    (found,) = compared(sample.stack, [sample.grey], sample.damaged(damage))
     return found
 
 

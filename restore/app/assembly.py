@@ -13,10 +13,10 @@ from typing import Any
 from restore import zoo
 from restore.errors import ModelError, OutputError, reason, shown
 from restore.files import write_atomically
-from restore.inference.large import BLIND
 from restore.inference.onnx.contract import POLARITIES
 from restore.inference.onnx.inspection import read_checked
 from restore.inference.pictures import INVERTED, outcome
+from restore.inference.tally import BLIND
 from restore.marginals import Status
 
 # Addresses below the site's root, such as "models/tap-mnist/solver.onnx", and the file or its content for each.

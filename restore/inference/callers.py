@@ -14,7 +14,8 @@ from restore.images.kinds import Collection, unpack_masks
 from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
-from restore.inference.large import marginals_of, restore_large
+from restore.inference.gathered import marginals_of
+from restore.inference.large import in_windows, restore_large
 from restore.inference.pictures import PictureEngine, Restored
 from restore.marginals import Marginals, Status
 from restore.sizes import Fit, check_size, lost_detail, near
@@ -87,7 +88,7 @@ def _answers(
     """What became of each image, with the prior that restored it, and the marginals of all of them."""
     about = engines[0].description
     _check_sizes(about, pixels, paths, manner)
-    if manner.fit == "tile" and any(values.shape != about.image_shape for values in pixels):
+    if any(in_windows(values.shape, about, manner.fit) for values in pixels):
         large = [
             restore_large(engines, values, damage.of_image(index), invert=manner.invert, force=manner.force)
             for index, values in enumerate(pixels)

@@ -40,7 +40,6 @@ def open_engine(
             already and has a CUDA device.
         device: "auto", "cpu" or "cuda[:N]"; anything but the CPU needs torch.
         max_memory: bytes that the messages or matrices of a solver may take; a limit needs torch.
-        max_memory: bytes that the messages or matrices of a solver may take; a limit takes torch.
         images: how many there are to restore, as far as is known.
         solver: what to solve the prior with; None for its own. Another one needs torch.
 
@@ -79,7 +78,7 @@ def open_engine(
 
 
 def open_each(names: Sequence[str], open_one: Callable[[str], PictureEngine]) -> dict[str, PictureEngine]:
-    """Open those of several priors that can be opened, by name; the others are left out with a warning.
+    """Open several priors by name; one that cannot be opened is left out with a warning.
 
     Raises:
         ModelError: if none can be opened.

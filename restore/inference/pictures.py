@@ -24,12 +24,8 @@ from restore.zoo.description import Description
 INVERTED = 0.05
 
 
-class PictureEngine(Protocol):
-    """A loaded prior with its solver, as far as restoring pictures needs it."""
-
-    @property
-    def name(self) -> str:
-        """What computes: "torch" or "onnx"."""
+class PictureSolver(Protocol):
+    """A prior with its solver, as far as restoring pictures of its size needs it."""
 
     @property
     def description(self) -> Description:
@@ -43,18 +39,7 @@ class PictureEngine(Protocol):
     def log_partition(self) -> float:
         """log Z of the prior alone, in nats; NaN if it is conditional or the solver does not converge."""
 
-    @property
-    def max_memory(self) -> int | None:
-        """Bytes that restoring may take, as far as that can be limited; None for no limit of the caller's."""
-
-    def with_solver(self, solver: str) -> PictureEngine:
-        """The same prior restoring with another solver; see `Description.with_solver`.
-
-        Raises:
-            UsageError: if it does not fit, or if the engine holds one solver only.
-        """
-
-    def for_evidence(self) -> PictureEngine:
+    def for_evidence(self) -> PictureSolver:
         """The same prior, solved closely enough to compare log Z between levels of noise or between priors."""
 
     def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
@@ -67,6 +52,25 @@ class PictureEngine(Protocol):
 
         Returns:
             The marginals; and by how many nats per visible pixel each image is likelier after inversion, (N,).
+        """
+
+
+class PictureEngine(PictureSolver, Protocol):
+    """A prior loaded into an engine."""
+
+    @property
+    def name(self) -> str:
+        """What computes: "torch" or "onnx"."""
+
+    @property
+    def max_memory(self) -> int | None:
+        """Bytes that restoring may take, as far as that can be limited; None for no limit of the caller's."""
+
+    def with_solver(self, solver: str) -> PictureEngine:
+        """The same prior restoring with another solver; see `Description.with_solver`.
+
+        Raises:
+            UsageError: if it does not fit, or if the engine holds one solver only.
         """
 
     def pixel_means(self) -> np.ndarray:
@@ -138,7 +142,7 @@ class Restored:
 
 
 def restore_pictures(
-    engine: PictureEngine, pixels: Sequence[np.ndarray], damage: Damage, *, invert: bool = False
+    engine: PictureSolver, pixels: Sequence[np.ndarray], damage: Damage, *, invert: bool = False
 ) -> tuple[list[Restored], Marginals]:
     """Restore pictures whose damage is known, or of the kind that the prior has learnt to undo.
 
@@ -185,16 +189,15 @@ def restore_pictures(
         status = Status(int(found.status[index]))
         notes: tuple[str, ...] = () if status is Status.CONVERGED else (outcome(status, about),)
         if hidden is None and not about.grey and not np.isin(values, (0, 1)).all():
-            notes += (f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255",)
+            notes += (cut_to_ink(about),)
         inverted = bool(gain[index] > INVERTED)
         if not near(values.shape, shape):
             notes += (lost_detail(shape),)
         if lack[index]:
             notes += (unexplained(about.name, lack[index]),)
         if inverted:
-            expected = "dark on light" if engine.light_ground else "light strokes on dark"
             remedy = "leave the inversion out" if invert else "try --invert"
-            notes += (f"looks inverted: {about.name} expects {expected}; {remedy}",)
+            notes += (f"looks inverted: {about.name} expects {expected_by(engine)}; {remedy}",)
         level = None
         if noise is not None and damage.unknown is not None:
             level = ChosenLevel.of(damage.unknown, noise, index)
@@ -220,8 +223,8 @@ def restore_pictures(
     return restored, found
 
 
-def _solved(engine: PictureEngine, seen: Observed) -> tuple[Marginals, np.ndarray]:
-    """As `PictureEngine.marginals`, with the evidence of each image unless the prior is conditional."""
+def _solved(engine: PictureSolver, seen: Observed) -> tuple[Marginals, np.ndarray]:
+    """As `PictureSolver.marginals`, with the evidence of each image unless the prior is conditional."""
     found, gain = engine.marginals(seen.grey, seen.damage)
     found = voided(found)
     if engine.description.conditional:
@@ -230,7 +233,7 @@ def _solved(engine: PictureEngine, seen: Observed) -> tuple[Marginals, np.ndarra
     return replace(found, evidence=found.log_partition + black), gain
 
 
-def _chosen(engine: PictureEngine, grey: np.ndarray, damage: Damage) -> NoiseLevel:
+def _chosen(engine: PictureSolver, grey: np.ndarray, damage: Damage) -> NoiseLevel:
     """Choose the unknown level for each picture."""
 
     def evidence(rows: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -255,6 +258,16 @@ def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
                 f"the image has {said(values.shape)} pixels and {about.name} knows {said(about.image_shape)}; {remedy}"
             )
     return np.stack(pixels)
+
+
+def cut_to_ink(about: Description) -> str:
+    """The sentence for a grey picture that was restored by a prior of binary ones."""
+    return f"has grey levels, which were cut to black and white: white is above {about.threshold} of 255"
+
+
+def expected_by(engine: PictureSolver) -> str:
+    """The polarity that a prior expects, in words."""
+    return "dark on light" if engine.light_ground else "light strokes on dark"
 
 
 def stopped_as_trained(status: Status, about: Description) -> bool:

@@ -11,8 +11,8 @@ from priors import random_conditional, random_prior
 from restore import zoo
 from restore.app import assembly
 from restore.errors import ModelError, OutputError
-from restore.inference.large import BLIND
 from restore.inference.pictures import INVERTED, outcome
+from restore.inference.tally import BLIND
 from restore.marginals import Status
 
 ROOT = Path(__file__).parents[2]

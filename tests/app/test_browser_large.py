@@ -13,8 +13,9 @@ from PIL import Image
 from restore import zoo
 from restore.app import assembly
 from restore.inference.damage import Damage
-from restore.inference.large import BLIND, restore_large
+from restore.inference.large import restore_large
 from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.tally import BLIND
 from restore.inference.tiles import Cover
 from restore.marginals import Status
 

@@ -14,10 +14,13 @@ from PIL import Image
 import restore
 from restore import zoo
 from restore.errors import ModelError, UsageError
-from restore.inference import large
+from restore.inference import blocks, large
+from restore.inference.blocks import blocks_of
 from restore.inference.damage import Damage
 from restore.inference.large import restore_large
 from restore.inference.onnx.engine import OnnxEngine
+from restore.inference.pictures import Restored
+from restore.inference.survey import choose
 from restore.inference.torch_engine import Engine
 from restore.zoo.description import Description, Inference
 from restore.zoo.tiling import Tiling
@@ -37,7 +40,7 @@ def noisy(shape: tuple[int, int], seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 2, shape).astype(float)
 
 
-def answer(image: np.ndarray, damage: Damage, about: Description = ABOUT, invert: bool = True) -> large.Restored:
+def answer(image: np.ndarray, damage: Damage, about: Description = ABOUT, invert: bool = True) -> Restored:
     # Random couplings explain nothing better than independent pixels do, and know no polarity.
     return restore_large([engine(about)], image, damage, force=True, invert=invert)[1]
 
@@ -49,9 +52,9 @@ def test_blocks_leave_no_trace(tiling: Tiling, shape: tuple[int, int], monkeypat
     rng = np.random.default_rng(1)
     damage = Damage(rng.uniform(0.05, 0.3, shape), hidden=[rng.random(shape) < 0.2])
     whole = answer(noisy(shape), damage, about)
-    monkeypatch.setattr(large, "WINDOWS", 16)
+    monkeypatch.setattr(blocks, "WINDOWS", 16)
     parts = answer(noisy(shape), damage, about)
-    assert len(list(large._blocks(engine(about), shape))) > 1
+    assert len(list(blocks_of(shape, about, None))) > 1
     # The same windows in other batches, in single precision.
     np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
     np.testing.assert_allclose(parts.deviations, whole.deviations, atol=1e-4)
@@ -135,7 +138,7 @@ def test_level_polarity_and_prior_of_a_page_are_found_by_evidence() -> None:
     assert solution.noise.chosen[0] == pytest.approx(0.1, abs=0.03) and solution.shortfall[0] == 0
     both = [restore.load(name).engine for name in ("pcd-mnist", "tap-text")]
     pixels = np.asarray(Image.open(page).convert("L")) / 255
-    choice = large.choose(both, pixels[:112, :112], Damage(0.1), invert=False)
+    choice = choose(both, pixels[:112, :112], Damage(0.1), invert=False)
     assert choice.engine.description.name == "tap-text" and choice.invert and choice.others == ("pcd-mnist",)
 
 
@@ -174,6 +177,17 @@ def test_both_engines_know_the_means_of_pixels() -> None:
     assert np.array_equal(beside.pixel_means(), own)
     alone = replace(beside, weights=None)
     np.testing.assert_allclose(alone.pixel_means(), own, rtol=1e-4)
+
+
+def test_batches_on_several_threads_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = OnnxEngine.load(zoo.find("tap-text"))
+    few = replace(loaded, facts=replace(loaded.facts, at_once=2))
+    grey = np.random.default_rng(0).integers(0, 2, (11, 16, 16)).astype(float)
+    whole, _ = loaded.marginals(grey, Damage(0.1))
+    for threads in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        parts, _ = few.marginals(grey, Damage(0.1))
+        np.testing.assert_allclose(parts.means[0], whole.means[0], atol=1e-4)
 
 
 def test_a_header_keeps_how_images_are_tiled(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from restore.images import Mask, Picture, check_format, encode, format_of, read_
 from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection
-from restore.inference.large import restore_large
+from restore.inference.large import in_windows, restore_large
 from restore.inference.opening import open_each
 from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome, stopped_as_trained
 from restore.marginals import Marginals, Status
@@ -44,6 +44,20 @@ class Loaded:
     picture: Picture
     mask: Mask | None
     stamps: dict[str, Stamp]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What became of a picture: row `row` of the marginals; `others` are priors under which it is less probable."""
+
+    engine: PictureEngine
+    restored: Restored
+    marginals: Marginals
+    row: int
+    others: tuple[str, ...]
+
+
+Restore = Callable[[Sequence[Loaded], Sequence[PictureEngine]], list[Answer]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +92,7 @@ class Made:
     Attributes:
         entry: the contents of its files, and what they were made from.
         record: its record for --json.
-        common: those of its notes that may apply to many images.
+        common: the notes that may apply to many images.
         level: the level of noise chosen for it; None if it was given.
     """
 
@@ -167,18 +181,23 @@ class Stages:
             RestoreError: for faults that concern all of them.
         """
         found: list[Solved | Failed | None] = []
-        by_models: dict[tuple[str, ...], list[int]] = {}
+        # Pictures that are restored together: with the same priors, or one by itself in windows.
+        groups: dict[tuple[tuple[str, ...], int | None], list[int]] = {}
         for index, item in enumerate(items):
             fault = item if isinstance(item, Failed) else None
             if isinstance(item, Loaded):
                 try:
-                    by_models.setdefault(self._models_for(item), []).append(index)
+                    models = self._models_for(item)
+                    about = self.engine_of(models[0]).description
+                    alone = in_windows(item.picture.levels.shape, about, self.settings.fit)
+                    groups.setdefault((models, index if alone else None), []).append(index)
                 except RestoreError as reason:
                     fault = Failed(item.job, reason)
             found.append(fault)
-        for models, indices in by_models.items():
+        for (models, alone_as), indices in groups.items():
             chosen = [item for item in (items[index] for index in indices) if isinstance(item, Loaded)]
-            for index, solved in zip(indices, self._restore(chosen, models), strict=True):
+            restored = self._solved(chosen, models, self._together if alone_as is None else self._in_windows)
+            for index, solved in zip(indices, restored, strict=True):
                 found[index] = solved
         return [item for item in found if item is not None]
 
@@ -195,46 +214,45 @@ class Stages:
             raise ModelError(f"{shown(item.job.source)}: {fault}") from None
         return tuple(engines)
 
-    def _restore(self, items: Sequence[Loaded], models: Sequence[str]) -> list[Solved]:
+    def _solved(self, items: Sequence[Loaded], models: Sequence[str], restore: Restore) -> list[Solved]:
         started = time.perf_counter()
         engines = [self.engine_of(model) for model in models]
-        wanted = engines[0].description.image_shape
-        if self.settings.fit == "tile" and any(item.picture.levels.shape != wanted for item in items):
-            return [self._restore_large(item, models, engines) for item in items]
+        answers = restore(items, engines)
+        seconds = (time.perf_counter() - started) / len(items)
+        solved = []
+        for item, answer in zip(items, answers, strict=True):
+            name, others = answer.engine.description.name, ", ".join(answer.others)
+            notes = (f"more probable under {name} than under {others}",) if others else ()
+            levels = self._levels(item, answer.marginals, answer.row)
+            (model,) = (each for each, engine in zip(models, engines, strict=True) if engine is answer.engine)
+            solved.append(Solved(item, answer.restored, answer.engine, model, levels, notes, seconds))
+        return solved
+
+    def _together(self, items: Sequence[Loaded], engines: Sequence[PictureEngine]) -> list[Answer]:
         tried = restore_with_each(
             engines,
             [item.picture.pixels for item in items],
             self.damage.covering(None if items[0].mask is None else [item.mask.hidden for item in items if item.mask]),
             invert=self.settings.invert,
         )
-        seconds = (time.perf_counter() - started) / len(items)
-        solved = []
-        for index, item in enumerate(items):
-            best = max(range(len(tried)), key=lambda one: tried[one].evidence[index])
-            found = tried[best]
-            others = ", ".join(one.marginals.model for one in tried if one is not found)
-            notes = (f"more probable under {found.marginals.model} than under {others}",) if others else ()
-            levels = self._levels(item, found.marginals, index)
-            (model,) = (name for name, engine in zip(models, engines, strict=True) if engine is found.engine)
-            solved.append(Solved(item, found.restored[index], found.engine, model, levels, notes, seconds))
-        return solved
+        answers = []
+        for row in range(len(items)):
+            best = max(tried, key=lambda one: one.evidence[row])
+            others = tuple(one.marginals.model for one in tried if one is not best)
+            answers.append(Answer(best.engine, best.restored[row], best.marginals, row, others))
+        return answers
 
-    def _restore_large(self, item: Loaded, models: Sequence[str], engines: Sequence[PictureEngine]) -> Solved:
-        started = time.perf_counter()
-        settings = self.settings
-        choice, result = restore_large(
+    def _in_windows(self, items: Sequence[Loaded], engines: Sequence[PictureEngine]) -> list[Answer]:
+        (item,) = items
+        choice, restored = restore_large(
             engines,
             item.picture.lazily(),
             self.damage.covering(None if item.mask is None else [item.mask.hidden]),
-            invert=settings.invert,
-            force=settings.force,
+            invert=self.settings.invert,
+            force=self.settings.force,
             watch=self.watch,
         )
-        names = ", ".join(choice.others)
-        notes = (f"more probable under {choice.engine.description.name} than under {names}",) if names else ()
-        levels = self._levels(item, choice.marginals, 0)
-        (model,) = (name for name, engine in zip(models, engines, strict=True) if engine is choice.engine)
-        return Solved(item, result, choice.engine, model, levels, notes, time.perf_counter() - started)
+        return [Answer(choice.engine, restored, choice.marginals, 0, choice.others)]
 
     @_step
     def encode(self, item: Solved) -> Made:

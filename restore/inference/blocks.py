@@ -1,0 +1,83 @@
+"""The blocks in which a large image is restored: each with as much around it as its answer depends on.
+
+So what restoring takes in memory depends on a block alone, and blocks leave no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from restore.errors import UsageError
+from restore.inference.tiles import blocks
+from restore.zoo.description import Description
+
+# Windows of a block: enough to keep both engines busy, few enough for some hundred megabytes.
+WINDOWS = 8192
+
+# Arrays of the size of its windows that a block takes in single precision, and of their hidden units.
+ARRAYS, HIDDEN = 14, 4
+
+# Rows and columns of an image.
+Part: TypeAlias = tuple[slice, slice]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of an image.
+
+    Attributes:
+        core: the part.
+        around: the part with what its answer depends on.
+    """
+
+    core: Part
+    around: Part
+
+    @property
+    def inner(self) -> Part:
+        """The core within what is around it."""
+        (top, left), (above, before) = self.core, self.around
+        return _shifted(top, above.start), _shifted(left, before.start)
+
+
+def blocks_of(shape: tuple[int, ...], about: Description, max_memory: int | None) -> Iterator[Block]:
+    """The blocks of an image that a prior restores in windows.
+
+    Raises:
+        UsageError: if the memory allowed, in bytes, does not hold a window.
+    """
+    sides, tiling = about.image_shape, about.tiling
+    strides = [-(-side // tiling.overlap) for side in sides]
+    # Every round, a window hears of what lies within the windows that it overlaps.
+    margins = [
+        -(-(tiling.rounds + 1) * (side - 1) // stride) * stride for side, stride in zip(sides, strides, strict=True)
+    ]
+    # Where little memory is allowed, it is the margins that take it.
+    across = int(_windows_allowed(about, max_memory) ** 0.5)
+    longest = [max(stride, across * stride - 2 * margin) for stride, margin in zip(strides, margins, strict=True)]
+    rows, columns = (blocks(*each) for each in zip(shape, longest, strides, strict=True))
+    for top in rows:
+        for left in columns:
+            yield Block(
+                (slice(*top), slice(*left)),
+                (_widened(*top, margins[0], shape[0]), _widened(*left, margins[1], shape[1])),
+            )
+
+
+def _windows_allowed(about: Description, max_memory: int | None) -> int:
+    if max_memory is None:
+        return WINDOWS
+    window = 4 * (ARRAYS * about.pixels + HIDDEN * sum(about.sizes[1:]))
+    if max_memory < window:
+        raise UsageError(f"a window of {about.name} takes {window} bytes; raise --max-memory to that at least")
+    return min(WINDOWS, max_memory // window)
+
+
+def _widened(first: int, last: int, margin: int, size: int) -> slice:
+    return slice(max(0, first - margin), min(size, last + margin))
+
+
+def _shifted(part: slice, by: int) -> slice:
+    return slice(part.start - by, part.stop - by)

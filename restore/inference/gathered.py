@@ -1,0 +1,53 @@
+"""The marginals of several images that were restored in windows, as those of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from restore.inference.pictures import Restored
+from restore.inference.survey import Choice
+from restore.marginals import Marginals, NoiseLevel
+
+
+def marginals_of(large: Sequence[tuple[Choice, Restored]]) -> Marginals:
+    """The marginals of the images' pixels, at their own size.
+
+    Means and variances are (N, H·W), or where sizes differ N arrays. log Z is not known; evidence and levels are those
+    of the samples.
+    """
+    choices, parts = [choice for choice, _ in large], [part for _, part in large]
+    evidence = [each.marginals.evidence for each in choices if each.marginals.evidence is not None]
+    return Marginals(
+        (_stacked([part.means for part in parts]),),
+        (_stacked([part.deviations**2 for part in parts]),),
+        np.full(len(parts), np.nan),
+        np.array([part.iterations for part in parts]),
+        np.array([part.residual for part in parts]),
+        np.array([int(part.status) for part in parts]),
+        np.concatenate(evidence) if len(evidence) == len(parts) else None,
+        _levels([each.marginals.noise for each in choices if each.marginals.noise is not None]),
+        ", ".join(dict.fromkeys(choice.engine.description.name for choice in choices)),
+        np.array([part.shortfall for part in parts]),
+    )
+
+
+def _stacked(images: Sequence[np.ndarray]) -> np.ndarray:
+    flat = [image.astype(np.float32).ravel() for image in images]
+    if len({image.shape for image in images}) == 1:
+        return np.stack(flat)
+    apart = np.empty(len(flat), object)
+    apart[:] = flat
+    return apart
+
+
+def _levels(known: Sequence[NoiseLevel]) -> NoiseLevel | None:
+    if not known:
+        return None
+    return NoiseLevel(
+        np.concatenate([level.chosen for level in known]),
+        known[0].tried,
+        np.concatenate([level.evidence for level in known]),
+        np.concatenate([level.converged for level in known]),
+    )
