@@ -109,7 +109,7 @@ _SHOWN = {
     "ssim": ("SSIM", 1, "", 4),
 }
 
-# What is told of other restorers too.
+# The scores of other restorers that are shown too.
 _MAIN = ("error_all", "error_hidden", "psnr", "ssim")
 
 

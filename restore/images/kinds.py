@@ -74,7 +74,7 @@ def unpack(
     Args:
         images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these.
         channel_axis: the axis of an array that holds colour channels; they must be equal, as the priors know grey.
-        beyond: how far floats may lie outside [0, 1], as those of noisy images do.
+        beyond: how far floats may lie outside [0, 1], as in noisy images.
         max_pixels: refuse larger images before decoding them.
 
     Raises:

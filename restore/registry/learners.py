@@ -20,7 +20,7 @@ class Family:
     Attributes:
         words: what it is called.
         any_units: whether units may be of any type; if not, they are bits.
-        conditional: whether its priors have learnt to undo one damage; if not, they are told of the damage.
+        conditional: whether its priors have learnt to undo one damage; otherwise the caller says what the damage is.
         fully_visible: whether there are no hidden units.
         deep: whether there are several layers of hidden units.
     """

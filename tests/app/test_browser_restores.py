@@ -33,7 +33,7 @@ def kinds() -> list[Path]:
 def test_the_result_is_that_of_the_native_runtime(reader: Visit, folder: Path) -> None:
     mask = NOTHING.copy()
     mask[8:18, 12:22] = True
-    # Told of noise and a mask at once, the small priors may find no fixed point, and then rounding grows.
+    # Given noise and a mask at once, the small priors may find no fixed point; then rounding grows.
     both = [(0.2, mask)] if folder.name == zoo.PREFERRED_BINARY else []
     for p, hidden in ((0.1, NOTHING), (0.0, mask), *both):
         found = reader.solve(assembly.facts(folder), noisy(), p, hidden)

@@ -77,7 +77,7 @@ def test_the_network_has_the_size_it_says_and_is_kept(
     seen = Seen(np.eye(64, dtype=bool), 0.1, np.zeros((64, 64), bool))
     np.testing.assert_array_equal(again.repair(seen, 0), network.repair(seen, 0))
     inputs = next(unet.lessons(np.ones((1, 64, 64), bool), np.random.default_rng(0)))[0]
-    # Where a pixel is hidden nothing is told of it.
+    # The network sees nothing of hidden pixels.
     assert inputs.shape == (unet.BATCH, 2, unet.CROP, unet.CROP) and inputs[:, 1].any()
     assert not (inputs[:, 0] * inputs[:, 1]).any()
     assert torch.isfinite(network(inputs)).all()

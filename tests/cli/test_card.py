@@ -1,4 +1,4 @@
-"""The scores on a card: those of the prior, where they belong."""
+"""The scores on a card: of this prior, and where they belong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line with a conditional prior: nothing is told but the image, and what is told is answered."""
+"""The command line with a conditional prior: it takes only an image; damage given as well is refused."""
 
 from __future__ import annotations
 

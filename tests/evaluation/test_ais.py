@@ -115,7 +115,7 @@ def test_a_base_with_the_right_means_is_better_than_fair_coins() -> None:
 
 
 def test_single_precision_suffices() -> None:
-    """Of a machine as large as the published ones, driven as hard: rounding must not add up over the temperatures."""
+    """On a machine as large as the published ones, and driven as hard, rounding must not add up over temperatures."""
     wide = random_rbm(784, 200, scale=0.1, bias=2.0, seed=5)
     single = wide.to(torch.float32)
     base = wide.visible.parameters["bias"]

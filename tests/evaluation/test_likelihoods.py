@@ -164,7 +164,7 @@ def test_tap_likelihood_of_weak_couplings_is_the_exact_one(scale: float, close: 
         "converged": 7,
         "solutions": 1,
     }
-    # Of one solution the mean and the sum are the same.
+    # With one solution, mean and sum are the same.
     assert facts["mean_by_log_sum_exp"] == pytest.approx(found.mean, abs=1e-9)
     assert found.warnings == ()
     assert found.interval is None

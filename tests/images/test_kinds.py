@@ -128,7 +128,7 @@ def test_row75_what_is_refused_says_what_to_give(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["masked", "masked-nowhere", "complex", "object", "dates", "structured", "empty"])
-def test_row75_likewise_of_what_is_learnt_from(name: str) -> None:
+def test_row75_images_to_learn_are_refused_for_the_same_faults(name: str) -> None:
     images, _, _ = REFUSED[name]
     for given in ([images] * 3, np.ma.stack([images] * 3) if name.startswith("masked") else np.stack([images] * 3)):
         with pytest.raises(RestoreError) as caught:

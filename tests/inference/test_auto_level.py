@@ -1,4 +1,4 @@
-"""Images whose noise level nobody knows: what engines are told of, what users get, and what is refused."""
+"""Images whose noise level nobody knows: what engines are given, what users get, and what is refused."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def some(count: int = 3) -> np.ndarray:
 
 
 def holes() -> np.ndarray:
-    """Of which the solver survives the first and the last alone."""
+    """Three masks; the solver survives only the first and the last."""
     masks = np.zeros((3, *SHAPE), bool)
     masks[:, 2, 3] = True
     masks[1, 1:] = True

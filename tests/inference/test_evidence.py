@@ -41,7 +41,7 @@ def about(machine: Any, shape: tuple[int, ...]) -> Description:
 def assert_log_evidence(machine: Any, seen: np.ndarray, hidden: np.ndarray | None, p: Any, sigma: Any = None) -> None:
     """log Z and the constant are the log of the sum of p(x) p(y | x) over all x, for every image y.
 
-    Grey values x are the nodes of a quadrature, the same on both sides: what is told of them holds at each.
+    Grey values x are the nodes of a quadrature, the same on both sides: so the equation holds at each.
     """
     kind = about(machine, seen.shape)
     damage = Damage(p, sigma, hidden)

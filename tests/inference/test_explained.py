@@ -119,7 +119,7 @@ def test_independent_grey_pixels_may_be_exactly_black_where_the_priors_may() -> 
 @pytest.mark.parametrize("p", [0.01, 0.1])
 def test_the_shortfall_is_that_by_enumeration(p: float) -> None:
     prior, images = small(bias=-8), np.ones((1, *SHAPE))
-    # What is told of less noise than .1 is judged at .1 if it has more of a chance there.
+    # An image with less noise than .1 is also judged at .1, and the better verdict counts.
     leads = [-exact(prior, images, level) + PIXELS * np.log1p(-level) for level in (p, 0.1)]
     assert min(leads)[0] > np.log(ODDS) + OFF + np.log(PIXELS) / 2
     np.testing.assert_allclose(shortfalls(Engine.of(prior, CPU), images, p=p), min(leads), atol=0.05)

@@ -270,7 +270,7 @@ def test_27_auto_with_sigma_takes_a_prior_of_grey_images(places: Path) -> None:
     wanted = restore.denoise(image, str(places / "a-grey-one"), sigma=0.2)
     assert (restore.denoise(image, sigma=0.2) == wanted).all()
     assert set(np.unique(restore.denoise(image, p=0.1))) <= {0, 1}
-    # One of binary images, even of the very size, would only refuse to be told of sigma.
+    # A prior of binary images, even of the very size, would refuse sigma.
     _, solution = restore.denoise(np.zeros((4, 4)), sigma=0.1, force=True, return_solution=True)
     assert solution.model == "a-grey-one"
 

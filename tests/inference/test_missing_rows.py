@@ -145,7 +145,7 @@ def test_row69_jpeg_data_that_end_too_early(name: str) -> None:
     start = content.index(b"\xff\xda") + 16
     middle = (start + len(content)) // 2
     for length in [*range(start, len(content) - 2, 7), *range(max(start, len(content) - 20), len(content) - 2)]:
-        # Of a flat image in grey, what is missing is what would be there.
+        # In a flat grey image the missing rows look like the rows that are there.
         assert not whole_or_refused(content[:length] + b"\xff\xd9", whole) or name == "flat" or length > middle
     refused(encoded(NOISE, "JPEG", **options)[:-40] + b"\xff\xd9")
 

@@ -95,7 +95,7 @@ def test_simultaneous_steps_with_mu_of_one_are_not_monotone() -> None:
 
 # --- convergence ---
 
-# Of the log-pseudo-likelihood summed over images, as in the paper.
+# Images over which the log-pseudo-likelihood is summed, as in the paper.
 COUNT = 16_000
 
 

@@ -37,7 +37,7 @@ from restore.priors import RBM, ConditionalRBM
 
 
 def wrong_pixels(clean: Tensor) -> np.ndarray:
-    """Of every visible state, against each image: (images, 2**D)."""
+    """In how many pixels each visible state differs from each image, (images, 2**D)."""
     return (all_states(clean.shape[1])[None] != clean.numpy()[:, None]).sum(-1).astype(float)
 
 

@@ -122,7 +122,7 @@ def test_inner_steps_are_those_of_the_paper_bit_for_bit(d: int, k: int) -> None:
 
 @pytest.mark.parametrize(("d", "k"), [(1, 2), (3, 4), (6, 1)])
 def test_centred_inner_steps_are_those_in_the_papers_parameters(d: int, k: int) -> None:
-    """Over two mini-batches, whose means are others than those of all images, where the offsets begin."""
+    """Over two mini-batches, whose means differ from the means of all images, where the offsets begin."""
     machine, images = random_rbm(5, 4), some_images(18, 5)
     wanted, generator, other = machine, seeded(3), seeded(3)
     learner = ContrastiveDivergence(steps=k, inner_steps=d)

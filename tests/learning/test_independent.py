@@ -51,7 +51,7 @@ def drawn(units: Units, count: int, seed: int = 0) -> Tensor:
 
 
 def gap(units: Units, images: Tensor, pseudo: Units) -> dict[str, Tensor]:
-    """The gradient of the likelihood, by its definition: expected statistics minus those of the images and one more."""
+    """The gradient by its definition: expected statistics minus their mean over the images and one more."""
     expected, extra = units.expected_statistics(NOTHING), pseudo.expected_statistics(NOTHING)
     seen = {name: (value.sum(0) + extra[name]) / (len(images) + 1) for name, value in units.statistics(images).items()}
     return {name: expected[name] - seen[name] for name in seen}

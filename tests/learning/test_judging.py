@@ -1,4 +1,4 @@
-"""Priors that are told of the damage are judged by images held out, and training keeps to a time."""
+"""Unconditional priors are judged by images held out, and training keeps to a time."""
 
 from __future__ import annotations
 

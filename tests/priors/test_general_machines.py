@@ -212,7 +212,7 @@ def test_machines_with_gaussian_hidden_units_are_hopfield_networks(kind: str) ->
 
 @both
 def test_means_of_gaussian_machines_are_exact(kind: type[LayeredMap]) -> None:
-    """Means exactly; variances and log Z of TAP to third order in the weights, those of mean field to first."""
+    """Means exactly; variances and log Z of TAP to third order in the weights, of mean field to first."""
     machine = random_machine(("gaussian", 6), ("gaussian", 4), scale=0.3, seed=1)
     errors = []
     for factor in (0.25, 0.125):

@@ -29,7 +29,7 @@ UNBOUNDED = ("gaussian", "spiked-gaussian")
 
 
 def smallest_eigenvalue(machine: LayeredPrior, kinds: list[str]) -> float:
-    """Of P over the units without bounds, written out block by block."""
+    """The smallest eigenvalue of P over the units without bounds, written out block by block."""
     sizes = [layer.size if kind in UNBOUNDED else 0 for layer, kind in zip(machine.layers, kinds, strict=True)]
     ends = np.cumsum([0, *sizes])
     precision = np.zeros((ends[-1], ends[-1]))

@@ -134,7 +134,7 @@ def test_the_table_has_a_row_per_run() -> None:
 
 
 def test_the_sum_over_solutions_is_told_beside_their_mean() -> None:
-    """Of the record itself: free energies are in it as fine as pictures show them."""
+    """The record holds free energies as finely as pictures show them."""
     machine, patterns = four_modes()
     solutions = tap_solutions(machine, patterns)
     found = measure.compact(Findings.of("four", 1, solutions, 0.0))

@@ -161,7 +161,7 @@ def main(folder: Path) -> None:
         found |= {f"stopped/{name}": value for name, value in after.items()}
         save_file(found, folder / f"{number}.safetensors")
         lines = [stopped, refused_by_disk(folder / "full")]
-        # Of one process; made by the test.
+        # The run of one process, made by the test.
         lines.append(raised(TrainingError, lambda: run(recipe_of("pcd"), folder / "alone" / "pcd", resume=True)))
         (folder / f"{number}.txt").write_text("\n".join(lines))
     assert log_of(folder / "stopped") == log_of(folder / "together" / "pcd")

@@ -101,7 +101,7 @@ def test_derivatives_of_the_log_partition_are_mean_and_variance(case: Case) -> N
     torch.testing.assert_close(bend, variance, rtol=0, atol=2e-8)
 
 
-# Not those of integrals that are cut where the fields say; no learner needs them, it takes the expected statistics.
+# Without integrals that are cut where the fields say: no learner differentiates them, it takes expected statistics.
 @every([case for case in CASES if case.slab is None or not case.bounded])
 def test_automatic_derivatives_are_mean_and_variance(case: Case) -> None:
     units, fields = case.units(), fields_of(points(case))

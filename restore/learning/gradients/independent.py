@@ -1,7 +1,7 @@
 """Fit a layer of independent units to images by maximum likelihood: where learning starts, and the pixelwise estimator.
 
 Each pixel has an exponential family, so the likelihood is concave in its natural parameters, with its maximum where the
-expected statistics equal those of the images. Newton's method finds it for all pixels at once.
+expected statistics equal the images' own. Newton's method finds it for all pixels at once.
 """
 
 from __future__ import annotations

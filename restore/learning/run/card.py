@@ -108,7 +108,7 @@ def _seen(about: Description) -> str:
 
 
 def _units(about: Description) -> str:
-    """The kinds of units: "binary", or those of the visible and the hidden units."""
+    """The kinds of units: "binary", or the kinds of visible and of hidden units."""
     if all(UNITS[kind].bits for kind in about.unit_kinds):
         return "binary"
     return f"{about.visible}/{about.hidden_type}"
