@@ -27,13 +27,12 @@ class Scale:
     @classmethod
     def of_probabilities(cls, low: float, high: float, count: int) -> Scale:
         """Probabilities, evenly spaced in log-odds."""
-        return cls(_logistic, np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), count))
+        return cls(
+            lambda log_odds: 1 / (1 + np.exp(-log_odds)),
+            np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), count),
+        )
 
     @classmethod
     def of_sizes(cls, low: float, high: float, count: int) -> Scale:
         """Positive numbers, evenly spaced in their logarithms."""
         return cls(np.exp, np.linspace(np.log(low), np.log(high), count))
-
-
-def _logistic(log_odds: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-log_odds))

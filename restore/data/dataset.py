@@ -156,6 +156,11 @@ def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
     return binary
 
 
+def fractions(bits: np.random.PCG64, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Numbers in [0, 1) from raw bits, which numpy promises for all its versions."""
+    return (bits.random_raw(shape) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
 def fixed_order(count: int, seed: int) -> NDArray[np.intp]:
     """A permutation of 0 ... count - 1 that is the same in all versions of numpy.
 

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.data.dataset import Images
+from restore.data.dataset import Images, fractions
 
 
 def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: Sequence[float], seed: int) -> Images:
     """Repeat every image `copies` times, each time varied at random; 0 copies leave the images as they are.
-
-    Numpy promises the raw bits drawn here for all its versions. They differ from those of `sample_binary`.
 
     Args:
         images: shape (N, H, W), uint8.
@@ -36,13 +34,9 @@ def varied(images: Images, *, copies: int, shift: int, mirror: bool, contrast: S
     """
     if not copies:
         return images
-    bits = np.random.PCG64(seed).jumped()
-    return np.concatenate([_once(images, _uniform(bits, len(images)), shift, mirror, contrast) for _ in range(copies)])
-
-
-def _uniform(bits: np.random.PCG64, count: int) -> NDArray[np.float64]:
-    """Four numbers in [0, 1) for every image, shape (4, count, 1)."""
-    return (bits.random_raw((4, count, 1)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    # Bits that no other draw with the same seed uses.
+    bits, shape = np.random.PCG64(seed).jumped(), (4, len(images), 1)
+    return np.concatenate([_once(images, fractions(bits, shape), shift, mirror, contrast) for _ in range(copies)])
 
 
 def _once(images: Images, uniform: NDArray[np.float64], shift: int, mirror: bool, contrast: Sequence[float]) -> Images:

@@ -20,6 +20,7 @@ from restore.priors.joint_normal import joint_normal
 from restore.priors.rbm import RBM
 from restore.priors.stability import UNSTABLE, stable
 from restore.units import Bernoulli, Gaussian, Spin, Units
+from restore.units.contract import for_several
 
 MAX_ENUMERATED = 20
 
@@ -93,7 +94,7 @@ def exact_moments(machine: RBM | FullyVisible) -> ExactMoments:
     if not bool(stable(machine).all()):
         raise UsageError(UNSTABLE)
     states = _all_values(hidden, machine.weights)
-    visible, hidden = _beside_states(visible), _beside_states(hidden)
+    visible, hidden = for_several(visible), for_several(hidden)
     fields = machine.visible_fields(states)
     log_weight = visible.log_partition(fields).sum(-1) + hidden.log_weight(states).sum(-1)
     log_partition = torch.logsumexp(log_weight, -1)
@@ -104,11 +105,6 @@ def exact_moments(machine: RBM | FullyVisible) -> ExactMoments:
         given_states["bias"].mT @ (probability * states),
         (_averages(probability, given_states), _averages(probability, hidden.statistics(states))),
     )
-
-
-def _beside_states(units: Units) -> Units:
-    """Reshape parameters (batch, n) of units to (batch, 1, n), to broadcast with values or fields (states, n)."""
-    return units.with_parameters({name: value.unsqueeze(-2) for name, value in units.parameters.items()})
 
 
 def _averages(probability: Tensor, statistics: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -54,11 +54,6 @@ class FullyVisible(BoltzmannMachine):
         """
         return cls.binary(4 * couplings, 2 * (bias - couplings.sum(1)))
 
-    def to_spins(self) -> tuple[Tensor, Tensor]:
-        """M and b of the same machine over spins x = 2v - 1; the inverse of `from_spins`."""
-        couplings = self.weights / 4
-        return couplings, self.visible.parameters["bias"] / 2 + couplings.sum(1)
-
     @property
     def weights(self) -> Tensor:
         return self.couplings[0].weights

@@ -29,8 +29,8 @@ from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine
 from restore.solvers import bp_kernel
 from restore.solvers.loop import State, check_settings, damped, iterate
-from restore.solvers.parts import check_memory, images_at_once, in_parts
-from restore.solvers.solution import Solution
+from restore.solvers.parts import check_memory, images_at_once, parts_of
+from restore.solvers.solution import Solution, concatenate
 from restore.tracing import tracing
 from restore.units import Bernoulli, Units, log_one_plus_exp
 
@@ -178,11 +178,13 @@ class BeliefPropagation:
         if tracing():
             return self._plain(machine, batch, pairs)
         largest = None if self.damping else bp_kernel.largest_weight(machine.weights)
-        memory = _plain_memory(machine.weights) if largest is None else bp_kernel.memory(machine.weights, pairs)
+        plain = ARRAYS * max(1, machine.weights.numel()) * machine.weights.element_size()
+        memory = plain if largest is None else bp_kernel.memory(machine.weights, pairs)
         at_once = images_at_once("belief propagation", machine, memory, self.max_memory)
         if largest is not None:
             return self._fused(machine, batch, min(at_once, torch.get_num_threads()), pairs, largest)
-        return in_parts(lambda part, rows: self._plain(part, len(rows), pairs), machine, batch, at_once, memory)
+        parts = parts_of(machine, batch, at_once, memory)
+        return concatenate([self._plain(machine.rows(rows), len(rows), pairs) for rows in parts])
 
     def _plain(self, machine: RBM, batch: int, pairs: bool) -> Solution:
         outcome = iterate(
@@ -248,10 +250,6 @@ def _own(layer: Units) -> Tensor:
 def _finite(machine: RBM, batch: int) -> Tensor:
     visible, hidden = (torch.isfinite(_own(layer)).all(-1).expand(batch) for layer in machine.layers)
     return visible & hidden
-
-
-def _plain_memory(weights: Tensor) -> int:
-    return ARRAYS * max(1, weights.numel()) * weights.element_size()
 
 
 def _solution(found: bp_kernel.Found, log_partition: Tensor, status: Tensor, broken: Tensor) -> Solution:

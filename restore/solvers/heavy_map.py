@@ -63,15 +63,7 @@ class HeavyMap(ABC, Generic[Machine]):
         """The most numbers that an image takes, in the machine's precision."""
 
     def solve(self, machine: Machine, start: Tensor | None = None) -> Solution:
-        """Iterate from visible means (batch, D) until every image has converged.
-
-        Args:
-            machine: the prior under evidence; its fields may have a batch dimension, equal to that of `start`.
-            start: visible means to start from, in the range of the units; by default their means without neighbours.
-
-        Returns:
-            The solution. An image also counts as diverged, with NaN for all its results, if the method has no log Z for
-            its final state.
+        """As in `LayeredMap`; an image for whose final state there is no log Z has diverged, and its results are NaN.
 
         Raises:
             InputError: if a single image exceeds `max_memory`.

@@ -33,17 +33,13 @@ def watched(machine: BoltzmannMachine) -> int:
     return len(machine.layers) * (1 if binary else 2)
 
 
-def own_means(machine: BoltzmannMachine) -> Tensor:
-    """Means of the image's units without their neighbours: the default start of a solver."""
-    return machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0].weights)))[0]
-
-
 def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
     """Visible means to start from, (batch, D): those given, or those of the image's units without neighbours.
 
     NaN, which ends as diverged, if the machine is unstable: without biases a solver would stand still at 0.
     """
-    start = own_means(machine) if start is None else start
+    if start is None:
+        start, _ = machine.layers[0].moments(Fields(torch.zeros(1, 1).to(machine.couplings[0].weights)))
     # A prior that is exported has been checked.
     return start if tracing() else torch.where(stable(machine).unsqueeze(-1), start, torch.nan)
 
@@ -101,12 +97,7 @@ class LayeredMap(ABC):
         return (*means, *variances)
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
-        """Iterate from visible means (batch, D) until every image has converged.
-
-        Args:
-            machine: the prior under evidence; its fields may have a batch dimension, equal to that of `start`.
-            start: visible means to start from, in the range of the units; by default their means without neighbours.
-        """
+        """As in `FixedPoint`; the default start is the means of the image's units without neighbours."""
         start = first_means(machine, start)
         depth = len(machine.layers)
         outcome = iterate(

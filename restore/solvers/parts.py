@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import torch
 from torch import Tensor
 
 from restore.errors import InputError, UsageError
 from restore.priors import BoltzmannMachine
-from restore.solvers.solution import Solution, concatenate
 
 # How many bytes of images' arrays fit into a processor's caches; more images at once only wait for memory.
 CACHED = 2**24
-
-Machine = TypeVar("Machine", bound=BoltzmannMachine)
 
 
 def check_memory(max_memory: int) -> None:
@@ -58,10 +52,3 @@ def parts_of(machine: BoltzmannMachine, batch: int, at_once: int, memory: int) -
     if device.type == "cpu":
         at_once = max(1, min(at_once, CACHED // memory))
     return torch.arange(batch, device=device).split(at_once)
-
-
-def in_parts(
-    solve: Callable[[Machine, Tensor], Solution], machine: Machine, batch: int, at_once: int, memory: int
-) -> Solution:
-    """Solve a batch of machines in parts; `solve` takes the machines of a part and their rows in the batch."""
-    return concatenate([solve(machine.rows(part), part) for part in parts_of(machine, batch, at_once, memory)])

@@ -28,17 +28,10 @@ from restore.solvers.heavy_map import HeavyMap
 from restore.solvers.layered_map import mean_field_state
 from restore.solvers.loop import State, damped
 from restore.solvers.solution import Solution
-from restore.units import Units
+from restore.units.contract import for_several
 
 # How many arrays of messages an image takes.
 ARRAYS = 32
-
-
-def across_edges(units: Units) -> Units:
-    """Units that take fields per edge, (batch, neighbours, n), with the same parameters at all edges."""
-    return units.with_parameters(
-        {name: value if value.dim() == 1 else value.unsqueeze(-2) for name, value in units.parameters.items()}
-    )
 
 
 def edges_of(machine: LayeredPrior, layer: int) -> list[int]:
@@ -88,7 +81,7 @@ def answers(machine: LayeredPrior, layers: range, received: State) -> tuple[dict
         total, cavities = fields_of(machine, layer, received)
         marginals[layer] = units.moments(total)
         for index, cavity in zip(edges_of(machine, layer), cavities, strict=True):
-            mean, variance = across_edges(units).moments(cavity)
+            mean, variance = for_several(units).moments(cavity)
             sent[index], sent[index + len(machine.couplings)] = (turned(v, index, layer) for v in (mean, variance))
     return marginals, tuple(sent)
 
@@ -164,7 +157,7 @@ class RelaxedBeliefPropagation(HeavyMap[LayeredPrior]):
             log_z = units.log_partition(total)
             own.append(log_z.sum(-1))
             if layer % 2 == 0:
-                lone = across_edges(units)
+                lone = for_several(units)
                 own += [(lone.log_partition(cavity) - log_z.unsqueeze(-2)).sum((1, 2)) for cavity in cavities]
         return torch.stack(own).sum(0)
 

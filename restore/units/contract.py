@@ -68,3 +68,10 @@ class Units(Protocol):
 
     def expected_statistics(self, fields: Fields) -> Mapping[str, Tensor]:
         """The expected statistics under extra fields."""
+
+
+def for_several(units: Units) -> Units:
+    """The same units for several values or fields at a time, (batch, several, n)."""
+    return units.with_parameters(
+        {name: value if value.dim() == 1 else value.unsqueeze(-2) for name, value in units.parameters.items()}
+    )

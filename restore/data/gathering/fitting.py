@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.data.dataset import Images, fixed_order
+from restore.data.dataset import Images, fixed_order, fractions
 from restore.data.gathering.stock import Batch
 
 
@@ -106,8 +106,6 @@ def spread(count: int, among: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
 def drawn(quotas: NDArray[np.intp], sizes: NDArray[np.intp], shape: tuple[int, int], seed: int) -> Patches:
     """Draw random places of patches; within an image every place is equally probable.
 
-    Numpy promises the raw bits drawn here for all its versions.
-
     Args:
         quotas: how many patches to draw from each image, (N,).
         sizes: height and width of the images, (N, 2), at least `shape` where any are drawn.
@@ -116,7 +114,6 @@ def drawn(quotas: NDArray[np.intp], sizes: NDArray[np.intp], shape: tuple[int, i
     """
     image = np.repeat(np.arange(len(quotas)), quotas)
     # Bits that no other draw with the same seed uses.
-    bits = np.random.PCG64(seed).jumped(2)
-    fractions = (bits.random_raw((len(image), 2)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    top, left = (fractions * (sizes[image] - np.array(shape) + 1)).astype(np.intp).T
+    numbers = fractions(np.random.PCG64(seed).jumped(2), (len(image), 2))
+    top, left = (numbers * (sizes[image] - np.array(shape) + 1)).astype(np.intp).T
     return Patches(image, top, left, shape)

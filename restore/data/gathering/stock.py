@@ -64,7 +64,8 @@ def of_arrays(arrays: Sequence[NDArray[Any]], label: str) -> Stock:
     levels, notes = as_grey(values, label)
     parts = np.split(levels, np.cumsum([array.size for array in arrays])[:-1])
     images = [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)] if arrays else []
-    return Stock(label, _numbers(len(images)), _sizes(images), lambda: _batched(enumerate(images)), notes)
+    sizes = np.array([image.shape for image in images], dtype=np.intp).reshape(-1, 2)
+    return Stock(label, _numbers(len(images)), sizes, lambda: _batched(enumerate(images)), notes)
 
 
 def of_files(files: PictureFiles, max_bad: int, max_pixels: int) -> Stock:
@@ -145,10 +146,6 @@ def one_of(stock: Stock, number: int) -> Images:
 
 def _numbers(count: int) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
-
-
-def _sizes(images: Sequence[Images]) -> NDArray[np.intp]:
-    return np.array([image.shape for image in images], dtype=np.intp).reshape(-1, 2)
 
 
 def _slices(images: Images) -> Iterator[Batch]:

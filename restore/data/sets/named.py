@@ -94,14 +94,10 @@ def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
             for candidate in (folder / file.name, folder / file.name.removesuffix(".gz")):
                 if candidate.is_file():
                     return candidate
+    from platformdirs import user_cache_dir
+
     try:
-        return fetch(file, _cache() / name)
+        return fetch(file, Path(user_cache_dir("restore")) / name)
     except InputError as fault:
         place = shown(own / name) if own is not None else f"a folder {name} below the folder that {VARIABLE} names"
         raise InputError(f"{name}: {fault}; put the file into {place}") from fault
-
-
-def _cache() -> Path:
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("restore"))

@@ -13,11 +13,9 @@ and no model's mean log-likelihood exceeds minus the entropy of the distribution
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from restore.data.dataset import Images, Split
+from restore.data.dataset import Images
 from restore.data.sets.named import NamedSet
 
 _WHITE = np.uint8(255)
@@ -36,13 +34,5 @@ def shifting_bar(size: int, length: int) -> Images:
     return np.stack([np.roll(bar, place) for place in range(size)])[:, None, :] * _WHITE
 
 
-def _read_bars_and_stripes(split: Split, paths: tuple[Path, ...]) -> Images:
-    return bars_and_stripes(3)
-
-
-def _read_shifting_bar(split: Split, paths: tuple[Path, ...]) -> Images:
-    return shifting_bar(9, 1)
-
-
-BARS_AND_STRIPES = NamedSet("bars-and-stripes", {"train": (), "test": ()}, _read_bars_and_stripes)
-SHIFTING_BAR = NamedSet("shifting-bar", {"train": (), "test": ()}, _read_shifting_bar)
+BARS_AND_STRIPES = NamedSet("bars-and-stripes", {"train": (), "test": ()}, lambda split, paths: bars_and_stripes(3))
+SHIFTING_BAR = NamedSet("shifting-bar", {"train": (), "test": ()}, lambda split, paths: shifting_bar(9, 1))

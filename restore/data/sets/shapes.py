@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from restore.data.dataset import Images, Split
+from restore.data.dataset import Images, Split, fractions
 from restore.data.sets.named import NamedSet
 
 # Which points belong to each kind; the circle around it has radius 1.
@@ -34,14 +34,11 @@ _RADII = (4.0, 7.0)
 
 
 def shapes(count: int, seed: int) -> Images:
-    """Draw pictures of the kinds in turn, (count, 16, 16), 0 or 255; some may be the same.
-
-    Numpy promises the raw bits drawn here for all its versions.
-    """
-    fractions = (np.random.PCG64(seed).random_raw((4, count, 1, 1)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    radius = _RADII[0] + (_RADII[1] - _RADII[0]) * fractions[0]
-    row, column = radius + (SIDE - 2 * radius) * fractions[1:3]
-    angle = 2 * np.pi * fractions[3]
+    """Draw pictures of the kinds in turn, (count, 16, 16), 0 or 255; some may be the same."""
+    numbers = fractions(np.random.PCG64(seed), (4, count, 1, 1))
+    radius = _RADII[0] + (_RADII[1] - _RADII[0]) * numbers[0]
+    row, column = radius + (SIDE - 2 * radius) * numbers[1:3]
+    angle = 2 * np.pi * numbers[3]
     pixels = np.arange(SIDE) + 0.5
     down, right = (pixels[:, None] - row) / radius, (pixels - column) / radius
     u, v = np.cos(angle) * right + np.sin(angle) * down, np.cos(angle) * down - np.sin(angle) * right
