@@ -13,6 +13,7 @@ from torch import Tensor
 from restore.couplings import Coupling, Dense
 from restore.fields import Fields
 from restore.units import Units
+from restore.units.contract import rows_of
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class BoltzmannMachine(ABC):
         return replace(self, layers=layers)
 
     def rows(self, index: Tensor) -> Self:
-        return replace(self, layers=tuple(layer.rows(index) for layer in self.layers))
+        return replace(self, layers=tuple(rows_of(layer, index) for layer in self.layers))
 
     def inputs(self, layer: int, states: Sequence[Tensor]) -> Tensor:
         """Linear field on a layer from its neighbours' states; shape (batch, size of the layer)."""

@@ -16,11 +16,6 @@ from torch import Tensor
 from restore.fields import Fields
 
 
-def rows_of(parameters: Mapping[str, Tensor], index: Tensor) -> dict[str, Tensor]:
-    """Take rows of parameters (batch, n); parameters without a batch dimension stay as they are."""
-    return {name: value if value.dim() == 1 else value.index_select(0, index) for name, value in parameters.items()}
-
-
 class Units(Protocol):
     """A layer of n independent units; parameters have shape (n,), or (batch, n) once evidence has been added.
 
@@ -45,9 +40,6 @@ class Units(Protocol):
     def tilt(self, fields: Fields) -> Self:
         """The units with the fields added to their parameters; may add a batch dimension."""
 
-    def rows(self, index: Tensor) -> Self:
-        """The units of these rows of the batch; units without a batch dimension stay as they are."""
-
     def log_partition(self, fields: Fields) -> Tensor:
         """Log of the sum (or integral) over x of the unit's weight under extra fields; shape (..., n)."""
 
@@ -68,6 +60,13 @@ class Units(Protocol):
 
     def expected_statistics(self, fields: Fields) -> Mapping[str, Tensor]:
         """The expected statistics under extra fields."""
+
+
+def rows_of(units: Units, index: Tensor) -> Units:
+    """The units of these rows of a batch; units without a batch dimension stay as they are."""
+    return units.with_parameters(
+        {name: value if value.dim() == 1 else value.index_select(0, index) for name, value in units.parameters.items()}
+    )
 
 
 def for_several(units: Units) -> Units:

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.units.contract import rows_of
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,6 @@ class QuadraticUnits(ABC):
     def tilt(self, fields: Fields) -> Self:
         bias, quadratic = self.under(fields)
         return self.with_parameters({"bias": bias, "quadratic": quadratic})
-
-    def rows(self, index: Tensor) -> Self:
-        return self.with_parameters(rows_of(self.parameters, index))
 
     @abstractmethod
     def law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:

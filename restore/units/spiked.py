@@ -16,7 +16,6 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.units.bernoulli import log_one_plus_exp
-from restore.units.contract import rows_of
 from restore.units.gaussian import Gaussian
 from restore.units.truncated_gaussian import TruncatedGaussian
 
@@ -64,9 +63,6 @@ class Spiked:
     def tilt(self, fields: Fields) -> Spiked:
         slab = self.slab.tilt(fields)
         return Spiked(fields.with_presence(self.presence).expand_as(slab.bias), slab)
-
-    def rows(self, index: Tensor) -> Spiked:
-        return self.with_parameters(rows_of(self.parameters, index))
 
     def _law(self, fields: Fields) -> tuple[Tensor, Tensor, Tensor]:
         """Log-odds of a value other than 0; mean and variance of the slab."""

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.units.contract import rows_of
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,6 @@ class TwoValuedUnits(ABC):
 
     def with_parameters(self, parameters: Mapping[str, Tensor]) -> Self:
         return replace(self, bias=parameters["bias"])
-
-    def rows(self, index: Tensor) -> Self:
-        return self.with_parameters(rows_of(self.parameters, index))
 
     @abstractmethod
     def log_odds(self, fields: Fields) -> Tensor:

@@ -3,9 +3,7 @@
 from restore.zoo.automatic import (
     PREFERRED,
     PREFERRED_BINARY,
-    PREFERRED_FACES,
     PREFERRED_GREY,
-    PREFERRED_SILHOUETTES,
     candidates,
     leave_out,
 )
@@ -28,9 +26,7 @@ __all__ = [
     "GRAPH",
     "PREFERRED",
     "PREFERRED_BINARY",
-    "PREFERRED_FACES",
     "PREFERRED_GREY",
-    "PREFERRED_SILHOUETTES",
     "WEIGHTS",
     "TrainedPrior",
     "assembled",

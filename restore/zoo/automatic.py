@@ -13,12 +13,8 @@ from restore.zoo.description import Description
 from restore.zoo.store import describe
 
 # The published priors that `auto` considers: one for each kind of image.
-PREFERRED_BINARY = "tap-mnist"
-PREFERRED_SILHOUETTES = "fw-caltech"
-PREFERRED_GREY = "tap-mnist-real"
-PREFERRED_FACES = "ppca-cbcl"
-PREFERRED_TEXT = "tap-text"
-PREFERRED = (PREFERRED_BINARY, PREFERRED_SILHOUETTES, PREFERRED_TEXT, PREFERRED_GREY, PREFERRED_FACES)
+PREFERRED_BINARY, PREFERRED_GREY = "tap-mnist", "tap-mnist-real"
+PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", PREFERRED_GREY, "ppca-cbcl")
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:

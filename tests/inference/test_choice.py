@@ -27,7 +27,7 @@ from restore.zoo.description import Description, Inference
 CPU = torch.device("cpu")
 SHAPE = (3, 4)
 ASSETS = Path(__file__).parents[2] / "assets"
-PREFERRED = [zoo.PREFERRED_BINARY, zoo.PREFERRED_SILHOUETTES]
+PREFERRED = [zoo.PREFERRED_BINARY, "fw-caltech"]
 
 
 def small(seed: int) -> TrainedPrior:

@@ -17,6 +17,7 @@ from unit_cases import CASES, DIGITS, Case, Law, fields_of, mixture
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.units import Bernoulli, Gaussian, Spiked, TruncatedGaussian
+from restore.units.contract import rows_of
 
 # Every linear field meets every quadratic one, with some presence. The largest are what a pixel known for certain adds.
 LINEAR = (-1000.0, -30.0, -3.0, -0.5, 0.0, 0.2, 2.0, 19.9, 20.1, 30.0, 1000.0)
@@ -297,12 +298,12 @@ def test_tilted_units_answer_as_under_the_field(case: Case) -> None:
 @every_unit
 def test_rows_take_images_of_a_batch(case: Case) -> None:
     units, index = case.units(), torch.tensor([2, 0])
-    for name, value in units.rows(index).parameters.items():
+    for name, value in rows_of(units, index).parameters.items():
         assert value is units.parameters[name]
     tilted = units.tilt(Fields(torch.arange(6.0, dtype=torch.float64).view(3, 2)))
-    for name, value in tilted.rows(index).parameters.items():
+    for name, value in rows_of(tilted, index).parameters.items():
         assert torch.equal(value, tilted.parameters[name][index])
-    assert tilted.rows(index).support == units.support
+    assert rows_of(tilted, index).support == units.support
 
 
 @every_unit

@@ -14,7 +14,6 @@ from restore.errors import ModelError
 from restore.zoo import (
     PREFERRED_BINARY,
     PREFERRED_GREY,
-    PREFERRED_SILHOUETTES,
     WEIGHTS,
     candidates,
     describe,
@@ -99,10 +98,10 @@ def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> 
     save(published / "second", prior_of("second"), "")
     assert candidates((3, 5)) == ("second", "mine")
     # The variants of preferred priors are only taken by name too.
-    for name in (PREFERRED_SILHOUETTES, PREFERRED_BINARY):
+    for name in ("fw-caltech", PREFERRED_BINARY):
         save(published / name, prior_of(name), "")
         assert name in candidates((3, 5))
-    assert candidates((3, 5)) == (PREFERRED_BINARY, PREFERRED_SILHOUETTES, "mine")
+    assert candidates((3, 5)) == (PREFERRED_BINARY, "fw-caltech", "mine")
 
 
 def test_auto_never_compares_probabilities_with_densities(places: tuple[Path, Path]) -> None:
