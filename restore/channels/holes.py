@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from restore.channels.contract import Task
 from restore.channels.occlusion import Painting
-from restore.channels.task import Asked, Form
+from restore.channels.task import Form
 from restore.channels.values import places, starts
 from restore.errors import UsageError
 
@@ -71,8 +70,8 @@ class Holes(Painting):
         return np.full(image_shape, self.share)
 
 
-def _holes(asked: Asked, size: float, share: float) -> Task:
-    return Holes(int(size), share, 0.0, asked.mask, asked.grey)
-
-
-FORM = Form("holes:SIZE:SHARE (of at most 1/4 of the image)", r"holes:(\d{1,9}):([^:]*)", _holes)
+FORM = Form(
+    "holes:SIZE:SHARE (of at most 1/4 of the image)",
+    r"holes:(\d{1,9}):([^:]*)",
+    lambda asked, size, share: Holes(int(size), share, 0.0, asked.mask, asked.grey),
+)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from restore.channels.bit_flip import BitFlip
-from restore.channels.contract import Channel, Damaged, Task
+from restore.channels.contract import Channel, Damaged
 from restore.channels.gaussian_noise import GaussianNoise
-from restore.channels.task import Asked, Form
+from restore.channels.task import Form
 from restore.channels.values import module_of, places, starts
 from restore.errors import UsageError
 
@@ -194,8 +194,8 @@ def _coverage(length: int, size: int) -> np.ndarray:
     return (last - first + 1) / (length - size + 1)
 
 
-def _patch(asked: Asked, size: float, fill: float = 0.0) -> Task:
-    return Patch(int(size), fill, asked.mask, asked.grey)
-
-
-FORM = Form("patch:SIZE or patch:SIZE:FILL (SIZE >= 1 pixels, 0 <= FILL <= 1)", r"patch:(\d{1,9})(?::([^:]*))?", _patch)
+FORM = Form(
+    "patch:SIZE or patch:SIZE:FILL (SIZE >= 1 pixels, 0 <= FILL <= 1)",
+    r"patch:(\d{1,9})(?::([^:]*))?",
+    lambda asked, size, fill=0.0: Patch(int(size), fill, asked.mask, asked.grey),
+)

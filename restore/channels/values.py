@@ -13,14 +13,11 @@ from restore.errors import UsageError
 from restore.tracing import tracing
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
-# An image, a parameter that broadcasts with images, and the source of randomness that goes with the image.
+# An image, and a parameter that broadcasts with images.
 Array: TypeAlias = "np.ndarray | Tensor"
 Parameter: TypeAlias = "float | np.ndarray | Tensor"
-Generator: TypeAlias = "np.random.Generator | torch.Generator"
-
 
 # The largest number of single precision, in which solvers compute.
 LARGEST = float(np.finfo(np.float32).max)

@@ -23,7 +23,7 @@ from restore.data.sets.omniglot import OMNIGLOT
 from restore.data.sets.patterns import BARS_AND_STRIPES, SHIFTING_BAR
 from restore.data.sets.shapes import SHAPES
 from restore.data.sets.text import TEXT
-from restore.errors import InputError, TrainingError, UsageError, shown
+from restore.errors import InputError, TrainingError, UsageError, reason, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together
 
 # A new data set is one file like mnist.py, and one entry here.
@@ -155,8 +155,7 @@ def _read_npy(path: Path, max_pixels: int) -> tuple[Images, str, tuple[str, ...]
             # If the header promises too much, mapping the file is an error instead of a huge allocation.
             values = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as fault:  # numpy parses the header as Python source and lets any exception through
-        reason = shown(" ".join(str(fault).split()))
-        raise InputError(f"{shown(path)}: not a usable .npy array ({reason}); write it again") from fault
+        raise InputError(f"{shown(path)}: not a usable .npy array ({reason(fault)}); write it again") from fault
     if values.ndim != 3:
         raise InputError(f"{shown(path)}: has shape {values.shape}; a data set has shape (N, H, W)")
     # A file may be long and yet take little space on disk.

@@ -109,7 +109,8 @@ class Denoiser:
             raise UsageError(f"{self.name} only undoes Gaussian noise of one sigma, not {type(channel).__name__}")
         denoise, level = DENOISERS[self.name].denoise, float(sigma)
         images = observed.double().reshape(-1, *self.image_shape).numpy()
-        return _as_images([denoise(image, level, **self.parameters) for image in images], observed)
+        found = np.stack([denoise(image, level, **self.parameters) for image in images])
+        return torch.from_numpy(found).reshape(observed.shape).to(observed).clamp(0, 1)
 
 
 def tuned(name: str, images: Tensor, sigma: float, image_shape: tuple[int, int], seed: int) -> Denoiser:
@@ -182,8 +183,3 @@ class GreyMedian:
         around = [pad(image, 4 * [self.side // 2], value=torch.nan) for image in images]
         squares = (each.unfold(1, self.side, 1).unfold(2, self.side, 1).flatten(3) for each in around)
         return torch.stack([each.nanmedian(dim=3).values for each in squares])
-
-
-def _as_images(found: list[np.ndarray], like: Tensor) -> Tensor:
-    """Images (H, W) as rows, clipped to black and white."""
-    return torch.from_numpy(np.stack(found)).reshape(like.shape).to(like).clamp(0, 1)

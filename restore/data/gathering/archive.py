@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from restore.data.dataset import Images
-from restore.errors import InputError, shown
+from restore.errors import InputError, reason, shown
 
 # Such pictures have some hundred bytes each; nothing longer is unpacked, whatever an archive claims.
 MAX_BYTES = 1 << 16
@@ -73,8 +73,7 @@ def sound(path: Path, kind: str) -> Iterator[None]:
     except InputError:
         raise
     except _DAMAGED as fault:
-        reason = shown(" ".join(str(fault).split()))
-        raise InputError(f"{shown(path)}: not a sound {kind} ({reason}); get the file again") from fault
+        raise InputError(f"{shown(path)}: not a sound {kind} ({reason(fault)}); get the file again") from fault
     except OSError as fault:
         raise InputError(f"{shown(path)}: cannot be read ({fault.strerror or fault})") from fault
 
