@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# Every run tries the same cases, so that a failure is the fault of the change at hand. To look for others:
+# Every run tries the same cases, so that a failure is the fault of the change at hand, and takes its time on a busy
+# machine. To look for others:
 # pytest --hypothesis-profile=default
-settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 # Workers of `pytest -n` share the cores: with as many threads each as there are cores they would fight over them. What

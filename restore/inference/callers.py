@@ -11,12 +11,13 @@ import numpy as np
 
 from restore.errors import ModelError, shown
 from restore.images.kinds import Collection, unpack_masks
-from restore.inference.choice import restore_with_each
+from restore.inference.choice import Tried, restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
 from restore.inference.gathered import marginals_of
 from restore.inference.large import in_windows, restore_large
 from restore.inference.pictures import PictureEngine, Restored
+from restore.inference.survey import Choice
 from restore.marginals import Marginals, Status
 from restore.sizes import Fit, check_size, lost_detail, near
 from restore.zoo.description import Description
@@ -89,14 +90,22 @@ def _answers(
     about = engines[0].description
     _check_sizes(about, pixels, paths, manner)
     if any(in_windows(values.shape, about, manner.fit) for values in pixels):
-        large = [
-            restore_large(engines, values, damage.of_image(index), invert=manner.invert, force=manner.force)
-            for index, values in enumerate(pixels)
-        ]
-        return [(choice.engine.description, part) for choice, part in large], marginals_of(large)
+        each = [_alone(engines, values, damage.of_image(index), manner) for index, values in enumerate(pixels)]
+        return [(tried.engine.description, part) for tried, part in each], marginals_of(each)
     tried = restore_with_each(engines, pixels, damage, invert=manner.invert)
     best = max(tried, key=lambda one: one.evidence.sum())
     return [(best.engine.description, part) for part in best.restored], best.marginals
+
+
+def _alone(
+    engines: Sequence[PictureEngine], values: np.ndarray, damage: Damage, manner: Manner
+) -> tuple[Choice | Tried, Restored]:
+    """What became of one image, which is restored as it would be without the others."""
+    if in_windows(values.shape, engines[0].description, manner.fit):
+        return restore_large(engines, values, damage, invert=manner.invert, force=manner.force)
+    tried = restore_with_each(engines, [values], damage, invert=manner.invert)
+    best = max(tried, key=lambda one: float(one.evidence[0]))
+    return best, best.restored[0]
 
 
 def _check_sizes(about: Description, pixels: Sequence[np.ndarray], paths: Sequence[str], manner: Manner) -> None:

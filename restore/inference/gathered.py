@@ -1,4 +1,4 @@
-"""The marginals of several images that were restored in windows, as those of a batch."""
+"""The marginals of several images that were restored one by one, as those of a batch."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from restore.inference.choice import Tried
 from restore.inference.pictures import Restored
 from restore.inference.survey import Choice
 from restore.marginals import Marginals, NoiseLevel
 
 
-def marginals_of(large: Sequence[tuple[Choice, Restored]]) -> Marginals:
+def marginals_of(each: Sequence[tuple[Choice | Tried, Restored]]) -> Marginals:
     """The marginals of the images' pixels, at their own size.
 
-    Means and variances are (N, H·W), or where sizes differ N arrays. log Z is not known; evidence and levels are those
-    of the samples.
+    Means and variances are (N, H·W), or where sizes differ N arrays. log Z is not known; evidence and levels of images
+    restored in windows are those of their samples.
+
+    Args:
+        each: by what every image was restored, and what came of it.
     """
-    choices, parts = [choice for choice, _ in large], [part for _, part in large]
-    evidence = [each.marginals.evidence for each in choices if each.marginals.evidence is not None]
+    choices, parts = [choice for choice, _ in each], [part for _, part in each]
+    evidence = [choice.marginals.evidence for choice in choices if choice.marginals.evidence is not None]
     return Marginals(
         (_stacked([part.means for part in parts]),),
         (_stacked([part.deviations**2 for part in parts]),),
@@ -27,7 +31,7 @@ def marginals_of(large: Sequence[tuple[Choice, Restored]]) -> Marginals:
         np.array([part.residual for part in parts]),
         np.array([int(part.status) for part in parts]),
         np.concatenate(evidence) if len(evidence) == len(parts) else None,
-        _levels([each.marginals.noise for each in choices if each.marginals.noise is not None]),
+        _levels([choice.marginals.noise for choice in choices if choice.marginals.noise is not None]),
         ", ".join(dict.fromkeys(choice.engine.description.name for choice in choices)),
         np.array([part.shortfall for part in parts]),
     )

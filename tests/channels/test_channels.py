@@ -59,7 +59,7 @@ def test_evidence_is_the_log_likelihood_up_to_a_constant(channel: Channel) -> No
 probabilities = st.floats(1e-6, 1 - 1e-6)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.lists(probabilities, min_size=PIXELS, max_size=PIXELS),
     probabilities,

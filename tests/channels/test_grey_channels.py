@@ -66,7 +66,7 @@ def test_evidence_is_the_log_likelihood_up_to_a_constant(channel: Channel, y: fl
     assert_law(channel, y)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     first=st.lists(st.floats(0.02, 5), min_size=5, max_size=5),
     second=st.floats(0, 2),

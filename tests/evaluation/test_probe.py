@@ -194,7 +194,7 @@ def test_other_machines_and_units() -> None:
 # --------------------------------------------------------------------------------------------------------- counting
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_distinct_is_what_comparing_all_pairs_gives(data: st.DataObject) -> None:
     # Clusters far apart, points of one close together.

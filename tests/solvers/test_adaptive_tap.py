@@ -110,7 +110,7 @@ def test_both_sides_agree_in_means_and_variances(machine: BoltzmannMachine) -> N
     assert float(found.log_partition) == pytest.approx(own + float(joint - both), abs=1e-11)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(0, 10_000), st.booleans())
 def test_the_smaller_layer_alone_is_what_the_whole_inverse_gives(
     visible: int, hidden: int, seed: int, certain: bool
@@ -249,7 +249,7 @@ def test_spins_are_binary_units_in_other_words() -> None:
     torch.testing.assert_close(binary.log_partition + shift, spins.log_partition, rtol=0, atol=1e-10)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10_000))
 def test_order_of_units_does_not_matter(visible: int, hidden: int, seed: int) -> None:
     machine = random_rbm(visible, hidden, scale=0.5, seed=seed)

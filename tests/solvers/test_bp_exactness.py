@@ -70,7 +70,7 @@ def max_marginals(machine: RBM) -> list[np.ndarray]:
 
 
 @forms
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**6))
 def test_sum_product_is_exact_on_forests(form: str, visible: int, hidden: int, seed: int) -> None:
     machine = forest(visible, hidden, seed)
@@ -85,7 +85,7 @@ def test_sum_product_is_exact_on_forests(form: str, visible: int, hidden: int, s
 
 
 @forms
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**6))
 def test_max_product_is_exact_on_forests(form: str, visible: int, hidden: int, seed: int) -> None:
     machine = forest(visible, hidden, seed)

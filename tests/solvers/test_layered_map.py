@@ -104,7 +104,7 @@ def test_tap_beats_mean_field_at_moderate_weights() -> None:
     assert np.median(gained) > 3
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 5), st.sampled_from([0.1, 1.0, 4.0]), st.integers(0, 10_000))
 def test_mean_field_bounds_log_partition_from_below(visible: int, hidden: int, scale: float, seed: int) -> None:
     machine = random_rbm(visible, hidden, scale=scale, seed=seed)

@@ -48,7 +48,7 @@ def one_by_one(rate: float, shift: float, start: float, max_iter: int, tol: floa
     return value, max_iter, moved, Status.MAX_ITER
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

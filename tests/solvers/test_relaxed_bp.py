@@ -136,7 +136,7 @@ def test_the_difference_to_tap_falls_as_machines_grow() -> None:
 
 
 @pytest.mark.thorough
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     st.sampled_from(["bernoulli", "spin", "truncated", "spiked"]),
     st.sampled_from(["bernoulli", "truncated"]),
