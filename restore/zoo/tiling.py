@@ -14,14 +14,15 @@ class Tiling:
     """Windows that overlap and send each other messages, as `restore.inference.exchange` derives them.
 
     Attributes:
-        overlap: how many windows begin within the length of one, along either axis.
+        overlap: how many windows begin within the length of one, along either axis. A prior of whole objects restores
+            windows that lie side by side best: one between two objects looks like neither.
         rounds: how often each window hears what the others make of the pixels that they share; 0 for never.
         worth: share of their log-odds that such messages are worth.
         least: mean strength of the evidence, in log-odds per pixel. Under weaker evidence a solver may find the blank
             window alone; the first round is then solved under evidence as strong as this.
     """
 
-    overlap: int = 2
+    overlap: int = 1
     rounds: int = 1
     worth: float = 0.15
     least: float = 1.3
@@ -34,3 +35,7 @@ class Tiling:
             )
         if not 0 <= self.worth <= 1 or not 0 <= self.least < math.inf:
             raise UsageError(f"worth must lie in [0, 1] and least be finite and >= 0, not {self.worth}, {self.least}")
+
+
+# How priors restore that learn from windows of larger images.
+OF_WINDOWS = Tiling(overlap=2)

@@ -23,7 +23,7 @@ from restore.images import shrink
 # --- one size ---
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.tuples(*[st.integers(1, 30)] * 4), st.integers(1, 3), st.integers(0, 2**32))
 def test_resizing_is_what_restoring_does(sizes: tuple[int, int, int, int], count: int, seed: int) -> None:
     height, width, *shape = sizes
@@ -99,7 +99,7 @@ def test_images_too_large_to_learn(tmp_path: Path) -> None:
 # --- patches ---
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(3, 20), st.integers(4, 20)), min_size=1, max_size=8), st.integers(0, 40), st.data()
 )
@@ -196,7 +196,7 @@ def test_two_levels_are_cut_in_the_middle() -> None:
     assert threshold_of(counted_levels(np.array([[0, 255]], dtype=np.uint8))) == 127
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.dictionaries(st.integers(0, 255), st.integers(1, 10**6), min_size=3, max_size=40))
 def test_the_threshold_is_the_one_that_parts_the_levels_best(present: dict[int, int]) -> None:
     counts = np.zeros(256, dtype=np.int64)

@@ -23,7 +23,7 @@ from restore.errors import RestoreError, TrainingError, UsageError
 
 
 @pytest.mark.thorough
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.sets(st.text(max_size=4), min_size=3, max_size=20),
     st.floats(0.01, 0.99),
@@ -135,7 +135,7 @@ def test_row_47_if_all_held_out_images_are_copies_they_stay_and_that_is_said() -
     assert any("no score tells how well new images are restored" in note for note in found.notes)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(1, 12), st.integers(2, 30), st.integers(0, 2**32), st.integers(1, 50))
 def test_the_nearest_is_found_in_blocks_as_in_one(held: int, known: int, seed: int, together: int) -> None:
     from restore.data.gathering import near_duplicates

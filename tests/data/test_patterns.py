@@ -96,7 +96,7 @@ def test_pixels_are_one_as_often_as_they_are_bright() -> None:
     assert np.abs(correlation).max() < 6 / math.sqrt(count)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32), st.integers(0, 2500))
 def test_draws_depend_on_the_seed_and_the_place_only(seed: int, count: int) -> None:
     images = np.random.default_rng(0).integers(0, 256, (2500, 2, 2), dtype=np.uint8)

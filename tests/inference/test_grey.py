@@ -135,7 +135,7 @@ def test_complete_keeps_visible_pixels_bit_for_bit(dtype: type) -> None:
 
 
 @pytest.mark.thorough
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(1, 6), st.sampled_from([None, 0.05, 0.5]), st.sampled_from([None, 0.0, 0.3]), st.integers(0, 99))
 def test_a_batch_is_its_images_one_by_one(count: int, sigma: float | None, p: float | None, seed: int) -> None:
     if sigma is None and p is None:

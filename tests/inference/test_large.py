@@ -23,7 +23,7 @@ from restore.inference.pictures import Restored
 from restore.inference.survey import choose
 from restore.inference.torch_engine import Engine
 from restore.zoo.description import Description, Inference
-from restore.zoo.tiling import Tiling
+from restore.zoo.tiling import OF_WINDOWS, Tiling
 
 ABOUT = Description("small", (4, 4), 3, 127, "nothing", "none", inference=Inference(modes=0, starts=1))
 
@@ -45,7 +45,7 @@ def answer(image: np.ndarray, damage: Damage, about: Description = ABOUT, invert
     return restore_large([engine(about)], image, damage, force=True, invert=invert)[1]
 
 
-@pytest.mark.parametrize("tiling", [Tiling(), Tiling(rounds=0), Tiling(overlap=3, rounds=2, worth=0.5, least=0.0)])
+@pytest.mark.parametrize("tiling", [OF_WINDOWS, Tiling(), Tiling(overlap=3, rounds=2, worth=0.5, least=0.0)])
 @pytest.mark.parametrize("shape", [pytest.param((19, 23), marks=pytest.mark.thorough), (3, 50), (50, 2)], ids=str)
 def test_blocks_leave_no_trace(tiling: Tiling, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     about = replace(ABOUT, tiling=tiling, inference=Inference(modes=0, starts=1, tol=1e-6))
@@ -126,6 +126,9 @@ def test_results_come_at_the_size_of_each_image() -> None:
     found, solution = prior.denoise(images, p=0.02, return_solution=True, force=True)
     assert [one.shape for one in found] == [one.shape for one in images]
     assert [len(means) for means in solution.means[0]] == [one.size for one in images]
+    # An image of the prior's own size is restored as it is alone.
+    _, alone = prior.denoise(images[1], p=0.02, return_solution=True, force=True)
+    np.testing.assert_allclose(solution.means[0][1], alone.means[0][0], rtol=0, atol=1e-6)
     assert solution.status.shape == (3,) and solution.model == "tap-mnist"
 
 

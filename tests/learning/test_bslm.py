@@ -58,7 +58,7 @@ def test_sweep_is_that_of_the_paper(units: int, l2: float) -> None:
 
 
 @pytest.mark.thorough
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(1, 9), st.sampled_from([0.0, 0.05]), st.integers(0, 10_000))
 def test_no_sweep_lowers_the_objective(units: int, l2: float, seed: int) -> None:
     images = (torch.rand(15, units, generator=seeded(seed)) < 0.4).double()
@@ -69,7 +69,7 @@ def test_no_sweep_lowers_the_objective(units: int, l2: float, seed: int) -> None
         at = moved
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(1, 8), st.integers(0, 10_000))
 def test_no_spacer_lowers_the_objective(units: int, seed: int) -> None:
     images = (torch.rand(15, units, generator=seeded(seed)) < 0.4).double()

@@ -52,7 +52,7 @@ def found_state(step: Step, pairs: Pairs) -> Tensor:
     return negative
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([1, 10]))
 def test_the_negative_is_the_most_probable_state_of_the_chain(seed: int, steps: int) -> None:
     prior, pairs = random_prior(scale=1.5, seed=seed), some_pairs(count=1, seed=seed)

@@ -187,7 +187,7 @@ def test_persistent_chains_go_on_through_inner_steps_and_batches() -> None:
 # --- what is exact about it ---
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.floats(0.3, 3))
 def test_log_z_is_convex_and_so_is_the_inner_objective(seed: int, scale: float) -> None:
     machine = random_rbm(3, 2, scale=scale, seed=seed)
@@ -235,7 +235,7 @@ def test_sampled_inner_gradients_are_those_of_the_inner_objective() -> None:
     assert max(float((mixed_up[name] - wanted[name]).abs().max()) for name in wanted) > 5 * error
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(0.1, 3), st.integers(1, 8))
 def test_with_exact_gradients_it_never_lowers_the_likelihood(seed: int, scale: float, d: int) -> None:
     machine, images = random_rbm(4, 3, scale=scale, seed=seed), some_images(6, 4, seed)

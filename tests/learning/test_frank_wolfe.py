@@ -40,7 +40,7 @@ def with_unit(machine: RBM, unit: Unit, share: float) -> RBM:
     )
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.01, 1.0]))
 def test_the_gradient_of_the_objective_is_that_of_finite_differences(seed: int, penalty: float) -> None:
     images, samples = IMAGES.double(), exact_samples(random_rbm(9, 3, seed=seed), 30, seed)
@@ -105,7 +105,7 @@ def test_a_unit_that_is_always_on_or_always_off_is_none() -> None:
         assert objective(unit, images, samples, 0.0)[0] == pytest.approx(0, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_a_unit_and_the_one_with_on_and_off_exchanged_are_the_same(seed: int) -> None:
     images, samples, unit = IMAGES.double(), exact_samples(random_rbm(9, 3), 50), random_unit(9, seed)

@@ -39,7 +39,7 @@ def adaptive(machine: LayeredPrior, start: Tensor | None = None, **changed: Any)
     return by_adaptive_tap(solver, machine, solver.init(machine, start)).statistics  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10_000), st.booleans())
 def test_covariances_are_the_block_of_the_whole_inverse(visible: int, hidden: int, seed: int, certain: bool) -> None:
     draw = seeded(seed)

@@ -97,7 +97,7 @@ def test_one_image_more_is_all_that_the_given_units_weigh() -> None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(order=st.permutations(range(PIXELS)), seed=st.integers(0, 3))
 def test_pixels_know_nothing_of_each_other(order: list[int], seed: int) -> None:
     truth, broad = KNOWN["spiked"]

@@ -47,7 +47,7 @@ def exact_gradient(machine: RBM, images: Tensor) -> Gradient:
     return log_likelihood_gradient(machine, images)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from([0.01, 1.0]))
 def test_centred_direction_is_a_step_in_the_centred_parameters(seed: int, rate: float) -> None:
     machine, images = random_rbm(4, 3, seed=seed), some_images(6, 4, seed)
@@ -69,7 +69,7 @@ def test_centred_direction_is_a_step_in_the_centred_parameters(seed: int, rate: 
     assert_close(got.parameters, wanted.parameters, 1e-12)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 1000))
 def test_centred_direction_ascends(seed: int) -> None:
     machine, images = random_rbm(4, 3, seed=seed), some_images(6, 4, seed)

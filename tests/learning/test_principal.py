@@ -56,7 +56,7 @@ def log_likelihood(state: dict[str, Tensor], images: Tensor) -> Tensor:
     return (-machine.free_energy(images) - joint_normal(machine)[0]).mean()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(pixels=st.integers(2, 7), hidden=st.integers(1, 6), seed=st.integers(0, 1000))
 def test_its_pixels_have_the_covariance_of_the_paper_and_the_mean_of_the_images(
     pixels: int, hidden: int, seed: int

@@ -77,7 +77,7 @@ def test_other_images_are_refused(images: Tensor) -> None:
         Sample.of(images)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(2, 7), st.integers(0, 10_000))
 def test_curvature_is_bounded(units: int, seed: int) -> None:
     images = (torch.rand(12, units, generator=seeded(seed)) < 0.5).double()

@@ -22,7 +22,7 @@ def random_matrix(seed: int, rows: int, columns: int, rank: int) -> Tensor:
     return left @ torch.randn(rank, columns, generator=draw, dtype=torch.float64)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 1000), st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 def test_sharp_is_dual_to_the_norm(seed: int, rows: int, columns: int, rank: int) -> None:
     gradient = random_matrix(seed, rows, columns, min(rows, columns, rank))
@@ -35,7 +35,7 @@ def test_sharp_is_dual_to_the_norm(seed: int, rows: int, columns: int, rank: int
     torch.testing.assert_close(vector.abs().max(), gradient[0].abs().sum())
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 1000), st.floats(0.1, 3))
 def test_sharp_is_the_steepest_step(seed: int, stretch: float) -> None:
     gradient = random_matrix(seed, 4, 3, 3)
@@ -61,7 +61,7 @@ def test_directions_that_are_zero_to_rounding_stay_so() -> None:
     assert int(torch.linalg.matrix_rank(sharp_matrix(gradient))) == 2
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(0.1, 4), st.floats(0.01, 3))
 def test_log_z_stays_below_the_bounds(seed: int, scale: float, length: float) -> None:
     machine = random_rbm(4, 3, scale=scale, seed=seed)
@@ -101,7 +101,7 @@ def test_the_safe_rate_leads_to_the_top_of_each_bound(visible: int, hidden: int)
         assert rise / fall == pytest.approx(1, rel=1e-9), name
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.floats(0.1, 3))
 def test_a_third_of_the_safe_rate_never_lowers_the_likelihood(seed: int, scale: float) -> None:
     machine, images = random_rbm(4, 3, scale=scale, seed=seed), some_images(6, 4, seed)

@@ -77,7 +77,7 @@ def test_stopped_by_a_signal_at_every_step_and_resumed(
 
 
 @pytest.mark.thorough
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(LEARNERS)), st.lists(st.integers(1, 9), max_size=4))
 def test_stopped_anywhere_any_number_of_times(
     tmp_path_factory: pytest.TempPathFactory, learner: str, stops: list[int]

@@ -16,7 +16,7 @@ def drawn(count: int, pixels: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).random((count, pixels)) < 0.5
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(SHAPES)
 def test_packing_is_numpys_and_unpacking_undoes_it(shape: tuple[int, int, int]) -> None:
     images = drawn(*shape)
@@ -36,7 +36,7 @@ def test_any_number_of_dimensions() -> None:
     assert torch.equal(unpack(pack(images[0, 0]), 13), images[0, 0])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(SHAPES, st.integers(1, 4), st.sampled_from([torch.float32, torch.float64]))
 def test_inner_products_are_those_of_spread_images(shape: tuple[int, int, int], batch: int, dtype: torch.dtype) -> None:
     images = torch.from_numpy(drawn(*shape))

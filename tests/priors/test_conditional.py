@@ -49,7 +49,7 @@ from restore.zoo.description import Inference
 # --- the prior ---
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.sampled_from(SIZES), st.integers(0, 1000), st.sampled_from([torch.float64, torch.float32]))
 def test_given_is_the_conditional_distribution(sizes: tuple[int, int, int], seed: int, dtype: torch.dtype) -> None:
     prior, pairs = random_prior(sizes, seed=seed), some_pairs(sizes, 3, seed)

@@ -44,7 +44,7 @@ def as_spins(machine: FullyVisible) -> tuple[Tensor, Tensor]:
 # --- conventions ---
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(1, 6), st.sampled_from([0.1, 1.0, 5.0]), st.integers(0, 10_000))
 def test_spins_and_bits_are_one_distribution(size: int, scale: float, seed: int) -> None:
     draw = seeded(seed)
@@ -226,7 +226,7 @@ def test_tap_beats_mean_field() -> None:
 
 
 @pytest.mark.thorough
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(1, 8), st.sampled_from([0.1, 1.0, 3.0]), st.integers(0, 10_000))
 def test_mean_field_bounds_log_partition_from_below(size: int, scale: float, seed: int) -> None:
     machine = random_fully_visible(size, scale=scale, seed=seed)

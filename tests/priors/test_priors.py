@@ -157,7 +157,7 @@ def test_conditional_samples_have_the_conditional_distribution(side: str) -> Non
 # --- the oracle ---
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(1, 5), st.integers(1, 5), st.sampled_from([0.0, 0.3, 1.0, 5.0]), st.integers(0, 10_000))
 def test_oracle_against_every_joint_state(visible: int, hidden: int, scale: float, seed: int) -> None:
     machine = random_rbm(visible, hidden, scale=scale, seed=seed)

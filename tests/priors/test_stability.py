@@ -44,7 +44,7 @@ def smallest_eigenvalue(machine: LayeredPrior, kinds: list[str]) -> float:
     return float(np.linalg.eigvalsh(precision).min()) if len(precision) else 1.0
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     st.lists(st.sampled_from([*UNBOUNDED, "truncated", "bernoulli"]), min_size=2, max_size=4),
     st.sampled_from([0.1, 0.4, 0.8, 3.0]),

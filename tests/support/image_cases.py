@@ -11,7 +11,7 @@ from hypothesis import settings
 from restore.errors import RestoreError
 from restore.images import Picture, read_picture
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=40)
 
 
 def cases(table: list[Case]) -> pytest.MarkDecorator:

@@ -210,4 +210,4 @@ def same(one: Solution, other: Solution, within: float = 0.0) -> None:
 
 small = given(st.integers(1, 7), st.integers(1, 7), st.integers(0, 10**6), st.sampled_from(["sum", "max", "mixed"]))
 
-quick = settings(deadline=None, max_examples=20)
+quick = settings(max_examples=20)

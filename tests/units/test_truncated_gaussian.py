@@ -119,7 +119,7 @@ def anything(largest: float) -> st.SearchStrategy[float]:
 
 
 @pytest.mark.thorough
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     anything(1e4),
     anything(1e4),
@@ -157,7 +157,7 @@ def test_without_fields_units_are_uniform(support: tuple[float, float], quadrati
         assert float(variance) == pytest.approx((high - low) ** 2 / 12, rel=1e-13)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(anything(300.0), anything(300.0), st.sampled_from(SUPPORTS))
 def test_derivatives_in_the_fields(linear: float, quadratic: float, support: tuple[float, float]) -> None:
     """By Richardson's finite differences, of the log-partition and of the mean."""

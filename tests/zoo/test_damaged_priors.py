@@ -247,7 +247,7 @@ def test_41_a_safetensors_file_of_someone_else(folder: Path) -> None:
     refused(folder, "holds no prior of this package")
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10_000), st.integers(0, 7))
 def test_any_flipped_bit_is_refused_or_harmless(tmp_path: Path, place: int, bit: int) -> None:
     folder = tmp_path / "fuzzed"

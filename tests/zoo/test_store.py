@@ -25,7 +25,7 @@ from restore.zoo.description import FORMAT
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(0, 9))
 def test_round_trip(tmp_path: Path, height: int, width: int, hidden: int, modes: int) -> None:
     prior = prior_of(shape=(height, width), hidden=hidden, modes=modes)

@@ -19,6 +19,7 @@ from restore.progress import Passed
 from restore.units import Units
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description, Inference
+from restore.zoo.tiling import OF_WINDOWS, Tiling
 
 # The kinds of machine that recipes train.
 Machine = LayeredPrior | ConditionalRBM | FullyVisible
@@ -140,4 +141,5 @@ def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machin
         hidden_type=recipe.prior.hidden_type,
         task=recipe.data.task,
         deeper=recipe.prior.deeper,
+        tiling=OF_WINDOWS if recipe.data.gathering.patches else Tiling(),
     )
