@@ -56,6 +56,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "pixels", "p", "side"), [*CASES, *(pytest.param(*each, marks=pytest.mark.thorough) for each in OTHERS)]
 )

@@ -43,6 +43,7 @@ def test_a_picture_is_dropped_or_pasted(guest: Visit, way: str) -> None:
         np.testing.assert_array_equal(guest.shown("image", 56)[..., 0], np.asarray(image.convert("L")))
 
 
+@pytest.mark.thorough
 def test_row73_a_picture_of_another_size_than_the_prior_stays_as_it_is(guest: Visit) -> None:
     for width, height in ((500, 3), (1, 1), (2000, 40)):
         noise = np.random.default_rng(0).integers(0, 256, (height, width), np.uint8)

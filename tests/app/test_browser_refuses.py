@@ -22,6 +22,7 @@ def photo() -> bytes:
     return png(Image.new("1", (10_000, 6_000)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -86,6 +87,7 @@ def test_what_is_not_finite_is_never_shown(reader: Visit) -> None:
     assert all(text.startswith("The solver diverged") and "NaN," not in text for _, text in said[1:])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("broken", "message"),
     [

@@ -68,6 +68,7 @@ def two_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unet, "PAGES", 2)
 
 
+@pytest.mark.thorough
 def test_the_network_has_the_size_it_says_and_is_kept(
     families: list[text.Family], tmp_path: Path, two_lessons: None
 ) -> None:

@@ -46,6 +46,7 @@ def fault(capfd: pytest.CaptureFixture[str]) -> str:
     return said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ruin", OUTSIDE.values(), ids=OUTSIDE)
 def test_denoise_with_damaged_graphs(
     ruin: Callable[[Path], None], beside: Path, run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
@@ -70,10 +71,11 @@ def test_denoise_with_what_is_no_graph(
     assert run("denoise", picture, "--model", beside, "--engine", "torch") == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        pytest.param(["--model", "mixed"], "there is no such model", marks=pytest.mark.thorough),
+        (["--model", "mixed"], "there is no such model"),
         (["--model", "no/such.onnx"], "there is no such model"),
         (["--model", "{}", "--engine", "torch"], "name the prior it was made from"),
         (["--model", "{}", "--device", "cuda"], "name the prior it was made from"),

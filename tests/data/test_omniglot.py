@@ -138,6 +138,7 @@ def test_the_drawings_never_change() -> None:
     ]
 
 
+@pytest.mark.thorough
 @needs_omniglot
 def test_drawings_are_white_on_black_and_none_is_in_both_splits() -> None:
     train, test = omniglot("train"), omniglot("test")

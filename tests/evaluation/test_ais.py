@@ -25,7 +25,9 @@ def machine_of(index: int) -> RBM:
     return random_rbm(12, 9, scale=SCALES[index], seed=index)
 
 
-@pytest.mark.parametrize("index", range(20))
+@pytest.mark.parametrize(
+    "index", [*range(5), *(pytest.param(each, marks=pytest.mark.thorough) for each in range(5, 20))]
+)
 def test_log_z_is_within_a_tenth_of_a_nat_of_enumeration(index: int) -> None:
     machine = machine_of(index)
     found = log_partition(machine, "linear:2000", RUNS, seeded(index))

@@ -48,6 +48,7 @@ def binary(engine: str) -> restore.Restorer:
     return restore.load(BINARY, "cpu", engine=engine)  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("extreme", "plain"),
     [(1e39, 1e38), (1e300, 1e38), (sys.float_info.max, 1e38), (5e-324, 1e-3), (1e-46, 1e-3), (1e-40, 1e-3)],

@@ -31,6 +31,7 @@ def interrupted(at: int) -> Callable[[Any], None]:
     return watch
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("same_learner", "quick_disk")
 @pytest.mark.parametrize(
     ("minutes", "epochs", "says"),

@@ -107,6 +107,7 @@ def test_two_processes_end_where_one_does(
         assert two == pytest.approx(one, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_signal_to_one_stops_all_and_the_run_goes_on_with_the_same_bits(
     both: list[dict[str, Tensor]], folder: Path
 ) -> None:

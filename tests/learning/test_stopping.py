@@ -97,6 +97,7 @@ def test_stopped_anywhere_any_number_of_times(
     assert log_of(folder / "stopped") == log_of(folder / "whole")
 
 
+@pytest.mark.thorough
 @every_learner
 def test_killed_at_any_moment_and_resumed(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of(learner)

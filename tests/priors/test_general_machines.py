@@ -313,6 +313,7 @@ def test_renaming_units_renames_the_solution(kind: type[LayeredMap], name: str) 
     torch.testing.assert_close(after.log_partition, before.log_partition, rtol=0, atol=1e-10)
 
 
+@pytest.mark.thorough
 @both
 @every_machine
 def test_a_batch_gives_what_each_image_alone_gives(kind: type[LayeredMap], name: str) -> None:

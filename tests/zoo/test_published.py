@@ -44,6 +44,11 @@ FOLDERS = sorted(path.parent for path in (ROOT / "models").glob(f"*/{zoo.WEIGHTS
 NAMES = [folder.name for folder in FOLDERS]
 # One of each kind that restores within a second: the others belong to the thorough run.
 QUICK = ("crbm-bp-mnist-flip10", "crbm-mssvm-mnist-patch12", "tap-mnist-25", "tap-text")
+every_prior = pytest.mark.parametrize(
+    "folder",
+    [folder if folder.name in QUICK else pytest.param(folder, marks=pytest.mark.thorough) for folder in FOLDERS],
+    ids=NAMES,
+)
 CONDITIONAL = [folder for folder in FOLDERS if folder.name.startswith("crbm-")]
 GREY = [folder for folder in FOLDERS if zoo.describe(folder).grey]
 TOLD = [folder for folder in FOLDERS if folder not in CONDITIONAL]
@@ -113,7 +118,7 @@ def _ink(split: Split) -> torch.Tensor:
 # ---------------------------------------------------------------------------------------------------- their graphs
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
+@every_prior
 def test_the_graph_of_a_published_prior_is_up_to_date(folder: Path) -> None:
     graph, content = folder / zoo.GRAPH, (folder / zoo.WEIGHTS).read_bytes()
     onnx.checker.check_model(str(graph), full_check=True)
@@ -189,11 +194,7 @@ def _rows(found: Marginals, chosen: np.ndarray) -> Marginals:
     return replace(found, **parts, **layers)
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [folder if folder.name in QUICK else pytest.param(folder, marks=pytest.mark.thorough) for folder in FOLDERS],
-    ids=NAMES,
-)
+@every_prior
 def test_both_engines_restore_alike(folder: Path) -> None:
     """On images that rounding does not move, whatever the processor: of as many candidates as it takes to find some."""
     prior, cpu = zoo.load(folder), torch.device("cpu")
