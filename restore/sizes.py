@@ -54,3 +54,8 @@ def lost_detail(wanted: tuple[int, int]) -> str:
 def said(shape: tuple[int, ...]) -> str:
     """Write a size as users do: width x height."""
     return "x".join(str(length) for length in reversed(shape))
+
+
+def in_windows(shape: tuple[int, ...], wanted: tuple[int, int], fit: Fit) -> bool:
+    """Whether an image is restored in windows, instead of as a whole (resized, if it has another size)."""
+    return fit == "tile" and shape != wanted

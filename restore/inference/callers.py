@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from restore.images.kinds import Collection, unpack_masks
 from restore.inference.choice import Tried, restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
-from restore.inference.gathered import marginals_of
-from restore.inference.large import in_windows, restore_large
 from restore.inference.pictures import PictureEngine, Restored
-from restore.inference.survey import Choice
 from restore.marginals import Marginals, Status
-from restore.sizes import Fit, check_size, lost_detail, near
+from restore.sizes import Fit, check_size, in_windows, lost_detail, near
 from restore.zoo.description import Description
+
+if TYPE_CHECKING:
+    from restore.inference.survey import Choice
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
@@ -89,7 +89,9 @@ def _answers(
     """What became of each image, with the prior that restored it, and the marginals of all of them."""
     about = engines[0].description
     _check_sizes(about, pixels, paths, manner)
-    if any(in_windows(values.shape, about, manner.fit) for values in pixels):
+    if any(in_windows(values.shape, about.image_shape, manner.fit) for values in pixels):
+        from restore.inference.gathered import marginals_of
+
         each = [_alone(engines, values, damage.of_image(index), manner) for index, values in enumerate(pixels)]
         return [(tried.engine.description, part) for tried, part in each], marginals_of(each)
     tried = restore_with_each(engines, pixels, damage, invert=manner.invert)
@@ -101,7 +103,10 @@ def _alone(
     engines: Sequence[PictureEngine], values: np.ndarray, damage: Damage, manner: Manner
 ) -> tuple[Choice | Tried, Restored]:
     """What became of one image, which is restored as it would be without the others."""
-    if in_windows(values.shape, engines[0].description, manner.fit):
+    if in_windows(values.shape, engines[0].description.image_shape, manner.fit):
+        # Most images need no windows.
+        from restore.inference.large import restore_large
+
         return restore_large(engines, values, damage, invert=manner.invert, force=manner.force)
     tried = restore_with_each(engines, [values], damage, invert=manner.invert)
     best = max(tried, key=lambda one: float(one.evidence[0]))

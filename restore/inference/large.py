@@ -18,16 +18,9 @@ from restore.inference.survey import Choice, choose
 from restore.inference.tally import Tally
 from restore.inference.tiles import Cover
 from restore.marginals import Marginals, Status, voided
-from restore.sizes import Fit
-from restore.zoo.description import Description
 
 # Beyond so many pixels results are kept in half precision.
 MANY = 2**24
-
-
-def in_windows(shape: tuple[int, ...], about: Description, fit: Fit) -> bool:
-    """Whether an image is restored in windows, instead of as a whole (resized, if it has another size)."""
-    return fit == "tile" and shape != about.image_shape
 
 
 def restore_large(

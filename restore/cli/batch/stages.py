@@ -24,11 +24,10 @@ from restore.images import Mask, Picture, check_format, encode, format_of, read_
 from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection
-from restore.inference.large import in_windows, restore_large
 from restore.inference.opening import open_each
 from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome, stopped_as_trained
 from restore.marginals import Marginals, Status
-from restore.sizes import check_size
+from restore.sizes import check_size, in_windows
 from restore.zoo import candidates
 
 # How many images, or pixels, are solved, recorded and written together: what a stopped batch may have to do again.
@@ -189,7 +188,7 @@ class Stages:
                 try:
                     models = self._models_for(item)
                     about = self.engine_of(models[0]).description
-                    alone = in_windows(item.picture.levels.shape, about, self.settings.fit)
+                    alone = in_windows(item.picture.levels.shape, about.image_shape, self.settings.fit)
                     groups.setdefault((models, index if alone else None), []).append(index)
                 except RestoreError as reason:
                     fault = Failed(item.job, reason)
@@ -243,6 +242,9 @@ class Stages:
         return answers
 
     def _in_windows(self, items: Sequence[Loaded], engines: Sequence[PictureEngine]) -> list[Answer]:
+        # Most images need no windows.
+        from restore.inference.large import restore_large
+
         (item,) = items
         choice, restored = restore_large(
             engines,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -144,9 +143,14 @@ class OnnxEngine:
         def solve(rows: slice) -> dict[str, np.ndarray]:
             return self.run({name: value if len(value) == 1 else value[rows] for name, value in told.items()})
 
-        # Threads gain more from a batch each than from a share of every operation, which is small.
-        with ThreadPoolExecutor(_threads() or os.cpu_count()) as pool:
-            parts = list(pool.map(solve, batches))
+        if len(batches) == 1:
+            parts = [solve(batches[0])]
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            # Threads gain more from a batch each than from a share of every operation, which is small.
+            with ThreadPoolExecutor(_threads() or os.cpu_count()) as pool:
+                parts = list(pool.map(solve, batches))
         found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
 
