@@ -118,23 +118,27 @@ def test_a_signal_to_one_stops_all_and_the_run_goes_on_with_the_same_bits(
             assert torch.equal(value, tensors[key.replace("stopped", "pcd")])
 
 
+@pytest.mark.thorough
 def test_what_the_first_cannot_write_ends_all(folder: Path) -> None:
     for number in (0, 1):
         assert (folder / f"{number}.txt").read_text().splitlines()[1] == "TrainingError: the disk is full"
 
 
+@pytest.mark.thorough
 def test_row59_another_number_of_processes_is_refused(folder: Path) -> None:
     for number in (0, 1):
         said = (folder / f"{number}.txt").read_text().splitlines()[2]
         assert said.startswith("TrainingError: ") and "cannot resume: processes was 1 and is 2" in said
 
 
+@pytest.mark.thorough
 def test_the_first_says_what_another_failed_of(folder: Path) -> None:
     for number in (0, 1):
         said = (folder / f"{number}-differing.txt").read_text()
         assert said.startswith("TrainingError: process 1 is not like the first: data was 'data of 0'")
 
 
+@pytest.mark.thorough
 def test_that_another_is_gone_is_said_undisturbed(folder: Path) -> None:
     said, on_terminate = (folder / "killed.txt").read_text().splitlines()
     assert said.startswith("Lost: another process of this training is gone (")
