@@ -6,6 +6,7 @@ Two sources of information about a unit are combined by adding their fields.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -37,3 +38,16 @@ class Fields:
     def with_presence(self, log_weight: Tensor) -> Tensor:
         """Add `presence` to the log-weight of values other than 0."""
         return log_weight if self.presence is None else log_weight + self.presence
+
+
+def stacked(parts: Sequence[Fields]) -> Fields:
+    """Fields of several batches, one after the other.
+
+    Args:
+        parts: at least one; `linear` has shape (batch, n).
+    """
+    presence = None
+    if any(part.presence is not None for part in parts):
+        presence = torch.cat([part.with_presence(torch.zeros_like(part.linear)) for part in parts])
+    quadratic = torch.cat([part.quadratic.expand_as(part.linear) for part in parts])
+    return Fields(torch.cat([part.linear for part in parts]), quadratic, presence)

@@ -63,6 +63,10 @@ class Coupling(ABC):
         """The derivative of `interaction` in the weights, averaged over states."""
         return self.product(below, above) / len(below)
 
+    def slope(self, gradient: Tensor) -> Tensor:
+        """The derivative in the free parameters, from that in each entry of the weights."""
+        return gradient
+
     @abstractmethod
     def tap_statistics(self, means: tuple[Tensor, Tensor], variances: tuple[Tensor, Tensor]) -> Tensor:
         """The derivative of log Z in the weights, averaged over TAP solutions: a aᵀ + W∘(c cᵀ)."""

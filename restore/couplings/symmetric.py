@@ -32,6 +32,10 @@ class Symmetric(Dense):
     def down(self, above: Tensor) -> Tensor:
         return self.up(above)
 
+    def slope(self, gradient: Tensor) -> Tensor:
+        both = gradient + gradient.T
+        return both - both.diagonal().diag()
+
     def interaction(self, below: Tensor, above: Tensor) -> Tensor:
         return super().interaction(below, above) / 2
 

@@ -17,8 +17,9 @@ from torch import Tensor
 from restore.channels import Task
 from restore.couplings import Dense
 from restore.errors import TrainingError
+from restore.fields import Fields, stacked
 from restore.learning.gradients.independent import independent_units
-from restore.learning.rules.contract import Pairs
+from restore.learning.rules.contract import Pairs, Restorations
 from restore.learning.run.judging import Judged, Trial, verdict
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.registry import UNITS
@@ -34,7 +35,7 @@ PSEUDO_COUNT = 1.0
 VALIDATION_BATCH = 1000
 
 PriorT = TypeVar("PriorT", LayeredPrior, ConditionalRBM)
-BatchT = TypeVar("BatchT", Tensor, Pairs, covariant=True)
+BatchT = TypeVar("BatchT", Tensor, Pairs, Restorations, covariant=True)
 
 
 class Course(Protocol[PriorT, BatchT]):
@@ -125,6 +126,47 @@ class CleanImages:
 
     def judged(self, prior: LayeredPrior, inference: Inference) -> Judged | None:
         return None if self.trial is None else self.trial.judged(prior, inference)
+
+
+@dataclass(frozen=True)
+class RestoredImages:
+    """The course of an unconditional prior that learns by restoring: mini-batches are images under evidence.
+
+    Attributes:
+        course: the course on the same images when they are seen clean.
+        image_shape: (H, W).
+        tasks: the damage. About as many images of a mini-batch undergo each task as any other.
+        independent: pixels as they would be without correlations; their posterior means are the starts.
+    """
+
+    course: CleanImages
+    image_shape: tuple[int, int]
+    tasks: tuple[Task, ...]
+    independent: Units
+
+    @property
+    def images(self) -> Tensor:
+        return self.course.images
+
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
+        return self.course.initial(hidden, weight_scale, generator)
+
+    def judged(self, prior: LayeredPrior, inference: Inference) -> Judged | None:
+        return self.course.judged(prior, inference)
+
+    def batch(self, index: Tensor, generator: torch.Generator) -> Restorations:
+        clean, count = self.images[index], len(self.tasks)
+        # Mini-batches smaller than the number of tasks get all of them in turn.
+        first = int(torch.randint(count, (), generator=generator, device=generator.device))
+        numbers = [(first + place) % count for place in range(count)]
+        fields, told = list[Fields](), list[Tensor]()
+        for number, part in zip(numbers, clean.tensor_split(count), strict=True):
+            if len(part):
+                observed, channel = self.tasks[number].damage(part, self.image_shape, generator)
+                fields.append(channel.evidence(observed))
+                told.append(torch.full((len(part),), number, device=clean.device))
+        evidence = stacked(fields)
+        return Restorations(clean, evidence, self.independent.moments(evidence)[0], torch.cat(told))
 
 
 @dataclass(frozen=True)

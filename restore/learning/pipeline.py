@@ -16,6 +16,7 @@ from restore.learning.course import (
     CleanImages,
     Course,
     DamagedImages,
+    RestoredImages,
     independent_pixels,
     pixel_means,
     wider,
@@ -39,6 +40,7 @@ from restore.learning.run.outcome import (
 )
 from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
+from restore.learning.starting import started
 from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.progress import Passed
@@ -111,6 +113,8 @@ def train(
             start, grown, verdict = by_rounds(recipe, training, growing, validation)
         if recipe.pretraining.epochs:
             start, layered, verdict = pretrained(recipe, training, replace(early, budget=PRETRAINING * left))
+        if recipe.prior.start:
+            start = started(recipe.prior, image_shape, recipe.seed)
         course = course_of(recipe, training, image_shape, start, validation)
         fitted = fit(recipe, course, replace(main, budget=left - seconds_before(folder)))
         verdict = "; ".join(filter(None, (verdict, fitted.verdict)))
@@ -203,7 +207,11 @@ def course_of(
     if watch and len(validation):
         pixels = independent_pixels(shape.visible, training)
         trial = Trial.of(validation, watch, image_shape, pixels, recipe.seed, grey=shape.grey)
-    return CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
+    clean = CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
+    if not recipe.learner.restores:
+        return clean
+    tasks = tuple(parse_task(text, grey=shape.grey) for text in recipe.learner.restores)
+    return RestoredImages(clean, image_shape, tasks, independent_pixels(shape.visible, training))
 
 
 def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tuple[Tensor, Tensor]:

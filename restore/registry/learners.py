@@ -42,17 +42,19 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 )
 
 _TAP = Entry("restore.learning.rules.tap_likelihood:TAPLikelihood")
+_MATCHED = Entry("restore.learning.rules.matched:MatchedMarginals")
 
 LEARNERS: Mapping[str, Mapping[str, Entry]] = MappingProxyType(
     {
         "rbm": {
             "tap": _TAP,
+            "matched": _MATCHED,
             "contrastive": Entry("restore.learning.rules.contrastive:ContrastiveDivergence"),
             "spectral": Entry("restore.learning.rules.spectral:SpectralDescent"),
             "frank_wolfe": Entry("restore.learning.rules.frank_wolfe:FrankWolfe"),
             "principal": Entry("restore.learning.rules.principal:Principal"),
         },
-        "deep": {"tap": _TAP},
+        "deep": {"tap": _TAP, "matched": _MATCHED},
         "crbm": {
             "belief_propagation": Entry("restore.learning.rules.conditional_likelihood:BeliefPropagationLikelihood"),
             "mean_field": Entry("restore.learning.rules.conditional_likelihood:MeanFieldLikelihood"),

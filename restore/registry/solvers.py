@@ -21,6 +21,7 @@ class SolverKind(Entry):
         settings: its other arguments.
         fully_visible: whether it solves machines without hidden units.
         any_units: whether it solves machines of any units in any number of layers; if not, only bits in two layers.
+        smooth: whether learners can differentiate through its iterations.
         starts: whether it can be given starts; if not, it starts by itself and needs no damping.
         evidence: whether its log Z is a sum over images; if not, it is the weight of one best state.
         graph_batch: how many images at a time suit an exported graph best; 0 if no graph can hold the solver.
@@ -30,6 +31,7 @@ class SolverKind(Entry):
     settings: Mapping[str, Any] = field(default_factory=dict)
     fully_visible: bool = False
     any_units: bool = True
+    smooth: bool = False
     starts: bool = True
     evidence: bool = True
     # Measured with the published priors. Messages of one image fill a processor's caches; of means, only several images
@@ -51,8 +53,10 @@ def _belief_propagation(kind: str, *, evidence: bool) -> SolverKind:
 
 SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
     {
-        "tap": SolverKind("restore.solvers.tap:TAP", fully_visible=True, graph_batch=16),
-        "mean_field": SolverKind("restore.solvers.mean_field:MeanField", fully_visible=True, graph_batch=16),
+        "tap": SolverKind("restore.solvers.tap:TAP", fully_visible=True, smooth=True, graph_batch=16),
+        "mean_field": SolverKind(
+            "restore.solvers.mean_field:MeanField", fully_visible=True, smooth=True, graph_batch=16
+        ),
         "relaxed_bp": SolverKind("restore.solvers.relaxed_bp:RelaxedBeliefPropagation"),
         "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", fully_visible=True, graph_batch=0),
         "sum_product": _belief_propagation("sum", evidence=True),

@@ -81,8 +81,8 @@ class LayeredMap(ABC):
         return mean_field_state(machine, start)
 
     @abstractmethod
-    def update(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
-        """New mean and variance of one layer, undamped."""
+    def fields(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
+        """The fields on one layer from its neighbours; with these its units have their marginals."""
 
     @abstractmethod
     def log_partition(self, machine: BoltzmannMachine, means: list[Tensor], variances: list[Tensor]) -> Tensor:
@@ -93,7 +93,8 @@ class LayeredMap(ABC):
         means, variances = list(state[:depth]), list(state[depth:])
         for layer in (*range(1, depth, 2), *range(0, depth, 2)):
             old = (means[layer], variances[layer])
-            means[layer], variances[layer] = damped(self.update(machine, layer, means, variances), old, self.damping)
+            new = machine.layers[layer].moments(self.fields(machine, layer, means, variances))
+            means[layer], variances[layer] = damped(new, old, self.damping)
         return (*means, *variances)
 
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:

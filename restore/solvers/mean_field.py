@@ -10,7 +10,6 @@ from torch import Tensor
 from restore.fields import Fields
 from restore.priors import BoltzmannMachine
 from restore.solvers.layered_map import LayeredMap
-from restore.solvers.loop import State
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,8 @@ class MeanField(LayeredMap):
     (3.48, 3.54)
     """
 
-    def update(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
-        return machine.layers[layer].moments(Fields(machine.inputs(layer, means)))
+    def fields(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
+        return Fields(machine.inputs(layer, means))
 
     def log_partition(self, machine: BoltzmannMachine, means: list[Tensor], variances: list[Tensor]) -> Tensor:
         machine, means = machine.to(torch.float64), [mean.double() for mean in means]

@@ -41,8 +41,8 @@ class TAP(LayeredMap):
         _ = machine.squared_couplings
         return super().init(machine, start)
 
-    def update(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> State:
-        return machine.layers[layer].moments(cavity_fields(machine, layer, means, variances))
+    def fields(self, machine: BoltzmannMachine, layer: int, means: list[Tensor], variances: list[Tensor]) -> Fields:
+        return cavity_fields(machine, layer, means, variances)
 
     def log_partition(self, machine: BoltzmannMachine, means: list[Tensor], variances: list[Tensor]) -> Tensor:
         # In double precision: evidence adds fields of up to ±1000 per pixel, and a difference of order one between

@@ -54,6 +54,10 @@ PIPELINES: dict[str, dict[str, Any]] = {
         "training": {"epochs": 2, "batch": 6},
         "inference": {"modes": 3, "starts": 1},
     },
+    "matched": {
+        "learner": {"method": "matched", "tasks": ["flip:0.1", "patch:2"], "iterations": 4},
+        "training": {"epochs": 2, "batch": 6},
+    },
     "bslm": {"prior": {"family": "fvbm"}, "learner": {"method": "bslm", "l2": 0.01}},
 }
 

@@ -72,6 +72,10 @@ class Recipe:
             not (self.prior.filled and self.in_rounds),
             f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it out",
         )
+        require(
+            not (self.prior.start and (self.in_rounds or self.conditional or self.pretraining.epochs)),
+            f"[prior] start has no meaning for {self.method}, or with [pretraining]; leave it out",
+        )
         wrong = misfit(self.inference.solver, fully_visible=self.prior.kind.fully_visible, plain=self.prior.plain)
         require(not wrong, f"[inference] {wrong}")
         require(self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")
@@ -181,12 +185,14 @@ def parse(table: dict[str, Any]) -> Recipe:
         raise UsageError("[prior] hidden is missing; add it")
     if about and about.conditional and "inference" in table:
         raise UsageError("[inference] follows from the learner of a crbm; leave it out")
-    kind = known[method].load() if known else None
-    if kind is not None and kind.restores_with:
-        table["inference"] = kind.restores_with | dict(_expect(table.get("inference", {}), dict, "[inference]"))
+    learner = _make(known[method].load(), learner_table, "[learner] ") if known else None
+    usual: dict[str, Any] = {}
     if any(isinstance(prior, dict) and prior.get(key, plain) != plain for key, plain in PLAIN.items()):
-        table["inference"] = {"modes": 0, "starts": 1} | dict(_expect(table.get("inference", {}), dict, "[inference]"))
-    learner = _make(kind, learner_table, "[learner] ") if kind is not None else None
+        usual = {"modes": 0, "starts": 1}
+    if learner is not None:
+        usual |= learner.restores_with
+    if usual:
+        table["inference"] = usual | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     return _make(Recipe, table | {"method": method, "learner": learner}, "")
 
 

@@ -151,6 +151,9 @@ class PriorShape:
     `filled`. A fully visible machine ("fvbm") has no hidden units, and starts without couplings. A machine with several
     hidden layers ("deep") has `hidden` units next to the image; `deeper` gives the numbers in the layers above.
 
+    `start` is the name or path of another prior, from whose machine training goes on; hidden units beyond its own start
+    from random weights.
+
     `visible` and `hidden_type` are unit types, as in `PIXELS` and `UNITS`. Grey pixels learn from unchanged levels.
     """
 
@@ -161,6 +164,7 @@ class PriorShape:
     hidden_type: str = "bernoulli"
     deeper: tuple[int, ...] = ()
     filled: int = 0
+    start: str = ""
 
     def __post_init__(self) -> None:
         for name, known in (("family", FAMILIES), ("visible", PIXELS), ("hidden_type", UNITS)):
@@ -176,6 +180,7 @@ class PriorShape:
         require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
         require(self.filled >= 0, f"filled must not be negative, not {self.filled}")
         require(not self.filled or self.hidden == "auto", 'filled is for hidden = "auto"; leave it out')
+        require(not (self.start and self.hidden == "auto"), "hidden is a number where start is given; give one")
         require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
         require(
             self.binary or not self.kind.conditional, "visible and hidden_type of a crbm are bernoulli; leave them out"

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
@@ -168,14 +168,16 @@ class PseudoLikelihoodAscent(InRounds, ABC):
             about 1e-7 of its size are noise.
     """
 
-    # On couplings learnt from images TAP oscillates with the usual damping, mean field does not. Modes would need Gibbs
-    # chains with a step per pixel.
-    restores_with: ClassVar[Mapping[str, Any]] = {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
-
     tol: float = 1e-9
     rounds: int = 100
     l2: float = 0.0
     precision: Literal["float32", "float64"] = "float64"
+
+    @property
+    def restores_with(self) -> Mapping[str, Any]:
+        # On couplings learnt from images TAP oscillates with the usual damping, mean field does not. Modes would need
+        # Gibbs chains with a step per pixel.
+        return {"solver": "mean_field", "damping": 0.5, "modes": 0, "starts": 1}
 
     def __post_init__(self) -> None:
         if self.rounds < 1:

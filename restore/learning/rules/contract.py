@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from restore.fields import Fields
 from restore.priors import RBM, ConditionalRBM
 from restore.zoo.description import Inference
 
@@ -25,6 +26,22 @@ class Pairs(NamedTuple):
 
     observed: Tensor
     clean: Tensor
+
+
+class Restorations(NamedTuple):
+    """A mini-batch of images under evidence, for unconditional priors that learn by restoring.
+
+    Attributes:
+        clean: what should come out, (batch, D).
+        evidence: fields on the pixels, (batch, D) each.
+        start: visible means to start from, (batch, D): the posterior means of independent pixels.
+        tasks: the number of the task that damaged each image, (batch,).
+    """
+
+    clean: Tensor
+    evidence: Fields
+    start: Tensor
+    tasks: Tensor
 
 
 @dataclass(frozen=True)
@@ -46,7 +63,7 @@ class Step:
 
 
 PriorT = TypeVar("PriorT", RBM, ConditionalRBM, contravariant=True)
-BatchT = TypeVar("BatchT", Tensor, Pairs, contravariant=True)
+BatchT = TypeVar("BatchT", Tensor, Pairs, Restorations, contravariant=True)
 
 
 class Learner(Protocol[PriorT, BatchT]):

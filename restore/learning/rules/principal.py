@@ -37,15 +37,12 @@ class Principal(InRounds):
     """Probabilistic PCA, without settings: as many components as there are hidden units."""
 
     any_units: ClassVar[bool] = True
-    # Its couplings are too strong for TAP. Mean field has the right means of Gaussian units, however strong.
-    restores_with: ClassVar[Mapping[str, Any]] = {
-        "solver": "mean_field",
-        "max_iter": 5000,
-        "tol": 1e-3,
-        "damping": 0.0,
-    }
-
     rounds: ClassVar[int] = 1
+
+    @property
+    def restores_with(self) -> Mapping[str, Any]:
+        # Its couplings are too strong for TAP. Mean field has the right means of Gaussian units, however strong.
+        return {"solver": "mean_field", "max_iter": 5000, "tol": 1e-3, "damping": 0.0}
 
     def check(self, prior: PriorShape) -> None:
         """The machine has grey pixels and Gaussian hidden units."""

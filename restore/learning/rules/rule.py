@@ -20,12 +20,20 @@ class LearningRule:
     Attributes:
         in_rounds: whether it changes the prior itself, in rounds over all images, without optimizer and epochs.
         any_units: whether it trains machines of any units in any number of layers; if not, only bits in two layers.
-        restores_with: entries of [inference] that its priors have unless a recipe says otherwise.
     """
 
     in_rounds: ClassVar[bool] = False
     any_units: ClassVar[bool] = False
-    restores_with: ClassVar[Mapping[str, Any]] = {}
+
+    @property
+    def restores_with(self) -> Mapping[str, Any]:
+        """Entries of [inference] that its priors have unless a recipe says otherwise."""
+        return {}
+
+    @property
+    def restores(self) -> tuple[str, ...]:
+        """The texts of the tasks under whose evidence it sees images; none if it sees them clean."""
+        return ()
 
     def check(self, prior: PriorShape) -> None:
         """Refuse a prior that it cannot train, with a UsageError that names table and key."""

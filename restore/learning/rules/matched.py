@@ -1,0 +1,205 @@
+"""Learning by restoring: the solver's marginals under random damage should be the clean image.
+
+A prior is trained with the inference it restores with. The loss is the cross-entropy of the marginals after a few
+iterations of the solver, and its gradient is taken through these iterations (Domke, TPAMI 2013: truncated fitting;
+Goodfellow et al., NIPS 2013: multi-prediction training) or at the fixed point (Bai et al., NeurIPS 2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from restore.channels import parse_task
+from restore.errors import UsageError
+from restore.fields import Fields
+from restore.learning.gradients.share import Share
+from restore.learning.recipes.tables import PriorShape
+from restore.learning.rules.contract import LearnerState, Restorations, Step
+from restore.learning.rules.rule import LearningRule
+from restore.learning.run.parallel import summed
+from restore.priors import BoltzmannMachine
+from restore.registry import SOLVERS
+from restore.solvers.layered_map import LayeredMap
+from restore.solvers.loop import State
+
+# A task's mean loss remembers about this many mini-batches.
+MEMORY = 50
+
+# A task whose images are restored almost perfectly counts as if this were its loss, in nats per image.
+LEAST = 0.5
+
+
+@dataclass(frozen=True)
+class MatchedMarginals(LearningRule):
+    """The cross-entropy of the solver's marginals under the evidence of damaged images.
+
+    Every task counts in proportion to how far its loss changes, not to the loss itself: strong noise, whose loss is a
+    hundred times that of weak noise, would else decide alone.
+
+    Attributes:
+        tasks: the damage, such as "flip:0.1"; about as many images of a mini-batch undergo each as any other.
+        solver: the solver to train with, and to restore with later.
+        iterations: how many iterations it does.
+        scored: the marginals after the last so many iterations count equally, so that the image also stays restored.
+        damping: share of the old value kept at each iteration.
+        gradient: "unrolled" goes back through all iterations; "implicit" takes the last state for a fixed point and
+            solves for the gradient there, with as many iterations and the memory of one.
+    """
+
+    any_units: ClassVar[bool] = True
+
+    tasks: tuple[str, ...] = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4")
+    solver: str = "tap"
+    iterations: int = 12
+    scored: int = 3
+    damping: float = 0.3
+    gradient: Literal["unrolled", "implicit"] = "unrolled"
+
+    def __post_init__(self) -> None:
+        smooth = [name for name, kind in SOLVERS.items() if kind.smooth]
+        if self.solver not in smooth:
+            raise UsageError(
+                f"solver must be one of those that can be differentiated through, {', '.join(smooth)}, not "
+                f"{self.solver!r}"
+            )
+        if not self.tasks:
+            raise UsageError('tasks is empty; give the damage to learn from, such as ["flip:0.1"]')
+        if not 1 <= self.scored <= self.iterations:
+            raise UsageError(f"scored must lie in 1 ... {self.iterations} (iterations), not {self.scored}")
+        if self.gradient == "implicit" and self.scored != 1:
+            raise UsageError(f"an implicit gradient scores one fixed point; set scored to 1, not {self.scored}")
+        self.fixed_point  # noqa: B018 - checks iterations and damping
+
+    def check(self, prior: PriorShape) -> None:
+        super().check(prior)
+        for text in self.tasks:
+            parse_task(text, grey=prior.grey)
+
+    @property
+    def restores(self) -> tuple[str, ...]:
+        return self.tasks
+
+    @property
+    def restores_with(self) -> Mapping[str, Any]:
+        return {"solver": self.solver, "damping": self.damping, "modes": 0, "starts": 1}
+
+    @property
+    def fixed_point(self) -> LayeredMap:
+        made: LayeredMap = SOLVERS[self.solver].load()(max_iter=self.iterations, tol=0.0, damping=self.damping)
+        return made
+
+    def init(self, prior: BoltzmannMachine, images: Tensor, generator: torch.Generator) -> LearnerState:
+        return {"loss": images.new_zeros(len(self.tasks))}
+
+    def step(
+        self,
+        prior: BoltzmannMachine,
+        batch: Restorations,
+        state: LearnerState,
+        generator: torch.Generator,
+        epoch: int = 0,
+    ) -> Step:
+        share = Share.of(len(batch.clean))
+        # Nothing made in inference mode can be differentiated.
+        with torch.inference_mode(False), torch.enable_grad():
+            own = _copied(share, batch)
+            leaves = {name: value.clone().requires_grad_() for name, value in prior.parameters.items()}
+            machine = prior.with_parameters(leaves).tilt(own.evidence)
+            restored = (_unrolled if self.gradient == "unrolled" else _settled)(self, machine, own)
+            found = summed(_totals(restored.losses.detach(), own.tasks, state["loss"]))
+            remembered = _remembered(state["loss"], found)
+            weights = remembered[own.tasks].clamp_min(LEAST).reciprocal() / len(batch.clean)
+            slopes = summed(dict(zip(leaves, restored.slopes(weights, tuple(leaves.values())), strict=True)))
+        gradient = {name: -value for name, value in slopes.items()}
+        for index, coupling in enumerate(prior.couplings):
+            gradient[f"weights.{index}"] = coupling.slope(gradient[f"weights.{index}"])
+        return Step(gradient, {"loss": remembered}, {"loss": found["sum"].sum() / found["count"].sum()})
+
+
+class _Restored(NamedTuple):
+    """The loss of each image, (batch,); and its gradient: weights (batch,), parameters -> one gradient for each."""
+
+    losses: Tensor
+    slopes: Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]]
+
+
+def surprise(solver: LayeredMap, machine: BoltzmannMachine, state: State, clean: Tensor) -> Tensor:
+    """-log of the probability, or the density, of images (batch, D) under a state's marginals, in nats; (batch,)."""
+    depth, units = len(machine.layers), machine.layers[0]
+    fields = solver.fields(machine, 0, list(state[:depth]), list(state[depth:]))
+    return (units.log_partition(fields) - units.tilt(fields).log_weight(clean)).sum(-1)
+
+
+def _unrolled(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations) -> _Restored:
+    """Losses after the last iterations, differentiated through all of them."""
+    solver, scores = rule.fixed_point, list[Tensor]()
+    state = solver.init(machine, batch.start)
+    for number in range(rule.iterations):
+        state = solver.step(machine, state)
+        if number >= rule.iterations - rule.scored:
+            scores.append(surprise(solver, machine, state, batch.clean))
+    losses = torch.stack(scores).mean(0)
+    return _Restored(losses, lambda weights, leaves: torch.autograd.grad((weights * losses).sum(), leaves))
+
+
+def _settled(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations) -> _Restored:
+    """Losses at a fixed point z = f(z, θ), differentiated there.
+
+    With g the derivative of the loss in z, that in θ is λ ∂f/∂θ with λ = g + λ ∂f/∂z, found by iterating that.
+    """
+    solver = rule.fixed_point
+    # A machine of its own, for what a machine computes only once would else lack its gradient.
+    fixed = machine.with_parameters({name: value.detach() for name, value in machine.parameters.items()})
+    state = solver.init(fixed, batch.start)
+    for _ in range(rule.iterations):
+        state = solver.step(fixed, state)
+    state = tuple(value.requires_grad_() for value in state)
+    stepped = solver.step(machine, state)
+    losses = surprise(solver, machine, state, batch.clean)
+
+    def slopes(weights: Tensor, leaves: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        # Mean field ignores variances.
+        total = (weights * losses).sum()
+        direct = torch.autograd.grad(total, (*state, *leaves), retain_graph=True, materialize_grads=True)
+        inner = direct[: len(state)]
+        multipliers = inner
+        for _ in range(rule.iterations):
+            back = torch.autograd.grad(stepped, state, multipliers, retain_graph=True, materialize_grads=True)
+            multipliers = tuple(one + other for one, other in zip(inner, back, strict=True))
+        through = torch.autograd.grad(stepped, leaves, multipliers, materialize_grads=True)
+        return tuple(one + other for one, other in zip(direct[len(state) :], through, strict=True))
+
+    return _Restored(losses, slopes)
+
+
+def _copied(share: Share, batch: Restorations) -> Restorations:
+    """A process's own rows, as tensors that can be differentiated with."""
+
+    def own(rows: Tensor) -> Tensor:
+        return share.own(rows).clone()
+
+    evidence = batch.evidence
+    presence = None if evidence.presence is None else own(evidence.presence)
+    fields = Fields(own(evidence.linear), own(evidence.quadratic), presence)
+    return Restorations(own(batch.clean), fields, own(batch.start), own(batch.tasks))
+
+
+def _totals(losses: Tensor, tasks: Tensor, like: Tensor) -> dict[str, Tensor]:
+    """Sum of losses and number of images per task."""
+    nothing = torch.zeros_like(like)
+    return {
+        "sum": nothing.index_add(0, tasks, losses),
+        "count": nothing.index_add(0, tasks, torch.ones_like(losses)),
+    }
+
+
+def _remembered(before: Tensor, found: dict[str, Tensor]) -> Tensor:
+    """Mean loss per task over the last mini-batches; 0 for tasks not yet met."""
+    mean = found["sum"] / found["count"].clamp_min(1)
+    after = torch.where(before > 0, before + (mean - before) / MEMORY, mean)
+    return torch.where(found["count"] > 0, after, before)

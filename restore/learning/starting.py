@@ -1,0 +1,48 @@
+"""Begin training from another prior."""
+
+from __future__ import annotations
+
+from restore import zoo
+from restore.errors import TrainingError
+from restore.learning.course import wider
+from restore.learning.recipes.tables import PriorShape
+from restore.priors import RBM, LayeredPrior
+
+
+def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> LayeredPrior:
+    """The machine of the prior that a recipe starts from, with the recipe's number of hidden units.
+
+    Args:
+        shape: the machine to train; `start` is given.
+        image_shape: (H, W).
+        seed: seed of the weights of units that are added.
+
+    Raises:
+        ModelError: if there is no such prior.
+        TrainingError: if it is another kind of machine, or for images of another size.
+    """
+    folder = zoo.find(shape.start)
+    about = zoo.describe(folder)
+    kind = (about.family, about.visible, about.hidden_type, about.deeper, about.image_shape)
+    wanted = (shape.family, shape.visible, shape.hidden_type, shape.deeper, image_shape)
+    if kind != wanted:
+        raise TrainingError(
+            f"{shape.start}: {_in_words(kind)} cannot be the start of {_in_words(wanted)}; give another [prior] start"
+        )
+    machine = zoo.load(folder).machine
+    assert isinstance(machine, LayeredPrior) and isinstance(shape.hidden, int)
+    missing = shape.hidden - machine.layers[1].size
+    if missing == 0:
+        return machine
+    if missing < 0 or not (isinstance(machine, RBM) and shape.plain):
+        raise TrainingError(
+            f"{shape.start}: has {machine.layers[1].size} hidden units; give [prior] hidden as many"
+            f"{' or more' if missing < 0 and shape.plain else ''}"
+        )
+    return wider(machine, missing, shape.weight_scale, seed)
+
+
+def _in_words(kind: tuple[str, str, str, tuple[int, ...], tuple[int, int]]) -> str:
+    family, visible, hidden, deeper, (height, width) = kind
+    layers = "-".join([visible, hidden, *map(str, deeper)])
+    return f"a machine ({family}, {layers}) for images of {width}x{height} pixels"

@@ -1,0 +1,241 @@
+"""Learning by restoring: the gradient through the solver, the damage, and what such a prior is good for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from directions import assert_close
+from fits import recipe_of
+from machines import bars_and_stripes, brute_force, numerical_gradients, random_deep, random_machine, random_rbm, seeded
+from recipes import GOOD, assert_refused, write
+from torch import Tensor
+
+from restore.channels import parse_task
+from restore.errors import UsageError
+from restore.fields import Fields
+from restore.learning.course import CleanImages, RestoredImages
+from restore.learning.fit import fit
+from restore.learning.recipes.recipe import read_recipe
+from restore.learning.recipes.tables import Optimizer, PriorShape, Training
+from restore.learning.rules.contract import Restorations
+from restore.learning.rules.matched import LEAST, MEMORY, MatchedMarginals, surprise
+from restore.learning.run.session import Session
+from restore.priors import RBM, BoltzmannMachine, FullyVisible
+from restore.registry import SOLVERS
+from restore.solvers import solver_of
+from restore.units import Bernoulli
+from restore.zoo.description import Inference
+
+MACHINES: dict[str, BoltzmannMachine] = {
+    "rbm": random_rbm(5, 4, seed=3),
+    "deep": random_deep(4, 3, 3, scale=0.6, seed=5),
+    "grey": random_machine(("truncated", 4), ("gaussian", 3), scale=0.4),
+    "spiked": random_machine(("spiked-truncated", 4), ("bernoulli", 3), scale=0.4),
+}
+
+every_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+both_solvers = pytest.mark.parametrize("solver", [name for name, kind in SOLVERS.items() if kind.smooth])
+
+
+def damaged(machine: BoltzmannMachine, count: int = 6, tasks: int = 2) -> Restorations:
+    """Images under random evidence; the first half belongs to another task than the second."""
+    draw, pixels = seeded(9), machine.layers[0].size
+    clean = torch.rand(count, pixels, generator=draw, dtype=torch.float64)
+    if isinstance(machine.layers[0], Bernoulli):
+        clean = clean.round()
+    linear = torch.randn(count, pixels, generator=draw, dtype=torch.float64)
+    evidence = Fields(linear, torch.rand(count, pixels, generator=draw, dtype=torch.float64))
+    start = torch.rand(count, pixels, generator=draw, dtype=torch.float64)
+    return Restorations(clean, evidence, start, torch.arange(count) * tasks // count)
+
+
+def slopes(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations) -> dict[str, Tensor]:
+    with torch.inference_mode():
+        state = rule.init(machine, batch.clean, seeded())
+        return rule.step(machine, batch, state, seeded()).gradient
+
+
+def balanced(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations, at: Tensor) -> Tensor:
+    """Minus the loss of a first mini-batch, in which every task is divided by its own loss, `at`."""
+    solver = rule.fixed_point
+    tilted = machine.tilt(batch.evidence)
+    state, scores = solver.init(tilted, batch.start), []
+    for _ in range(rule.iterations):
+        state = solver.step(tilted, state)
+        scores.append(surprise(solver, tilted, state, batch.clean))
+    return -(torch.stack(scores[-rule.scored :]).mean(0) / at[batch.tasks]).mean()
+
+
+def own_losses(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations) -> Tensor:
+    one = torch.ones(2, dtype=torch.float64)
+    parts = [Restorations(*(_rows(each, batch.tasks == task) for each in batch)) for task in (0, 1)]
+    return torch.stack([-balanced(rule, machine, part, one) for part in parts]).clamp_min(LEAST)
+
+
+def _rows(value: Any, mine: Tensor) -> Any:
+    return Fields(value.linear[mine], value.quadratic[mine]) if isinstance(value, Fields) else value[mine]
+
+
+@both_solvers
+@every_machine
+@pytest.mark.parametrize("scored", [1, 3])
+def test_gradient_is_that_of_the_loss_after_a_few_iterations(
+    machine: BoltzmannMachine, solver: str, scored: int
+) -> None:
+    rule = MatchedMarginals(("flip:0.1", "flip:0.2"), solver, iterations=4, scored=scored)
+    batch = damaged(machine)
+    at = own_losses(rule, machine, batch)
+    wanted = numerical_gradients(lambda moved: balanced(rule, moved, batch, at), machine)
+    assert_close(slopes(rule, machine, batch), wanted, 1e-7)
+
+
+@both_solvers
+@every_machine
+def test_implicit_gradient_is_the_unrolled_one_at_a_fixed_point(machine: BoltzmannMachine, solver: str) -> None:
+    # Both solvers contract on these machines: after 400 iterations nothing moves in double precision.
+    unrolled, implicit = (
+        MatchedMarginals(("flip:0.1", "flip:0.2"), solver, 400, 1, 0.5, gradient)  # type: ignore[arg-type]
+        for gradient in ("unrolled", "implicit")
+    )
+    batch = damaged(machine)
+    assert_close(slopes(implicit, machine, batch), slopes(unrolled, machine, batch), 1e-12)
+
+
+@both_solvers
+def test_gradient_of_a_fully_visible_machine_moves_each_pair_at_once(solver: str) -> None:
+    upper = 0.3 * torch.randn(5, 5, generator=seeded(1), dtype=torch.float64).triu(1)
+    bias = torch.randn(5, generator=seeded(2), dtype=torch.float64)
+    machine = FullyVisible.binary(upper + upper.T, bias)
+    rule, batch = MatchedMarginals(("flip:0.1", "flip:0.2"), solver, iterations=4), damaged(machine)
+    at = own_losses(rule, machine, batch)
+    got = slopes(rule, machine, batch)["weights.0"]
+    small = 1e-5
+    for one, other in ((0, 1), (2, 4)):
+        pair = torch.zeros(5, 5, dtype=torch.float64)
+        pair[one, other] = pair[other, one] = small
+        above, below = (
+            balanced(rule, FullyVisible.binary(machine.weights + sign * pair, bias), batch, at) for sign in (1, -1)
+        )
+        torch.testing.assert_close(got[one, other], (above - below) / (2 * small), rtol=0, atol=1e-8)
+    assert torch.equal(got, got.T)
+    assert not got.diagonal().any()
+
+
+def test_surprise_is_the_log_probability_under_the_marginals() -> None:
+    machine = MACHINES["rbm"]
+    batch = damaged(machine)
+    tilted, rule = machine.tilt(batch.evidence), MatchedMarginals(iterations=3, damping=0.0)
+    solver = rule.fixed_point
+    state = solver.init(tilted, batch.start)
+    probability = solver.step(tilted, state)[0]
+    # In one undamped sweep the image follows the hidden units, which have been renewed before it.
+    means, variances = list(state[:2]), list(state[2:])
+    means[1], variances[1] = tilted.layers[1].moments(solver.fields(tilted, 1, means, variances))
+    found = surprise(solver, tilted, (*means, *variances), batch.clean)
+    right = torch.where(batch.clean > 0.5, probability, 1 - probability)
+    torch.testing.assert_close(found, -right.log().sum(1))
+
+
+def test_tasks_count_alike_whatever_their_loss() -> None:
+    machine = MACHINES["rbm"]
+    batch = damaged(machine, 8)
+    rule = MatchedMarginals(("flip:0.1", "flip:0.2"))
+    state = {"loss": torch.tensor([0.0, 4.0], dtype=torch.float64)}
+    with torch.inference_mode():
+        after = rule.step(machine, batch, state, seeded()).state["loss"]
+    own = own_losses(rule, machine, batch)
+    # The first task is met for the first time, the second is remembered.
+    torch.testing.assert_close(after, torch.stack([own[0], 4 + (own[1] - 4) / MEMORY]))
+
+
+def test_each_task_damages_its_share_of_a_mini_batch() -> None:
+    images = bars_and_stripes(3).double().repeat(10, 1)
+    tasks = tuple(parse_task(text) for text in ("flip:0.2", "patch:2", "flip:0.1+patch:1"))
+    course = RestoredImages(CleanImages(images), (3, 3), tasks, Bernoulli(torch.zeros(9, dtype=torch.float64)))
+    batch = course.batch(torch.arange(100), seeded())
+    assert sorted(torch.bincount(batch.tasks).tolist()) == [33, 33, 34]
+    assert torch.equal(batch.clean, images[:100])
+    strength = batch.evidence.linear.abs()
+    flips, holes, both = (strength[batch.tasks == number] for number in range(3))
+    torch.testing.assert_close(flips, torch.full_like(flips, float(np.log(4))))
+    assert (holes == 0).sum(1).eq(4).all() and (holes[holes > 0] > 100).all()
+    assert (both == 0).sum(1).eq(1).all()
+    # A hidden pixel starts at its mean, a pixel that is seen at its posterior mean.
+    assert (batch.start[batch.evidence.linear == 0] == 0.5).all()
+    # Fewer images than tasks: all tasks get their turn.
+    met = {int(course.batch(torch.arange(1), seeded(seed)).tasks) for seed in range(40)}
+    assert met == {0, 1, 2}
+
+
+def error_of(machine: RBM, rule: MatchedMarginals, images: Tensor, task: str) -> float:
+    observed, channel = parse_task(task).damage(images, (3, 3), seeded(5))
+    settings = Inference(solver=rule.solver, max_iter=rule.iterations, tol=0.0, damping=rule.damping)
+    found = solver_of(settings).solve(machine.tilt(channel.evidence(observed)))
+    return float(((found.means[0] > 0.5).double() - images).abs().mean())
+
+
+@both_solvers
+def test_a_prior_that_learnt_so_restores_nearly_as_well_as_can_be(solver: str, tmp_path: Path) -> None:
+    images = bars_and_stripes(3).repeat(10, 1)
+    rule = MatchedMarginals(("flip:0.1", "flip:0.2", "patch:2"), solver, iterations=8)
+    recipe = recipe_of(
+        rule,
+        Optimizer(name="adam", rate=0.05),
+        method="matched",
+        prior=PriorShape(hidden=12, weight_scale=0.1),
+        training=Training(epochs=60, batch=50),
+    )
+    tasks = tuple(map(parse_task, rule.tasks))
+    course = RestoredImages(CleanImages(images), (3, 3), tasks, Bernoulli(torch.zeros(9)))
+    learnt = fit(recipe, course, Session(tmp_path, "data")).prior
+    # The best there is: posterior means by going through all images of the set. A blank hole is wrong in two pixels of
+    # nine on average.
+    observed, channel = parse_task("patch:2").damage(images, (3, 3), seeded(5))
+    known = bars_and_stripes(3)
+    log_weight = channel.evidence(observed).linear @ (known - 0.5).T
+    best = float(((log_weight.softmax(1) @ known > 0.5).float() - images).abs().mean())
+    blank = float((torch.where(channel.evidence(observed).linear == 0, 0.0, images) - images).abs().mean())
+    assert error_of(learnt, rule, images, "patch:2") < best + 0.25 * (blank - best)
+
+
+def test_a_recipe_names_damage_and_solver(tmp_path: Path) -> None:
+    text = GOOD.replace('method = "tap"', 'method = "matched"\ntasks = ["flip:0.1", "patch:4"]\nsolver = "mean_field"')
+    recipe = read_recipe(write(tmp_path, text))
+    assert recipe.learner.restores == ("flip:0.1", "patch:4")
+    assert (recipe.inference.solver, recipe.inference.modes, recipe.inference.starts) == ("mean_field", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ('solver = "sum_product"', "can be differentiated through, tap, mean_field"),
+        ("tasks = []", "tasks is empty"),
+        ('tasks = ["blur:3"]', "'blur:3' is not a task"),
+        ("scored = 0", "scored must lie in 1 ... 12"),
+        ("scored = 13", "scored must lie in 1 ... 12"),
+        ('gradient = "implicit"', "set scored to 1"),
+        ("damping = 1.0", "damping must lie in [0, 1)"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(lines: str, says: str, tmp_path: Path) -> None:
+    text = GOOD.replace('method = "tap"', f'method = "matched"\n{lines}')
+    assert_refused(write(tmp_path, text), says)
+
+
+def test_grey_images_refuse_flips() -> None:
+    with pytest.raises(UsageError, match="flip"):
+        MatchedMarginals().check(PriorShape(hidden=3, visible="truncated-gaussian"))
+
+
+def test_without_couplings_the_loss_is_the_exact_one() -> None:
+    machine, batch = random_rbm(4, 2, scale=0.0, seed=4), damaged(MACHINES["deep"])
+    tilted, solver = machine.tilt(batch.evidence), MatchedMarginals(damping=0.0).fixed_point
+    state = solver.step(tilted, solver.init(tilted, batch.start))
+    found = surprise(solver, tilted, state, batch.clean)
+    for row, clean in enumerate(batch.clean.numpy()):
+        white = brute_force(tilted, row).means[0]
+        np.testing.assert_allclose(found[row], -np.log(np.where(clean > 0.5, white, 1 - white)).sum())

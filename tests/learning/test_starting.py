@@ -1,0 +1,76 @@
+"""Training that goes on from another prior."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from machines import bars_and_stripes
+from priors import saved_prior
+
+from restore import zoo
+from restore.errors import ModelError, TrainingError
+from restore.learning.pipeline import train
+from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.recipes.tables import PriorShape
+from restore.learning.run.session import Session
+from restore.learning.starting import started
+
+SHAPE = (3, 3)
+
+
+def recipe(start: Path | str, **prior: Any) -> Recipe:
+    return parse(
+        {
+            "name": "further",
+            "data": {"source": "bars"},
+            "prior": {"hidden": 5, "start": str(start)} | prior,
+            "learner": {"method": "contrastive"},
+            "training": {"epochs": 1, "batch": 7},
+            "optimizer": {"rate": 1e-30},
+            "inference": {"modes": 0, "starts": 1},
+            "storage": "float32",
+        }
+    )
+
+
+def test_the_first_weights_are_those_of_the_other_prior(tmp_path: Path) -> None:
+    start = saved_prior(tmp_path, SHAPE)
+    machine = zoo.load(start).machine
+    trained = train(recipe(start), bars_and_stripes(3), SHAPE, Session(tmp_path / "run", "data"))
+    for name, value in machine.parameters.items():
+        # At such a rate nothing moves.
+        torch.testing.assert_close(trained.prior.machine.parameters[name], value.float(), rtol=0, atol=1e-20)
+
+
+def test_further_hidden_units_begin_weakly(tmp_path: Path) -> None:
+    start = saved_prior(tmp_path, SHAPE)
+    wider = started(recipe(start, hidden=8).prior, SHAPE, seed=0)
+    before, after = zoo.load(start).machine.parameters, wider.parameters
+    assert torch.equal(after["weights.0"][:, :5], before["weights.0"])
+    assert after["weights.0"].shape == (9, 8)
+    assert 0 < float(after["weights.0"][:, 5:].abs().max()) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("prior", "shape", "says"),
+    [
+        ({"hidden": 4}, SHAPE, "has 5 hidden units; give [prior] hidden as many or more"),
+        ({}, (3, 4), "for images of 3x3 pixels cannot be the start of"),
+        ({"family": "deep", "deeper": [2]}, SHAPE, "cannot be the start of a machine (deep, bernoulli-bernoulli-2)"),
+    ],
+)
+def test_another_kind_of_machine_is_refused(
+    prior: dict[str, Any], shape: tuple[int, int], says: str, tmp_path: Path
+) -> None:
+    wanted = PriorShape(**({"hidden": 5, "start": str(saved_prior(tmp_path, SHAPE))} | prior))
+    with pytest.raises(TrainingError) as caught:
+        started(wanted, shape, 0)
+    assert says in str(caught.value)
+
+
+def test_a_start_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no-such-prior"):
+        started(recipe("no-such-prior").prior, SHAPE, 0)
