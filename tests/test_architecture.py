@@ -41,6 +41,7 @@ ROOMS: dict[str, str] = {
     "zoo": "errors registry channels couplings files sizes units priors",
     "solvers": "errors fields marginals registry tracing couplings units priors zoo",
     "inference": "errors fields marginals registry channels devices sizes units images priors zoo solvers",
+    "torch": "errors channels registry units priors zoo solvers",
     "export": "errors fields marginals registry channels zoo solvers inference",
     "app": "errors marginals files data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",

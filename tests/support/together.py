@@ -55,6 +55,7 @@ PIPELINES: dict[str, dict[str, Any]] = {
         "inference": {"modes": 3, "starts": 1},
     },
     "matched": {
+        "prior": {"hidden": 4},
         "learner": {"method": "matched", "tasks": ["flip:0.1", "patch:2"], "iterations": 4},
         "training": {"epochs": 2, "batch": 6},
     },

@@ -1,0 +1,144 @@
+"""A prior as a layer of a network: `restore.torch.Restorer`, differentiable from end to end.
+
+`restore.denoise` stops each image when it has converged, and returns black and white. A layer does a fixed number of
+iterations and returns the marginals, so that gradients flow through all of it: to the image, to the level of the noise,
+and to the prior's parameters.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from restore import zoo
+from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
+from restore.errors import InputError, UsageError
+from restore.priors import BoltzmannMachine, ConditionalRBM
+from restore.registry import SOLVERS
+from restore.solvers import LayeredMap, solver_of
+from restore.units import Units
+
+
+class Restorer(nn.Module):
+    """Restores images of the prior's size; see `forward`. Its parameters are the prior's, ready to be trained on.
+
+    It works like a denoiser of deepinv: `restorer(y, sigma)`.
+
+    Args:
+        model: name of a published or trained prior, or its folder.
+        iterations: how many iterations of its solver are done for every image; by default its limit, at most 50.
+
+    Raises:
+        ModelError: if there is no such prior.
+        UsageError: if its solver cannot be differentiated through.
+
+    >>> import torch
+    >>> from restore.torch import Restorer
+    >>> restorer = Restorer("tap-mnist", iterations=10)
+    >>> noisy = torch.zeros(2, 1, 28, 28, requires_grad=True)
+    >>> clean = restorer(noisy, p=0.1)
+    >>> clean.shape, bool((clean < 0.5).all())
+    (torch.Size([2, 1, 28, 28]), True)
+    >>> clean.sum().backward()
+    >>> bool((noisy.grad >= 0).all())
+    True
+    """
+
+    def __init__(self, model: str | PathLike[str] = "tap-mnist", *, iterations: int | None = None) -> None:
+        super().__init__()
+        prior = zoo.load(zoo.find(str(model)))
+        about = prior.description
+        settings = about.inference
+        smooth = [name for name, kind in SOLVERS.items() if kind.smooth]
+        if settings.solver not in smooth or isinstance(prior.machine, ConditionalRBM):
+            raise UsageError(
+                f"{about.name}: {settings.solver} cannot be differentiated through; give a prior that restores with "
+                f"{' or '.join(smooth)}"
+            )
+        if iterations is not None and iterations < 1:
+            raise UsageError(f"iterations must be at least 1, not {iterations}")
+        self.description = about
+        self.iterations = min(settings.max_iter, 50) if iterations is None else iterations
+        solver = solver_of(settings)
+        assert isinstance(solver, LayeredMap)
+        self.solver = solver
+        self._machine: BoltzmannMachine = prior.machine
+        self._pointwise = prior.pointwise
+        for name, value in prior.machine.parameters.items():
+            self.register_parameter(_attribute(name), nn.Parameter(value.detach().float().clone()))
+        for index, coupling in enumerate(prior.machine.couplings):
+            # An optimizer's steps keep a symmetric coupling symmetric.
+            self.get_parameter(_attribute(f"weights.{index}")).register_hook(coupling.slope)
+        for name, value in prior.pointwise.parameters.items():
+            self.register_buffer(_attribute(f"pointwise.{name}"), value.detach().float().clone())
+
+    @property
+    def machine(self) -> BoltzmannMachine:
+        """The prior with the present parameters."""
+        named = {name: getattr(self, _attribute(name)) for name in self._machine.parameters}
+        return self._machine.with_parameters(named)
+
+    @property
+    def pointwise(self) -> Units:
+        """Independent pixels, at whose posterior means the solver starts."""
+        named = {name: getattr(self, _attribute(f"pointwise.{name}")) for name in self._pointwise.parameters}
+        return self._pointwise.with_parameters(named)
+
+    def forward(self, y: Tensor, sigma: Any = None, *, p: Any = None, mask: Tensor | None = None) -> Tensor:
+        """The posterior mean of each pixel, in the shape of `y`; for black and white images the probability of white.
+
+        Args:
+            y: damaged images, (N, 1, H, W) or (N, H, W), black 0 and white 1.
+            sigma: standard deviation of Gaussian noise: a number, a tensor (N,) or one that broadcasts with `y`.
+            p: flip probability of black and white pixels, or of salt or pepper in grey images; shaped like `sigma`.
+            mask: the pixels to fill, boolean, broadcastable with `y`. Without noise the other pixels are exact.
+
+        Raises:
+            InputError: if the images are not of the prior's size.
+            UsageError: if no damage is given, or a level is out of range.
+        """
+        if y.dim() not in (3, 4) or y.shape[-2:] != self.description.image_shape or (y.dim() == 4 and y.shape[1] != 1):
+            height, width = self.description.image_shape
+            raise InputError(
+                f"images have shape {tuple(y.shape)}; {self.description.name} takes (N, 1, {height}, {width})"
+            )
+        if sigma is None and p is None and mask is None:
+            raise UsageError("give sigma, p or a mask: the damage to undo")
+        machine = self.machine
+        seen = y.flatten(1).to(machine.couplings[0].weights.dtype)
+        evidence = self._channel(y, sigma, p, mask).evidence(seen)
+        machine = machine.tilt(evidence)
+        state = self.solver.init(machine, self.pointwise.moments(evidence)[0])
+        for _ in range(self.iterations):
+            state = self.solver.step(machine, state)
+        return state[0].reshape(y.shape)
+
+    def _channel(self, y: Tensor, sigma: Any, p: Any, mask: Tensor | None) -> Channel:
+        def flat(level: Any) -> Any:
+            """A level in a shape that broadcasts with images (N, D)."""
+            level = torch.as_tensor(level, device=y.device)
+            if level.dim() == 0:
+                return level
+            level = level.reshape(-1, *[1] * (y.dim() - 1)) if level.dim() == 1 else level
+            return level.expand(len(y), *y.shape[1:]).flatten(1)
+
+        exact = 0.0
+        gaussian = GaussianNoise(exact if sigma is None else flat(sigma))
+        flips = exact if p is None else flat(p)
+        if self.description.grey:
+            noise: Channel = SaltAndPepper(flips, gaussian)
+        elif sigma is None:
+            noise = BitFlip(flips)
+        elif p is None:
+            noise = gaussian
+        else:
+            raise UsageError("black and white images have flips (p) or Gaussian noise (sigma), not both; give one")
+        return noise if mask is None else Occlusion(flat(mask).bool(), noise=noise)
+
+
+def _attribute(name: str) -> str:
+    """A parameter's name as an attribute of a module, which may have no dot."""
+    return name.replace(".", "_")

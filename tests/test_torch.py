@@ -1,0 +1,134 @@
+"""The layer `restore.torch.Restorer`: what it computes, its gradients, and what a network needs of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from grey_priors import TRUNCATED, grey_prior, saved_grey
+from machines import random_fully_visible, seeded
+from priors import random_conditional, random_prior, saved_prior
+
+import restore
+from restore.errors import InputError, UsageError
+from restore.torch import Restorer
+from restore.zoo import TrainedPrior, save
+
+SHAPE = (3, 4)
+
+
+def layer(folder: Path, **settings: Any) -> Restorer:
+    return Restorer(saved_prior(folder, SHAPE), **settings)
+
+
+def noisy(count: int = 3) -> torch.Tensor:
+    return torch.rand(count, 1, *SHAPE, generator=seeded(3)).round()
+
+
+def test_after_enough_iterations_it_finds_what_restoring_finds(tmp_path: Path) -> None:
+    found = restore.load(str(saved_prior(tmp_path, SHAPE)), engine="torch")
+    images, hidden = noisy(), torch.rand(3, 1, *SHAPE, generator=seeded(4)) < 0.3
+    for p, mask in ((0.2, None), (0.1, hidden), (None, hidden)):
+        if mask is None:
+            _, wanted = found.denoise(images[:, 0].numpy(), p=p, return_solution=True)
+        else:
+            _, wanted = found.complete(images[:, 0].numpy(), mask[:, 0].numpy(), p=p, return_solution=True)
+        got = layer(tmp_path, iterations=300)(images, p=p, mask=mask)
+        # The library stops at its tolerance, and starts more than once; the machine has one fixed point.
+        torch.testing.assert_close(got.flatten(1), torch.as_tensor(wanted.means[0]), rtol=0, atol=0.01)
+
+
+@pytest.mark.parametrize("what", ["p", "sigma"])
+def test_gradients_in_images_levels_and_parameters(what: str, tmp_path: Path) -> None:
+    restorer = layer(tmp_path, iterations=4).double()
+    images = torch.rand(2, 1, *SHAPE, generator=seeded(1), dtype=torch.float64, requires_grad=True)
+    level = torch.tensor([0.2, 0.3], dtype=torch.float64, requires_grad=True)
+    named = dict(restorer.named_parameters())
+
+    def restored(y: torch.Tensor, level: torch.Tensor, *values: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(restorer, dict(zip(named, values, strict=True)), (y,), {what: level})
+
+    assert torch.autograd.gradcheck(restored, (images, level, *named.values()))
+
+
+def test_a_mask_hides_whatever_is_below_it(tmp_path: Path) -> None:
+    restorer, images = layer(tmp_path), noisy()
+    mask = torch.zeros(1, 1, *SHAPE, dtype=torch.bool)
+    mask[..., :2] = True
+    changed = torch.where(mask, 1 - images, images)
+    assert torch.equal(restorer(images, mask=mask), restorer(changed, mask=mask))
+    assert torch.equal(restorer(images, mask=mask)[..., 2:], images[..., 2:])
+
+
+def test_a_level_for_each_image_or_pixel(tmp_path: Path) -> None:
+    restorer, images = layer(tmp_path), noisy(2)
+    one, other = restorer(images, p=0.1)[:1], restorer(images, p=0.3)[1:]
+    both = torch.cat([one, other])
+    torch.testing.assert_close(restorer(images, p=torch.tensor([0.1, 0.3])), both)
+    everywhere = torch.tensor([0.1, 0.3]).reshape(2, 1, 1, 1).expand(2, 1, *SHAPE)
+    torch.testing.assert_close(restorer(images, p=everywhere), both)
+    assert restorer(images[:, 0], p=0.1).shape == (2, *SHAPE)
+
+
+def test_it_is_kept_and_loaded_like_any_module(tmp_path: Path) -> None:
+    restorer, images = layer(tmp_path), noisy()
+    torch.optim.SGD(restorer.parameters(), 0.1).zero_grad()
+    restorer(images, p=0.1).square().sum().backward()
+    torch.optim.SGD(restorer.parameters(), 0.1).step()
+    again = layer(tmp_path)
+    assert not torch.equal(again(images, p=0.1), restorer(images, p=0.1))
+    again.load_state_dict(restorer.state_dict())
+    assert torch.equal(again(images, p=0.1), restorer(images, p=0.1))
+    assert again.double()(images.double(), p=0.1).dtype == torch.float64
+
+
+def test_a_symmetric_coupling_stays_symmetric(tmp_path: Path) -> None:
+    machine = random_fully_visible(12, scale=0.2, dtype=torch.float32)
+    other = random_prior(SHAPE, modes=0)
+    settings = {"family": "fvbm", "hidden": 0}
+    about = other.description.__class__(**vars(other.description) | settings)
+    save(tmp_path / "visible", TrainedPrior(about, machine, other.pixel_means, other.modes), "# x\n")
+    restorer = Restorer(tmp_path / "visible")
+    restorer(noisy(), p=0.2).square().sum().backward()
+    torch.optim.Adam(restorer.parameters(), 0.01).step()
+    assert restorer(noisy(), p=0.2).isfinite().all()
+
+
+def test_grey_images_take_noise_and_impulses(tmp_path: Path) -> None:
+    folder = saved_grey(tmp_path, grey_prior(TRUNCATED, "gaussian", scale=0.1, solver="mean_field"))
+    restorer = Restorer(folder, iterations=5)
+    images = torch.rand(2, 1, *restorer.description.image_shape, generator=seeded(2), requires_grad=True)
+    both = restorer(images, 0.2, p=0.1)
+    both.sum().backward()
+    assert images.grad is not None and images.grad.isfinite().all()
+    assert ((both > 0) & (both < 1)).all()
+
+
+def test_what_it_cannot_do_is_refused(tmp_path: Path) -> None:
+    restorer, images = layer(tmp_path), noisy()
+    for shape in (SHAPE, (3, 2, *SHAPE), (3, 1, 5, 5)):
+        with pytest.raises(InputError, match=r"takes \(N, 1, 3, 4\)"):
+            restorer(torch.zeros(shape), p=0.1)
+    with pytest.raises(UsageError, match="give sigma, p or a mask"):
+        restorer(images)
+    with pytest.raises(UsageError, match="not both"):
+        restorer(images, 0.1, p=0.1)
+    with pytest.raises(UsageError, match="must lie in"):
+        restorer(images, p=1.5)
+    with pytest.raises(UsageError, match="iterations must be at least 1"):
+        layer(tmp_path, iterations=0)
+    save(tmp_path / "learnt", random_conditional(SHAPE), "# x\n")
+    with pytest.raises(UsageError, match="sum_product cannot be differentiated through"):
+        Restorer(tmp_path / "learnt")
+
+
+def test_it_is_a_denoiser_of_deepinv(tmp_path: Path) -> None:
+    deepinv = pytest.importorskip("deepinv")
+    physics = deepinv.physics.Denoising(deepinv.physics.GaussianNoise(0.2))
+    clean = noisy()
+    seen = physics(clean)
+    # One step of plug-and-play: the prior's answer where deepinv expects a denoiser's.
+    prior = deepinv.optim.prior.PnP(denoiser=layer(tmp_path))
+    assert prior.prox(seen, 0.2).shape == clean.shape
