@@ -17,7 +17,7 @@ import restore
 from restore.data import load
 from restore.data.sets.pages import page
 from restore.data.sets.text import families_for_tests
-from restore.inference.tiles import Axis, Cover
+from restore.inference.windows.tiles import Axis, Cover
 from restore.zoo.description import Description
 
 P = 0.1

@@ -25,8 +25,8 @@ from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Measured, Report, reported
 from restore.evaluation.grey_baselines import GreyMedian
 from restore.inference.damage import Damage, Rates
-from restore.inference.large import restore_large
 from restore.inference.pictures import PictureEngine, restore_pictures
+from restore.inference.windows.large import restore_large
 from restore.marginals import Status
 
 # Sides of the median filter, of which the one that leaves least wrong is told.

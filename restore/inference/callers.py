@@ -20,7 +20,7 @@ from restore.sizes import Fit, check_size, in_windows, lost_detail, near
 from restore.zoo.description import Description
 
 if TYPE_CHECKING:
-    from restore.inference.survey import Choice
+    from restore.inference.windows.survey import Choice
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
@@ -90,7 +90,7 @@ def _answers(
     about = engines[0].description
     _check_sizes(about, pixels, paths, manner)
     if any(in_windows(values.shape, about.image_shape, manner.fit) for values in pixels):
-        from restore.inference.gathered import marginals_of
+        from restore.inference.windows.gathered import marginals_of
 
         each = [_alone(engines, values, damage.of_image(index), manner) for index, values in enumerate(pixels)]
         return [(tried.engine.description, part) for tried, part in each], marginals_of(each)
@@ -105,7 +105,7 @@ def _alone(
     """What became of one image, which is restored as it would be without the others."""
     if in_windows(values.shape, engines[0].description.image_shape, manner.fit):
         # Most images need no windows.
-        from restore.inference.large import restore_large
+        from restore.inference.windows.large import restore_large
 
         return restore_large(engines, values, damage, invert=manner.invert, force=manner.force)
     tried = restore_with_each(engines, [values], damage, invert=manner.invert)

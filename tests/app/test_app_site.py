@@ -12,7 +12,7 @@ from restore import zoo
 from restore.app import assembly
 from restore.errors import ModelError, OutputError
 from restore.inference.pictures import INVERTED, outcome
-from restore.inference.tally import BLIND
+from restore.inference.windows.tally import BLIND
 from restore.marginals import Status
 
 ROOT = Path(__file__).parents[2]

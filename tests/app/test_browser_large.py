@@ -13,10 +13,10 @@ from PIL import Image
 from restore import zoo
 from restore.app import assembly
 from restore.inference.damage import Damage
-from restore.inference.large import restore_large
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.tally import BLIND
-from restore.inference.tiles import Cover
+from restore.inference.windows.large import restore_large
+from restore.inference.windows.tally import BLIND
+from restore.inference.windows.tiles import Cover
 from restore.marginals import Status
 
 # Both compute in single precision, and differ in the order of their sums.

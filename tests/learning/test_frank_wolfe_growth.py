@@ -11,10 +11,10 @@ from growing import IMAGES, SMALL, growth_of
 from machines import bars_and_stripes, random_rbm, seeded
 from torch import Tensor
 
+from restore.learning.gradients.frank_wolfe_moves import machine_of, unit_means, without_worst
 from restore.learning.gradients.hidden_unit import Unit, find_unit
 from restore.learning.rules import frank_wolfe
 from restore.learning.rules.frank_wolfe import FrankWolfe, Growth, stopping_verdict
-from restore.learning.rules.frank_wolfe_moves import machine_of, unit_means, without_worst
 from restore.priors import RBM
 from restore.priors.exact import exact_moments, log_likelihood
 from restore.solvers.samplers.gibbs import gibbs_steps

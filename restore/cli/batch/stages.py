@@ -243,7 +243,7 @@ class Stages:
 
     def _in_windows(self, items: Sequence[Loaded], engines: Sequence[PictureEngine]) -> list[Answer]:
         # Most images need no windows.
-        from restore.inference.large import restore_large
+        from restore.inference.windows.large import restore_large
 
         (item,) = items
         choice, restored = restore_large(

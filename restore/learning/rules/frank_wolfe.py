@@ -17,11 +17,11 @@ from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
 from restore.learning.course import pixel_means
+from restore.learning.gradients.frank_wolfe_moves import APART, machine_of, settled, unit_means, without_worst
 from restore.learning.gradients.hidden_unit import Found, Unit, find_unit
 from restore.learning.recipes.tables import PriorShape
 from restore.learning.rounds import Round
 from restore.learning.rules.contract import LearnerState
-from restore.learning.rules.frank_wolfe_moves import APART, machine_of, settled, unit_means, without_worst
 from restore.learning.rules.rule import InRounds
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps

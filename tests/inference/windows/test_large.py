@@ -14,14 +14,14 @@ from PIL import Image
 import restore
 from restore import zoo
 from restore.errors import ModelError, UsageError
-from restore.inference import blocks, large
-from restore.inference.blocks import blocks_of
 from restore.inference.damage import Damage
-from restore.inference.large import restore_large
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.pictures import Restored
-from restore.inference.survey import choose
 from restore.inference.torch_engine import Engine
+from restore.inference.windows import blocks, large
+from restore.inference.windows.blocks import blocks_of
+from restore.inference.windows.large import restore_large
+from restore.inference.windows.survey import choose
 from restore.zoo.description import Description, Inference
 from restore.zoo.tiling import OF_WINDOWS, Tiling
 
@@ -135,7 +135,7 @@ def test_results_come_at_the_size_of_each_image() -> None:
 @pytest.mark.thorough
 def test_level_polarity_and_prior_of_a_page_are_found_by_evidence() -> None:
     """The page is dark on light, and exactly known: 10 % of its pixels were inverted."""
-    page = Path(__file__).parents[2] / "assets" / "page-noisy.png"
+    page = Path(__file__).parents[3] / "assets" / "page-noisy.png"
     _, solution = restore.denoise(page, "tap-text", p="auto", return_solution=True)
     # On the crops the share of inverted pixels has a standard deviation of .003.
     assert solution.noise.chosen[0] == pytest.approx(0.1, abs=0.03) and solution.shortfall[0] == 0

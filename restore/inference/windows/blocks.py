@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from restore.errors import UsageError
-from restore.inference.tiles import blocks
+from restore.inference.windows.tiles import blocks
 from restore.zoo.description import Description
 
 # Windows of a block: enough to keep both engines busy, few enough for some hundred megabytes.

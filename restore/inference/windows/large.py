@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from restore.errors import UsageError
-from restore.inference.blocks import blocks_of
 from restore.inference.damage import Damage
-from restore.inference.exchange import solve_windows
 from restore.inference.explained import Observed
 from restore.inference.pictures import PictureEngine, Restored, expected_by
-from restore.inference.sampling import Pixels
-from restore.inference.survey import Choice, choose
-from restore.inference.tally import Tally
-from restore.inference.tiles import Cover
+from restore.inference.windows.blocks import blocks_of
+from restore.inference.windows.exchange import solve_windows
+from restore.inference.windows.sampling import Pixels
+from restore.inference.windows.survey import Choice, choose
+from restore.inference.windows.tally import Tally
+from restore.inference.windows.tiles import Cover
 from restore.marginals import Marginals, Status, voided
 
 # Beyond so many pixels results are kept in half precision.

@@ -20,7 +20,7 @@ import numpy as np
 from restore.channels.bit_flip import CERTAIN
 from restore.inference.damage import Damage
 from restore.inference.explained import Observed
-from restore.inference.tiles import Cover
+from restore.inference.windows.tiles import Cover
 from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
 from restore.zoo.tiling import Tiling

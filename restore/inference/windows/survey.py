@@ -10,7 +10,7 @@ import numpy as np
 from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.pictures import PictureEngine, Restored, restore_pictures
-from restore.inference.sampling import FEW, RANKS, Pixels, Stacked, sample_of
+from restore.inference.windows.sampling import FEW, RANKS, Pixels, Stacked, sample_of
 from restore.marginals import Marginals
 from restore.zoo import leave_out
 

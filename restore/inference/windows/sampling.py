@@ -14,8 +14,8 @@ import numpy as np
 
 from restore.inference.damage import Damage
 from restore.inference.pictures import PictureEngine
-from restore.inference.stack import Stack
-from restore.inference.tiles import Cover
+from restore.inference.windows.stack import Stack
+from restore.inference.windows.tiles import Cover
 
 # Side of the crops in pixels: 2 windows of 28 pixels, or 4 of 16.
 SIDE = 56
