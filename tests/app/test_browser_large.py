@@ -83,6 +83,7 @@ def test_any_size_is_restored_as_outside_the_browser(
     assert found["blind"] == (BLIND in expected.notes) == (side > 30)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("shape", "window", "overlap"), [((9, 20), (6, 5), 2), ((4, 13), (5, 4), 3), ((7, 7), (3, 3), 1)]
 )

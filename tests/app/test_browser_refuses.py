@@ -46,6 +46,7 @@ def test_files_that_are_no_use_are_refused(guest: Visit, name: str, content: Any
     expect(guest.at("message")).to_be_empty()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", ["NaN", "", "much", "0.51", "-0.1", "Infinity", "1e"])
 def test_a_p_that_is_no_probability_is_refused(guest: Visit, text: str) -> None:
     before = guest.shown("after")

@@ -29,6 +29,7 @@ def kinds() -> list[Path]:
     return list(found.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("folder", kinds(), ids=lambda folder: folder.name)
 def test_the_result_is_that_of_the_native_runtime(reader: Visit, folder: Path) -> None:
     mask = NOTHING.copy()

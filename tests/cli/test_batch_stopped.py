@@ -25,6 +25,7 @@ class Killed(BaseException):
     """Stands for SIGKILL: nothing catches it."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("renamed", [False, True], ids=["row57-before-the-rename", "row57-after-the-rename"])
 @pytest.mark.parametrize("at", range(1, 11))
 def test_killed_at_any_file_and_started_again_each_is_written_once(

@@ -154,6 +154,7 @@ def test_any_units_have_a_tap_likelihood_only(
         assert f"no {kind} likelihood of such a prior" in said and said.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_a_prior_has_a_tap_likelihood_where_its_own_damping_settles(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

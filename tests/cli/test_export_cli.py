@@ -96,6 +96,7 @@ def test_denoise_without_a_model_that_will_do(
     assert not picture.with_name("image.restored.png").exists()
 
 
+@pytest.mark.thorough
 def test_an_exported_file_is_a_model(
     exported: Callable[[str], Exported], run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,6 +127,7 @@ def test_info_of_an_exported_file(
     assert json.loads(capfd.readouterr().out)["name"] == name
 
 
+@pytest.mark.thorough
 def test_a_prior_that_diverges_is_told_of_in_json(
     exported: Callable[[str], Exported], tmp_path: Path, run: Run, picture: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,6 +198,7 @@ def test_export_beside_the_weights(run: Run, plain: Path, quick: list[Any], capf
     assert run("export", plain, "--beside", "--overwrite") == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("force", [[], ["--overwrite"]], ids=["", "overwrite"])
 def test_export_refuses_before_it_works(
     force: list[str],

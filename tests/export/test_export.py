@@ -155,6 +155,7 @@ def test_flips_and_masks_in_every_form(p: str, mask: str, exported: Callable[[st
     agree(case.run(batch, rates, hidden), case.solved(batch, rates, hidden))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("p", [0, 1e-30, 0.5, 1 - 2**-24, 1])
 @pytest.mark.parametrize("mask", [False, "some", True])
 def test_boundary_values(p: float, mask: bool | str, exported: Callable[[str], Exported]) -> None:
@@ -170,12 +171,14 @@ def test_boundary_values(p: float, mask: bool | str, exported: Callable[[str], E
         assert (found["means"] == found["means"][0]).all()
 
 
+@pytest.mark.thorough
 def test_certain_evidence_beside_weak_one(exported: Callable[[str], Exported]) -> None:
     case, batch = exported("tap"), images(4)
     rates = np.where(HIDDEN, np.float32(0.4999), np.float32([0, 1, 1e-7, 0.99999])[:, None, None])
     agree(case.run(batch, rates), case.solved(batch, rates))
 
 
+@pytest.mark.thorough
 def test_white_is_above_the_threshold(exported: Callable[[str], Exported]) -> None:
     case = exported("tap")
     levels = np.tile(np.arange(124, 131), (1, 5, 1))
@@ -215,6 +218,7 @@ def test_settings_act_as_in_the_library(
         assert settings["max_iter"] > 1 or not found["converged"].any()
 
 
+@pytest.mark.thorough
 def test_every_image_stops_on_its_own(exported: Callable[[str], Exported]) -> None:
     case = exported("tap")
     batch = images(7)

@@ -215,6 +215,7 @@ def test_engines_agree_on_any_number_of_images(name: str, count: int, exported: 
             assert getattr(found, field).dtype == getattr(expected, field).dtype
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("asked", "threads"), [("1", 1), ("3", 3), (" 2,4", 2), ("", 0), ("many", 0), ("-1", 0), ("²", 0)]
 )
@@ -226,6 +227,7 @@ def test_threads_are_as_many_as_torch_is_told_to_take(
     assert session.get_session_options().intra_op_num_threads == threads
 
 
+@pytest.mark.thorough
 def test_engines_try_what_does_not_settle_once_more(exported: Callable[[str], Exported]) -> None:
     ours, peer = both(exported("tap"))
     short = replace(ours.description, inference=replace(ours.description.inference, max_iter=3, tol=0.0))
@@ -240,6 +242,7 @@ def test_engines_try_what_does_not_settle_once_more(exported: Callable[[str], Ex
     np.testing.assert_allclose(found.means[0], calm["means"].reshape(4, -1), atol=2 * TOLERANCE)
 
 
+@pytest.mark.thorough
 def test_engines_cut_grey_values_alike(exported: Callable[[str], Exported]) -> None:
     ours, peer = both(exported("tap"))
     edge = 127 / 255
@@ -250,6 +253,7 @@ def test_engines_cut_grey_values_alike(exported: Callable[[str], Exported]) -> N
     assert ((found.means[0][0] > 0.5).reshape(SHAPE) == (near > edge)).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("arrange", [np.asfortranarray, lambda a: a[:, ::-1], lambda a: a.repeat(2, 2)[:, :, ::2]])
 def test_engines_take_arrays_however_they_lie_in_memory(
     arrange: Callable[[np.ndarray], np.ndarray], exported: Callable[[str], Exported]
@@ -263,6 +267,7 @@ def test_engines_take_arrays_however_they_lie_in_memory(
     np.testing.assert_allclose(found.means[0], expected.means[0], atol=2 * TOLERANCE)
 
 
+@pytest.mark.thorough
 def test_a_divergence_is_nan_for_whoever_uses_the_engine(exported: Callable[[str], Exported]) -> None:
     case = exported("tap")
     engine = replace(OnnxEngine.load(case.path), session=with_huge_weights(case, 1e38))

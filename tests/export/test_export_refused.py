@@ -219,6 +219,7 @@ def test_44_a_flipped_bit_anywhere_in_a_graph(
     refused(path, "was damaged or changed after it was exported", capfd)
 
 
+@pytest.mark.thorough
 def test_44_a_graph_that_another_program_wrote_again(
     exported: Callable[[str], Exported], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,7 @@ def same(found: Marginals, expected: list[Marginals]) -> None:
 # ---------------------------------------------------------------------------------------------------- level per image
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("masked", [False, True])
 def test_engines_take_a_level_per_image(engine: PictureEngine, masked: bool) -> None:
     images, hidden = INK, HOLES if masked else None
@@ -91,6 +92,7 @@ def test_a_spread_per_image(p: Any) -> None:
 # ------------------------------------------------------------------------------------------------- what is restored
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_chosen_level_is_restored_with_and_reported(engine: PictureEngine, masked: bool) -> None:
     images = INK[:2]
@@ -112,6 +114,7 @@ def test_the_chosen_level_is_restored_with_and_reported(engine: PictureEngine, m
         assert chosen.sentence == f"p = {level:.3g} has the highest evidence"
 
 
+@pytest.mark.thorough
 def test_hidden_pixels_have_no_say(engine: PictureEngine) -> None:
     images, hidden = INK[:2], HOLES[:2]
     (_, found), (_, same) = (
@@ -122,6 +125,7 @@ def test_hidden_pixels_have_no_say(engine: PictureEngine) -> None:
     np.testing.assert_allclose(found.noise.chosen, same.noise.chosen, rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_both_engines_find_the_same_evidence(exported: Callable[[str], Exported]) -> None:
     case = exported("tap")
     graph, peer = OnnxEngine.load(case.path), Engine.of(case.trained, CPU)

@@ -102,6 +102,7 @@ def test_row64_a_path_is_named(unstable: Path, tmp_path: Path) -> None:
         restore.complete(paths, list(holes()[:2]), str(unstable))
 
 
+@pytest.mark.thorough
 def test_row64_a_graph_that_diverges_is_an_error_too(wild: restore.Restorer) -> None:
     images = np.rint(binary_images(2) * 255).astype(np.uint8)
     with pytest.raises(ModelError, match=r"^image 0 of 2, from 0: the solver diverged"):

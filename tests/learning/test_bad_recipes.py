@@ -11,7 +11,7 @@ from recipes import GOOD, assert_refused, conditional, with_line, write
 from restore.errors import UsageError
 from restore.learning.recipes.recipe import read_recipe
 
-RBM_METHODS = "tap, contrastive, spectral, frank_wolfe, principal"
+RBM_METHODS = "tap, matched, contrastive, spectral, frank_wolfe, principal"
 
 
 UNKNOWN = {

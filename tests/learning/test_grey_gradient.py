@@ -29,8 +29,9 @@ def tap_likelihood(machine: LayeredPrior, images: Tensor) -> Tensor:
     return -machine.free_energy(images).mean() - SOLVER.solve(machine, images).log_partition.mean()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hidden", ["bernoulli", "gaussian", "spin", "spiked-truncated"])
-@pytest.mark.parametrize("visible", ["truncated", pytest.param("spiked-truncated", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("visible", VISIBLE)
 def test_gradient_is_that_of_the_tap_likelihood_in_every_parameter(visible: str, hidden: str) -> None:
     machine, images = random_machine((visible, 3), (hidden, 2), scale=0.4), grey_images(4, 3)
     learner = TAPLikelihood(centring=False, **EXACTLY)  # type: ignore[arg-type]

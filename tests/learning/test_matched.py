@@ -93,6 +93,7 @@ def test_gradient_is_that_of_the_loss_after_a_few_iterations(
     assert_close(slopes(rule, machine, batch), wanted, 1e-7)
 
 
+@pytest.mark.thorough
 @both_solvers
 @every_machine
 def test_implicit_gradient_is_the_unrolled_one_at_a_fixed_point(machine: BoltzmannMachine, solver: str) -> None:
@@ -178,6 +179,7 @@ def error_of(machine: RBM, rule: MatchedMarginals, images: Tensor, task: str) ->
     return float(((found.means[0] > 0.5).double() - images).abs().mean())
 
 
+@pytest.mark.thorough
 @both_solvers
 def test_a_prior_that_learnt_so_restores_nearly_as_well_as_can_be(solver: str, tmp_path: Path) -> None:
     images = bars_and_stripes(3).repeat(10, 1)

@@ -161,6 +161,7 @@ def test_order_of_units_does_not_matter(visible: str, hidden: str, lower: int, u
     torch.testing.assert_close(other.log_partition, plain.log_partition, rtol=0, atol=1e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["bernoulli", "truncated", "spiked"])
 @pytest.mark.parametrize("deep", [False, True], ids=["rbm", "three-layers"])
 def test_a_batch_gives_what_each_image_alone_gives(kind: str, deep: bool) -> None:

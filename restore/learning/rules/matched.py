@@ -39,7 +39,7 @@ class MatchedMarginals(LearningRule):
     """The cross-entropy of the solver's marginals under the evidence of damaged images.
 
     Every task counts in proportion to how far its loss changes, not to the loss itself: strong noise, whose loss is a
-    hundred times that of weak noise, would else decide alone.
+    hundred times that of weak noise, would otherwise decide alone.
 
     Attributes:
         tasks: the damage, such as "flip:0.1"; about as many images of a mini-batch undergo each as any other.

@@ -45,6 +45,7 @@ def answer(image: np.ndarray, damage: Damage, about: Description = ABOUT, invert
     return restore_large([engine(about)], image, damage, force=True, invert=invert)[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tiling", [OF_WINDOWS, Tiling(), Tiling(overlap=3, rounds=2, worth=0.5, least=0.0)])
 @pytest.mark.parametrize("shape", [pytest.param((19, 23), marks=pytest.mark.thorough), (3, 50), (50, 2)], ids=str)
 def test_blocks_leave_no_trace(tiling: Tiling, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
