@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from restore import zoo
-from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
+from restore.channels import Channel, Told, channel_of
 from restore.errors import InputError, UsageError
 from restore.priors import BoltzmannMachine, ConditionalRBM
-from restore.registry import SOLVERS
+from restore.registry import SOLVERS, smooth_solvers
 from restore.solvers import LayeredMap, solver_of
 from restore.units import Units
 
@@ -52,11 +52,10 @@ class Restorer(nn.Module):
         prior = zoo.load(zoo.find(str(model)))
         about = prior.description
         settings = about.inference
-        smooth = [name for name, kind in SOLVERS.items() if kind.smooth]
-        if settings.solver not in smooth or isinstance(prior.machine, ConditionalRBM):
+        if not SOLVERS[settings.solver].smooth or isinstance(prior.machine, ConditionalRBM):
             raise UsageError(
                 f"{about.name}: {settings.solver} cannot be differentiated through; give a prior that restores with "
-                f"{' or '.join(smooth)}"
+                f"{smooth_solvers()}"
             )
         if iterations is not None and iterations < 1:
             raise UsageError(f"iterations must be at least 1, not {iterations}")
@@ -112,8 +111,7 @@ class Restorer(nn.Module):
         evidence = self._channel(y, sigma, p, mask).evidence(seen)
         machine = machine.tilt(evidence)
         state = self.solver.init(machine, self.pointwise.moments(evidence)[0])
-        for _ in range(self.iterations):
-            state = self.solver.step(machine, state)
+        state = self.solver.stepped(machine, state, self.iterations)
         return state[0].reshape(y.shape)
 
     def _channel(self, y: Tensor, sigma: Any, p: Any, mask: Tensor | None) -> Channel:
@@ -125,18 +123,8 @@ class Restorer(nn.Module):
             level = level.reshape(-1, *[1] * (y.dim() - 1)) if level.dim() == 1 else level
             return level.expand(len(y), *y.shape[1:]).flatten(1)
 
-        exact = 0.0
-        gaussian = GaussianNoise(exact if sigma is None else flat(sigma))
-        flips = exact if p is None else flat(p)
-        if self.description.grey:
-            noise: Channel = SaltAndPepper(flips, gaussian)
-        elif sigma is None:
-            noise = BitFlip(flips)
-        elif p is None:
-            noise = gaussian
-        else:
-            raise UsageError("black and white images have flips (p) or Gaussian noise (sigma), not both; give one")
-        return noise if mask is None else Occlusion(flat(mask).bool(), noise=noise)
+        flips, noise, hidden = (None if given is None else flat(given) for given in (p, sigma, mask))
+        return channel_of(Told(flips, noise, None if hidden is None else hidden.bool()), grey=self.description.grey)
 
 
 def _attribute(name: str) -> str:

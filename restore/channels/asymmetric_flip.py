@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from restore.channels.bit_flip import CERTAIN, BitFlip
-from restore.channels.contract import Task
+from restore.channels.contract import Task, Told
 from restore.channels.task import Asked, EachPixel, Form
 from restore.channels.values import as_floats, in_double, like, module_of, require, uniform
 from restore.errors import UsageError
@@ -80,6 +80,9 @@ class AsymmetricFlip:
     def log_black(self, y: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
             return np.log(np.where(y > 0, self.black, 1 - self.black)).clip(-CERTAIN)
+
+    def told(self) -> Told:
+        return Told(p=(self.white, self.black))
 
     def evidence(self, y: Tensor) -> Fields:
         import torch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restore.channels.contract import Task
+from restore.channels.contract import Task, Told
 from restore.channels.levels import Scale
 from restore.channels.task import Asked, EachPixel, Form
 from restore.channels.values import Parameter, as_floats, in_double, like, module_of, require, uniform
@@ -79,6 +79,9 @@ class BitFlip:
         p = np.asarray(self.probability, np.float64)
         with np.errstate(divide="ignore"):
             return np.log(np.where(y > 0, p, 1 - p)).clip(-CERTAIN)
+
+    def told(self) -> Told:
+        return Told(p=self.probability)
 
     def evidence(self, y: Tensor) -> Fields:
         from restore.fields import Fields

@@ -17,6 +17,24 @@ if TYPE_CHECKING:
     from restore.fields import Fields
 
 
+class Told(NamedTuple):
+    """A channel in a caller's words, as `restore.denoise` takes them; values broadcast with images (batch, D).
+
+    Attributes:
+        p: flip probability, or that of salt or pepper in grey images; a pair for white and black pixels; None for none.
+        sigma: standard deviation of Gaussian noise; None for none.
+        hidden: the pixels to fill, boolean; None for none.
+
+    >>> from restore.channels import AsymmetricFlip
+    >>> AsymmetricFlip(white=0.2, black=0.01).told()
+    Told(p=(0.2, 0.01), sigma=None, hidden=None)
+    """
+
+    p: Any = None
+    sigma: Any = None
+    hidden: Any = None
+
+
 class Channel(Protocol):
     """A model p(y | x) of an observation y of an image x, with independent pixels; images have shape (batch, D)."""
 
@@ -28,6 +46,9 @@ class Channel(Protocol):
 
     def log_black(self, y: np.ndarray) -> np.ndarray:
         """log p(y_i | x_i = 0) for every pixel; finite like the evidence where pixels are seen exactly."""
+
+    def told(self) -> Told:
+        """The channel as a caller describes it; `channel_of` makes the same channel of it."""
 
     def evidence(self, y: Tensor) -> Fields:
         """What the observation y says about x, as fields on the pixels."""

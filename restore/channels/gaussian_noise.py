@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restore.channels.contract import Task
+from restore.channels.contract import Task, Told
 from restore.channels.levels import Scale
 from restore.channels.task import Asked, EachPixel, Form
 from restore.channels.values import Parameter, as_floats, like, normal, require
@@ -85,6 +85,9 @@ class GaussianNoise:
         """`log_share` is the log of the share of pixels that come through the noise; it is added."""
         width = np.maximum(np.asarray(self.sigma, np.float64), SHARPEST)
         return log_share - (y / width) ** 2 / 2 - np.log(width * np.sqrt(2 * np.pi))
+
+    def told(self) -> Told:
+        return Told(sigma=self.sigma)
 
     def evidence(self, y: Tensor) -> Fields:
         from restore.fields import Fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -35,12 +35,9 @@ class Holes(Painting):
 
     size: int
     share: float
-    fill: float = 0.0
-    mask: Literal["known", "unknown"] = "known"
-    grey: bool = False
 
     def __post_init__(self) -> None:
-        self.check()
+        super().__post_init__()
         if self.size < 1:
             raise UsageError(f"{self}: a hole is at least one pixel wide")
         if not 0 < self.share <= MOST:
@@ -73,5 +70,5 @@ class Holes(Painting):
 FORM = Form(
     "holes:SIZE:SHARE (of at most 1/4 of the image)",
     r"holes:(\d{1,9}):([^:]*)",
-    lambda asked, size, share: Holes(int(size), share, 0.0, asked.mask, asked.grey),
+    lambda asked, size, share: Holes(int(size), share, mask=asked.mask, grey=asked.grey),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from restore.channels.bit_flip import BitFlip
-from restore.channels.contract import Channel, Damaged
+from restore.channels.contract import Channel, Damaged, Told
 from restore.channels.gaussian_noise import GaussianNoise
 from restore.channels.task import Form
 from restore.channels.values import module_of, places, starts
@@ -71,6 +71,12 @@ class Occlusion:
     def log_black(self, y: np.ndarray) -> np.ndarray:
         return np.where(self.hidden, 0.0, self.noise.log_black(y))
 
+    def told(self) -> Told:
+        told = self.noise.told()
+        # Pixels seen exactly are not touched.
+        p, sigma = (None if isinstance(level, float) and level == 0 else level for level in told[:2])
+        return Told(p, sigma, self.hidden)
+
     def evidence(self, y: Tensor) -> Fields:
         import torch
 
@@ -91,6 +97,7 @@ class Occlusion:
         return hidden
 
 
+@dataclass(frozen=True, kw_only=True)
 class Painting(ABC):
     """Painting over some pixels of each image, chosen at random.
 
@@ -103,17 +110,16 @@ class Painting(ABC):
             hidden somewhere unknown.
     """
 
-    fill: float
-    mask: Literal["known", "unknown"]
-    grey: bool
+    fill: float = 0.0
+    mask: Literal["known", "unknown"] = "known"
+    grey: bool = False
 
-    def check(self) -> None:
-        """Raises UsageError if grey images are to be restored without the mask."""
+    def __post_init__(self) -> None:
         if self.grey and self.mask == "unknown":
             raise UsageError(f"{self}: --mask unknown is for priors of binary images; leave it out for grey ones")
 
     def unmasked(self) -> Self:
-        return replace(self, mask="unknown")  # type: ignore[type-var]
+        return replace(self, mask="unknown")
 
     def damage(self, clean: Tensor, image_shape: tuple[int, int], generator: torch.Generator) -> Damaged:
         """Raises UsageError if what is painted does not fit into the image."""
@@ -155,12 +161,9 @@ class Patch(Painting):
     """
 
     size: int
-    fill: float = 0.0
-    mask: Literal["known", "unknown"] = "known"
-    grey: bool = False
 
     def __post_init__(self) -> None:
-        self.check()
+        super().__post_init__()
         if self.size < 1:
             raise UsageError(f"patch:{self.size}: a patch is at least one pixel wide")
         if not 0 <= self.fill <= 1:
@@ -197,5 +200,5 @@ def _coverage(length: int, size: int) -> np.ndarray:
 FORM = Form(
     "patch:SIZE or patch:SIZE:FILL (SIZE >= 1 pixels, 0 <= FILL <= 1)",
     r"patch:(\d{1,9})(?::([^:]*))?",
-    lambda asked, size, fill=0.0: Patch(int(size), fill, asked.mask, asked.grey),
+    lambda asked, size, fill=0.0: Patch(int(size), fill=fill, mask=asked.mask, grey=asked.grey),
 )

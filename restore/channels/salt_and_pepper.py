@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from restore.channels.bit_flip import CERTAIN, BitFlip
-from restore.channels.contract import Channel, Task
+from restore.channels.contract import Channel, Task, Told
 from restore.channels.gaussian_noise import GaussianNoise
 from restore.channels.levels import Scale
 from restore.channels.task import Asked, EachPixel, Form
@@ -95,6 +95,9 @@ class SaltAndPepper:
             through = self.noise.log_black(y, np.log1p(-p))
             shown = np.log(np.where((y == 0) & exact, 1 - p / 2, p / 2))
         return np.where(((y == 0) | (y == 1)) & (p > 0), shown, through)
+
+    def told(self) -> Told:
+        return self.noise.told()._replace(p=self.probability)
 
     def evidence(self, y: Tensor) -> Fields:
         import torch

@@ -11,22 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import (
-    AsymmetricFlip,
-    BitFlip,
-    Channel,
-    GaussianNoise,
-    Occlusion,
-    SaltAndPepper,
-    Task,
-)
-from restore.channels.values import Parameter
+from restore.channels import Channel, Task
 from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Measured, Report, reported
 from restore.evaluation.grey_baselines import GreyMedian
-from restore.inference.damage import Damage, Rates
-from restore.inference.pictures import PictureEngine, restore_pictures
-from restore.inference.windows.large import restore_large
+from restore.inference.choice import restore_one
+from restore.inference.damage import Damage
+from restore.inference.pictures import PictureEngine
 from restore.marginals import Status
 
 # Sides of the median filter, of which the one that leaves least wrong is told.
@@ -43,40 +34,14 @@ class WholeRestorer(Protocol):
         """The probability of white, or the grey value, of every pixel; observed and result have shape (1, H·W)."""
 
 
-def damage_of(channel: Channel, image_shape: tuple[int, int]) -> Damage:
-    """The damage of one image as a caller of `restore.denoise` or `restore.complete` would tell it."""
-
-    def level(parameter: Parameter) -> float | np.ndarray:
-        values = np.asarray(parameter, np.float64)
-        return values.reshape(image_shape) if values.size > 1 else float(values)
-
-    if isinstance(channel, Occlusion):
-        hidden = np.asarray(channel.hidden).reshape(image_shape)
-        told = damage_of(channel.noise, image_shape)
-        # Pixels seen exactly are not touched.
-        p, sigma = None if told.p == 0.0 else told.p, None if told.sigma == 0.0 else told.sigma
-        return Damage(p, sigma, [hidden])
-    if isinstance(channel, AsymmetricFlip):
-        return Damage(Rates(channel.white, channel.black))
-    if isinstance(channel, BitFlip):
-        return Damage(level(channel.probability))
-    if isinstance(channel, GaussianNoise):
-        return Damage(sigma=level(channel.sigma))
-    assert isinstance(channel, SaltAndPepper)
-    return replace(damage_of(channel.noise, image_shape), p=level(channel.probability))
-
-
 def by_prior(engine: PictureEngine, strange: Callable[[float], None] = lambda nats: None) -> WholeRestorer:
     """A prior as a restorer of whole images; `strange` is told by how many nats it fails to explain one."""
     about = engine.description
 
     def restore(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
         pixels = observed.double().reshape(image_shape).numpy()
-        damage = Damage() if about.conditional else damage_of(channel, image_shape)
-        if image_shape == about.image_shape:
-            found = restore_pictures(engine, [pixels], damage)[0][0]
-        else:
-            _, found = restore_large([engine], pixels, damage, force=True, watch=watch)
+        damage = Damage() if about.conditional else Damage.told(channel, image_shape)
+        _, found = restore_one([engine], pixels, damage, force=True, watch=watch)
         if found.shortfall:
             strange(found.shortfall)
         means = found.means if found.replaced is None else np.where(found.replaced, found.means, pixels)

@@ -5,22 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from restore.errors import ModelError, shown
 from restore.images.kinds import Collection, unpack_masks
-from restore.inference.choice import Tried, restore_with_each
+from restore.inference.choice import restore_one, restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
 from restore.inference.pictures import PictureEngine, Restored
 from restore.marginals import Marginals, Status
 from restore.sizes import Fit, check_size, in_windows, lost_detail, near
 from restore.zoo.description import Description
-
-if TYPE_CHECKING:
-    from restore.inference.windows.survey import Choice
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
@@ -92,25 +89,21 @@ def _answers(
     if any(in_windows(values.shape, about.image_shape, manner.fit) for values in pixels):
         from restore.inference.windows.gathered import marginals_of
 
-        each = [_alone(engines, values, damage.of_image(index), manner) for index, values in enumerate(pixels)]
+        each = [
+            restore_one(
+                engines,
+                values,
+                damage.of_image(index),
+                fit=manner.fit,
+                invert=manner.invert,
+                force=manner.force,
+            )
+            for index, values in enumerate(pixels)
+        ]
         return [(tried.engine.description, part) for tried, part in each], marginals_of(each)
     tried = restore_with_each(engines, pixels, damage, invert=manner.invert)
     best = max(tried, key=lambda one: one.evidence.sum())
     return [(best.engine.description, part) for part in best.restored], best.marginals
-
-
-def _alone(
-    engines: Sequence[PictureEngine], values: np.ndarray, damage: Damage, manner: Manner
-) -> tuple[Choice | Tried, Restored]:
-    """What became of one image, which is restored as it would be without the others."""
-    if in_windows(values.shape, engines[0].description.image_shape, manner.fit):
-        # Most images need no windows.
-        from restore.inference.windows.large import restore_large
-
-        return restore_large(engines, values, damage, invert=manner.invert, force=manner.force)
-    tried = restore_with_each(engines, [values], damage, invert=manner.invert)
-    best = max(tried, key=lambda one: float(one.evidence[0]))
-    return best, best.restored[0]
 
 
 def _check_sizes(about: Description, pixels: Sequence[np.ndarray], paths: Sequence[str], manner: Manner) -> None:

@@ -8,8 +8,9 @@ silhouettes are tens of nats apart even with 30 % of their pixels inverted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,11 @@ from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.pictures import PictureEngine, Restored, restore_pictures
 from restore.marginals import Marginals
+from restore.sizes import Fit, in_windows
 from restore.zoo import leave_out
+
+if TYPE_CHECKING:
+    from restore.inference.windows.survey import Choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +73,32 @@ def restore_with_each(
     for each in faults:
         leave_out(str(each))
     return found
+
+
+def restore_one(
+    engines: Sequence[PictureEngine],
+    pixels: np.ndarray,
+    damage: Damage,
+    *,
+    fit: Fit = "tile",
+    invert: bool = False,
+    force: bool = False,
+    watch: Callable[[float], None] = lambda share: None,
+) -> tuple[Choice | Tried, Restored]:
+    """Restore one image of any size by the prior under which it is most probable, in windows if that is needed.
+
+    Args:
+        engines, damage, invert: as in `restore_with_each`.
+        pixels: (H, W).
+        fit: how images of other sizes than the prior's are restored.
+        force: restore an image in windows also if the prior does not explain it.
+        watch: is told which share of the windows is done.
+    """
+    if in_windows(pixels.shape, engines[0].description.image_shape, fit):
+        # Most images need no windows.
+        from restore.inference.windows.large import restore_large
+
+        return restore_large(engines, pixels, damage, invert=invert, force=force, watch=watch)
+    tried = restore_with_each(engines, [pixels], damage, invert=invert)
+    best = max(tried, key=lambda one: float(one.evidence[0]))
+    return best, best.restored[0]

@@ -11,12 +11,10 @@ import numpy as np
 
 from restore.channels import (
     AsymmetricFlip,
-    BitFlip,
     Channel,
-    GaussianNoise,
-    Occlusion,
-    SaltAndPepper,
+    Told,
     bit_flip,
+    channel_of,
     gaussian_noise,
     salt_and_pepper,
 )
@@ -176,18 +174,24 @@ class Damage:
         return AsymmetricFlip(*self.p).symmetric(seen) if isinstance(self.p, Rates) else number(self.p)
 
     def channel(self, grey: bool) -> Channel:
-        """The channel of binary or grey images (N, D) with this damage.
+        """The channel of binary or grey images (N, D) with this damage."""
+        flips = tuple(self.p) if isinstance(self.p, Rates) else _flat(number(self.p))
+        sigma = _flat(number(self.sigma)) if grey else None
+        hidden = None if self.hidden is None else _flat(np.asarray(self.hidden))
+        return channel_of(Told(flips, sigma, hidden), grey=grey)
 
-        Grey ones go through Gaussian noise, then salt and pepper, and then pixels are hidden.
-        """
-        if isinstance(self.p, Rates):
-            noise: Channel = AsymmetricFlip(*self.p)
-        elif grey:
-            # Also without impulses: a black pixel seen exactly is then known to be 0, and not only close to it.
-            noise = SaltAndPepper(_flat(number(self.p)), GaussianNoise(_flat(number(self.sigma))))
-        else:
-            noise = BitFlip(_flat(number(self.p)))
-        return noise if self.hidden is None else Occlusion(_flat(np.asarray(self.hidden)), noise=noise)
+    @classmethod
+    def told(cls, channel: Channel, image_shape: tuple[int, int]) -> Damage:
+        """The damage of one image (1, D) that went through a channel."""
+
+        def level(values: Any) -> Any:
+            if values is None or isinstance(values, tuple):
+                return values and Rates(*values)
+            found = np.asarray(values, np.float64)
+            return found.reshape(image_shape) if found.size > 1 else float(found)
+
+        p, sigma, hidden = channel.told()
+        return cls(level(p), level(sigma), None if hidden is None else [np.asarray(hidden).reshape(image_shape)])
 
     def log_black(self, about: Description, grey: np.ndarray) -> np.ndarray:
         """log p(y | x = 0) of images (N, H, W), in nats: their evidence minus log Z of the prior under it; (N,).

@@ -114,7 +114,7 @@ def train(
         if recipe.pretraining.epochs:
             start, layered, verdict = pretrained(recipe, training, replace(early, budget=PRETRAINING * left))
         if recipe.prior.start:
-            start = started(recipe.prior, image_shape, recipe.seed)
+            start = started(recipe.prior, image_shape, recipe.seed).to(training.device)
         course = course_of(recipe, training, image_shape, start, validation)
         fitted = fit(recipe, course, replace(main, budget=left - seconds_before(folder)))
         verdict = "; ".join(filter(None, (verdict, fitted.verdict)))

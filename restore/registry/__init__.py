@@ -5,7 +5,18 @@ loaded, so that the tables do not load torch.
 """
 
 from restore.registry.learners import FAMILIES, LEARNERS, Family
-from restore.registry.solvers import SOLVERS, SolverKind, misfit
+from restore.registry.solvers import SOLVERS, SolverKind, misfit, smooth_solvers
 from restore.registry.units import PIXELS, UNITS, UnitKind
 
-__all__ = ["FAMILIES", "LEARNERS", "PIXELS", "SOLVERS", "UNITS", "Family", "SolverKind", "UnitKind", "misfit"]
+__all__ = [
+    "FAMILIES",
+    "LEARNERS",
+    "PIXELS",
+    "SOLVERS",
+    "UNITS",
+    "Family",
+    "SolverKind",
+    "UnitKind",
+    "misfit",
+    "smooth_solvers",
+]

@@ -66,6 +66,11 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
 )
 
 
+def smooth_solvers() -> str:
+    """The solvers that learners can differentiate through, in words."""
+    return " or ".join(name for name, kind in SOLVERS.items() if kind.smooth)
+
+
 def misfit(name: str, *, fully_visible: bool, plain: bool) -> str:
     """Why a solver does not fit a machine, in words; empty if it does.
 

@@ -97,6 +97,12 @@ class LayeredMap(ABC):
             means[layer], variances[layer] = damped(new, old, self.damping)
         return (*means, *variances)
 
+    def stepped(self, machine: BoltzmannMachine, state: State, count: int) -> State:
+        """The state after `count` iterations, whether it has converged or not; gradients flow through all of them."""
+        for _ in range(count):
+            state = self.step(machine, state)
+        return state
+
     def solve(self, machine: BoltzmannMachine, start: Tensor | None = None) -> Solution:
         """As in `FixedPoint`; the default start is the means of the image's units without neighbours."""
         start = first_means(machine, start)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from machines import seeded
 from torch import Tensor
 
-from restore.channels import AsymmetricFlip, BitFlip, Channel, Occlusion
+from restore.channels import AsymmetricFlip, BitFlip, Channel, Occlusion, channel_of
 from restore.channels.bit_flip import CERTAIN
 from restore.errors import UsageError
 
@@ -54,6 +54,12 @@ def assert_law(channel: Channel, images: Tensor = IMAGES) -> None:
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 def test_evidence_is_the_log_likelihood_up_to_a_constant(channel: Channel) -> None:
     assert_law(channel)
+
+
+@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+def test_a_channel_made_of_what_it_tells_says_the_same(channel: Channel) -> None:
+    again, seen = channel_of(channel.told(), grey=False), IMAGES
+    torch.testing.assert_close(again.evidence(seen).linear, channel.evidence(seen).linear, rtol=0, atol=0)
 
 
 probabilities = st.floats(1e-6, 1 - 1e-6)

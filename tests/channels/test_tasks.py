@@ -54,15 +54,15 @@ def salt(p: float) -> Task:
         ("flip:1", None, flips(1.0)),
         ("flip:5e-2", None, flips(0.05)),
         ("flip:0.1,2e-2", None, EachPixel("flip:0.1,0.02", AsymmetricFlip(0.1, 0.02), AsymmetricFlip(0.1, 0.02))),
-        ("patch:8", None, Patch(8, 0.0, "known")),
-        ("patch:12:1", "known", Patch(12, 1.0, "known")),
-        ("patch:12:0.5", "unknown", Patch(12, 0.5, "unknown")),
+        ("patch:8", None, Patch(8, fill=0.0, mask="known")),
+        ("patch:12:1", "known", Patch(12, fill=1.0, mask="known")),
+        ("patch:12:0.5", "unknown", Patch(12, fill=0.5, mask="unknown")),
         ("holes:8:0.1", None, Holes(8, 0.1)),
         ("holes:3:.25", "unknown", Holes(3, 0.25, mask="unknown")),
         ("noise:0.1", None, gaussian(0.1)),
         ("salt:.25", None, salt(0.25)),
-        ("flip:0.1+patch:8", "unknown", Chain((flips(0.1), Patch(8, 0.0, "unknown")))),
-        ("noise:0.1+salt:0.2+patch:8:1", None, Chain((gaussian(0.1), salt(0.2), Patch(8, 1.0)))),
+        ("flip:0.1+patch:8", "unknown", Chain((flips(0.1), Patch(8, fill=0.0, mask="unknown")))),
+        ("noise:0.1+salt:0.2+patch:8:1", None, Chain((gaussian(0.1), salt(0.2), Patch(8, fill=1.0)))),
     ],
 )
 def test_texts(text: str, mask: str | None, task: Task) -> None:
@@ -193,9 +193,10 @@ def test_flips_of_a_picture_have_the_law_of_those_of_a_data_set() -> None:
 def test_patches_on_a_picture_have_the_law_of_those_on_a_data_set(size: int, fill: float) -> None:
     picture, places = np.random.default_rng(1).random(SHAPE), (SHAPE[0] - size + 1) * (SHAPE[1] - size + 1)
     count = 400 * places
-    observed, hidden = drawn(Patch(size, fill), picture, count)
+    observed, hidden = drawn(Patch(size, fill=fill), picture, count)
     np.testing.assert_array_equal(observed, np.where(hidden, fill, picture))
-    channel = Patch(size, fill).damage(torch.from_numpy(picture.flatten()).expand(count, -1), SHAPE, seeded()).channel
+    clean = torch.from_numpy(picture.flatten()).expand(count, -1)
+    channel = Patch(size, fill=fill).damage(clean, SHAPE, seeded()).channel
     assert isinstance(channel, Occlusion)
     # The same patches come up, each as often as any other: 5 standard deviations.
     ours, times = np.unique(hidden.reshape(count, -1), axis=0, return_counts=True)
@@ -220,8 +221,8 @@ def test_a_generator_fixes_the_damage_of_a_picture(text: str, dtype: type) -> No
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
 def test_an_unknown_patch_is_told_as_half_its_coverage(size: int) -> None:
     clean = noise(10)
-    observed, channel = Patch(size, 1.0, "unknown").damage(clean, SHAPE, seeded(3))
-    assert torch.equal(observed, Patch(size, 1.0, "known").damage(clean, SHAPE, seeded(3)).observed)
+    observed, channel = Patch(size, fill=1.0, mask="unknown").damage(clean, SHAPE, seeded(3))
+    assert torch.equal(observed, Patch(size, fill=1.0, mask="known").damage(clean, SHAPE, seeded(3)).observed)
     inside, places = np.zeros(SHAPE), 0
     for row, column in itertools.product(range(SHAPE[0] - size + 1), range(SHAPE[1] - size + 1)):
         inside[row : row + size, column : column + size] += 1
@@ -306,7 +307,7 @@ def test_several_tasks_are_one_after_the_other(grey: bool) -> None:
     observed, channel = task.damage(clean, SHAPE, seeded())
     generator = seeded()
     noisy = parse_task("noise:0.1").damage(clean, SHAPE, generator).observed
-    expected = Patch(3, 1.0).damage(noisy, SHAPE, generator)
+    expected = Patch(3, fill=1.0).damage(noisy, SHAPE, generator)
     assert torch.equal(observed, expected.observed)
     assert isinstance(channel, Occlusion) and isinstance(expected.channel, Occlusion)
     assert torch.equal(channel.hidden, expected.channel.hidden)
@@ -320,7 +321,7 @@ def test_several_tasks_on_a_picture_are_one_after_the_other() -> None:
     generator = np.random.default_rng(2)
     torn, first = Patch(2).damage_picture(picture, generator)
     noisy, _ = parse_task("noise:0.1").damage_picture(torn, generator)
-    expected, second = Patch(3, 1.0).damage_picture(noisy, generator)
+    expected, second = Patch(3, fill=1.0).damage_picture(noisy, generator)
     np.testing.assert_array_equal(observed, expected)
     assert hidden is not None
     np.testing.assert_array_equal(hidden, first | second)

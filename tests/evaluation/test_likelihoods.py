@@ -19,7 +19,7 @@ from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.likelihoods.exact import chunks, exact_likelihood, exact_log_partition
 from restore.evaluation.likelihoods.pseudo import log_odds, pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
-from restore.evaluation.likelihoods.tap import solver_of, tap_likelihood
+from restore.evaluation.likelihoods.tap import precise_solver, tap_likelihood
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import TAP
@@ -232,7 +232,7 @@ def test_a_start_that_does_not_settle_is_tried_again() -> None:
 
 def test_solutions_are_found_with_the_damping_of_the_prior() -> None:
     """To the tolerance of a log Z, though, and not to the one that pixels need."""
-    found = solver_of(Inference(max_iter=200, tol=1e-2, damping=0.7))
+    found = precise_solver(Inference(max_iter=200, tol=1e-2, damping=0.7))
     assert found.damping == 0.7 and found.max_iter >= 1000
     machine, patterns = four_modes()
     coarse, fine = (

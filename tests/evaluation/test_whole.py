@@ -21,7 +21,7 @@ from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, parse_t
 from restore.errors import ModelError
 from restore.evaluation.baselines import Median
 from restore.evaluation.grey_baselines import GreyMedian
-from restore.evaluation.whole import Watch, by_prior, damage_of, evaluate_whole, nothing_done
+from restore.evaluation.whole import Watch, by_prior, evaluate_whole, nothing_done
 from restore.inference.damage import Damage, Rates
 from restore.inference.torch_engine import Engine
 
@@ -78,7 +78,7 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
         for truth in truths:
             image_shape = (truth.shape[0], truth.shape[1])
             observed, channel = task.damage(truth.reshape(1, -1), image_shape, draw)
-            pixels, damage = observed.reshape(image_shape).bool().numpy(), damage_of(channel, image_shape)
+            pixels, damage = observed.reshape(image_shape).bool().numpy(), Damage.told(channel, image_shape)
             if isinstance(channel, Occlusion):
                 mask = channel.hidden.reshape(image_shape).numpy()
                 found = Restorer(engine).complete(pixels, mask, damage.p, force=True)
@@ -95,16 +95,16 @@ def test_a_prior_restores_whole_images_as_it_does_for_callers(engine: Engine) ->
 def test_the_damage_is_told_as_a_caller_would_tell_it() -> None:
     shape = (2, 3)
     hidden = torch.tensor([[True, False, False, True, False, False]])
-    assert damage_of(BitFlip(0.1), shape).p == 0.1
-    assert damage_of(parse_task("flip:0.2,0.1").channel, shape).p == Rates(0.2, 0.1)  # type: ignore[attr-defined]
-    each = damage_of(BitFlip(torch.full((6,), 0.2)), shape).p
+    assert Damage.told(BitFlip(0.1), shape).p == 0.1
+    assert Damage.told(parse_task("flip:0.2,0.1").channel, shape).p == Rates(0.2, 0.1)  # type: ignore[attr-defined]
+    each = Damage.told(BitFlip(torch.full((6,), 0.2)), shape).p
     assert isinstance(each, np.ndarray) and each.shape == shape
-    covered = damage_of(Occlusion(hidden), shape)
+    covered = Damage.told(Occlusion(hidden), shape)
     assert not covered.touched and np.array_equal(np.stack(covered.hidden or []), hidden.reshape(1, 2, 3).numpy())
     noisy = parse_task("noise:0.1+salt:0.2+patch:1", grey=True).damage(torch.rand(1, 6), shape, seeded()).channel
-    told = damage_of(noisy, shape)
+    told = Damage.told(noisy, shape)
     assert (told.p, told.sigma, np.stack(told.hidden or []).sum()) == (0.2, pytest.approx(0.1), 1)
-    exact = damage_of(Occlusion(hidden, noise=GaussianNoise(0.0)), shape)
+    exact = Damage.told(Occlusion(hidden, noise=GaussianNoise(0.0)), shape)
     assert isinstance(exact, Damage) and not exact.touched
 
 

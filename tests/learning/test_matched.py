@@ -214,7 +214,7 @@ def test_a_recipe_names_damage_and_solver(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ('solver = "sum_product"', "can be differentiated through, tap, mean_field"),
+        ('solver = "sum_product"', "can be differentiated through, tap or mean_field"),
         ("tasks = []", "tasks is empty"),
         ('tasks = ["blur:3"]', "'blur:3' is not a task"),
         ("scored = 0", "scored must lie in 1 ... 12"),

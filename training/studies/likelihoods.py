@@ -19,7 +19,7 @@ from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
 from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.evaluation.likelihoods.result import Likelihood
-from restore.evaluation.likelihoods.tap import solver_of, tap_likelihood
+from restore.evaluation.likelihoods.tap import precise_solver, tap_likelihood
 from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
 from restore.learning.recipes.recipe import read_recipe
@@ -60,7 +60,7 @@ def measure(engine: Engine, images: Tensor, seed: int, schedule: str = SCHEDULE)
     chosen = torch.randperm(len(images), generator=generator, device=engine.device)[:STARTS]
     found = {
         "ais": ais_likelihood(machine, images, schedule, RUNS, generator, torch.logit(engine.trained.pixel_means)),
-        "tap": tap_likelihood(machine, images, images[chosen], solver_of(engine.description.inference)),
+        "tap": tap_likelihood(machine, images, images[chosen], precise_solver(engine.description.inference)),
         "pseudo": pseudo_likelihood(machine, images, min(PIXELS, images.shape[1]), generator),
     }
     if _summable(machine, images):

@@ -44,7 +44,7 @@ def evaluate_likelihood(model: str, source: Source, kind: Kind, choices: Choices
     from restore.evaluation.likelihoods.exact import chunks, exact_likelihood
     from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
     from restore.evaluation.likelihoods.schedules import temperatures
-    from restore.evaluation.likelihoods.tap import solver_of, tap_likelihood
+    from restore.evaluation.likelihoods.tap import precise_solver, tap_likelihood
     from restore.inference.torch_engine import Engine
     from restore.progress import progress
 
@@ -65,7 +65,7 @@ def evaluate_likelihood(model: str, source: Source, kind: Kind, choices: Choices
             found = exact_likelihood(machine, images, meter)
     elif kind == "tap":
         chosen = torch.randperm(len(images), generator=generator, device=engine.device)[: choices.starts or 100]
-        found = tap_likelihood(machine, images, images[chosen], solver_of(engine.description.inference))
+        found = tap_likelihood(machine, images, images[chosen], precise_solver(engine.description.inference))
     else:
         found = pseudo_likelihood(machine, images, choices.pixels or images.shape[1], generator)
     for warning in () if source.quiet else found.warnings:

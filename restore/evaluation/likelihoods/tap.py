@@ -42,7 +42,7 @@ class LogWeights:
     unfinished: int
 
 
-def solver_of(settings: Inference) -> TAP:
+def precise_solver(settings: Inference) -> TAP:
     """The solver for a prior's TAP solutions: its own damping, and the tolerance that log Z needs.
 
     When the pixels of a restoration have converged, log Z may still change by nats.
@@ -84,7 +84,7 @@ def tap_likelihood(
         machine: a prior that TAP solves.
         images: shape (N, D), in the range of the pixels.
         starts: images from which solutions are found, (K, D); the paper takes 100 training images.
-        solver: for the first try of each start, see `Settling`; `solver_of` makes it for a prior.
+        solver: for the first try of each start, see `Settling`; `precise_solver` makes it for a prior.
 
     Raises:
         UsageError: if there is no start.

@@ -23,7 +23,7 @@ from restore.learning.rules.contract import LearnerState, Restorations, Step
 from restore.learning.rules.rule import LearningRule
 from restore.learning.run.parallel import summed
 from restore.priors import BoltzmannMachine
-from restore.registry import SOLVERS
+from restore.registry import SOLVERS, smooth_solvers
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.loop import State
 
@@ -61,11 +61,9 @@ class MatchedMarginals(LearningRule):
     gradient: Literal["unrolled", "implicit"] = "unrolled"
 
     def __post_init__(self) -> None:
-        smooth = [name for name, kind in SOLVERS.items() if kind.smooth]
-        if self.solver not in smooth:
+        if self.solver not in SOLVERS or not SOLVERS[self.solver].smooth:
             raise UsageError(
-                f"solver must be one of those that can be differentiated through, {', '.join(smooth)}, not "
-                f"{self.solver!r}"
+                f"solver must be one that can be differentiated through, {smooth_solvers()}, not {self.solver!r}"
             )
         if not self.tasks:
             raise UsageError('tasks is empty; give the damage to learn from, such as ["flip:0.1"]')
@@ -138,11 +136,10 @@ def surprise(solver: LayeredMap, machine: BoltzmannMachine, state: State, clean:
 def _unrolled(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations) -> _Restored:
     """Losses after the last iterations, differentiated through all of them."""
     solver, scores = rule.fixed_point, list[Tensor]()
-    state = solver.init(machine, batch.start)
-    for number in range(rule.iterations):
+    state = solver.stepped(machine, solver.init(machine, batch.start), rule.iterations - rule.scored)
+    for _ in range(rule.scored):
         state = solver.step(machine, state)
-        if number >= rule.iterations - rule.scored:
-            scores.append(surprise(solver, machine, state, batch.clean))
+        scores.append(surprise(solver, machine, state, batch.clean))
     losses = torch.stack(scores).mean(0)
     return _Restored(losses, lambda weights, leaves: torch.autograd.grad((weights * losses).sum(), leaves))
 
@@ -155,9 +152,7 @@ def _settled(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorati
     solver = rule.fixed_point
     # A machine of its own, for what a machine computes only once would else lack its gradient.
     fixed = machine.with_parameters({name: value.detach() for name, value in machine.parameters.items()})
-    state = solver.init(fixed, batch.start)
-    for _ in range(rule.iterations):
-        state = solver.step(fixed, state)
+    state = solver.stepped(fixed, solver.init(fixed, batch.start), rule.iterations)
     state = tuple(value.requires_grad_() for value in state)
     stepped = solver.step(machine, state)
     losses = surprise(solver, machine, state, batch.clean)

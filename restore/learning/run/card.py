@@ -138,7 +138,8 @@ def _use(about: Description, trained: Trained) -> list[str]:
     """How the prior restores, in words."""
     settings = about.inference
     if not about.conditional:
-        return [f"It restores with the `{settings.solver}` solver from {settings.starts} starts per image."]
+        starts = "one start" if settings.starts == 1 else f"{settings.starts} starts"
+        return [f"It restores with the `{settings.solver}` solver from {starts} per image."]
     lines = [
         f"It undoes {about.task} from the damaged image alone, with the inference that it was trained with:",
         f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}.",
