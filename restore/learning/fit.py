@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Generic
 
 import torch
@@ -23,7 +22,7 @@ from restore.learning.rules.contract import Step
 from restore.learning.run.checkpoint import Checkpoint
 from restore.learning.run.pace import SPARE, epochs_in_all, epochs_within, slowing
 from restore.learning.run.parallel import from_first, highest
-from restore.learning.run.running import Run, numbers, restore_run, snapshot
+from restore.learning.run.running import Diverged, Run, check_finite, numbers, restore_run, snapshot
 from restore.learning.run.session import Session
 from restore.progress import Passed
 
@@ -36,6 +35,9 @@ MEASURED = 0.01
 FIRST_STEPS = 4
 MOST_STEPS = 200
 LATER = 2.0
+
+# Training that diverges goes back at most so many times.
+MOST_HALVINGS = 8
 
 # A moving average of parameters remembers fewer steps until this many are done.
 WARM_UP = 10
@@ -66,6 +68,8 @@ class Steps(Generic[PriorT]):
     """Training by gradient steps; an epoch goes through all mini-batches. See `restore.learning.loop.Work`."""
 
     run: Run[PriorT]
+    # The state at the start of the epoch, or at which the run was resumed in it.
+    _safe: Checkpoint
 
     def __init__(self, recipe: Recipe, course: Course[PriorT, Any], session: Session) -> None:
         self.recipe = recipe
@@ -96,10 +100,13 @@ class Steps(Generic[PriorT]):
 
     def begin(self) -> None:
         self.run = _begin(self.recipe, self.course)
+        self._safe = snapshot(self.run, {}).copy()
 
     def restore(self, found: Checkpoint) -> str:
         self.begin()
-        return restore_run(self.run, found, self.recipe.seed)
+        change = restore_run(self.run, found, self.recipe.seed)
+        self._safe = snapshot(self.run, {}).copy()
+        return change
 
     def relimited(self) -> str:
         run = self.run
@@ -125,19 +132,37 @@ class Steps(Generic[PriorT]):
         run, course, recipe = self.run, self.course, self.recipe
         epoch, position = divmod(run.step, self.batches)
         if position == 0:
+            self._safe = snapshot(run, {}).copy()
             run.order = torch.randperm(len(course.images), generator=run.generator, device=course.images.device)
             run.sums = {}
-        rate = scheduled_rate(recipe.optimizer, run.step / (run.epochs * self.batches))
+        rate = scheduled_rate(recipe.optimizer, run.step / (run.epochs * self.batches)) / 2**run.halvings
         index = run.order[position * recipe.training.batch : (position + 1) * recipe.training.batch]
-        _advance(run, recipe, course.batch(index, run.generator), rate, epoch, self.session.folder)
+        try:
+            _advance(run, recipe, course.batch(index, run.generator), rate, epoch)
+            if position + 1 == self.batches:
+                check_finite(run)
+        except Diverged as fault:
+            self._go_back(fault)
+            return None
         run.seconds = elapsed()
         return self._lap(epoch, rate, elapsed) if position + 1 == self.batches else None
+
+    def _go_back(self, fault: Diverged) -> None:
+        """Go on from the last state known to be sound, with half the rate."""
+        run, folder = self.run, shown(self.session.folder)
+        planned, halvings = run.epochs, run.halvings + 1
+        if halvings > MOST_HALVINGS:
+            raise TrainingError(f"{folder}: training diverged ({fault}); lower the rate") from fault
+        restore_run(run, self._safe.copy(), self.recipe.seed)
+        run.epochs, run.halvings = planned, halvings
+        warnings.warn(
+            f"{folder}: training diverged ({fault}); it goes on from step {run.step} with half the rate", stacklevel=5
+        )
 
     def _lap(self, epoch: int, rate: float, elapsed: Callable[[], float]) -> Lap:
         """End an epoch: average its numbers, check the time, and judge the prior."""
         run, training = self.run, self.recipe.training
         averages = {name: value / self.batches for name, value in numbers(run.sums).items()}
-        _check_finite(run, self.session.folder)
         over = self.session.exceeded(run.seconds * (epoch + 2) / (epoch + 1))
         run.late = epoch + 1 < run.epochs and (over or epoch + 1 == training.last)
         if (epoch + 1) % training.watch_every == 0 or epoch + 1 == run.epochs or run.late:
@@ -153,7 +178,10 @@ class Steps(Generic[PriorT]):
         return self.run.best_so_far(self.batches)
 
     def snapshot(self, identity: Mapping[str, Any]) -> Checkpoint:
-        _check_finite(self.run, self.session.folder)
+        try:
+            check_finite(self.run)
+        except Diverged as fault:
+            self._go_back(fault)
         return snapshot(self.run, identity)
 
 
@@ -180,7 +208,8 @@ def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted
     last = work.done if run.late else 0
     said = last in (0, recipe.training.last)
     ended = "" if said else f"time ran out after {last} of {run.epochs} epochs"
-    verdict = "; ".join(filter(None, (*run.changes, ended)))
+    slowed = f"training diverged, and its rate was halved {_times(run.halvings)}" if run.halvings else ""
+    verdict = "; ".join(filter(None, (*run.changes, slowed, ended)))
     with torch.inference_mode():
         if run.best:
             best = run.prior.with_parameters(run.best)
@@ -204,7 +233,10 @@ def _affordable(recipe: Recipe, course: Course[Any, Any], session: Session) -> i
     while len(taken) < FIRST_STEPS or (
         len(taken) < MOST_STEPS and highest(taken[-1] - taken[0] < MEASURED * session.budget)
     ):
-        _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0, session.folder)
+        try:
+            _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0)
+        except Diverged as fault:
+            raise TrainingError(f"{shown(session.folder)}: training diverged ({fault}); lower the rate") from fault
         # Fetching numbers waits for asynchronous devices.
         numbers(run.sums)
         taken.append(elapsed())
@@ -273,7 +305,7 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     return Run(prior, optimizer, state, generator, order, average)
 
 
-def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int, folder: Path) -> None:
+def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int) -> None:
     """One mini-batch: the optimizer changes the prior's tensors in place, once for each step of the learner."""
     for group in run.optimizer.param_groups:
         group["lr"] = rate
@@ -289,7 +321,7 @@ def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int,
         # parameters have a finite sum, no field is NaN.
         if math.isfinite(sum(value.abs().sum() for value in run.prior.parameters.values())):
             raise
-        raise _diverged(run, folder, "a field") from fault
+        raise Diverged(run.step, "a field") from fault
     run.learner_state = dict(step.state)
     for name, value in step.monitors.items():
         run.sums[name] = run.sums.get(name, 0.0) + value.double()
@@ -310,13 +342,5 @@ def _climb(run: Run[Any], step: Step) -> None:
     run.optimizer.step()
 
 
-def _check_finite(run: Run[Any], folder: Path) -> None:
-    for name, value in run.prior.parameters.items():
-        if not bool(torch.isfinite(value).all()):
-            raise _diverged(run, folder, name)
-
-
-def _diverged(run: Run[Any], folder: Path, what: str) -> TrainingError:
-    return TrainingError(
-        f"{shown(folder)}: training diverged ({what} is no longer finite at step {run.step}); lower the rate"
-    )
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

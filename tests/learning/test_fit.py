@@ -31,8 +31,8 @@ from torch import Tensor
 
 from restore import zoo
 from restore.errors import TrainingError, UsageError
-from restore.learning.course import initial_prior, pixel_means
-from restore.learning.fit import scheduled_rate
+from restore.learning.course import CleanImages, initial_prior, pixel_means
+from restore.learning.fit import fit, scheduled_rate
 from restore.learning.pipeline import epoch_folder, train
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
@@ -198,9 +198,35 @@ def test_divergence_is_reported(learner: str, optimizer: Any, tmp_path: Path) ->
 def test_weights_that_are_not_finite_are_never_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of(Still(slope=math.nan))
     after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(TrainingError, match="diverged"):
+    with pytest.raises(Stopped), pytest.warns(UserWarning, match="diverged"):
         run(recipe, tmp_path)
-    assert not list(tmp_path.glob("checkpoint-*"))
+    kept = newest(tmp_path)
+    assert kept is not None and kept.step == 0 and kept.facts["halvings"] == 1
+    assert all(value.isfinite().all() for name, value in kept.tensors.items() if name.startswith("prior."))
+
+
+def test_training_that_diverges_goes_back_and_halves_its_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(rate: float) -> Recipe:
+        return recipe_of("pcd", Optimizer(rate=rate, schedule="constant"))
+
+    wanted = run(slow(0.05), tmp_path / "slow")
+    recipe, kind = slow(0.1), type(slow(0.1).learner)
+    original, taken = kind.step, 0
+
+    def step(self: Any, *arguments: Any) -> Step:
+        nonlocal taken
+        taken += 1
+        found = original(self, *arguments)
+        factor = math.nan if taken == 3 else 1.0
+        return replace(found, gradient={name: factor * value for name, value in found.gradient.items()})
+
+    monkeypatch.setattr(kind, "step", step)
+    with pytest.warns(UserWarning, match="goes on from step 0 with half the rate"):
+        fitted = fit(recipe, CleanImages(IMAGES), Session(tmp_path / "fast", "data"))
+    # Nothing is left of the steps at the full rate, neither in chains nor in averages nor in random numbers.
+    assert bits(fitted.prior) == bits(wanted)
+    assert "its rate was halved once" in fitted.verdict
+    assert [record["rate"] for record in log_of(tmp_path / "fast")] == [0.05] * len(log_of(tmp_path / "slow"))
 
 
 def test_a_fault_of_another_kind_is_not_called_divergence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +250,7 @@ def test_fields_that_are_no_longer_finite_are_divergence(tmp_path: Path) -> None
             return super().step(prior, batch, state, generator, epoch)
 
     recipe = recipe_of(Huge(slope=1.0), Optimizer(rate=2e38, momentum=0.0, weight_decay=0.0, schedule="constant"))
-    with pytest.raises(TrainingError, match=r"diverged \(a field is no longer finite at step 1\); lower the rate"):
+    with pytest.raises(TrainingError, match=r"diverged \(a field is no longer finite at step 4\); lower the rate"):
         run(recipe, tmp_path)
 
 

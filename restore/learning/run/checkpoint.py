@@ -36,6 +36,10 @@ class Checkpoint:
     tensors: dict[str, Tensor]
     facts: dict[str, Any]
 
+    def copy(self) -> Checkpoint:
+        """The same with tensors of its own."""
+        return Checkpoint(self.step, {name: value.clone() for name, value in self.tensors.items()}, self.facts)
+
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint and remove all but the last two.

@@ -17,6 +17,13 @@ from restore.learning.run.folder import set_generator
 from restore.progress import Passed
 
 
+class Diverged(Exception):
+    """A parameter, or a field computed from parameters, is no longer finite."""
+
+    def __init__(self, step: int, what: str) -> None:
+        super().__init__(f"{what} is no longer finite at step {step}")
+
+
 @dataclass
 class Run(Generic[PriorT]):
     """The state of a training run.
@@ -28,6 +35,7 @@ class Run(Generic[PriorT]):
         mostly_converged: whether the solver converged for most images of the previous epoch.
         epochs: how many are planned.
         late: whether there is no time for all of them, or was none in a run that this one repeats.
+        halvings: how often training diverged, went back to the start of an epoch, and halved its rate.
         changes: what changed between sittings, so that no recipe repeats the run exactly, in words.
     """
 
@@ -43,6 +51,7 @@ class Run(Generic[PriorT]):
     mostly_converged: bool = True
     epochs: int = 0
     late: bool = False
+    halvings: int = 0
     changes: list[str] = field(default_factory=list)
     step: int = 0
     seconds: float = 0.0
@@ -61,13 +70,20 @@ class Run(Generic[PriorT]):
         return Passed(self.best_epoch + 1, self.epochs, self.seconds, judged, machine)
 
 
+def check_finite(run: Run[Any]) -> None:
+    """Raises Diverged if a parameter is not finite."""
+    for name, value in run.prior.parameters.items():
+        if not bool(torch.isfinite(value).all()):
+            raise Diverged(run.step, name)
+
+
 def numbers(sums: Mapping[str, Tensor | float]) -> dict[str, float]:
     """Sums as plain numbers; waits for asynchronous devices."""
     return {name: float(value) for name, value in sums.items()}
 
 
 # Attributes of a run that go into a checkpoint unchanged.
-_MEMORIES = ("best_error", "best_epoch", "mostly_converged", "epochs", "late", "changes")
+_MEMORIES = ("best_error", "best_epoch", "mostly_converged", "epochs", "late", "halvings", "changes")
 
 
 def snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:
