@@ -46,7 +46,8 @@ ROOMS: dict[str, str] = {
     "app": "errors marginals files data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",
     "learning": (
-        "errors fields marginals registry channels couplings files units images priors progress data zoo solvers export"
+        "errors fields marginals registry channels couplings files units images priors progress data zoo solvers "
+        "inference export evaluation"
     ),
     "report": "errors registry channels files priors progress zoo solvers inference evaluation learning",
     "api": "errors marginals devices sizes images data zoo inference learning report",

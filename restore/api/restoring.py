@@ -153,5 +153,6 @@ def _engines(
         return (model.solved_by(solver).engine,)
     items = collection.items
     names = zoo.candidates(items[0].pixels.shape, damage.sigma is not None, fit) if model == "auto" else (str(model),)
-    opened = open_each(names, lambda name: open_engine(name, engine, device, images=len(items), solver=solver))
+    pixels = sum(item.pixels.size for item in items)
+    opened = open_each(names, lambda name: open_engine(name, engine, device, pixels=pixels, solver=solver))
     return tuple(opened.values())

@@ -164,7 +164,7 @@ def train(
         path = write_report(learnt, folder, called if output is None else str(output), command)
     if not quiet:
         about, named = learnt.trained.prior.description, called if output is None else str(output)
-        say(f"{called}: {usage(about, named, any_size=lesson.whole is not None)}")
+        say(f"{called}: {usage(about, named, any_size=bool(lesson.wholes))}")
     if path is not None and not quiet:
         say(f"{path}: what it has learnt, for a browser")
 

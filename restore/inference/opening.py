@@ -28,7 +28,7 @@ def open_engine(
     engine: Choice = "auto",
     device: str = "auto",
     max_memory: int | None = None,
-    images: int = 1,
+    pixels: int = 1,
     solver: str | None = None,
 ) -> PictureEngine:
     """Load a prior into an engine.
@@ -40,7 +40,7 @@ def open_engine(
             already and has a CUDA device.
         device: "auto", "cpu" or "cuda[:N]"; anything but the CPU needs torch.
         max_memory: bytes that the messages or matrices of a solver may take; a limit needs torch.
-        images: how many there are to restore, as far as is known.
+        pixels: how many there are to restore in all images, as far as is known.
         solver: what to solve the prior with; None for its own. Another one needs torch.
 
     Raises:
@@ -64,7 +64,7 @@ def open_engine(
         about = describe(place)
         if engine == "auto" and about.with_solver(solver) != about:
             engine, beyond = "torch", beyond or f"--solver {solver}"
-    if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, images)):
+    if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, pixels)):
         _require_onnx(place)
         from restore.inference.onnx.engine import OnnxEngine
 
@@ -114,12 +114,14 @@ def _beyond_onnx(device: str, max_memory: int | None) -> str:
     return "--max-memory" if max_memory is not None else ""
 
 
-def _graph_is_best(folder: Path, device: str, images: int) -> bool:
+def _graph_is_best(folder: Path, device: str, pixels: int) -> bool:
     if not (folder / GRAPH).is_file() or not _installed("onnxruntime"):
         return False
     if not _installed("torch"):
         return True
-    many = images >= MANY and SOLVERS[describe(folder).inference.solver].kernel
+    about = describe(folder)
+    # Each window of a larger image is an image for the engine.
+    many = pixels >= MANY * about.pixels and SOLVERS[about.inference.solver].kernel
     return not many and not _cuda_at_hand(device)
 
 

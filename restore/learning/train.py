@@ -19,7 +19,9 @@ from restore.data import Dataset, as_pixels, load, varied
 from restore.data.dataset import Images
 from restore.data.gathering.gather import USUAL, Gathered, Wanted, gather
 from restore.errors import TrainingError, shown
+from restore.evaluation.tilings import best_tiling
 from restore.files import write_atomically
+from restore.inference.torch_engine import Engine
 from restore.learning import pipeline
 from restore.learning.recipes.plan import plan
 from restore.learning.recipes.recipe import Recipe, parse
@@ -35,6 +37,9 @@ from restore.learning.run.session import Session
 # The name of a run's recipe in its folder.
 RECIPE = "recipe.toml"
 
+# About how long it takes to choose how windows exchange messages, in seconds: for 16x16 pixels and 100 hidden units.
+TILING = 10.0
+
 
 @dataclass(frozen=True)
 class Lesson:
@@ -47,7 +52,7 @@ class Lesson:
         training: images to learn from.
         held_out: images to be judged by; None if the recipe takes them from the others, or has none.
         notes: what a user should know about the images and the plan.
-        whole: a held-out image, (H, W), of which it knows patches; None if it knows whole images.
+        wholes: held-out images, (H, W) each, of which it knows patches; none if it knows whole images.
     """
 
     recipe: Recipe
@@ -56,7 +61,7 @@ class Lesson:
     training: Dataset
     held_out: Dataset | None
     notes: tuple[str, ...]
-    whole: Images | None = None
+    wholes: tuple[Images, ...] = ()
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -90,6 +95,11 @@ class Lesson:
         """Images (N, H, W) of the lesson as the prior knows them; (N, D)."""
         recipe = self.recipe
         return torch.from_numpy(as_pixels(images, recipe.manner, recipe.data.threshold, recipe.seed)).to(device)
+
+    def whole_pixels(self) -> list[Tensor]:
+        """The whole held-out images as the prior knows them, (H, W) each."""
+        processor = torch.device("cpu")
+        return [self.as_pixels(image[None], processor).reshape(image.shape) for image in self.wholes]
 
 
 @dataclass(frozen=True)
@@ -176,15 +186,15 @@ def read_lesson(
         levels = asked.levels or "auto"
         wanted = Wanted(shape, asked.fit, asked.patches, levels, asked.held_out, recipe.seed)
         found = gather(name, wanted, **limits)
-        training, held_out, notes, whole = found.training, found.held_out, found.notes, found.whole
+        training, held_out, notes, wholes = found.training, found.held_out, found.notes, found.wholes
     else:
         loaded = load(name, split="train", **limits)
-        training, held_out, notes, whole = loaded.first(recipe.data.count), None, loaded.notes, None
+        training, held_out, notes, wholes = loaded.first(recipe.data.count), None, loaded.notes, ()
     table = replace(recipe.data, source=name)
     prior = prior or recipe.prior
     if prior.hidden == "auto" and not table.holds_out:
         table = replace(table, validation=max(1, len(training.images) // 10))
-    return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes, whole)
+    return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes, wholes)
 
 
 def planned_lesson(
@@ -223,7 +233,7 @@ def planned_lesson(
     tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
     recipe = parse(tables)
     notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
-    return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes, found.whole)
+    return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes, found.wholes)
 
 
 def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
@@ -257,14 +267,20 @@ def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int 
     if session.resume and lesson.tables is not None and lesson.recipe.prior.filled:
         # A plan derives this number from the time limit, which may have changed; units already trained stay.
         lesson = lesson.filled_up_to(from_first(lambda: _filled_before(folder)) or lesson.recipe.prior.filled)
+    tiled = bool(lesson.wholes) and not (lesson.recipe.prior.grey or lesson.recipe.conditional)
+    budget = lesson.recipe.training.seconds - elsewhere - TILING * tiled
     trained = pipeline.train(
         lesson.recipe,
         lesson.pixels(device),
         lesson.image_shape,
-        replace(session, data=lesson.fingerprint, budget=lesson.recipe.training.seconds - elsewhere),
+        replace(session, data=lesson.fingerprint, budget=budget),
         held_out=lesson.held_out_pixels(device),
         every=every,
     )
+    if tiled:
+        engine = Engine.of(trained.prior, device)
+        tiling = from_first(lambda: best_tiling(engine, lesson.whole_pixels()))
+        trained = replace(trained, prior=engine.with_tiling(tiling).trained)
     growth = folder / GROWTH
     grown = tuple(epoch_records(growth)) if growth.is_dir() else ()
     learnt = Learnt(lesson, trained, tuple(epoch_records(folder)), grown, tuple(epoch_seconds(folder)), device)

@@ -45,7 +45,7 @@ CURVES = 6
 
 def seconds_to_write(lesson: Lesson) -> float:
     """About how long the page of a lesson takes."""
-    return WRITING + RESTORING * (lesson.whole is not None)
+    return WRITING + RESTORING * bool(lesson.wholes)
 
 
 def write_report(learnt: Learnt, folder: Path, model: str | None, command: str) -> Path | None:
@@ -85,11 +85,10 @@ def report(learnt: Learnt, model: str | None, command: str) -> str:
         "Before and after": lambda: before_and_after(engine, held_out),
         "Scores beside simple restorers": lambda: score_section(about, compared(engine, training, held_out)),
         "What it takes for an image": lambda: probe_section(engine, training),
-        "How to use it": lambda: use_section(about, model, any_size=lesson.whole is not None),
+        "How to use it": lambda: use_section(about, model, any_size=bool(lesson.wholes)),
     }
-    if lesson.whole is not None:
-        image = lesson.as_pixels(lesson.whole[None], processor).reshape(lesson.whole.shape)
-        makers[TITLE] = lambda: whole_section(engine, image)
+    if lesson.wholes:
+        makers[TITLE] = lambda: whole_section(engine, lesson.whole_pixels()[0])
         makers["How to use it"] = makers.pop("How to use it")
     if not len(held_out):
         none = Sentence("Left out: no images were held out of training, and others would prove nothing.")

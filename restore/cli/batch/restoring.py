@@ -117,13 +117,13 @@ class Engines:
     images: int
     opened: dict[str, PictureEngine | ModelError] = field(default_factory=dict)
 
-    def of(self, model: str) -> PictureEngine:
-        """The engine of a prior; see `open_engine` for the errors."""
+    def of(self, model: str, pixels: int = 1) -> PictureEngine:
+        """The engine of a prior for images of so many pixels each; see `open_engine` for the errors."""
         if model not in self.opened:
             chosen = self.settings
             try:
                 self.opened[model] = open_engine(
-                    model, chosen.engine, chosen.device, self.memory, self.images, chosen.solver
+                    model, chosen.engine, chosen.device, self.memory, self.images * pixels, chosen.solver
                 )
             except ModelError as fault:
                 self.opened[model] = fault

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from restore.cli.batch.jobs import STDIO, Job
 from restore.cli.batch.manifest import Entry, Stamp, stamp
@@ -54,6 +54,12 @@ class Answer:
     marginals: Marginals
     row: int
     others: tuple[str, ...]
+
+
+class EngineOf(Protocol):
+    """Opens the engine of a prior by its name, for images of so many pixels each."""
+
+    def __call__(self, model: str, pixels: int = 1) -> PictureEngine: ...
 
 
 Restore = Callable[[Sequence[Loaded], Sequence[PictureEngine]], list[Answer]]
@@ -149,13 +155,13 @@ class Stages:
     Attributes:
         settings: the user's options.
         damage: the damage the user gave; masks belong to the jobs.
-        engine_of: opens the engine of a prior by name.
+        engine_of: opens engines.
         watch: is told which share is done of an image that is restored in windows.
     """
 
     settings: Settings
     damage: Damage
-    engine_of: Callable[[str], PictureEngine]
+    engine_of: EngineOf
     watch: Callable[[float], None] = lambda share: None
 
     @_step
@@ -206,7 +212,7 @@ class Stages:
         try:
             models = candidates(shape, self.damage.sigma is not None, fit) if chosen == "auto" else (chosen,)
             # All are opened here, so that a fault is reported for this image.
-            engines = open_each(models, self.engine_of)
+            engines = open_each(models, lambda model: self.engine_of(model, shape[0] * shape[1]))
             about = next(iter(engines.values())).description
             check_size(shape, about.image_shape, fit=fit, force=force)
         except ModelError as fault:

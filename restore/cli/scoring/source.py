@@ -83,11 +83,8 @@ class Source:
     ) -> PictureEngine:
         """The engine that `restore denoise` would take for the first images of a stock."""
         from restore.inference.opening import open_engine
-        from restore.zoo import describe, find
 
-        # Each window is an image for the engine.
-        windows = int(stock.sizes[: self.n].prod(axis=1).sum()) // describe(find(model)).pixels
-        return open_engine(model, "auto", device, memory, windows, solver)
+        return open_engine(model, "auto", device, memory, int(stock.sizes[: self.n].prod(axis=1).sum()), solver)
 
     @contextmanager
     def restoring(self, what: str) -> Iterator[Callable[[float], None]]:

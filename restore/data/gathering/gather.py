@@ -17,7 +17,7 @@ from restore.data.gathering.holding_out import held_out_of
 from restore.data.gathering.levels import Levels, counted_levels, extremes, on_light_ground, threshold_of
 from restore.data.gathering.near_duplicates import SIDE, nearly_same, thumbnails
 from restore.data.gathering.pictures import some
-from restore.data.gathering.stock import Batch, Stock, of_arrays, of_rows, one_of
+from restore.data.gathering.stock import Batch, Stock, of_arrays, of_rows, some_of
 from restore.data.loading import open_stock
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
@@ -75,6 +75,9 @@ class Wanted:
 
 USUAL = Wanted()
 
+# How many whole images are held out beside patches.
+WHOLES = 2
+
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
@@ -85,7 +88,7 @@ class Gathered:
         held_out: (M, H, W), at least one.
         levels: whether they are black and white, or grey: as detected, or as asked for.
         threshold: 0 to 254; a pixel above it is white.
-        whole: where patches were drawn, the first image of which none was learnt from, (H, W); else None.
+        wholes: where patches were drawn, the first images of which none was learnt from, (H, W) each; else none.
         notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
             were split, near-duplicates across the split, levels and polarity. They include those of `training`.
     """
@@ -94,7 +97,7 @@ class Gathered:
     held_out: Dataset
     levels: Levels
     threshold: int
-    whole: Images | None = None
+    wholes: tuple[Images, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -156,8 +159,8 @@ def gather(
         *level_notes,
         *training.notes,
     )
-    whole = one_of(stock, int(np.flatnonzero(kept)[0])) if wanted.patches else None
-    return Gathered(training, Dataset(pieces[kept[owner]], stock.label, "test"), found_levels, threshold, whole, notes)
+    wholes = some_of(stock, np.flatnonzero(kept)[:WHOLES]) if wanted.patches else ()
+    return Gathered(training, Dataset(pieces[kept[owner]], stock.label, "test"), found_levels, threshold, wholes, notes)
 
 
 def _stock_of(

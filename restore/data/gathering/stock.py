@@ -138,10 +138,15 @@ def first_of(stock: Stock, count: int) -> list[Images]:
     return [found[number] for number in sorted(found)]
 
 
-def one_of(stock: Stock, number: int) -> Images:
-    """An image of a stock, (H, W)."""
-    found: list[Images] = [batch[numbers == number][0] for numbers, batch in stock.batches() if number in numbers]
-    return found[0]
+def some_of(stock: Stock, wanted: np.ndarray) -> tuple[Images, ...]:
+    """The images of a stock with these numbers, (H, W) each."""
+    found = {
+        number: image
+        for numbers, batch in stock.batches()
+        for number, image in zip(numbers, batch, strict=True)
+        if number in wanted
+    }
+    return tuple(found[number] for number in wanted)
 
 
 def _numbers(count: int) -> tuple[str, ...]:

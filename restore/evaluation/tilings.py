@@ -1,0 +1,80 @@
+"""Find how windows of larger images should exchange messages, on images that a prior has not learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from restore.channels import Task, parse_task
+from restore.evaluation.whole import by_prior, evaluate_whole
+from restore.inference.torch_engine import Engine
+from restore.zoo.tiling import Tiling
+
+# How often messages are sent, and the share of their log-odds that they are worth.
+ROUNDS_AND_WORTH = ((0, 0.0), (1, 0.15), (1, 0.3), (2, 0.15))
+
+# The damage that it is tried on.
+TASKS = ("flip:0.1", "flip:0.2", "holes:8:0.1")
+
+# Pieces of at most so many images, with sides of at most so many windows, are tried.
+IMAGES, WINDOWS = 2, 4
+
+# Another choice than the prior's has to leave fewer wrong pixels, on average over tasks, by at least this share.
+WORTHWHILE = 0.03
+
+SEED = 0
+
+
+def best_tiling(engine: Engine, images: Sequence[Tensor]) -> Tiling:
+    """The tiling with which a prior of windows leaves fewest wrong pixels.
+
+    Args:
+        engine: an unconditional prior of black and white images.
+        images: whole images (H, W) as the prior knows them, of which it has learnt nothing; at least one.
+
+    Returns:
+        The prior's own tiling, if none is clearly better.
+
+    >>> from restore.inference.torch_engine import Engine
+    >>> engine = Engine.load("tap-text")
+    >>> best_tiling(engine, [torch.zeros(32, 32)]) == engine.description.tiling  # there is nothing to be gained
+    True
+    """
+    height, width = engine.description.image_shape
+    pieces = [_fullest(image, (WINDOWS * height, WINDOWS * width)) for image in images[:IMAGES]]
+    tasks = [parse_task(text) for text in TASKS]
+    own = engine.description.tiling
+    before = _wrong(engine, own, pieces, tasks)
+    found = {tiling: np.mean(np.log(_wrong(engine, tiling, pieces, tasks) / before)) for tiling in _others(own)}
+    best = min(found, key=lambda tiling: found[tiling])
+    return best if found[best] < np.log(1 - WORTHWHILE) else own
+
+
+def _others(own: Tiling) -> Iterator[Tiling]:
+    for rounds, worth in ROUNDS_AND_WORTH:
+        tiling = replace(own, rounds=rounds, worth=worth)
+        if tiling != own:
+            yield tiling
+
+
+def _wrong(engine: Engine, tiling: Tiling, images: Sequence[Tensor], tasks: Sequence[Task]) -> np.ndarray:
+    """Wrong pixels of all images after each task, counted from 1."""
+    restorer = by_prior(engine.with_tiling(tiling))
+    pixels = sum(image.numel() for image in images)
+    counts = []
+    for task in tasks:
+        report = evaluate_whole(restorer, images, task, torch.Generator().manual_seed(SEED))
+        counts.append(1 + pixels * report.error_all.mean)
+    return np.array(counts)
+
+
+def _fullest(image: Tensor, shape: tuple[int, int]) -> Tensor:
+    """The piece of an image of at most this shape, among those side by side, in which most neighbours differ."""
+    height, width = (min(length, side) for length, side in zip(image.shape, shape, strict=True))
+    pieces = image.unfold(0, height, height).unfold(1, width, width).reshape(-1, height, width)
+    edges = (pieces.diff(dim=1) != 0).sum((1, 2)) + (pieces.diff(dim=2) != 0).sum((1, 2))
+    return pieces[int(edges.argmax())]
