@@ -20,7 +20,7 @@ from restore.sizes import Fit
 from restore.zoo.description import Description
 
 # How callers describe flips; see `denoise`.
-Told: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | None
+Flips: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | None
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Restorer:
     def denoise(
         self,
         image: Any,
-        p: Told = None,
+        p: Flips = None,
         *,
         sigma: float | Auto | None = None,
         fit: Fit = "tile",
@@ -72,7 +72,7 @@ class Restorer:
         self,
         image: Any,
         mask: Any,
-        p: Told = None,
+        p: Flips = None,
         *,
         sigma: float | Auto | None = None,
         fit: Fit = "tile",

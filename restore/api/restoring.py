@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from restore import zoo
-from restore.api.restorer import Restorer, Told
+from restore.api.restorer import Restorer, Flips
 from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import Collection, unpack
@@ -20,7 +20,7 @@ from restore.sizes import Fit
 def denoise(
     image: Any,
     model: str | Restorer = "auto",
-    p: Told = None,
+    p: Flips = None,
     *,
     sigma: float | Auto | None = None,
     fit: Fit = "tile",
@@ -98,7 +98,7 @@ def complete(
     image: Any,
     mask: Any,
     model: str | Restorer = "auto",
-    p: Told = None,
+    p: Flips = None,
     *,
     sigma: float | Auto | None = None,
     fit: Fit = "tile",
