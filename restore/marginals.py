@@ -30,13 +30,14 @@ _SENTENCES = {
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevel:
-    """The noise levels of N images with the highest evidence, among G levels tried.
+    """The noise levels of N images with the highest evidence, among G levels.
 
     Attributes:
         chosen: the level of each image, between those tried, (N,).
-        tried: the levels, increasing, (G,).
-        evidence: log p(image | level) + log Z of the prior, in nats, (N, G); NaN where the solver diverged, and such a
-            level is left out.
+        tried: the levels that could be tried, increasing, (G,).
+        evidence: log p(image | level) + log Z of the prior, in nats, (N, G); -inf at levels that were passed over,
+            since a level between them and the best is worse; NaN where the solver diverged, and such a level is left
+            out.
         converged: boolean (N, G); where the solver did not converge, the evidence is less certain.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from restore import zoo
-from restore.api.restorer import Restorer, Flips
+from restore.api.restorer import Flips, Restorer
 from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import Collection, unpack

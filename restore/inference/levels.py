@@ -18,6 +18,10 @@ from restore.zoo.description import Description
 # Images whose levels are tried at a time.
 BLOCK = 64
 
+# Beyond the best level by so many the next is tried, if none is known there. Solvers take longest at strong noise, to
+# which few images lead.
+STRIDE = 2
+
 # Maps numbers of images (R,) and a level for each (R,) to the log-evidence of each (R,), in nats and up to a constant
 # per image, and to whether the solver converged, boolean (R,).
 Evidence = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -26,17 +30,48 @@ Evidence = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 def choose_level(evidence: Evidence, images: int, scale: Scale) -> NoiseLevel:
     """Find the level of each image that has the highest evidence.
 
-    Every level of the scale is tried, many images side by side. A parabola through the best level and its neighbours
-    refines it, except at an end of the scale or beside a level whose evidence is not a number.
+    Some levels of the scale are tried, and then those beside and between that are still in question, many images side
+    by side. A parabola through the best level and its neighbours refines it, except at an end of the scale or beside a
+    level whose evidence is not a number.
     """
-    tried = len(scale.places)
     parts = []
     for first in range(0, images, BLOCK):
-        numbers = np.arange(first, min(first + BLOCK, images))
-        parts.append(evidence(np.repeat(numbers, tried), np.tile(scale.levels, len(numbers))))
-    curve, converged = (np.concatenate(part).reshape(images, tried) for part in zip(*parts, strict=True))
+        parts.append(_climbed(evidence, np.arange(first, min(first + BLOCK, images)), scale.levels))
+    curve, converged = (np.concatenate(part) for part in zip(*parts, strict=True))
     peaks = _peaks(np.where(np.isfinite(curve), curve, -np.inf), scale.places)
     return NoiseLevel(scale.level(peaks), scale.levels, curve, converged)
+
+
+def _climbed(evidence: Evidence, images: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The evidence (N, G) of images at the levels on the way to the best, -inf at others; and what converged."""
+    shape = (len(images), len(levels))
+    curve, converged, met = np.full(shape, -np.inf), np.ones(shape, bool), np.zeros(shape, bool)
+    wanted = np.zeros(shape, bool)
+    wanted[:, [len(levels) // 5, len(levels) // 2, 2 * len(levels) // 3]] = True
+    while wanted.any():
+        # In the order of levels, for solvers take about equally long at equal levels, and the longest decides.
+        columns, rows = np.nonzero(wanted.T)
+        curve[rows, columns], converged[rows, columns] = evidence(images[rows], levels[columns])
+        met |= wanted
+        wanted = _in_question(curve, met)
+    return curve, converged
+
+
+def _in_question(curves: np.ndarray, met: np.ndarray) -> np.ndarray:
+    """The levels to try next, boolean (N, G), from the evidence at those met."""
+    rows, count = np.arange(len(curves)), curves.shape[1]
+    known = np.where(met & np.isfinite(curves), curves, -np.inf)
+    best = known.argmax(1)
+    place = np.arange(count)
+    below = np.where(met & (place < best[:, None]), place, -1).max(1)
+    above = np.where(met & (place > best[:, None]), place, count).min(1)
+    # Halfway to the next level met, and two levels on where there is none.
+    left = np.where(below < 0, (best - STRIDE).clip(0), (below + best) // 2)
+    right = np.where(above == count, (best + STRIDE).clip(max=count - 1), (above + best + 1) // 2)
+    wanted = np.zeros_like(met)
+    wanted[rows, left] = wanted[rows, right] = True
+    wanted[np.isneginf(known).all(1)] = True
+    return wanted & ~met
 
 
 def _peaks(curves: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -156,8 +156,24 @@ ODD = {
 def test_levels_that_tell_nothing_are_left_out(curve: list[float], level: float) -> None:
     found = chosen([curve], [[True, True, False, True, True]])
     assert found.chosen.tolist() == [level]
-    np.testing.assert_array_equal(found.evidence, [curve])
-    assert found.converged.tolist() == [[True, True, False, True, True]]
+    tried = ~np.isneginf(found.evidence[0])
+    np.testing.assert_array_equal(found.evidence[0][tried], np.array(curve, float)[tried])
+    assert found.converged[0].tolist() == [True, True, False, True, True]
+    # Both neighbours of the best were tried, or there are none.
+    beside = np.searchsorted(SCALE.levels, level) + np.array([-1, 1])
+    assert np.isfinite(level) and all(tried[place] or np.isneginf(curve[place]) for place in beside if 0 <= place < 5)
+
+
+@given(st.integers(0, 14), st.lists(st.floats(0.1, 50), min_size=15, max_size=15))
+def test_on_the_way_to_the_best_level_few_others_are_tried(best: int, steps: list[float]) -> None:
+    # It falls on both sides of the best.
+    curve = -np.abs(np.cumsum(steps) - np.cumsum(steps)[best])
+    found = chosen([curve], scale=FLIPS)
+    tried = ~np.isneginf(found.evidence[0])
+    assert tried[max(0, best - 1) : best + 2].all() and tried.sum() <= 10
+    assert np.abs(FLIPS.levels - found.chosen[0]).argmin() in (best - 1, best, best + 1)
+    # Weak noise is found without trying the strongest, at which solvers take longest.
+    assert best > 9 or not tried[13:].any()
 
 
 @pytest.mark.parametrize(
