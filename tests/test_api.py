@@ -124,7 +124,6 @@ FAULTS = {
     "row36-no-image": (lambda m: m.denoise({"a": 1}, 0.1), restore.UsageError, "dict"),
     "row35-p-nan": (lambda m: m.denoise(GREY, float("nan")), restore.UsageError, "nan"),
     "row35-p-two": (lambda m: m.denoise(GREY, 2.0), restore.UsageError, "2.0"),
-    "row35-p-missing": (lambda m: restore.denoise(GREY, m), restore.UsageError, "p is missing"),
     "row30-mask-size": (lambda m: m.complete(GREY, np.ones((3, 3), bool)), restore.InputError, "size"),
     "row31-mask-covers-all": (lambda m: m.complete(GREY, np.ones(SHAPE, bool)), restore.InputError, "whole"),
     "row34-two-masks-for-three": (

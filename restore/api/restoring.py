@@ -55,7 +55,7 @@ def denoise(
         p: probability that a pixel was inverted, in [0, 1]; one per pixel, with the image's shape; or a pair such as
             (0.1, 0.02): a white pixel of `image` turned black with the first probability, a black one white with the
             second. "auto" chooses p for each image: the value under which the prior finds the image most probable, up
-            to .48. All priors need p or sigma but conditional ones, which take neither: they have learnt what to undo
+            to .48, and so does leaving out p and sigma. Conditional priors take neither: they have learnt what to undo
             (`Restorer.description.task`). For priors of grey images p is the probability that a pixel shows black or
             white instead of its grey value ("auto": up to .9).
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1.

@@ -20,7 +20,7 @@ def denoise(
         typer.Option(
             metavar="FLOAT|WHITE,BLACK|auto",
             help="Probability that a pixel is inverted (grey images: black or white), or that a white and that a black "
-            "one is, or auto; not for crbm models.",
+            "one is; not for crbm models. [found from the image]",
         ),
     ] = None,
     sigma: options.Sigma = None,

@@ -48,6 +48,7 @@ def restored(
     Raises:
         ModelError: for the first image that cannot be resized, diverged, or is not explained.
     """
+    damage = damage.assumed(engines[0].description, mask=damage.hidden is not None)
     pixels, paths = [item.pixels for item in collection.items], [item.path for item in collection.items]
     answers, solution = _answers(engines, pixels, paths, damage, manner)
     lost = [index for index, (_, part) in enumerate(answers) if part.status is Status.DIVERGED]

@@ -73,6 +73,17 @@ class Damage:
         known = sigma is None or (isinstance(sigma, str) and sigma == "auto")
         return cls(told, sigma if known else _deviation(sigma), hidden)  # type: ignore[arg-type]
 
+    def assumed(self, about: Description | None, *, mask: bool = False) -> Damage:
+        """The same damage; if nothing is told of it, damage of an unknown level, which is then chosen by its evidence.
+
+        Args:
+            about: the prior; None if it is to be chosen, among those of binary images.
+            mask: whether pixels are to be filled; all others are then known.
+        """
+        if self.touched or mask or (about is not None and about.conditional):
+            return self
+        return replace(self, sigma="auto") if about is not None and about.grey else replace(self, p="auto")
+
     def check_for(self, about: Description) -> None:
         """Refuse damage that does not fit a prior.
 

@@ -77,7 +77,6 @@ USAGE = {
     "row35-p-above-one": ["--p", "1.5"],
     "row35-p-negative": ["--p", "-0.1"],
     "row35-p-nan": ["--p", "nan"],
-    "row35-p-missing": [],
     "row36-p-no-number": ["--p", "much"],
     "row36-unknown-option": ["--p", "0.1", "--sharpness", "3"],
     "row36-max-pixels-zero": ["--p", "0.1", "--max-pixels", "0"],

@@ -60,12 +60,17 @@ def test_being_told_of_the_damage_is_answered_with_an_explanation(
     assert not image.with_name("image.restored.png").exists()
 
 
-def test_other_priors_still_want_to_be_told(
+def test_other_priors_that_are_told_nothing_find_the_level(
     run: Run, image: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = saved_prior(tmp_path, SHAPE)
-    assert run("denoise", image, "--model", told) == 2
-    assert "--p" in only_line(capsys)
+    other, out = saved_prior(tmp_path, SHAPE), tmp_path / "out.png"
+    assert run("denoise", image, "--model", other, "-o", out) == 0
+    said = capsys.readouterr().err
+    found, wanted = (np.asarray(Image.open(path)) > 127 for path in (out, image))
+    assert "has the highest evidence" in said
+    assert f"restored with {other.name}, which changed {np.mean(found != wanted):.2%} of its pixels: {out}" in said
+    assert run("denoise", image, "--model", other, "-o", tmp_path / "same.png", "--p", "auto") == 0
+    assert (tmp_path / "same.png").read_bytes() == out.read_bytes()
 
 
 def test_stopping_where_training_stopped_is_said_in_these_words(

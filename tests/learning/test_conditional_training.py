@@ -171,19 +171,18 @@ def test_a_conditional_prior_is_told_nothing(model: str) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_other_priors_must_be_told(tmp_path: Path) -> None:
+def test_other_priors_find_the_level_if_nothing_is_told(tmp_path: Path) -> None:
     trained = restore.train(
         [PICTURE, PICTURE.T] * 4, hidden=3, epochs=1, device="cpu", inference={"modes": 0, "starts": 1}
     )
     zoo.save(tmp_path / "plain", trained.engine.trained, "# card\n")
-    for call in (
-        lambda: restore.denoise(PICTURE, str(tmp_path / "plain")),
-        lambda: restore.denoise(PICTURE, trained),
-        lambda: trained.denoise(PICTURE),
+    wanted = trained.denoise(PICTURE, "auto", force=True)
+    for found in (
+        restore.denoise(PICTURE, str(tmp_path / "plain"), force=True),
+        restore.denoise(PICTURE, trained, force=True),
+        trained.denoise(PICTURE, force=True),
     ):
-        with pytest.raises(UsageError, match=r"p is missing; .* p=0\.1"):
-            call()
-    assert trained.denoise(PICTURE, 0.1).shape == (4, 4)
+        assert (found == wanted).all()
 
 
 def test_memory_for_messages_is_limited_on_request(model: str) -> None:

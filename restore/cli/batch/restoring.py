@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 from restore.cli.batch.jobs import work_of
 from restore.cli.batch.pool import workers
@@ -29,19 +30,18 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
     if settings.max_pixels < 1:
         raise UsageError(f"--max-pixels must be at least 1, not {settings.max_pixels}")
     memory = memory_size(settings.max_memory)
-    if settings.model != "auto":
+    given = damage
+    if settings.model == "auto":
+        damage = damage.assumed(None, mask=masks is not None)
+    else:
         # The header alone says whether the prior needs to know the damage.
         place = find(settings.model)
         if place.is_dir():
             about = describe(place)
+            damage = damage.assumed(about, mask=masks is not None)
             damage.check_kind(about, mask=masks is not None)
             if about.unfinished and not settings.quiet:
                 say(f"{shown(settings.model)}: is unfinished: {about.unfinished}")
-    elif not damage.touched and masks is None:
-        raise UsageError(
-            "--p is missing; give the probability that a pixel is inverted, such as --p 0.1, or for grey images the "
-            "--sigma of their noise"
-        )
     work = work_of(inputs, settings, masks, damage.levels())
     failures = Failures(settings.json, many=work.named > 1)
     notes = Notes(settings.quiet, many=work.named > 1)
@@ -80,12 +80,21 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
                         journal.failed(item.job.source, str(item.fault))
                     raise item.fault
                 notes.tell(item.job.source, item.record["notes"], item.common, item.level)
+                if total == 1 and damage is not given:
+                    notes.add(_done(item.record))
                 if settings.json:
                     print_json(item.record)
             if done % CHUNK == 0 or done == total:
                 meter(done)
     notes.conclude(total)
     failures.verdict(total)
+
+
+def _done(record: Mapping[str, Any]) -> str:
+    """What was done to an image of whose damage nothing was told."""
+    changed = record["changed"]
+    share = "" if changed is None else f", which changed {changed:.2%} of its pixels"
+    return f"{record['input']}: restored with {record['model']}{share}: {record['output']}"
 
 
 def _bar(bars: ExitStack, quiet: bool) -> Callable[[float], None]:

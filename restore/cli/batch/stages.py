@@ -15,6 +15,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from restore.cli.batch.jobs import STDIO, Job
 from restore.cli.batch.manifest import Entry, Stamp, stamp
 from restore.cli.options import Settings
@@ -317,6 +319,7 @@ class Stages:
             "converged": result.status == 0,
             "status": outcome(result.status, about),
             "residual": result.residual,
+            "changed": _changed(item),
             "seconds": item.seconds,
             "notes": notes,
             **item.levels,
@@ -335,6 +338,15 @@ class Stages:
             "channel": told,
             "levels": {"tried": noise.tried.tolist(), "evidence": evidence, "converged": converged},
         }
+
+
+def _changed(item: Solved) -> float | None:
+    """The share of black and white pixels that the other colour has now; None for grey images."""
+    about = item.engine.description
+    if about.grey:
+        return None
+    changed = about.as_known(item.loaded.picture.pixels) != item.result.estimate
+    return float(np.mean(changed if item.result.replaced is None else changed & item.result.replaced))
 
 
 def _stdin() -> bytes:
