@@ -53,6 +53,14 @@ def test_gradients_in_images_levels_and_parameters(what: str, tmp_path: Path) ->
     assert torch.autograd.gradcheck(restored, (images, level, *named.values()))
 
 
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore")
+def test_a_compiled_layer_gives_the_same(tmp_path: Path) -> None:
+    restorer, images = layer(tmp_path, iterations=3), noisy()
+    compiled = torch.compile(restorer, backend="aot_eager")
+    torch.testing.assert_close(compiled(images, p=0.2), restorer(images, p=0.2))
+
+
 def test_a_mask_hides_whatever_is_below_it(tmp_path: Path) -> None:
     restorer, images = layer(tmp_path), noisy()
     mask = torch.zeros(1, 1, *SHAPE, dtype=torch.bool)
