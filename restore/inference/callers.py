@@ -15,6 +15,7 @@ from restore.inference.choice import restore_one, restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
 from restore.inference.pictures import PictureEngine, Restored
+from restore.inference.tones import objection_to
 from restore.marginals import Marginals, Status
 from restore.sizes import Fit, check_size, in_windows, lost_detail, near
 from restore.zoo.description import Description
@@ -48,8 +49,13 @@ def restored(
     Raises:
         ModelError: for the first image that cannot be resized, diverged, or is not explained.
     """
-    damage = damage.assumed(engines[0].description, mask=damage.hidden is not None)
     pixels, paths = [item.pixels for item in collection.items], [item.path for item in collection.items]
+    about, told = engines[0].description, damage
+    damage = told.assumed(about, mask=told.hidden is not None)
+    if damage is not told and not about.grey and not manner.force:
+        for index, values in enumerate(pixels):
+            if why := objection_to(values):
+                raise ModelError(f"{_named(paths, index)}: {why}")
     answers, solution = _answers(engines, pixels, paths, damage, manner)
     lost = [index for index, (_, part) in enumerate(answers) if part.status is Status.DIVERGED]
     strange = [index for index, (_, part) in enumerate(answers) if part.shortfall]

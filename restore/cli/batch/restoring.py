@@ -62,7 +62,7 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
         workers(1 if total == 1 else settings.workers) as mapped,
     ):
         watch = _bar(open_bars, settings.quiet) if total == 1 else lambda share: None
-        stages = Stages(settings, damage, engines.of, watch)
+        stages = Stages(settings, damage, engines.of, watch, assumed=damage is not given)
         loaded = mapped(stages.read, work.jobs, 2 * settings.workers)
 
         def made() -> Iterator[Made | Failed]:

@@ -28,6 +28,7 @@ from restore.inference.damage import Damage
 from restore.inference.explained import objection
 from restore.inference.opening import open_each
 from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome, stopped_as_trained
+from restore.inference.tones import objection_to
 from restore.marginals import Marginals, Status
 from restore.sizes import check_size, in_windows
 from restore.zoo import candidates
@@ -159,12 +160,14 @@ class Stages:
         damage: the damage the user gave; masks belong to the jobs.
         engine_of: opens engines.
         watch: is told which share is done of an image that is restored in windows.
+        assumed: whether the user told nothing of the damage.
     """
 
     settings: Settings
     damage: Damage
     engine_of: EngineOf
     watch: Callable[[float], None] = lambda share: None
+    assumed: bool = False
 
     @_step
     def read(self, job: Job) -> Loaded:
@@ -217,6 +220,9 @@ class Stages:
             engines = open_each(models, lambda model: self.engine_of(model, shape[0] * shape[1]))
             about = next(iter(engines.values())).description
             check_size(shape, about.image_shape, fit=fit, force=force)
+            why = objection_to(item.picture.levels) if self.assumed and not (about.grey or force) else ""
+            if why:
+                raise ModelError(why)
         except ModelError as fault:
             raise ModelError(f"{shown(item.job.source)}: {fault}") from None
         return tuple(engines)
