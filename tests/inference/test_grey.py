@@ -224,9 +224,10 @@ def test_a_binary_prior_knows_no_sigma() -> None:
         restorer(random_prior(SHAPE)).denoise(pictures(), sigma=0.1)
 
 
-def test_a_grey_prior_is_told_of_the_noise() -> None:
-    with pytest.raises(UsageError, match=r"sigma is missing; give the standard deviation .* sigma=0\.1$"):
-        restorer(grey_prior()).denoise(pictures())
+def test_a_grey_prior_finds_the_noise_if_nothing_is_told() -> None:
+    prior = restorer(grey_prior())
+    found, wanted = (prior.denoise(pictures(), sigma=sigma, force=True) for sigma in (None, "auto"))
+    assert np.array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -345,9 +346,6 @@ def test_35_the_command_refuses_sigma_of_black_and_white(
     zoo.save(binary, random_prior(SHAPE, name="binary"), "")
     assert run("denoise", source, "--model", binary, "--sigma", 0.1) == 2
     assert "choose one of them, or give p" in capsys.readouterr().err
-    grey = saved_grey(tmp_path, grey_prior())
-    assert run("denoise", source, "--model", grey) == 2
-    assert "sigma is missing" in capsys.readouterr().err
     assert not (tmp_path / "image.restored.png").exists()
 
 
