@@ -7,9 +7,10 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from restore.cli.batch.items import Failed, Made
 from restore.cli.batch.jobs import work_of
 from restore.cli.batch.pool import workers
-from restore.cli.batch.stages import CHUNK, Failed, Made, Stages, portions
+from restore.cli.batch.stages import CHUNK, Stages, portions
 from restore.cli.batch.telling import Failures, Notes, print_json
 from restore.cli.options import Settings, memory_size
 from restore.console import say

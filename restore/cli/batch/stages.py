@@ -6,7 +6,6 @@ Each takes what the stage before it makes. If an image fails, its fault takes it
 from __future__ import annotations
 
 import io
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,48 +14,26 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
+from restore.cli.batch.items import Answer, Failed, Loaded, Made, Solved, levels_of, record_of
 from restore.cli.batch.jobs import STDIO, Job
-from restore.cli.batch.manifest import Entry, Stamp, stamp
+from restore.cli.batch.manifest import Entry, stamp
 from restore.cli.options import Settings
 from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
 from restore.files import holds, write_atomically
-from restore.images import Mask, Picture, check_format, encode, format_of, read_mask, read_picture
+from restore.images import Picture, check_format, encode, format_of, read_mask, read_picture
 from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection
 from restore.inference.opening import open_each
-from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome, stopped_as_trained
+from restore.inference.pictures import PictureEngine, outcome, stopped_as_trained
 from restore.inference.tones import objection_to
-from restore.marginals import Marginals, Status
+from restore.marginals import Status
 from restore.sizes import check_size, in_windows
 from restore.zoo import candidates
 
 # How many images, or pixels, are solved, recorded and written together: what a stopped batch may have to do again.
 CHUNK = 64
 CHUNK_PIXELS = 2**24
-
-
-@dataclass(frozen=True, eq=False)
-class Loaded:
-    """A job with its picture in memory, and the state of its files when they were read."""
-
-    job: Job
-    picture: Picture
-    mask: Mask | None
-    stamps: dict[str, Stamp]
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What became of a picture: row `row` of the marginals; `others` are priors under which it is less probable."""
-
-    engine: PictureEngine
-    restored: Restored
-    marginals: Marginals
-    row: int
-    others: tuple[str, ...]
 
 
 class EngineOf(Protocol):
@@ -66,57 +43,6 @@ class EngineOf(Protocol):
 
 
 Restore = Callable[[Sequence[Loaded], Sequence[PictureEngine]], list[Answer]]
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """A picture restored by the prior under which it is most probable.
-
-    Attributes:
-        result: the restoration.
-        engine, model: what restored it, and the name of its prior.
-        levels: the damage that was assumed, for --json.
-        notes: what the user should know about the choice of prior.
-        seconds: time it took.
-    """
-
-    loaded: Loaded
-    result: Restored
-    engine: PictureEngine
-    model: str
-    levels: dict[str, Any]
-    notes: tuple[str, ...]
-    seconds: float
-
-    @property
-    def job(self) -> Job:
-        return self.loaded.job
-
-
-@dataclass(frozen=True)
-class Made:
-    """A restored image before it is written, and what is reported about it.
-
-    Attributes:
-        entry: the contents of its files, and what they were made from.
-        record: its record for --json.
-        common: the notes that may apply to many images.
-        level: the level of noise chosen for it; None if it was given.
-    """
-
-    job: Job
-    entry: Entry
-    record: dict[str, Any]
-    common: tuple[str, ...]
-    level: ChosenLevel | None
-
-
-@dataclass(frozen=True)
-class Failed:
-    """An image that could not be restored."""
-
-    job: Job
-    fault: RestoreError
 
 
 Item = TypeVar("Item", Job, Solved, Made)
@@ -236,7 +162,7 @@ class Stages:
         for item, answer in zip(items, answers, strict=True):
             name, others = answer.engine.description.name, ", ".join(answer.others)
             notes = (f"more probable under {name} than under {others}",) if others else ()
-            levels = self._levels(item, answer.marginals, answer.row)
+            levels = levels_of(self.damage, item, answer.marginals, answer.row)
             (model,) = (each for each, engine in zip(models, engines, strict=True) if engine is answer.engine)
             solved.append(Solved(item, answer.restored, answer.engine, model, levels, notes, seconds))
         return solved
@@ -298,7 +224,7 @@ class Stages:
         notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *chosen, *item.notes]
         common = (outcome(result.status, about),) if stopped_as_trained(result.status, about) else ()
         entry = Entry(item.loaded.stamps, item.model, contents)
-        return Made(job, entry, self._record(item, notes), (*common, *item.notes), result.level)
+        return Made(job, entry, record_of(item, notes), (*common, *item.notes), result.level)
 
     @_step
     def write(self, item: Made) -> Made:
@@ -310,49 +236,6 @@ class Stages:
             elif not holds(name, content):
                 write_atomically(name, content)
         return item
-
-    def _record(self, item: Solved, notes: list[str]) -> dict[str, Any]:
-        """The record of a restored image for --json."""
-        job, about, result = item.job, item.engine.description, item.result
-        return {
-            "input": shown(job.source),
-            "output": shown(job.target),
-            "model": about.name,
-            "engine": item.engine.name,
-            "solver": about.inference.solver,
-            "learnt": about.task or None,
-            "iterations": result.iterations,
-            "converged": result.status == 0,
-            "status": outcome(result.status, about),
-            "residual": result.residual,
-            "changed": _changed(item),
-            "seconds": item.seconds,
-            "notes": notes,
-            **item.levels,
-        }
-
-    def _levels(self, item: Loaded, found: Marginals, index: int) -> dict[str, Any]:
-        """The damage that was assumed, and the levels it was chosen from, for --json."""
-        mask = None if item.job.mask is None else shown(str(item.job.mask))
-        noise = found.noise
-        if noise is None:
-            return {"channel": {**self.damage.levels(), "mask": mask}, "levels": None}
-        told = {**self.damage.at(float(noise.chosen[index])).levels(), "mask": mask}
-        evidence = [value if math.isfinite(value) else None for value in noise.evidence[index].tolist()]
-        converged = noise.converged[index].tolist()
-        return {
-            "channel": told,
-            "levels": {"tried": noise.tried.tolist(), "evidence": evidence, "converged": converged},
-        }
-
-
-def _changed(item: Solved) -> float | None:
-    """The share of black and white pixels that the other colour has now; None for grey images."""
-    about = item.engine.description
-    if about.grey:
-        return None
-    changed = about.as_known(item.loaded.picture.pixels) != item.result.estimate
-    return float(np.mean(changed if item.result.replaced is None else changed & item.result.replaced))
 
 
 def _stdin() -> bytes:

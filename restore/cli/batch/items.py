@@ -1,0 +1,134 @@
+"""What the stages of a batch hand on, and its record for --json."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restore.cli.batch.jobs import Job
+from restore.cli.batch.manifest import Entry, Stamp
+from restore.errors import RestoreError, shown
+from restore.images import Mask, Picture
+from restore.inference.damage import Damage
+from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome
+from restore.marginals import Marginals
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A job with its picture in memory, and the state of its files when they were read."""
+
+    job: Job
+    picture: Picture
+    mask: Mask | None
+    stamps: dict[str, Stamp]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What became of a picture: row `row` of the marginals; `others` are priors under which it is less probable."""
+
+    engine: PictureEngine
+    restored: Restored
+    marginals: Marginals
+    row: int
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A picture restored by the prior under which it is most probable.
+
+    Attributes:
+        result: the restoration.
+        engine, model: what restored it, and the name of its prior.
+        levels: the damage that was assumed, for --json.
+        notes: what the user should know about the choice of prior.
+        seconds: time it took.
+    """
+
+    loaded: Loaded
+    result: Restored
+    engine: PictureEngine
+    model: str
+    levels: dict[str, Any]
+    notes: tuple[str, ...]
+    seconds: float
+
+    @property
+    def job(self) -> Job:
+        return self.loaded.job
+
+
+@dataclass(frozen=True)
+class Made:
+    """A restored image before it is written, and what is reported about it.
+
+    Attributes:
+        entry: the contents of its files, and what they were made from.
+        record: its record for --json.
+        common: the notes that may apply to many images.
+        level: the level of noise chosen for it; None if it was given.
+    """
+
+    job: Job
+    entry: Entry
+    record: dict[str, Any]
+    common: tuple[str, ...]
+    level: ChosenLevel | None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An image that could not be restored."""
+
+    job: Job
+    fault: RestoreError
+
+
+def record_of(item: Solved, notes: list[str]) -> dict[str, Any]:
+    """The record of a restored image for --json."""
+    job, about, result = item.job, item.engine.description, item.result
+    return {
+        "input": shown(job.source),
+        "output": shown(job.target),
+        "model": about.name,
+        "engine": item.engine.name,
+        "solver": about.inference.solver,
+        "learnt": about.task or None,
+        "iterations": result.iterations,
+        "converged": result.status == 0,
+        "status": outcome(result.status, about),
+        "residual": result.residual,
+        "changed": _changed(item),
+        "seconds": item.seconds,
+        "notes": notes,
+        **item.levels,
+    }
+
+
+def levels_of(damage: Damage, item: Loaded, found: Marginals, index: int) -> dict[str, Any]:
+    """The damage that was assumed, and the levels it was chosen from, for --json."""
+    mask = None if item.job.mask is None else shown(str(item.job.mask))
+    noise = found.noise
+    if noise is None:
+        return {"channel": {**damage.levels(), "mask": mask}, "levels": None}
+    told = {**damage.at(float(noise.chosen[index])).levels(), "mask": mask}
+    evidence = [value if math.isfinite(value) else None for value in noise.evidence[index].tolist()]
+    converged = noise.converged[index].tolist()
+    return {
+        "channel": told,
+        "levels": {"tried": noise.tried.tolist(), "evidence": evidence, "converged": converged},
+    }
+
+
+def _changed(item: Solved) -> float | None:
+    """The share of black and white pixels that the other colour has now; None for grey images."""
+    about = item.engine.description
+    if about.grey:
+        return None
+    changed = about.as_known(item.loaded.picture.pixels) != item.result.estimate
+    return float(np.mean(changed if item.result.replaced is None else changed & item.result.replaced))
