@@ -152,9 +152,10 @@ def test_evidence_that_is_compared_is_good_to_a_tenth_of_a_nat() -> None:
     fixed = solve(precise, replace(engine.solver, tol=1e-9, max_iter=20_000), evidence)
     assert (fixed.status == int(Status.CONVERGED)).all()
     black = Damage(levels[:, None, None]).log_black(engine.description, np.repeat(image[None], len(levels), 0))
-    np.testing.assert_allclose(
-        found.noise.evidence[0, : len(levels)], fixed.log_partition.numpy() + black, rtol=0, atol=0.1
-    )
+    told, wanted = found.noise.evidence[0, : len(levels)], fixed.log_partition.numpy() + black
+    tried = np.isfinite(told)
+    assert tried.sum() >= 3
+    np.testing.assert_allclose(told[tried], wanted[tried], rtol=0, atol=0.1)
 
 
 def test_many_images_are_tried_in_blocks() -> None:
