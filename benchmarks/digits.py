@@ -200,7 +200,7 @@ def plotted(curves: Mapping[str, np.ndarray], path: Path) -> None:
     axes.plot([0, 1], [0, 1], color="0.7")
     for name, (told, true, share) in curves.items():
         met = share > 1e-5
-        axes.plot(told[met], true[met], "o-", markersize=3, label=name)
+        axes.plot(told[met], true[met], "o-", markersize=3, label=name.replace("`", ""))
     axes.set(xlabel="probability of white", ylabel="share that is white", title="flip 0.3")
     axes.legend()
     figure.savefig(path, dpi=110)
