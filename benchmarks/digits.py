@@ -1,6 +1,6 @@
 """Damaged digits restored by priors and by a U-Net that learnt from the same damage, side by side in one run.
 
-    python benchmarks/digits.py [--model tap-mnist --model matched-mnist] [--unet-minutes 30] [--n 1000] [--plot FILE]
+    python benchmarks/digits.py [--model tap-mnist --model matched-mnist] [--unet-minutes 15] [--n 1000] [--plot FILE]
 
 The digits are MNIST's (RESTORE_DATA): the network learns from the training set, all are scored on the first `--n` test
 images. Both are told the same: the log-odds of each pixel, and which pixels are hidden. The damage of the first table
@@ -36,14 +36,11 @@ RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "matched-mnist.tom
 SIDE = 28
 SHAPE = (SIDE, SIDE)
 
-# 265,000 weights, as many as half of a prior's.
+# Two thirds as many weights as a prior of 500 hidden units has.
 WIDTH, BATCH, RATE = 24, 100, 3e-3
 
 BINS = 15
 SEED = 7
-
-# Probabilities of white of images that went through a channel, both (N, D).
-Repair = Callable[[Tensor, Channel], Tensor]
 
 
 @dataclass(frozen=True)
@@ -53,6 +50,10 @@ class Damaged:
     clean: Tensor
     seen: Tensor
     channel: Channel
+
+
+# The probabilities of white (N, D) that a restorer finds.
+Repair = Callable[[Damaged], Tensor]
 
 
 def drawn(clean: Tensor, task: str) -> Damaged:
@@ -103,7 +104,7 @@ def evidence(damaged: Damaged) -> Tensor:
     return both.reshape(-1, 2, *SHAPE)
 
 
-def by_network(network: UNet) -> Callable[[Damaged], Tensor]:
+def by_network(network: UNet) -> Repair:
     def repair(damaged: Damaged) -> Tensor:
         with torch.inference_mode():
             return torch.cat([network(part).sigmoid().flatten(1) for part in evidence(damaged).split(BATCH)])
@@ -111,7 +112,7 @@ def by_network(network: UNet) -> Callable[[Damaged], Tensor]:
     return repair
 
 
-def by_prior(name: str) -> Callable[[Damaged], Tensor]:
+def by_prior(name: str) -> Repair:
     engine = restore.load(name, engine="onnx").engine
 
     def repair(damaged: Damaged) -> Tensor:
@@ -177,7 +178,7 @@ def calibration(white: Tensor, clean: Tensor) -> tuple[float, np.ndarray]:
     return float(((told - true).abs() * share).sum()), torch.stack([told, true, share]).numpy()
 
 
-def scores(repairs: Mapping[str, Callable[[Damaged], Tensor]], damaged: Mapping[str, Damaged]) -> None:
+def scores(repairs: Mapping[str, Repair], damaged: Mapping[str, Damaged]) -> None:
     """Print MCC; for holes without noise the share of wrong pixels, in %."""
     print("| | " + " | ".join(damaged) + " |\n| ---" + " | ---:" * len(damaged) + " |")
     for name, repair in repairs.items():
@@ -210,7 +211,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", action="append", help="name or folder of a prior [tap-mnist, matched-mnist]")
     parser.add_argument("--n", type=int, default=1000, help="test images [%(default)s]")
-    parser.add_argument("--unet-minutes", type=float, default=30.0, help="of processor time [%(default)s]")
+    parser.add_argument("--unet-minutes", type=float, default=15.0, help="of processor time [%(default)s]")
     parser.add_argument("--unet", type=Path, default=Path("runs"), help="folder that keeps the network [%(default)s]")
     parser.add_argument("--plot", type=Path, help="write a reliability plot here")
     asked = parser.parse_args()

@@ -74,7 +74,7 @@ class Damage:
         return cls(told, sigma if known else _deviation(sigma), hidden)  # type: ignore[arg-type]
 
     def assumed(self, about: Description | None, *, mask: bool = False) -> Damage:
-        """The same damage; if nothing is told of it, damage of an unknown level, which is then chosen by its evidence.
+        """The same damage; if the caller described none, damage whose level is to be chosen by its evidence.
 
         Args:
             about: the prior; None if it is to be chosen, among those of binary images.

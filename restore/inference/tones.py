@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 # Of the range between the darkest and the lightest pixels, the middle half; and the share of pixels that may lie there.
-# Soft edges are at most 9 % of the pixels of MNIST digits, middle tones mostly over 30 % of scikit-image photographs.
+# More than the soft edges of a digit take, and less than the middle tones of photographs; tests/inference/test_tones.py
+# compares MNIST's test digits and photographs of scikit-image.
 MIDDLE = (0.25, 0.75)
 MOST = 0.2
 
@@ -34,7 +35,7 @@ def middle_tones(grey: np.ndarray) -> float:
 
 
 def objection_to(grey: np.ndarray) -> str:
-    """Why a picture of which nothing is told is not restored in black and white; empty if it may be."""
+    """Why a picture whose damage nobody described is not restored in black and white; empty if it may be."""
     share = middle_tones(grey)
     if share <= MOST:
         return ""

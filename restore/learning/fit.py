@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic
 
 import torch
@@ -68,8 +69,8 @@ class Steps(Generic[PriorT]):
     """Training by gradient steps; an epoch goes through all mini-batches. See `restore.learning.loop.Work`."""
 
     run: Run[PriorT]
-    # The state at the start of the epoch, or at which the run was resumed in it.
-    _safe: Checkpoint
+    # The state at the start of the epoch, or where the run was resumed in it.
+    _safe: Checkpoint | None = None
 
     def __init__(self, recipe: Recipe, course: Course[PriorT, Any], session: Session) -> None:
         self.recipe = recipe
@@ -100,13 +101,10 @@ class Steps(Generic[PriorT]):
 
     def begin(self) -> None:
         self.run = _begin(self.recipe, self.course)
-        self._safe = snapshot(self.run, {}).copy()
 
     def restore(self, found: Checkpoint) -> str:
         self.begin()
-        change = restore_run(self.run, found, self.recipe.seed)
-        self._safe = snapshot(self.run, {}).copy()
-        return change
+        return restore_run(self.run, found, self.recipe.seed)
 
     def relimited(self) -> str:
         run = self.run
@@ -131,8 +129,9 @@ class Steps(Generic[PriorT]):
     def advance(self, elapsed: Callable[[], float]) -> Lap | None:
         run, course, recipe = self.run, self.course, self.recipe
         epoch, position = divmod(run.step, self.batches)
-        if position == 0:
+        if position == 0 or self._safe is None:
             self._safe = snapshot(run, {}).copy()
+        if position == 0:
             run.order = torch.randperm(len(course.images), generator=run.generator, device=course.images.device)
             run.sums = {}
         rate = scheduled_rate(recipe.optimizer, run.step / (run.epochs * self.batches)) / 2**run.halvings
@@ -149,14 +148,16 @@ class Steps(Generic[PriorT]):
 
     def _go_back(self, fault: Diverged) -> None:
         """Go on from the last state known to be sound, with half the rate."""
-        run, folder = self.run, shown(self.session.folder)
-        planned, halvings = run.epochs, run.halvings + 1
+        run, halvings = self.run, self.run.halvings + 1
         if halvings > MOST_HALVINGS:
-            raise TrainingError(f"{folder}: training diverged ({fault}); lower the rate") from fault
+            raise _hopeless(self.session.folder, fault) from fault
+        assert self._safe is not None  # nothing diverges before the first step
         restore_run(run, self._safe.copy(), self.recipe.seed)
-        run.epochs, run.halvings = planned, halvings
+        run.halvings = halvings
         warnings.warn(
-            f"{folder}: training diverged ({fault}); it goes on from step {run.step} with half the rate", stacklevel=5
+            f"{shown(self.session.folder)}: training diverged ({fault}); it goes on from step {run.step} with half the "
+            "rate",
+            stacklevel=5,
         )
 
     def _lap(self, epoch: int, rate: float, elapsed: Callable[[], float]) -> Lap:
@@ -236,7 +237,7 @@ def _affordable(recipe: Recipe, course: Course[Any, Any], session: Session) -> i
         try:
             _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0)
         except Diverged as fault:
-            raise TrainingError(f"{shown(session.folder)}: training diverged ({fault}); lower the rate") from fault
+            raise _hopeless(session.folder, fault) from fault
         # Fetching numbers waits for asynchronous devices.
         numbers(run.sums)
         taken.append(elapsed())
@@ -340,6 +341,10 @@ def _climb(run: Run[Any], step: Step) -> None:
     for name, parameter in run.prior.parameters.items():
         parameter.grad = -step.gradient[name]
     run.optimizer.step()
+
+
+def _hopeless(folder: Path, fault: Diverged) -> TrainingError:
+    return TrainingError(f"{shown(folder)}: training diverged ({fault}); lower the rate")
 
 
 def _times(count: int) -> str:

@@ -37,7 +37,7 @@ from restore.learning.run.session import Session
 # The name of a run's recipe in its folder.
 RECIPE = "recipe.toml"
 
-# About how long it takes to choose how windows exchange messages, in seconds: for 16x16 pixels and 100 hidden units.
+# Seconds allowed for choosing how windows exchange messages; 2.4 were measured for 16x16 pixels and 100 hidden units.
 TILING = 10.0
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import Run
+from mnist_data import mnist, needs_mnist
 from PIL import Image
 from priors import saved_prior
+from skimage import data
 
 import restore
 from restore.errors import ModelError
@@ -34,6 +36,16 @@ def test_stray_pixels_and_many_change_nothing() -> None:
     ramp = np.linspace(0.3, 0.6, 4_000_000).reshape(2000, 2000)
     ramp[0, :3] = 0, 1, 0
     assert middle_tones(ramp) == pytest.approx(0.49, abs=0.001)
+
+
+@needs_mnist
+def test_digits_have_few_middle_tones() -> None:
+    assert max(middle_tones(image) for image in mnist("test").images[:500]) < MOST / 2
+
+
+@pytest.mark.parametrize("name", ["camera", "coins", "moon"])
+def test_photographs_have_many_middle_tones(name: str) -> None:
+    assert middle_tones(getattr(data, name)()) > 1.5 * MOST
 
 
 def test_a_photograph_is_restored_only_if_its_damage_is_told(tmp_path: Path) -> None:

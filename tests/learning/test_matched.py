@@ -181,21 +181,29 @@ def error_of(machine: RBM, rule: MatchedMarginals, images: Tensor, task: str) ->
     return float(((found.means[0] > 0.5).double() - images).abs().mean())
 
 
-@pytest.mark.thorough
-@both_solvers
-def test_a_prior_that_learnt_so_restores_nearly_as_well_as_can_be(solver: str, tmp_path: Path) -> None:
-    images = bars_and_stripes(3).repeat(10, 1)
-    rule = MatchedMarginals(("flip:0.1", "flip:0.2", "patch:2"), solver, iterations=8)
+BARS = bars_and_stripes(3).repeat(10, 1)
+
+
+def learnt_on_bars(rule: MatchedMarginals, hidden: int, epochs: int, folder: Path) -> RBM:
     recipe = recipe_of(
         rule,
         Optimizer(name="adam", rate=0.05),
         method="matched",
-        prior=PriorShape(hidden=12, weight_scale=0.1),
-        training=Training(epochs=60, batch=50),
+        prior=PriorShape(hidden=hidden, weight_scale=0.1),
+        training=Training(epochs=epochs, batch=50),
     )
     tasks = tuple(map(parse_task, rule.tasks))
-    course = RestoredImages(CleanImages(images), (3, 3), tasks, Bernoulli(torch.zeros(9)))
-    learnt = fit(recipe, course, Session(tmp_path, "data")).prior
+    course = RestoredImages(CleanImages(BARS), (3, 3), tasks, Bernoulli(torch.zeros(9)))
+    learnt = fit(recipe, course, Session(folder, "data")).prior
+    assert isinstance(learnt, RBM)
+    return learnt
+
+
+@pytest.mark.thorough
+@both_solvers
+def test_a_prior_that_learnt_so_restores_nearly_as_well_as_can_be(solver: str, tmp_path: Path) -> None:
+    images, rule = BARS, MatchedMarginals(("flip:0.1", "flip:0.2", "patch:2"), solver, iterations=8)
+    learnt = learnt_on_bars(rule, 12, 60, tmp_path)
     # The best there is: posterior means by going through all images of the set. A blank hole is wrong in two pixels of
     # nine on average.
     observed, channel = parse_task("patch:2").damage(images, (3, 3), seeded(5))
@@ -226,23 +234,10 @@ def test_the_likelihood_counts_as_a_share_of_that_of_independent_pixels() -> Non
 
 @pytest.mark.thorough
 def test_with_the_likelihood_images_stay_probable(tmp_path: Path) -> None:
-    images = bars_and_stripes(3).repeat(10, 1)
-
     def exact(share: float) -> float:
         """Mean log-likelihood of the images, by enumeration."""
         rule = MatchedMarginals(("flip:0.1", "flip:0.2", "patch:2"), iterations=8, likelihood=share)
-        course = RestoredImages(
-            CleanImages(images), (3, 3), tuple(map(parse_task, rule.tasks)), Bernoulli(torch.zeros(9))
-        )
-        recipe = recipe_of(
-            rule,
-            Optimizer(name="adam", rate=0.05),
-            method="matched",
-            prior=PriorShape(hidden=6, weight_scale=0.1),
-            training=Training(epochs=40, batch=50),
-        )
-        machine = fit(recipe, course, Session(tmp_path / str(share), "data")).prior
-        return float(log_likelihood(machine, images.unique(dim=0)).mean())
+        return float(log_likelihood(learnt_on_bars(rule, 6, 40, tmp_path / str(share)), BARS.unique(dim=0)).mean())
 
     # No more than -log 14 = -2.6 nats are possible; independent pixels leave -6.2. Here it was -4.7 and -5.8.
     assert exact(3.0) > exact(0.0) + 0.5

@@ -92,7 +92,7 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
 
 
 def _done(record: Mapping[str, Any]) -> str:
-    """What was done to an image of whose damage nothing was told."""
+    """Say what was done to an image whose damage the user did not describe."""
     changed = record["changed"]
     share = "" if changed is None else f", which changed {changed:.2%} of its pixels"
     return f"{record['input']}: restored with {record['model']}{share}: {record['output']}"

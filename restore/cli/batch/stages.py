@@ -83,10 +83,10 @@ class Stages:
 
     Attributes:
         settings: the user's options.
-        damage: the damage the user gave; masks belong to the jobs.
+        damage: the damage, as the user described it or as it is assumed; masks belong to the jobs.
         engine_of: opens engines.
         watch: is told which share is done of an image that is restored in windows.
-        assumed: whether the user told nothing of the damage.
+        assumed: whether the user did not describe the damage.
     """
 
     settings: Settings

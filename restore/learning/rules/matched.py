@@ -53,7 +53,7 @@ class MatchedMarginals(LearningRule):
         scored: the marginals after the last so many iterations count equally, so that the image also stays restored.
         damping: share of the old value kept at each iteration.
         likelihood: how much the log-likelihood of clean images, as a share of that of independent pixels, counts beside
-            all tasks together. With 0, log Z drifts and no longer says how probable an image is.
+            all tasks together. With 0, nothing keeps log Z from drifting.
         chains: number of persistent chains that the likelihood's gradient is taken with.
         gradient: "unrolled" goes back through all iterations; "implicit" takes the last state for a fixed point and
             solves for the gradient there, with as many iterations and the memory of one.
