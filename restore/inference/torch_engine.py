@@ -20,7 +20,7 @@ from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
 from restore.registry import SOLVERS
 from restore.solvers import FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
-from restore.solvers.starts import nearest_modes
+from restore.solvers.starts import nearest_modes, open_bits
 from restore.units import Units
 from restore.zoo import TrainedPrior, find, light_ground, load
 from restore.zoo.description import Description
@@ -198,7 +198,10 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
     evidence = _like(trained.pixel_means, evidence)
     strength = evidence.linear.abs().mean(-1)
     power = (strength / settings.trust).clamp(max=1)
-    return SeveralStarts(solver).solve(machine, starts(trained, evidence), power)
+    several = None
+    if settings.clear and settings.modes:
+        several = open_bits(evidence.linear, trained.description.image_shape) > settings.clear
+    return SeveralStarts(solver).solve(machine, starts(trained, evidence), power, several)
 
 
 def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | FullyVisible:

@@ -53,15 +53,4 @@ def calmer(solver: FixedPoint) -> FixedPoint:
 
 def replaced(found: Solution, rows: Tensor, better: Solution) -> Solution:
     """Replace some rows of a solution; the iterations of both tries are added."""
-
-    def put(value: Tensor, new: Tensor) -> Tensor:
-        return value.index_copy(0, rows, new)
-
-    return Solution(
-        tuple(map(put, found.means, better.means)),
-        tuple(map(put, found.variances, better.variances)),
-        put(found.log_partition, better.log_partition),
-        put(found.iterations, found.iterations[rows] + better.iterations),
-        put(found.residual, better.residual),
-        put(found.status, better.status),
-    )
+    return found.put(rows, replace(better, iterations=found.iterations[rows] + better.iterations))

@@ -31,6 +31,33 @@ class Solution:
     status: Tensor
     pairs: Tensor | None = None
 
+    def rows(self, index: Tensor) -> Solution:
+        """The solution of some images, by number, in this order; without `pairs`."""
+
+        def taken(value: Tensor) -> Tensor:
+            return value.index_select(0, index)
+
+        return Solution(
+            tuple(map(taken, self.means)),
+            tuple(map(taken, self.variances)),
+            *map(taken, (self.log_partition, self.iterations, self.residual, self.status)),
+        )
+
+    def put(self, rows: Tensor, other: Solution) -> Solution:
+        """The same with the solutions of some images, by number, replaced by others; without `pairs`."""
+
+        def put(value: Tensor, new: Tensor) -> Tensor:
+            return value.index_copy(0, rows, new)
+
+        return Solution(
+            tuple(map(put, self.means, other.means)),
+            tuple(map(put, self.variances, other.variances)),
+            put(self.log_partition, other.log_partition),
+            put(self.iterations, other.iterations),
+            put(self.residual, other.residual),
+            put(self.status, other.status),
+        )
+
 
 def concatenate(solutions: Sequence[Solution]) -> Solution:
     """Join the solutions of consecutive batches."""

@@ -13,10 +13,12 @@ more damping is only for images none of whose starts converges.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import avg_pool2d, softplus
 
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
@@ -29,6 +31,12 @@ from restore.tracing import tracing
 # Two solutions are the same if no visible mean differs by more than this: well above any sensible tolerance of a
 # solver, and well below the difference of two images.
 SAME = 0.05
+
+# The side of the windows in which evidence is measured: a hole of this size has several likely contents.
+PLACE = 8
+
+# No more images than this are solved at a time; an exporter wants to know.
+MANY = 2**31
 
 # A start counts for the verdict on an image if it carries at least this share of the weight.
 COUNTS = 0.01
@@ -50,7 +58,9 @@ class SeveralStarts:
 
     solver: FixedPoint
 
-    def solve(self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None = None) -> Solution:
+    def solve(
+        self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None = None, several: Tensor | None = None
+    ) -> Solution:
         """Find the marginals of a batch of machines from several starts each.
 
         Args:
@@ -58,11 +68,15 @@ class SeveralStarts:
             starts: visible means, shape (batch, starts, D).
             power: the weight of a solution is exp(power * log Z); shape (batch,), in [0, 1]. The default 1 is right for
                 an exact log Z; a smaller power keeps the error of an approximate one from deciding alone.
+            several: which images need all their starts, (batch,); None for all. The others have only their first,
+                unless it does not converge.
 
         Returns:
             A solution with the `iterations` of the longest start, the worst `residual` and `status` among the starts
             that carry weight, and a `log_partition` that sums the weights of the distinct solutions.
         """
+        if several is not None:
+            return self._where_they_help(machine, starts, power, several)
         batch, count, _ = starts.shape
         image = torch.arange(batch, device=starts.device)[:, None].expand(-1, count).flatten()
         every = starts.flatten(0, 1)
@@ -73,6 +87,31 @@ class SeveralStarts:
             again = calmer(self.solver).solve(machine.rows(image[left]), every[left])
             found = replaced(found, left, again)
         return merge(found, batch, count, power)
+
+    def _where_they_help(
+        self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None, several: Tensor
+    ) -> Solution:
+        """Solve some images from all starts and the others from the first, side by side."""
+        batch, count, _ = starts.shape
+        image = torch.arange(batch, device=starts.device)[:, None].expand(-1, count)
+        needed = (torch.arange(count, device=starts.device) == 0) | several[:, None]
+        at, hard = needed.flatten().nonzero().squeeze(-1), several.nonzero().squeeze(-1)
+        found = self.solver.solve(machine.rows(image.flatten()[at]), starts.flatten(0, 1)[at])
+        if tracing():
+            torch._check(at.shape[0] <= MANY)
+            torch._check(hard.shape[0] <= MANY)
+        place = needed.flatten().cumsum(0).view(batch, count) - 1
+        # One image more, which is dropped: a runtime reduces an array without rows to one of the wrong shape.
+        merged = torch.cat([hard, hard.new_zeros(1)])
+        mixed = merge(
+            found.rows(place[merged].flatten()), merged.shape[0], count, None if power is None else power[merged]
+        )
+        best = found.rows(place[:, 0]).put(hard, mixed.rows(torch.arange(hard.shape[0], device=hard.device)))
+        left = torch.empty(0) if tracing() else (best.status != int(Status.CONVERGED)).nonzero().squeeze(-1)
+        if len(left):
+            again = self.solve(machine.rows(left), starts[left], None if power is None else power[left])
+            best = best.put(left, again)
+        return best
 
 
 def without_solution(status: Tensor, count: int) -> Tensor:
@@ -130,6 +169,25 @@ def repeated(means: Tensor, usable: Tensor) -> Tensor:
     # A start that diverged is no solution, whatever it is close to.
     same = (distance <= SAME) & usable[:, None, :]
     return torch.tril(same, diagonal=-1).any(-1)
+
+
+def open_bits(evidence: Tensor, image_shape: tuple[int, int]) -> Tensor:
+    """How much evidence leaves open where it says least: bits per pixel, the most of all windows of `PLACE`; (batch,).
+
+    Args:
+        evidence: the log-odds that a pixel is 1, (batch, H * W).
+        image_shape: (H, W).
+
+    >>> hole = torch.where(torch.arange(256) < 128, 0.0, 1000.0)[None]
+    >>> open_bits(hole, (16, 16)).item(), round(open_bits(torch.full((1, 256), 2.2), (16, 16)).item(), 2)
+    (1.0, 0.47)
+    """
+    odds = evidence.abs()
+    # The entropy of a pixel that is likelier by these log-odds.
+    bits = (softplus(-odds) + odds * torch.sigmoid(-odds)) / math.log(2)
+    height, width = image_shape
+    windows = avg_pool2d(bits.view(-1, 1, height, width), (min(PLACE, height), min(PLACE, width)), stride=1)
+    return windows.flatten(1).amax(1)
 
 
 def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:

@@ -49,6 +49,8 @@ class Inference:
         trust: mean strength of the evidence, in log-odds per pixel, from which log Z fully decides between solutions.
             Under weaker evidence their weight is exp(log Z) to a proportional power: then mostly the prior's own log Z
             tells solutions apart, and its error is as large as the differences.
+        clear: images are solved from the pointwise estimate alone if their evidence leaves at most this open, in bits
+            per pixel, in 0 ... 1, wherever it says least; see `restore.solvers.starts.open_bits`.
     """
 
     solver: str = "tap"
@@ -58,6 +60,7 @@ class Inference:
     modes: int = 2000
     starts: int = 11
     trust: float = 1.5
+    clear: float = 0.0
 
     def __post_init__(self) -> None:
         if self.solver not in SOLVERS:
@@ -72,6 +75,8 @@ class Inference:
             raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
         if not 0 < self.trust < math.inf:
             raise UsageError(f"trust must be positive and finite, not {self.trust}")
+        if not 0 <= self.clear <= 1:
+            raise UsageError(f"clear must lie in 0 ... 1 bits per pixel, not {self.clear}")
         if not 0 <= self.modes <= limits.MODES:
             raise UsageError(f"modes must lie in 0 ... {limits.MODES}, not {self.modes}")
         if not 0 <= self.tol < math.inf or not 0 <= self.damping < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -17,7 +18,7 @@ from restore.priors import FullyVisible
 from restore.priors.bits import pack
 from restore.priors.exact import exact_moments
 from restore.solvers import TAP, LayeredMap, MeanField, SeveralStarts, Solution
-from restore.solvers.starts import SAME, merge, nearest_modes, repeated
+from restore.solvers.starts import SAME, merge, nearest_modes, open_bits, repeated
 
 
 def made_up(means: list[list[float]], log_partition: list[float], status: list[int] | None = None) -> Solution:
@@ -210,3 +211,44 @@ def test_very_many_solutions_of_one_weight_all_have_a_say() -> None:
     residual = torch.linspace(0, 1, count)
     found = Solution((means,), (means * 0,), torch.zeros(count).double(), torch.arange(count), residual, status)
     assert float(merge(found, 1, count).residual) == 1.0
+
+
+def test_images_that_need_one_start_have_its_solution_and_the_others_that_of_all() -> None:
+    machine, patterns = two_patterns()
+    observed = patterns.repeat(3, 1).abs()
+    tilted = machine.tilt(BitFlip(0.3).evidence(observed))
+    starts = torch.cat([observed[:, None], patterns[None].expand(6, -1, -1)], 1)
+    solver, power = TAP(tol=1e-10, max_iter=2000, damping=0.5), torch.linspace(0.1, 1, 6)
+    from_all = SeveralStarts(solver).solve(tilted, starts, power)
+    from_one = solver.solve(tilted, starts[:, 0])
+    for several in itertools.product([False, True], repeat=3):
+        hard = torch.tensor([*several, *several])
+        found = SeveralStarts(solver).solve(tilted, starts, power, hard)
+        for got, all_, one in ((found.means[0], from_all.means[0], from_one.means[0]),):
+            torch.testing.assert_close(got, torch.where(hard[:, None], all_, one), rtol=0, atol=1e-8)
+        torch.testing.assert_close(
+            found.log_partition, torch.where(hard, from_all.log_partition, from_one.log_partition), rtol=0, atol=1e-8
+        )
+
+
+def test_an_image_whose_one_start_does_not_settle_has_them_all() -> None:
+    machine, patterns = two_patterns()
+    starts = torch.cat([torch.full((1, 1, 12), torch.nan), patterns[None]], 1).to(patterns)
+    solver = TAP(tol=1e-10, max_iter=2000, damping=0.5)
+    wanted = SeveralStarts(solver).solve(machine, starts[:, 1:])
+    found = SeveralStarts(solver).solve(machine, starts, None, torch.tensor([False]))
+    torch.testing.assert_close(found.means[0], wanted.means[0], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.01, 0.1, 0.3, 0.5])
+def test_what_flips_leave_open_is_their_entropy(p: float) -> None:
+    """Of a binary symmetric channel, under even odds: H(p) bits a pixel (Cover & Thomas, sec. 7.1.4)."""
+    evidence = BitFlip(p).evidence((torch.rand(3, 35, generator=seeded(0)) < 0.5).double()).linear
+    entropy = -sum(share * math.log2(share) for share in (p, 1 - p) if share)
+    np.testing.assert_allclose(open_bits(evidence, (5, 7)), entropy, atol=1e-9)
+
+
+def test_a_hole_leaves_open_what_it_covers_of_a_window() -> None:
+    evidence = torch.full((1, 20, 20), 1000.0)
+    evidence[0, 3:9, 4:8] = 0
+    assert open_bits(evidence.flatten(1), (20, 20)).item() == pytest.approx(24 / 64)
