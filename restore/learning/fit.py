@@ -303,7 +303,9 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     order = torch.empty(0, dtype=torch.int64)
     settings = recipe.optimizer
     optimizer = optimizer_of(settings.name, prior.parameters, settings.rate, settings.momentum, settings.weight_decay)
-    return Run(prior, optimizer, state, generator, order, average)
+    share = recipe.prior.start_share
+    start = {name: value.clone() for name, value in prior.parameters.items()} if share else {}
+    return Run(prior, optimizer, state, generator, order, average, start=start, start_share=share)
 
 
 def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int) -> None:

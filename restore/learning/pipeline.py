@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from restore import zoo
 from restore.channels import parse_task
 from restore.errors import TrainingError, UsageError
 from restore.learning.course import (
@@ -124,7 +125,7 @@ def train(
     with torch.inference_mode():
         machine = as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
-        modes = from_first(lambda: _modes(machine, training, inference, recipe.seed)).to(images.device)
+        modes = from_first(lambda: _modes(recipe, machine, training, inference)).to(images.device)
     description = description_of(settled, image_shape, machine, inference)
     prior = TrainedPrior(description, machine, pixel_means(training), modes, grey_pixels_of(recipe, training))
     return Trained(prior, fitted.epoch + 1, fitted.error, verdict, settled)
@@ -235,11 +236,18 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
     return images[order[count:]], images[order[:count]]
 
 
-def _modes(machine: Machine, images: Tensor, inference: Inference, seed: int) -> Tensor:
-    """Modes of the machine as starts for its solver; none if the solver needs no start."""
+def _modes(recipe: Recipe, machine: Machine, images: Tensor, inference: Inference) -> Tensor:
+    """Modes of the machine as starts for its solver; none if the solver needs no start.
+
+    A machine that learns by restoring is no longer one to sample from: it takes over the modes of its start.
+    """
     if isinstance(machine, ConditionalRBM) or not inference.modes:
         return pack(images[:0])
+    if recipe.learner.restores and recipe.prior.start:
+        found = zoo.load(zoo.find(recipe.prior.start)).modes[: inference.modes]
+        if len(found) == inference.modes:
+            return found
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
     # Seeded separately, so that the modes do not depend on interruptions of training.
-    generator = torch.Generator(images.device).manual_seed(seed)
+    generator = torch.Generator(images.device).manual_seed(recipe.seed)
     return own_modes(machine, images, inference.modes, solver, generator)

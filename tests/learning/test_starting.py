@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +13,18 @@ from machines import bars_and_stripes
 from priors import saved_prior
 
 from restore import zoo
-from restore.errors import ModelError, TrainingError
+from restore.errors import ModelError, TrainingError, UsageError
 from restore.learning.pipeline import train
 from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.recipes.tables import PriorShape
+from restore.learning.rules.matched import MatchedMarginals
 from restore.learning.run.session import Session
 from restore.learning.starting import started
 
 SHAPE = (3, 3)
 
 
-def recipe(start: Path | str, **prior: Any) -> Recipe:
+def recipe(start: Path | str, rate: float = 1e-30, **prior: Any) -> Recipe:
     return parse(
         {
             "name": "further",
@@ -29,7 +32,7 @@ def recipe(start: Path | str, **prior: Any) -> Recipe:
             "prior": {"hidden": 5, "start": str(start)} | prior,
             "learner": {"method": "contrastive"},
             "training": {"epochs": 1, "batch": 7},
-            "optimizer": {"rate": 1e-30},
+            "optimizer": {"rate": rate},
             "inference": {"modes": 0, "starts": 1},
             "storage": "float32",
         }
@@ -52,6 +55,39 @@ def test_further_hidden_units_begin_weakly(tmp_path: Path) -> None:
     assert torch.equal(after["weights.0"][:, :5], before["weights.0"])
     assert after["weights.0"].shape == (9, 8)
     assert 0 < float(after["weights.0"][:, 5:].abs().max()) < 0.1
+
+
+def test_the_trained_prior_keeps_a_share_of_its_start(tmp_path: Path) -> None:
+    start = saved_prior(tmp_path, SHAPE)
+
+    def learnt(share: float) -> dict[str, torch.Tensor]:
+        session = Session(tmp_path / f"run{share}", "data")
+        made = train(recipe(start, rate=0.1, start_share=share), bars_and_stripes(3), SHAPE, session)
+        return made.prior.machine.parameters
+
+    before, moved, mixed = zoo.load(start).machine.parameters, learnt(0.0), learnt(0.25)
+    for name, value in mixed.items():
+        torch.testing.assert_close(value, 0.75 * moved[name] + 0.25 * before[name].float())
+    assert not torch.equal(moved["weights.0"], before["weights.0"])
+
+
+def test_what_learns_by_restoring_takes_over_the_modes_of_its_start(tmp_path: Path) -> None:
+    start = saved_prior(tmp_path, SHAPE)
+    carried = zoo.load(start).modes
+    settings = recipe(start)
+    learner = MatchedMarginals(tasks=("flip:0.1",), iterations=3, scored=1)
+    wished = replace(settings, method="matched", learner=learner, inference=replace(settings.inference, modes=len(carried) - 1))
+    trained = train(wished, bars_and_stripes(3), SHAPE, Session(tmp_path / "run", "data"))
+    assert len(carried) > 1 and torch.equal(trained.prior.modes, carried[:-1])
+
+
+@pytest.mark.parametrize(
+    ("prior", "says"),
+    [({"start_share": 1.0}, "start_share must lie in [0, 1)"), ({"start": "", "start_share": 0.5}, "with a start")],
+)
+def test_a_share_of_no_start_is_refused(prior: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        PriorShape(hidden=5, **({"start": "other"} | prior))
 
 
 @pytest.mark.parametrize(

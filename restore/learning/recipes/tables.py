@@ -152,7 +152,8 @@ class PriorShape:
     hidden layers ("deep") has `hidden` units next to the image; `deeper` gives the numbers in the layers above.
 
     `start` is the name or path of another prior, from whose machine training goes on; hidden units beyond its own start
-    from random weights.
+    from random weights. `start_share` is how much of the start's parameters the trained prior keeps: their average
+    restores better than either where learning sharpens one thing at the cost of another (Wortsman et al., CVPR 2022).
 
     `visible` and `hidden_type` are unit types, as in `PIXELS` and `UNITS`. Grey pixels learn from unchanged levels.
     """
@@ -165,6 +166,7 @@ class PriorShape:
     deeper: tuple[int, ...] = ()
     filled: int = 0
     start: str = ""
+    start_share: float = 0.0
 
     def __post_init__(self) -> None:
         for name, known in (("family", FAMILIES), ("visible", PIXELS), ("hidden_type", UNITS)):
@@ -181,6 +183,8 @@ class PriorShape:
         require(self.filled >= 0, f"filled must not be negative, not {self.filled}")
         require(not self.filled or self.hidden == "auto", 'filled is for hidden = "auto"; leave it out')
         require(not (self.start and self.hidden == "auto"), "hidden is a number where start is given; give one")
+        require(0 <= self.start_share < 1, f"start_share must lie in [0, 1), not {self.start_share}")
+        require(bool(self.start) or not self.start_share, "start_share is for a prior with a start; leave it out")
         require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
         require(
             self.binary or not self.kind.conditional, "visible and hidden_type of a crbm are bernoulli; leave them out"

@@ -30,6 +30,8 @@ class Run(Generic[PriorT]):
 
     Attributes:
         average: moving average of the parameters, by name; empty if the recipe has none.
+        start: parameters before the first step, by name, and how much of them is in the present prior; empty and 0 if
+            the recipe has no such share.
         best: parameters with the lowest validation error so far; empty at first.
         best_error, best_epoch: that error, and its epoch.
         mostly_converged: whether the solver converged for most images of the previous epoch.
@@ -53,14 +55,20 @@ class Run(Generic[PriorT]):
     late: bool = False
     halvings: int = 0
     changes: list[str] = field(default_factory=list)
+    start: dict[str, Tensor] = field(default_factory=dict)
+    start_share: float = 0.0
     step: int = 0
     seconds: float = 0.0
     sums: dict[str, Tensor | float] = field(default_factory=dict)
 
     @property
     def current(self) -> PriorT:
-        """The present prior: the average if there is one."""
-        return self.prior.with_parameters(self.average) if self.average else self.prior
+        """The present prior: the average if there is one, with the start's share."""
+        latest = self.average or self.prior.parameters
+        if not self.start:
+            return self.prior.with_parameters(latest)
+        mixed = {name: torch.lerp(value, self.start[name], self.start_share) for name, value in latest.items()}
+        return self.prior.with_parameters(mixed)
 
     def best_so_far(self, batches: int) -> Passed:
         """The best prior so far, or the present one if none was judged; an epoch has `batches` mini-batches."""
