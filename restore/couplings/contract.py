@@ -61,7 +61,8 @@ class Coupling(ABC):
 
     def statistics(self, below: Tensor, above: Tensor) -> Tensor:
         """The derivative of `interaction` in the weights, averaged over states."""
-        return self.product(below, above) / len(below)
+        # States have fewer numbers than weights.
+        return self.product(below / len(below), above)
 
     def slope(self, gradient: Tensor) -> Tensor:
         """The derivative in the free parameters, from that in each entry of the weights."""

@@ -50,5 +50,6 @@ class Dense(Coupling):
 
     def centred(self, below: tuple[Tensor, Tensor], above: tuple[Tensor, Tensor]) -> Self:
         (offset, slope), (offset_above, slope_above) = below, above
-        moved = self.weights.addr(offset, slope_above, alpha=-1).addr(slope, offset_above, alpha=-1)
-        return self.with_weights(moved)
+        # Both outer products in one pass over the weights.
+        outer = torch.stack([offset, slope], 1), torch.stack([slope_above, offset_above])
+        return self.with_weights(torch.addmm(self.weights, *outer, alpha=-1))

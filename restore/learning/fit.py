@@ -341,7 +341,7 @@ def _renewed(prior: PriorT) -> PriorT:
 
 def _climb(run: Run[Any], step: Step) -> None:
     for name, parameter in run.prior.parameters.items():
-        parameter.grad = -step.gradient[name]
+        parameter.grad = step.gradient[name]
     run.optimizer.step()
 
 

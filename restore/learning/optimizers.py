@@ -23,7 +23,7 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 def optimizer_of(
     name: str, named: Mapping[str, Tensor], rate: float, momentum: float, weight_decay: float
 ) -> torch.optim.Optimizer:
-    """Make an optimizer that changes the given tensors in place.
+    """Make an optimizer that changes the given tensors in place, up the gradient.
 
     Args:
         name: a class of torch.optim in small letters; "adam" is the one with decoupled weight decay.
@@ -33,8 +33,10 @@ def optimizer_of(
         weight_decay: for optimizers that have it.
     """
     taken = inspect.signature(OPTIMIZERS[name]).parameters
-    settings: dict[str, Any] = {"betas": (momentum, 0.999), "weight_decay": weight_decay, "foreach": True}
+    settings: dict[str, Any] = {"betas": (momentum, 0.999), "weight_decay": weight_decay}
     settings = {key: value for key, value in settings.items() if key in taken}
+    # One pass over the parameters where torch has it, else one for each operation.
+    settings |= {"maximize": True, "fused" if "fused" in taken else "foreach": True}
     settings |= {"lr": rate} | ({"momentum": momentum} if name == "sgd" else {})
     groups: list[dict[str, Any]] = [
         {"params": [value for key, value in named.items() if not key.startswith("units")]},

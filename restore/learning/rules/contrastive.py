@@ -138,18 +138,20 @@ class ContrastiveDivergence(LearningRule):
         gap = gradient["units.0.bias"].square().mean().sqrt()
         state = state | batch.offsets(state)
         coupling = prior.couplings[0]
-        first = batch.product(coupling, state) if product is None else product
         if self.centring:
-            weights = gradient["weights.0"] + (first - batch.product(coupling, state))
-            offsets = state["offset.0"], state["offset.1"]
-            gradient = centred(prior.couplings, gradient | {"weights.0": weights}, offsets)
+            if product is not None:
+                weights = gradient["weights.0"] + (product - batch.product(coupling, state))
+                gradient = gradient | {"weights.0": weights}
+            elif remaining > 1:
+                product = batch.product(coupling, state)
+            gradient = centred(prior.couplings, gradient, (state["offset.0"], state["offset.1"]))
         monitors = {"pixel_mean_gap": gap, "sweeps": torch.full_like(gap, self.sweeps)}
         if remaining > 1:
 
             def again(moved: RBM) -> Step:
                 with chains.draws():
                     onwards = moved.sample_hidden(visible, generator)
-                return self._inner_step(moved, batch, onwards, state, generator, first, remaining - 1)
+                return self._inner_step(moved, batch, onwards, state, generator, product, remaining - 1)
 
             return Step(gradient, state, monitors, again)
         if self.starts == "persistent":
