@@ -165,7 +165,7 @@ def _growth(facts: Facts) -> dict[str, Any]:
 def _inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
     """Settings of TAP; with few hidden units couplings are strong, and it needs damping."""
     strong = isinstance(hidden, int) and hidden <= 100
-    return {"modes": 500, "starts": 6} | ({"damping": 0.7, "max_iter": 300} if strong else {})
+    return {"modes": 500, "starts": 6, "clear": 0.3} | ({"damping": 0.7, "max_iter": 300} if strong else {})
 
 
 def _in_steps(method: str, facts: Facts, wishes: Wishes) -> Tables:
