@@ -3,12 +3,13 @@
 from restore.images.picture import Mask, Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, check_together, read_mask, read_picture
 from restore.images.resizing import enlarge, shrink
-from restore.images.writing import check_format, encode, format_of, to_levels
+from restore.images.writing import as_pil, check_format, encode, format_of, to_levels
 
 __all__ = [
     "DEFAULT_MAX_PIXELS",
     "Mask",
     "Picture",
+    "as_pil",
     "check_format",
     "check_together",
     "check_unit_range",

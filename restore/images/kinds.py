@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from restore.errors import InputError, ModelError, RestoreError, UsageError, shown
-from restore.images import DEFAULT_MAX_PIXELS, Picture, check_unit_range, encode, plain, read_picture, to_levels
+from restore.images import DEFAULT_MAX_PIXELS, Picture, as_pil, check_unit_range, plain, read_picture
 
 if TYPE_CHECKING:
     import torch
@@ -90,12 +90,10 @@ def unpack(
         return Collection([item for part in parts for item in part.items], lambda found: _regroup(parts, counts, found))
     if isinstance(images, str | os.PathLike):
         picture = read_picture(Path(images), name=os.fspath(images), max_pixels=max_pixels)
-        return _one(
-            Item(picture.pixels, lambda values, replaced: _as_pil(picture, values, replaced), os.fspath(images))
-        )
+        return _one(Item(picture.pixels, lambda values, replaced: as_pil(picture, values, replaced), os.fspath(images)))
     if isinstance(images, Image.Image):
         picture = _picture_of(images, max_pixels)
-        return _one(Item(picture.pixels, lambda values, replaced: _as_pil(picture, values, replaced)))
+        return _one(Item(picture.pixels, lambda values, replaced: as_pil(picture, values, replaced)))
     if isinstance(images, np.ndarray):
         return _unpack_array(plain(images), channel_axis, beyond)
     torch = sys.modules.get("torch")
@@ -158,14 +156,6 @@ def _picture_of(image: Image.Image, max_pixels: int) -> Picture:
         ) from fault
     stream.seek(0)
     return read_picture(stream, name="the image", max_pixels=max_pixels)
-
-
-def _as_pil(picture: Picture, values: np.ndarray, replaced: np.ndarray | None) -> Image.Image:
-    if picture.alpha is None:
-        return Image.fromarray(to_levels(picture, values, replaced))
-    image = Image.open(io.BytesIO(encode(picture, values, format="PNG", hidden=replaced)))
-    image.load()
-    return image
 
 
 def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float) -> Collection:

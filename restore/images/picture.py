@@ -10,6 +10,47 @@ from restore.errors import InputError, UsageError, shown
 
 
 @dataclass(frozen=True, eq=False)
+class Inks:
+    """What the grey levels of a picture are painted with, if not with grey.
+
+    Attributes:
+        bands: the pixels as they came, (H, W, C): grey and alpha, red, green and blue, or these and alpha.
+        dark, light: a pixel of level 0, and one of white, (C,).
+    """
+
+    bands: np.ndarray
+    dark: np.ndarray
+    light: np.ndarray
+
+    def painted(self, levels: np.ndarray, where: np.ndarray | None = None) -> np.ndarray:
+        """The pixels (H, W, C) of levels (H, W); outside of `where`, (H, W), the pixels as they came."""
+        share = np.linspace(0, 1, np.iinfo(levels.dtype).max + 1)[:, None]
+        table = np.rint(self.dark + share * (self.light - self.dark)).astype(self.bands.dtype)
+        pixels = table[levels]
+        if where is not None:
+            pixels[~where] = self.bands[~where]
+        return pixels
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How a file stores its pixels, so that its result can be stored alike.
+
+    Attributes:
+        bits: whether with one bit each.
+        dpi: pixels per inch, horizontally and vertically; None if unknown.
+        compression: that of a TIFF, in Pillow's words; empty for other files.
+    """
+
+    bits: bool = False
+    dpi: tuple[float, float] | None = None
+    compression: str = ""
+
+
+UNKNOWN = Stored()
+
+
+@dataclass(frozen=True, eq=False)
 class Picture:
     """A grey image, with its levels kept as integers so that untouched pixels can be written back bit for bit.
 
@@ -17,16 +58,27 @@ class Picture:
         levels: grey levels, (H, W), uint8 or uint16; 0 is black and `white` is white.
         alpha: opacity, (H, W), in the type of `levels`; None if the file has none. It is never multiplied in.
         notes: the conversions made while reading, one sentence each, without the name of the file.
+        inks: the colours, or the opacity, that the levels stand for; None if they are grey.
+        stored: how the file stores it.
     """
 
     levels: np.ndarray
     alpha: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    inks: Inks | None = None
+    stored: Stored = UNKNOWN
 
     @property
     def white(self) -> int:
         """The level of white: 255 or 65535."""
         return int(np.iinfo(self.levels.dtype).max)
+
+    @property
+    def mode(self) -> str:
+        """The bands of the file and their depth, as Pillow names them: L, LA, RGB, RGBA, I;16; it lacks LA;16."""
+        bands = (1 if self.inks is None else self.inks.bands.shape[-1]) + (self.alpha is not None)
+        names = ("L", "LA", "RGB", "RGBA") if self.white == 255 else ("I;16", "LA;16")
+        return names[bands - 1]
 
     @property
     def pixels(self) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from restore.errors import InputError
-from restore.images.picture import check_unit_range
+from restore.images.picture import UNKNOWN, Stored, check_unit_range
 
 # Conversions from other colour spaces round: the channels of a grey may then differ by this many levels.
 _CONVERTED = {"CMYK": 2, "YCbCr": 2, "LAB": 2, "HSV": 2}
@@ -25,6 +25,7 @@ class Raster:
     alpha: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     shallow: bool = False
+    stored: Stored = UNKNOWN
 
 
 def byte_pairs(image: Image.Image) -> Raster:
@@ -54,24 +55,25 @@ def expand(image: Image.Image, label: str) -> Raster:
 
 
 def _expand_8_bit(image: Image.Image) -> Raster:
-    notes: tuple[str, ...] = ()
-    if image.mode == "1":
-        notes += ("its 1-bit pixels are written back as grey levels 0 and 255",)
-    elif image.mode in ("P", "PA"):
-        notes += ("its palette is expanded to grey levels",)
-    elif image.mode in _CONVERTED:
-        notes += (f"it is converted from {image.mode} to grey levels",)
     grey = image.mode in ("1", "L", "LA", "La")
     transparent = image.has_transparency_data
     # Converting mode 1 to L gives 0 and 255; only the other way would dither.
     bands = np.array(image.convert(("L" if grey else "RGB") + ("A" if transparent else "")))
     alpha = bands[..., -1] if transparent else None
     if grey:
-        return Raster(bands[..., 0] if transparent else bands, alpha, notes)
+        return Raster(bands[..., 0] if transparent else bands, alpha)
     colour = bands[..., :3]
-    # Channel by channel: ten times as fast as along an axis of three.
+    palette = image.mode in ("P", "PA")
+    if not (palette or image.mode in _CONVERTED):
+        return Raster(colour, alpha)
+    plain = spread(colour).max() <= _CONVERTED.get(image.mode, 0)
+    into = "grey levels" if plain else "colours"
+    note = f"its palette is expanded to {into}" if palette else f"it is converted from {image.mode} to {into}"
+    return Raster(colour[..., 1] if plain else colour, alpha, (note,))
+
+
+def spread(colour: np.ndarray) -> np.ndarray:
+    """By how many levels the three bands of each pixel (H, W, 3) differ, (H, W): 0 for grey."""
+    # Band by band: ten times as fast as along an axis of three.
     red, green, blue = np.moveaxis(colour, -1, 0)
-    highest, lowest = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
-    if (highest - lowest).max() > _CONVERTED.get(image.mode, 0):
-        return Raster(colour, alpha, notes)
-    return Raster(colour[..., 1], alpha, notes or ("its colour channels are equal and are read as one grey channel",))
+    return np.maximum(np.maximum(red, green), blue) - np.minimum(np.minimum(red, green), blue)

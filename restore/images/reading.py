@@ -17,10 +17,11 @@ from typing import BinaryIO
 import numpy as np
 from PIL import ExifTags, Image, ImageChops, ImageFile, ImageOps, UnidentifiedImageError
 
-from restore.errors import InputError, ModelError, RestoreError, shown
+from restore.errors import InputError, RestoreError, shown
 from restore.images import jpeg, png, tiff
-from restore.images.picture import Mask, Picture
-from restore.images.raster import Raster, byte_pairs, expand
+from restore.images.colours import picture_of
+from restore.images.picture import Mask, Picture, Stored
+from restore.images.raster import Raster, byte_pairs, expand, spread
 
 DEFAULT_MAX_PIXELS = 50_000_000
 # All images of a set together may have this many times as many: by default a thousand million, more than the largest
@@ -67,8 +68,9 @@ def read_picture(
     """Read one grey picture.
 
     Grey levels of 8 and 16 bits are kept as they are. Levels of 1, 2 and 4 bits, palettes and other colour spaces are
-    expanded. Floating-point levels in [0, 1] are rounded to 16 bits. Colour with equal channels is grey. An orientation
-    tag is obeyed. Transparency is kept separately.
+    expanded. Floating-point levels in [0, 1] are rounded to 16 bits. Colours that are nearly grey, or mixtures of two,
+    become grey levels, and so does transparency if it alone shows a shape; else it is kept separately. An orientation
+    tag is obeyed.
 
     Args:
         source: a path, or a stream opened for reading bytes.
@@ -79,17 +81,10 @@ def read_picture(
     Raises:
         InputError: there is no such file; it is damaged, too large, empty, or in an unknown format; its levels have no
             defined range; or it holds several frames and none was chosen.
-        ModelError: the image is in colour.
+        ModelError: the image is in more than two colours.
     """
     label = shown(name)
-    raster = _decode(_content(source, label, max_pixels), label, frame, max_pixels)
-    if raster.shallow:
-        raise ModelError(
-            f"{label}: is in 16-bit colour, and the priors know grey images; convert it to 16-bit greyscale first"
-        )
-    if raster.levels.ndim == 3:
-        raise ModelError(f"{label}: is in colour, and the priors know grey images; convert it to greyscale first")
-    return Picture(raster.levels, raster.alpha, raster.notes)
+    return picture_of(_decode(_content(source, label, max_pixels), label, frame, max_pixels), label)
 
 
 def read_mask(
@@ -122,6 +117,8 @@ def read_mask(
         raise InputError(f"{label}: the mask has {sizes}; give a mask of the same width and height")
     white = np.iinfo(levels.dtype).max
     notes: tuple[str, ...] = ()
+    if levels.ndim == 3 and not spread(levels).any():
+        levels = levels[..., 1]
     if levels.ndim == 3:
         notes += ("the mask is in colour, and pixels brighter than half of white are to be filled",)
         levels = levels @ np.array([0.299, 0.587, 0.114])
@@ -191,21 +188,24 @@ def _decode(content: bytes, label: str, frame: int | None, max_pixels: int) -> R
         if last:
             image.seek(last)
         # Read these first: loading forgets them.
-        stored = _stored_as(image)
+        layout = _layout_of(image)
         # Only TIFF images have such tags. Testing for their class would load its module for every other format.
         photometric = getattr(image, "tag_v2", {}).get(_PHOTOMETRIC)
-        turned = image.getexif().get(ExifTags.Base.Orientation, 1) in range(2, 9)
-        if stored == "I;12":
+        stored = Stored(image.mode == "1", _dpi(image), image.info.get("compression", "") if tagged else "")
+        orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
+        if layout == "I;12":
             raise InputError(f"{label}: has levels of 12 bits; convert it to 8 or 16 bits first")
         _load_all_of(image, content, label)
         ImageOps.exif_transpose(image, in_place=True)
+        if orientation in range(5, 9) and stored.dpi:
+            stored = replace(stored, dpi=stored.dpi[::-1])
         raster = byte_pairs(image) if paired else expand(image, label)
     if image.mode.startswith("I;16") and photometric == 0:  # 0 means white; at 8 bits Pillow inverts it
         raster = replace(raster, levels=65535 - raster.levels)
-    if turned:
+    if orientation in range(2, 9):
         raster = replace(raster, notes=(*raster.notes, "it is turned upright as its orientation tag says"))
-    shallow = re.search(";16[BLN]", stored) is not None and not image.mode.startswith("I")
-    return replace(raster, shallow=shallow)
+    shallow = re.search(";16[BLN]", layout) is not None and not image.mode.startswith("I")
+    return replace(raster, shallow=shallow, stored=stored)
 
 
 @contextlib.contextmanager
@@ -282,7 +282,7 @@ def _check_equal(image: ImageFile.ImageFile, others: list[bytes | None], label: 
             raise InputError(f"{label}: ends before its last row; get an intact copy")
 
 
-def _stored_as(image: ImageFile.ImageFile) -> str:
+def _layout_of(image: ImageFile.ImageFile) -> str:
     """The layout of the stored pixels, in Pillow's words; it shows if `image.mode` holds less than the file."""
     if not image.tile:
         return ""
@@ -290,6 +290,15 @@ def _stored_as(image: ImageFile.ImageFile) -> str:
     if image.format == "PPM" and image.mode == "RGB" and isinstance(layout, tuple) and int(layout[-1]) > 255:
         return "RGB;16B"
     return str(layout[0] if isinstance(layout, tuple) else layout)
+
+
+def _dpi(image: ImageFile.ImageFile) -> tuple[float, float] | None:
+    """The resolution of an image; None if its file has none, or one that cannot be."""
+    try:
+        across, down = map(float, image.info["dpi"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
+        return None
+    return (across, down) if 1 <= across <= 1e5 and 1 <= down <= 1e5 else None
 
 
 def _too_large(label: str, max_pixels: int) -> InputError:

@@ -7,12 +7,13 @@ import os
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from restore.errors import OutputError, UsageError, shown
-from restore.images.picture import Picture
+from restore.images.picture import Picture, Stored
 
 # Only formats that keep every level. PPM is written as a grey map (.pgm).
 _FORMAT_OF_SUFFIX = {
@@ -25,20 +26,22 @@ _FORMAT_OF_SUFFIX = {
 }
 _LOSSY_SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".jp2", ".avif", ".heic"}
 
-# What each format can hold: pairs of the level of white, and whether with alpha.
+# What each format can hold; see `Picture.mode`.
 _CAPACITY = {
-    "PNG": {(255, False), (255, True), (65535, False), (65535, True)},
-    "TIFF": {(255, False), (255, True), (65535, False)},
-    "BMP": {(255, False)},
-    "WEBP": {(255, False), (255, True)},
-    "PPM": {(255, False), (65535, False)},
+    "PNG": {"L", "LA", "RGB", "RGBA", "I;16", "LA;16"},
+    "TIFF": {"L", "LA", "RGB", "RGBA", "I;16"},
+    "BMP": {"L", "RGB"},
+    "WEBP": {"L", "LA", "RGB", "RGBA"},
+    "PPM": {"L", "I;16"},
 }
+_SAID = {"L": "grey levels", "LA": "grey levels with transparency", "RGB": "colours", "RGBA": "transparent colours"}
 
 # Pixels that are turned into levels together, as this takes several times their memory.
 TOGETHER = 2**20
 
-# `exact` keeps the grey levels under fully transparent pixels.
-_OPTIONS: dict[str, dict[str, bool]] = {"WEBP": {"lossless": True, "exact": True}}
+# Compressions of a TIFF that lose nothing, of any pixels and of bits alone; others are replaced by the first.
+_LOSSLESS = ("tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "raw")
+_OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
@@ -58,11 +61,11 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 
 def check_format(picture: Picture, format: str, *, name: str) -> None:
-    """Check that `format` can hold the depth and the alpha of `picture`; raises UsageError if it cannot."""
-    if (picture.white, picture.alpha is not None) not in _CAPACITY.get(format, set()):
+    """Check that `format` can hold the depth, the colours and the alpha of `picture`; raises UsageError if not."""
+    if picture.mode not in _CAPACITY.get(format, set()):
         depth = "16-bit" if picture.white > 255 else "8-bit"
-        content = f"{depth} grey levels" if picture.alpha is None else f"{depth} grey levels with transparency"
-        raise UsageError(f"{shown(name)}: {format} cannot hold {content}; choose .png")
+        content = _SAID[picture.mode.replace(";16", "").replace("I", "L")]
+        raise UsageError(f"{shown(name)}: {format} cannot hold {depth} {content}; choose .png")
 
 
 def to_levels(
@@ -106,7 +109,7 @@ def encode(
     hidden: np.ndarray | None = None,
     name: str = "the restored image",
 ) -> bytes:
-    """Make the content of an image file: the restored levels at the depth of `picture`, with its alpha.
+    """Make the content of an image file: the restored levels at the depth of `picture`, with its colours and alpha.
 
     Args:
         picture, restored, hidden, name: as in `to_levels`.
@@ -118,22 +121,57 @@ def encode(
         ValueError: the shapes differ.
     """
     check_format(picture, format, name=name)
-    levels = to_levels(picture, restored, hidden, name=name)
-    if picture.alpha is not None and picture.white > 255:
-        return _png_with_16_bit_alpha(levels, picture.alpha)
-    image = Image.fromarray(levels if picture.alpha is None else np.stack([levels, picture.alpha], axis=-1))
+    bands = _bands(picture, restored, hidden, name)
+    if picture.mode == "LA;16":
+        return _png_with_16_bit_alpha(bands)
+    image = _image_of(bands, bits=picture.stored.bits and format in ("PNG", "TIFF"))
     stream = io.BytesIO()
     try:
-        image.save(stream, format, **_OPTIONS.get(format, {}))
+        image.save(stream, format, **_options(format, image.mode, picture.stored))
     except (OSError, ValueError, OverflowError, KeyError, struct.error) as fault:
         raise OutputError(f"{shown(name)}: cannot be written as {format} ({shown(str(fault))}); choose .png") from fault
     return stream.getvalue()
 
 
-def _png_with_16_bit_alpha(levels: np.ndarray, alpha: np.ndarray) -> bytes:
+def as_pil(picture: Picture, restored: np.ndarray, hidden: np.ndarray | None = None) -> Image.Image:
+    """The restored picture as a PIL image, in the mode it came in where Pillow has that; see `encode`."""
+    if picture.mode == "LA;16":
+        image = Image.open(io.BytesIO(encode(picture, restored, format="PNG", hidden=hidden)))
+        image.load()
+        return image
+    return _image_of(_bands(picture, restored, hidden, "the restored image"), bits=picture.stored.bits)
+
+
+def _bands(picture: Picture, restored: np.ndarray, hidden: np.ndarray | None, name: str) -> np.ndarray:
+    """The pixels of the restored picture, (H, W) or (H, W, C)."""
+    levels = to_levels(picture, restored, hidden, name=name)
+    bands = levels if picture.inks is None else picture.inks.painted(levels, hidden)
+    return bands if picture.alpha is None else np.dstack([bands, picture.alpha])
+
+
+def _image_of(bands: np.ndarray, *, bits: bool) -> Image.Image:
+    """An image of these pixels; with one bit each if that is wished, and they are black and white."""
+    image = Image.fromarray(bands)
+    if bits and image.mode == "L" and not ((bands > 0) & (bands < 255)).any():
+        return image.convert("1", dither=Image.Dither.NONE)
+    return image
+
+
+def _options(format: str, mode: str, stored: Stored) -> dict[str, Any]:
+    """What to tell Pillow when it saves an image."""
+    if format == "WEBP":
+        return {"lossless": True, "exact": True}  # keeps the levels under fully transparent pixels
+    options: dict[str, Any] = {} if stored.dpi is None or format == "PPM" else {"dpi": stored.dpi}
+    if format == "TIFF" and stored.compression:
+        known = _OF_BITS if mode == "1" else _LOSSLESS
+        options["compression"] = stored.compression if stored.compression in known else known[0]
+    return options
+
+
+def _png_with_16_bit_alpha(bands: np.ndarray) -> bytes:
     # Pillow has no 16-bit image with alpha. PNG: 16 bits, colour type 4, big-endian, each row after its filter (0).
-    height, width = levels.shape
-    rows = np.stack([levels, alpha], axis=-1).astype(">u2").reshape(height, 2 * width).view(np.uint8)
+    height, width, _ = bands.shape
+    rows = bands.astype(">u2").reshape(height, 2 * width).view(np.uint8)
     data = np.pad(rows, ((0, 0), (1, 0))).tobytes()
     header = struct.pack(">IIBBBBB", width, height, 16, 4, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(data)), (b"IEND", b"")]
