@@ -15,6 +15,8 @@ from restore.images import format_of
 IMAGE_SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm"}
 )
+# Formats that hold pages and are written too: their results have the same ending. That of any other image is a PNG.
+_PAGED_SUFFIXES = frozenset({".tif", ".tiff"})
 _LONGEST_NAME = 255  # bytes, on every file system in common use
 
 
@@ -30,7 +32,7 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     """Replace folders by the images in them; leave all else as given, whether it exists or not.
 
     A folder stands for its files with an image's ending, sorted by name. Subfolders, hidden files and our own outputs,
-    `NAME.restored.png` and `NAME.SUFFIX.png`, are left out.
+    such as `NAME.restored.png` and `NAME.SUFFIX.tif`, are left out.
 
     Raises:
         InputError: a folder holds no such file, or may not be read.
@@ -66,9 +68,9 @@ def plan(
 
     Args:
         inputs: image files.
-        output: None for `NAME.SUFFIX.png` beside each input; a folder, either existing or named with a final slash, for
-            the same names in it; else the file for the single input's result. A folder that does not exist is made, if
-            its parent exists, after all checks. (Pass the user's own text: a `Path` drops the slash.)
+        output: None for a file beside each input, named as by `named`; a folder, either existing or named with a final
+            slash, for the same names in it; else the file for the single input's result. A folder that does not exist
+            is made, if its parent exists, after all checks. (Pass the user's own text: a `Path` drops the slash.)
         suffix: the middle part of the names made here.
         overwrite: whether existing outputs may be replaced; inputs never are.
         skip_existing: whether to leave out inputs whose output exists.
@@ -115,14 +117,14 @@ def plan(
 def _images_in(path: Path, suffix: str) -> list[Path]:
     if not is_folder(path):
         return [path]
-    ours = (f".{suffix}.png", ".restored.png")
+    ours = {f".{suffix}", ".restored"}
     try:
         found = sorted(
             entry
             for entry in path.iterdir()
             if entry.suffix.lower() in IMAGE_SUFFIXES
             and not entry.name.startswith(".")
-            and not entry.name.endswith(ours)
+            and not (entry.suffix.lower() in {".png", *_PAGED_SUFFIXES} and Path(entry.stem).suffix in ours)
             and not entry.is_dir()  # broken links stay, so that they are reported
         )
     except OSError as fault:
@@ -135,7 +137,7 @@ def _images_in(path: Path, suffix: str) -> list[Path]:
 
 
 def _output_of(path: Path, output: str | os.PathLike[str] | None, suffix: str, *, alone: bool) -> Path:
-    name = f"{path.stem}.{suffix}.png"
+    name = named(path, suffix)
     if output is None:
         return path.with_name(name)
     if means_folder(output):
@@ -144,6 +146,18 @@ def _output_of(path: Path, output: str | os.PathLike[str] | None, suffix: str, *
         raise UsageError(f"{shown(output)}: is one file for several inputs; give a folder, ending with /")
     format_of(output)
     return Path(output)
+
+
+def named(path: Path, suffix: str) -> str:
+    """The name of an image's output, which no other image of its folder has: it depends on nothing but its own.
+
+    `x.png` gives `x.SUFFIX.png`, `x.tif` gives `x.SUFFIX.tif`, and `x.jpg`, as all others, `x.jpg.SUFFIX.png`. So a PNG
+    called `x.jpg.png` keeps its whole name, too.
+    """
+    if path.suffix.lower() in _PAGED_SUFFIXES:
+        return f"{path.stem}.{suffix}{path.suffix}"
+    plain = path.suffix == ".png" and Path(path.stem).suffix.lower() not in IMAGE_SUFFIXES
+    return f"{path.stem if plain else path.name}.{suffix}.png"
 
 
 def means_folder(output: str | os.PathLike[str]) -> bool:

@@ -7,9 +7,11 @@ from pathlib import Path
 import bad_images
 import pytest
 from bad_images import images
+from hypothesis import given
+from hypothesis import strategies as st
 
 from restore.errors import InputError, OutputError, UsageError, shown
-from restore.images.outputs import expand, plan
+from restore.images.outputs import IMAGE_SUFFIXES, expand, named, plan
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -43,9 +45,31 @@ def test_row52_read_only_folder_without_permissions(tmp_path, monkeypatch):
 
 
 def test_default_is_beside_the_input(tmp_path):
-    inputs = images(tmp_path, "a/x.png", "b/x.jpg", "y.tar.tif")
-    outputs = [target for _, target in plan(inputs, None, overwrite=False, skip_existing=False)]
-    assert outputs == [tmp_path / "a/x.restored.png", tmp_path / "b/x.restored.png", tmp_path / "y.tar.restored.png"]
+    inputs = images(tmp_path, "a/x.png", "b/x.jpg", "y.tar.tif", "z")
+    outputs = [target.relative_to(tmp_path) for _, target in plan(inputs, None, overwrite=False, skip_existing=False)]
+    assert [str(path) for path in outputs] == [
+        *("a/x.restored.png", "b/x.jpg.restored.png", "y.tar.restored.tif", "z.restored.png")
+    ]
+
+
+NAMES = st.tuples(
+    st.sampled_from("ab"), st.lists(st.sampled_from([*sorted(IMAGE_SUFFIXES), ".PNG", ".Jpg", ".x"]), max_size=3)
+)
+
+
+@given(st.lists(NAMES.map(lambda parts: parts[0] + "".join(parts[1])), unique=True))
+def test_row49_no_two_images_of_a_folder_have_one_output(names):
+    found = [Path(name) for name in names if Path(name).suffix.lower() in IMAGE_SUFFIXES]
+    assert len({named(path, "restored") for path in found}) == len(found)
+
+
+def test_row49_the_name_of_an_output_does_not_depend_on_other_images(tmp_path):
+    inputs = images(tmp_path, "x.png", "x.jpg", "x.tif", "x.bmp", "x.jpg.png")
+    together = plan(inputs, None, overwrite=False, skip_existing=False)
+    assert together == [pair for path in inputs for pair in plan([path], None, overwrite=False, skip_existing=False)]
+    for _, target in together:
+        target.write_bytes(b"")
+    assert expand([tmp_path]) == sorted(inputs)
 
 
 def test_one_file(tmp_path):

@@ -338,7 +338,7 @@ def _output_is_folder(folder: Path) -> tuple[list[Path], None]:
 
 
 OUTPUTS = [
-    OutputCase("row49-two-extensions", lambda folder: (images(folder, "x.png", "x.jpg"), None), UsageError, "both"),
+    OutputCase("row49-two-names", lambda folder: (images(folder, "x.dat", "x.dat.png"), None), UsageError, "both"),
     OutputCase("row49-two-folders", _same_stem_in_two_folders, UsageError, "both"),
     OutputCase("row49-same-twice", lambda folder: (images(folder, "x.png") * 2, None), UsageError, "both"),
     OutputCase(
