@@ -47,7 +47,7 @@ def corrupt(
     from restore.cli.batch.clashes import refuse_clashes
     from restore.errors import UsageError, shown
     from restore.files import write_atomically
-    from restore.images import Picture, check_format, encode, format_of, read_picture
+    from restore.images import Picture, bound, check_format, encode, format_of, read_picture
     from restore.images.outputs import expand, paired, plan
 
     damage = parse_task(task)
@@ -67,17 +67,17 @@ def corrupt(
     seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
     failures = telling.Failures(json, many=len(pairs) > 1)
 
+    def file_of(picture: Picture, values: np.ndarray, target: Path) -> bytes:
+        return bound([encode(picture, values, format=format_of(target), name=str(target))], format_of(target))
+
     def damaged(source: Path, target: Path) -> None:
         picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
         check_format(picture, format_of(target), name=str(target))
         observed, hidden = damage.damage_picture(picture.pixels, np.random.default_rng(seeds[source]))
-        content = encode(picture, observed, format=format_of(target), name=str(target))
+        content = file_of(picture, observed, target)
         if source in masks and hidden is not None:
             black = Picture(np.zeros(hidden.shape, np.uint8))
-            write_atomically(
-                masks[source],
-                encode(black, hidden.astype(float), format=format_of(masks[source]), name=str(masks[source])),
-            )
+            write_atomically(masks[source], file_of(black, hidden.astype(float), masks[source]))
         write_atomically(target, content)
         if json:
             telling.print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})

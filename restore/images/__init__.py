@@ -1,5 +1,6 @@
 """Read and write images and masks, and fit them to the size of a prior."""
 
+from restore.images.pages import bound, check_holds, page_count, page_name
 from restore.images.picture import Mask, Picture, check_unit_range, plain
 from restore.images.reading import DEFAULT_MAX_PIXELS, check_together, read_mask, read_picture
 from restore.images.resizing import enlarge, shrink
@@ -10,12 +11,16 @@ __all__ = [
     "Mask",
     "Picture",
     "as_pil",
+    "bound",
     "check_format",
+    "check_holds",
     "check_together",
     "check_unit_range",
     "encode",
     "enlarge",
     "format_of",
+    "page_count",
+    "page_name",
     "plain",
     "read_mask",
     "read_picture",

@@ -10,14 +10,22 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
 from restore.errors import InputError, ModelError, RestoreError, UsageError, shown
-from restore.images import DEFAULT_MAX_PIXELS, Picture, as_pil, check_unit_range, plain, read_picture
+from restore.images import (
+    DEFAULT_MAX_PIXELS,
+    Picture,
+    as_pil,
+    check_unit_range,
+    page_count,
+    page_name,
+    plain,
+    read_picture,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -72,7 +80,8 @@ def unpack(
     """Take apart whatever holds one image or several.
 
     Args:
-        images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these.
+        images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these. The
+            pages of a TIFF or PDF, if there are several, come back as a list.
         channel_axis: the axis of an array that holds colour channels; they must be equal, as the priors know grey.
         beyond: how far floats may lie outside [0, 1], as in noisy images.
         max_pixels: refuse larger images before decoding them.
@@ -89,11 +98,9 @@ def unpack(
         counts = [len(part.items) for part in parts]
         return Collection([item for part in parts for item in part.items], lambda found: _regroup(parts, counts, found))
     if isinstance(images, str | os.PathLike):
-        picture = read_picture(Path(images), name=os.fspath(images), max_pixels=max_pixels)
-        return _one(Item(picture.pixels, lambda values, replaced: as_pil(picture, values, replaced), os.fspath(images)))
+        return _unpack_file(os.fspath(images), max_pixels)
     if isinstance(images, Image.Image):
-        picture = _picture_of(images, max_pixels)
-        return _one(Item(picture.pixels, lambda values, replaced: as_pil(picture, values, replaced)))
+        return _one(_item_of(_picture_of(images, max_pixels)))
     if isinstance(images, np.ndarray):
         return _unpack_array(plain(images), channel_axis, beyond)
     torch = sys.modules.get("torch")
@@ -121,6 +128,21 @@ def unpack_masks(masks: Any, shapes: list[tuple[int, int]], max_pixels: int = DE
         if mask.all():
             raise InputError("the mask covers the whole image; leave some pixels visible (False or black)")
     return found
+
+
+def _unpack_file(path: str, max_pixels: int) -> Collection:
+    count = page_count(path, name=path, max_pixels=max_pixels)
+    if count == 1:
+        return _one(_item_of(read_picture(path, name=path, max_pixels=max_pixels), path))
+    items = []
+    for page in range(count):
+        name = page_name(path, page, count)
+        items.append(_item_of(read_picture(path, name=name, frame=page, max_pixels=max_pixels), name))
+    return Collection(items, list)
+
+
+def _item_of(picture: Picture, path: str = "") -> Item:
+    return Item(picture.pixels, lambda values, replaced: as_pil(picture, values, replaced), path)
 
 
 def _one(item: Item) -> Collection:

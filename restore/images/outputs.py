@@ -16,7 +16,7 @@ IMAGE_SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm"}
 )
 # Formats that hold pages and are written too: their results have the same ending. That of any other image is a PNG.
-_PAGED_SUFFIXES = frozenset({".tif", ".tiff"})
+_PAGED_SUFFIXES = frozenset({".tif", ".tiff", ".pdf"})
 _LONGEST_NAME = 255  # bytes, on every file system in common use
 
 

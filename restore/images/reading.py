@@ -18,7 +18,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageChops, ImageFile, ImageOps, UnidentifiedImageError
 
 from restore.errors import InputError, RestoreError, shown
-from restore.images import jpeg, png, tiff
+from restore.images import jpeg, pdf, png, tiff
 from restore.images.colours import picture_of
 from restore.images.picture import Mask, Picture, Stored
 from restore.images.raster import Raster, byte_pairs, expand, spread
@@ -84,7 +84,7 @@ def read_picture(
         ModelError: the image is in more than two colours.
     """
     label = shown(name)
-    return picture_of(_decode(_content(source, label, max_pixels), label, frame, max_pixels), label)
+    return picture_of(_decode(read_content(source, label, max_pixels), label, frame, max_pixels), label)
 
 
 def read_mask(
@@ -110,7 +110,7 @@ def read_mask(
             pixel, which leaves nothing to restore from.
     """
     label = shown(name)
-    raster = _decode(_content(source, label, max_pixels), label, frame, max_pixels)
+    raster = _decode(read_content(source, label, max_pixels), label, frame, max_pixels)
     levels, alpha = raster.levels, raster.alpha
     if levels.shape[:2] != tuple(shape):
         sizes = f"{_size(levels.shape)} pixels, but the image has {_size(shape)}"
@@ -135,7 +135,8 @@ def read_mask(
     return Mask(hidden, notes)
 
 
-def _content(source: str | os.PathLike[str] | BinaryIO, label: str, max_pixels: int) -> bytes:
+def read_content(source: str | os.PathLike[str] | BinaryIO, label: str, max_pixels: int) -> bytes:
+    """The bytes of a file or stream; raises InputError if it cannot be read, is empty, or longer than such an image."""
     # An image of this many pixels needs no more bytes, and an endless stream (a device, a pipe) must end somewhere.
     limit = 8 * max_pixels + 2**26
     try:
@@ -165,6 +166,11 @@ def _content(source: str | os.PathLike[str] | BinaryIO, label: str, max_pixels: 
 
 
 def _decode(content: bytes, label: str, frame: int | None, max_pixels: int) -> Raster:
+    if pdf.is_pdf(content):
+        drawn = pdf.raster(content, label, _chosen(frame, pdf.count(content, label), label), max_pixels)
+        if drawn is None:
+            raise _too_large(label, max_pixels)
+        return drawn
     paired, tagged = False, tiff.is_tiff(content)
     if content.startswith(png.SIGNATURE):
         png.check_sums(content, label)
@@ -225,7 +231,7 @@ def _pillow(label: str, max_pixels: int, *, tagged: bool) -> Iterator[None]:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning) as fault:
             raise _too_large(label, max_pixels) from fault
         except UnidentifiedImageError as fault:
-            known = "PNG, JPEG, TIFF, BMP, GIF, WebP or PPM"
+            known = "PNG, JPEG, TIFF, BMP, GIF, WebP, PPM or PDF"
             raise InputError(
                 f"{label}: is not an image of a kind read here ({known}), or is damaged; save it as PNG"
             ) from fault

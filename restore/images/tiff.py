@@ -6,10 +6,11 @@ import contextlib
 import ctypes
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from PIL import Image
 from PIL.ImageFile import ImageFile
 
@@ -28,6 +29,8 @@ _END_OF_LINE, _LINE_BITS = 0b000000000001, 12
 _LINE_START = b"\0\1"
 # To a fax decoder: changes of colour at the same places as in the line before.
 _ONES = b"\xff" * 32
+# The types of whole numbers, and their formats in `struct`.
+_WHOLE = {3: "H", 4: "I", 16: "Q"}
 _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
@@ -85,6 +88,26 @@ def pages(content: bytes, label: str) -> list[int]:
     except (struct.error, OverflowError) as fault:
         raise InputError(f"{label}: is damaged (a page of it lies outside the file); get an intact copy") from fault
     return list(found)
+
+
+def areas(content: bytes, pages: Sequence[int]) -> list[int]:
+    """The number of pixels of each of the pages whose directories `pages` has found; 0 where that is not said."""
+    layout = _layout(content)
+    entry = np.dtype([("tag", f"{layout.order}u2"), ("rest", f"V{layout.entry_size - 2}")])
+    found = []
+    for page in pages:
+        (count,) = layout.read(layout.count, content, page)
+        start = page + struct.calcsize(layout.order + layout.count)
+        tags = np.frombuffer(content, entry, count, start)["tag"]
+        sides = [0, 0]
+        for side, tag in enumerate((_WIDTH, _LENGTH)):
+            for place in np.flatnonzero(tags == tag)[-1:]:
+                position = start + int(place) * layout.entry_size
+                _, kind, _ = layout.read(layout.entry, content, position)
+                value = position + struct.calcsize(layout.order + layout.entry)
+                (sides[side],) = layout.read(_WHOLE.get(kind, "H"), content, value)
+        found.append(math.prod(sides))
+    return found
 
 
 def beginning_with(content: bytes, page: int) -> bytes:

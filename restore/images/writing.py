@@ -13,6 +13,7 @@ import numpy as np
 from PIL import Image
 
 from restore.errors import OutputError, UsageError, shown
+from restore.images import pdf
 from restore.images.picture import Picture, Stored
 
 # Only formats that keep every level. PPM is written as a grey map (.pgm).
@@ -23,6 +24,7 @@ _FORMAT_OF_SUFFIX = {
     ".bmp": "BMP",
     ".webp": "WEBP",
     ".pgm": "PPM",
+    ".pdf": "PDF",
 }
 _LOSSY_SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".jp2", ".avif", ".heic"}
 
@@ -33,6 +35,7 @@ _CAPACITY = {
     "BMP": {"L", "RGB"},
     "WEBP": {"L", "LA", "RGB", "RGBA"},
     "PPM": {"L", "I;16"},
+    "PDF": {"L", "RGB"},
 }
 _SAID = {"L": "grey levels", "LA": "grey levels with transparency", "RGB": "colours", "RGBA": "transparent colours"}
 
@@ -45,7 +48,7 @@ _OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The format of a file by its ending: PNG, TIFF, BMP, WEBP (lossless) or PPM.
+    """The format of a file by its ending: PNG, TIFF, BMP, WEBP (lossless), PPM or PDF.
 
     Raises:
         UsageError: the ending is unknown, or its format would change pixels (JPEG).
@@ -62,6 +65,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 def check_format(picture: Picture, format: str, *, name: str) -> None:
     """Check that `format` can hold the depth, the colours and the alpha of `picture`; raises UsageError if not."""
+    if format == "PDF":
+        pdf.require_writer(name)
     if picture.mode not in _CAPACITY.get(format, set()):
         depth = "16-bit" if picture.white > 255 else "8-bit"
         content = _SAID[picture.mode.replace(";16", "").replace("I", "L")]
@@ -111,6 +116,8 @@ def encode(
 ) -> bytes:
     """Make the content of an image file: the restored levels at the depth of `picture`, with its colours and alpha.
 
+    For PDF this is an image that `restore.images.pages.bound` makes a file of.
+
     Args:
         picture, restored, hidden, name: as in `to_levels`.
         format: a name from `format_of`.
@@ -124,10 +131,13 @@ def encode(
     bands = _bands(picture, restored, hidden, name)
     if picture.mode == "LA;16":
         return _png_with_16_bit_alpha(bands)
-    image = _image_of(bands, bits=picture.stored.bits and format in ("PNG", "TIFF"))
+    image = _image_of(bands, bits=format == "PDF" or (picture.stored.bits and format in ("PNG", "TIFF")))
+    options = _options(format, image.mode, picture.stored)
+    if format == "PDF" and image.mode == "1":
+        format, options = "TIFF", {**options, "compression": "group4", "strip_size": image.width * image.height}
     stream = io.BytesIO()
     try:
-        image.save(stream, format, **_options(format, image.mode, picture.stored))
+        image.save(stream, "PNG" if format == "PDF" else format, **options)
     except (OSError, ValueError, OverflowError, KeyError, struct.error) as fault:
         raise OutputError(f"{shown(name)}: cannot be written as {format} ({shown(str(fault))}); choose .png") from fault
     return stream.getvalue()

@@ -20,17 +20,18 @@ def test_bad_image(
 ) -> None:
     path = case.write(tmp_path)
     # A random prior explains few images, and some of these are of very few pixels.
-    words = ("--model", model, "--p", 0.1, "--fit", "resize", "--force", "-o", tmp_path / "out.tif", "--quiet")
+    output = tmp_path / ("out.png" if case.row.startswith("row22") else "out.tif")  # that holds pages
+    words = ("--model", model, "--p", 0.1, "--fit", "resize", "--force", "-o", output, "--quiet")
     code = run("denoise", path, *words)
     # Some unusual images are fine but for what the output's format can hold.
     if case.error is None:
         assert code in (0, 2)
-        assert (tmp_path / "out.tif").exists() == (code == 0)
+        assert output.exists() == (code == 0)
     elif case.row.startswith("row02") and path.is_dir():
         assert code in (2, 3)
     else:
         assert code == case.exit_code
-        assert not (tmp_path / "out.tif").exists()
+        assert not output.exists()
         assert case.says in fault(capsys)
 
 

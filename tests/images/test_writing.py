@@ -120,12 +120,14 @@ def test_wrong_shape_is_refused():
         to_levels(Picture(GREY), GREY16[1:] / 65535)
 
 
-@pytest.mark.parametrize(("suffix", "format"), [(".png", "PNG"), (".TIF", "TIFF"), (".webp", "WEBP"), (".pgm", "PPM")])
+@pytest.mark.parametrize(
+    ("suffix", "format"), [(".png", "PNG"), (".TIF", "TIFF"), (".webp", "WEBP"), (".pgm", "PPM"), (".pdf", "PDF")]
+)
 def test_format_of(suffix, format):
     assert format_of(Path("some.dir") / f"x{suffix}") == format
 
 
-@pytest.mark.parametrize("name", ["x.jpg", "x.JPEG", "x.gif", "x.pdf", "x", "x.p\nng"])
+@pytest.mark.parametrize("name", ["x.jpg", "x.JPEG", "x.gif", "x.eps", "x", "x.p\nng"])
 def test_format_that_would_lose_pixels(name):
     with pytest.raises(UsageError) as caught:
         format_of(name)

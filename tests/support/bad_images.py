@@ -247,7 +247,7 @@ IMAGES = [
     Case("row25-eps", file("page.eps", lambda: EPS), InputError, "not an image of a kind"),
     Case("row25-eps-named-png", file("page.png", lambda: EPS), InputError, "not an image of a kind"),
     Case("row25-svg", file("drawing.svg", lambda: SVG), InputError, "not an image of a kind"),
-    Case("row25-pdf", file("paper.pdf", lambda: PDF), InputError, "not an image of a kind"),
+    Case("row25-damaged-pdf", file("paper.pdf", lambda: PDF), InputError, "cannot be read as a PDF"),
     Case("row26-huge-text", file("t.png", lambda: png(12, 10, 8, 0, SMALL, before_pixels=BOMB_TEXT)), InputError),
     Case("row26-huge-profile", file("i.png", lambda: png(12, 10, 8, 0, SMALL, before_pixels=BOMB_PROFILE)), InputError),
     Case("row28-colour", file("colour.png", lambda: encoded(COLOUR)), ModelError, "greyscale"),

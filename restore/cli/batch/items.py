@@ -64,21 +64,34 @@ class Solved:
 
 
 @dataclass(frozen=True)
-class Made:
-    """A restored image before it is written, and what is reported about it.
+class Report:
+    """What is reported about a restored image.
 
     Attributes:
-        entry: the contents of its files, and what they were made from.
+        name: what the image is called.
         record: its record for --json.
         common: the notes that may apply to many images.
         level: the level of noise chosen for it; None if it was given.
     """
 
-    job: Job
-    entry: Entry
+    name: str
     record: dict[str, Any]
     common: tuple[str, ...]
     level: ChosenLevel | None
+
+
+@dataclass(frozen=True)
+class Made:
+    """A restored image, or all pages of a file, before it is written.
+
+    Attributes:
+        entry: the contents of its files, and what they were made from.
+        reports: what is reported about each page.
+    """
+
+    job: Job
+    entry: Entry
+    reports: tuple[Report, ...]
 
 
 @dataclass(frozen=True)
@@ -95,6 +108,7 @@ def record_of(item: Solved, notes: list[str]) -> dict[str, Any]:
     return {
         "input": shown(job.source),
         "output": shown(job.target),
+        "page": None if job.page is None else job.page + 1,
         "model": about.name,
         "engine": item.engine.name,
         "solver": about.inference.solver,

@@ -13,7 +13,7 @@ from restore.cli.batch.clashes import STDIN, STDOUT, File, refuse_clashes
 from restore.cli.batch.manifest import Manifest
 from restore.cli.options import Settings
 from restore.errors import UsageError, shown
-from restore.images import format_of
+from restore.images import format_of, page_name
 from restore.images.outputs import Standing, expand, means_folder, paired, plan
 
 STDIO = "-"
@@ -27,12 +27,29 @@ NOT_THE_RESULT = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One image to restore: its file, where the results go, and the file of its mask if it has one."""
+    """One image to restore, which may be a page of a file.
+
+    Attributes:
+        source: its file.
+        target, uncertainty: where the results go, with those of the other pages.
+        mask: the file of its mask; None if it has none.
+        page, mask_page: which page or frame of the file, and of that of the mask, from 0; None for the only one.
+        pages: how many pages of the file are restored.
+    """
 
     source: str
     target: str
     uncertainty: Path | None = None
     mask: Path | None = None
+    page: int | None = None
+    mask_page: int | None = None
+    pages: int = 1
+
+    @property
+    def name(self) -> str:
+        """What messages call the image."""
+        name = "stdin" if self.source == STDIO else self.source
+        return name if self.page is None or self.pages == 1 else page_name(name, self.page, self.pages)
 
     @property
     def sources(self) -> tuple[Path, ...]:

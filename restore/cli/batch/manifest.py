@@ -43,12 +43,12 @@ class Entry:
 
     Attributes:
         sources: the image, and its mask if it has one, as they were read.
-        model: name or folder of the prior.
+        models: names or folders of the priors, of which pages of one file may have several.
         contents: the bytes of each output.
     """
 
     sources: Mapping[str, Stamp]
-    model: str
+    models: Sequence[str]
     contents: Mapping[str, bytes]
 
 
@@ -58,15 +58,15 @@ class Origin:
 
     Attributes:
         sources: the image, and its mask if it has one, as they were read.
-        model: name or folder of the prior.
-        weights: checksum of the prior's weights.
+        models: names or folders of the priors.
+        weights: checksums of their weights.
         files: checksums of the outputs.
         settings: options that the outputs depend on.
     """
 
     sources: Mapping[str, Stamp]
-    model: str
-    weights: str
+    models: Sequence[str]
+    weights: Sequence[str]
     files: Mapping[str, str]
     settings: Mapping[str, Any]
 
@@ -181,11 +181,12 @@ class Manifest:
         ]
         if list(origin.sources) != list(sources):
             said.append("the mask is another file")
-        model = self.model or origin.model
+        models = [self.model] if self.model else origin.models
         with suppress(ModelError):
-            if self.weights_of(model) == origin.weights:
+            if [self.weights_of(model) for model in models] == list(origin.weights):
                 return "; ".join(said)
-        return "; ".join([*said, f"the prior was {shown(origin.model)} and is {shown(model)}, or has changed"])
+        old, new = (shown(", ".join(names)) for names in (origin.models, models))
+        return "; ".join([*said, f"the prior was {old} and is {new}, or has changed"])
 
 
 @dataclass(frozen=True)
@@ -201,8 +202,8 @@ class Journal:
         self.append(
             {
                 "sources": {name(source): seen for source, seen in entry.sources.items()},
-                "model": entry.model,
-                "weights": self.manifest.weights_of(entry.model),
+                "models": entry.models,
+                "weights": [self.manifest.weights_of(model) for model in entry.models],
                 "files": {name(file): hashlib.sha256(content).hexdigest() for file, content in entry.contents.items()},
             }
             for entry in entries
@@ -235,7 +236,7 @@ def _read(path: Path) -> Iterator[Origin]:
                         sources = {str(name): (size, time) for name, (size, time) in told["sources"].items()}
                         files = {str(name): str(checksum) for name, checksum in told["files"].items()}
                         if sources:
-                            yield Origin(sources, told["model"], told["weights"], files, settings)
+                            yield Origin(sources, told["models"], told["weights"], files, settings)
                 except (ValueError, TypeError, KeyError, AttributeError):
                     continue
     except FileNotFoundError:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
 
-from restore.cli.batch.items import Failed, Made
-from restore.cli.batch.jobs import work_of
+from restore.cli.batch.items import Failed, Made, Report
+from restore.cli.batch.jobs import Job, work_of
+from restore.cli.batch.paging import sheets, whole
 from restore.cli.batch.pool import workers
 from restore.cli.batch.stages import CHUNK, Stages, portions
 from restore.cli.batch.telling import Failures, Notes, print_json
@@ -56,46 +56,53 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
         # A prior that cannot be loaded fails the whole command before an image is read. This comes after all other
         # checks, because it may load torch.
         engines.of(settings.model)
+    jobs: Iterable[Job | Failed] = sheets(work.jobs, settings)
+    if total == 1:
+        jobs = list(jobs)
+        notes.many |= len(jobs) > 1
     with (
         ExitStack() as open_bars,
         nullcontext() if work.manifest is None else work.manifest.writing() as journal,
         progress("restored", total, quiet=settings.quiet or total == 1) as meter,
-        workers(1 if total == 1 else settings.workers) as mapped,
+        workers(settings.workers if notes.many else 1) as mapped,
     ):
         watch = _bar(open_bars, settings.quiet) if total == 1 else lambda share: None
         stages = Stages(settings, damage, engines.of, watch, assumed=damage is not given)
-        loaded = mapped(stages.read, work.jobs, 2 * settings.workers)
+        loaded = mapped(stages.read, jobs, 2 * settings.workers)
+        encoded = (list(mapped(stages.encode, stages.solve(portion), CHUNK)) for portion in portions(loaded))
 
         def made() -> Iterator[Made | Failed]:
-            for portion in portions(loaded):
-                encoded = list(mapped(stages.encode, stages.solve(portion), CHUNK))
+            for files in whole(encoded):
                 if journal is not None:
-                    journal.promise(item.entry for item in encoded if isinstance(item, Made))
-                yield from encoded
+                    journal.promise(item.entry for item in files if isinstance(item, Made))
+                yield from files
 
+        pages = 0
         # While the files of one portion are written, the next portion is solved.
         for done, item in enumerate(mapped(stages.write, made(), CHUNK), 1):
+            pages += item.job.pages
             with failures.of(item.job.source):
                 if isinstance(item, Failed):
                     if journal is not None:
                         journal.failed(item.job.source, str(item.fault))
                     raise item.fault
-                notes.tell(item.job.source, item.record["notes"], item.common, item.level)
-                if total == 1 and damage is not given:
-                    notes.add(_done(item.record))
-                if settings.json:
-                    print_json(item.record)
+                for report in item.reports:
+                    notes.tell(report)
+                    if total == 1 and damage is not given:
+                        notes.add(_done(report))
+                    if settings.json:
+                        print_json(report.record)
             if done % CHUNK == 0 or done == total:
                 meter(done)
-    notes.conclude(total)
+    notes.conclude(pages)
     failures.verdict(total)
 
 
-def _done(record: Mapping[str, Any]) -> str:
+def _done(report: Report) -> str:
     """Say what was done to an image whose damage the user did not describe."""
-    changed = record["changed"]
+    record, changed = report.record, report.record["changed"]
     share = "" if changed is None else f", which changed {changed:.2%} of its pixels"
-    return f"{record['input']}: restored with {record['model']}{share}: {record['output']}"
+    return f"{shown(report.name)}: restored with {record['model']}{share}: {record['output']}"
 
 
 def _bar(bars: ExitStack, quiet: bool) -> Callable[[float], None]:

@@ -9,12 +9,12 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from restore.cli.batch.items import Answer, Failed, Loaded, Made, Solved, levels_of, record_of
+from restore.cli.batch.items import Answer, Failed, Loaded, Made, Report, Solved, levels_of, record_of
 from restore.cli.batch.jobs import STDIO, Job
 from restore.cli.batch.manifest import Entry, stamp
 from restore.cli.options import Settings
@@ -55,10 +55,13 @@ def _step(work: Step[Item, Result]) -> Callable[[Stages, Item | Failed], Result 
     def step(self: Stages, item: Item | Failed) -> Result | Failed:
         if isinstance(item, Failed):
             return item
+        job = item if isinstance(item, Job) else item.job
+        if job.target in self.lost:
+            return Failed(job, self.lost[job.target])
         try:
             return work(self, item)
         except RestoreError as fault:
-            return Failed(item if isinstance(item, Job) else item.job, fault)
+            return self.failed(job, fault)
 
     return step
 
@@ -87,6 +90,7 @@ class Stages:
         engine_of: opens engines.
         watch: is told which share is done of an image that is restored in windows.
         assumed: whether the user did not describe the damage.
+        lost: files of several pages, one of which has failed, by their output: the others need not be restored.
     """
 
     settings: Settings
@@ -94,6 +98,12 @@ class Stages:
     engine_of: EngineOf
     watch: Callable[[float], None] = lambda share: None
     assumed: bool = False
+    lost: dict[str, RestoreError] = field(default_factory=dict)
+
+    def failed(self, job: Job, fault: RestoreError) -> Failed:
+        if job.pages > 1:
+            self.lost.setdefault(job.target, fault)
+        return Failed(job, fault)
 
     @_step
     def read(self, job: Job) -> Loaded:
@@ -101,13 +111,14 @@ class Stages:
         settings = self.settings
         stamps = {str(path): stamp(path) for path in job.sources}
         source: Any = io.BytesIO(_stdin()) if job.source == STDIO else Path(job.source)
-        name = "stdin" if job.source == STDIO else job.source
-        picture = read_picture(source, name=name, frame=settings.frame, max_pixels=settings.max_pixels)
+        picture = read_picture(source, name=job.name, frame=job.page, max_pixels=settings.max_pixels)
         check_format(picture, "PNG" if job.target == STDIO else format_of(job.target), name=job.target)
         mask = None
         if job.mask is not None:
             shape = picture.levels.shape
-            mask = read_mask(job.mask, name=str(job.mask), shape=shape, max_pixels=settings.max_pixels)
+            mask = read_mask(
+                job.mask, name=str(job.mask), shape=shape, frame=job.mask_page, max_pixels=settings.max_pixels
+            )
         return Loaded(job, picture, mask, stamps)
 
     def solve(self, items: Sequence[Loaded | Failed]) -> list[Solved | Failed]:
@@ -121,14 +132,16 @@ class Stages:
         groups: dict[tuple[tuple[str, ...], int | None], list[int]] = {}
         for index, item in enumerate(items):
             fault = item if isinstance(item, Failed) else None
-            if isinstance(item, Loaded):
+            if isinstance(item, Loaded) and item.job.target in self.lost:
+                fault = Failed(item.job, self.lost[item.job.target])
+            elif isinstance(item, Loaded):
                 try:
                     models = self._models_for(item)
                     about = self.engine_of(models[0]).description
                     alone = in_windows(item.picture.levels.shape, about.image_shape, self.settings.fit)
                     groups.setdefault((models, index if alone else None), []).append(index)
                 except RestoreError as reason:
-                    fault = Failed(item.job, reason)
+                    fault = self.failed(item.job, reason)
             found.append(fault)
         for (models, alone_as), indices in groups.items():
             chosen = [item for item in (items[index] for index in indices) if isinstance(item, Loaded)]
@@ -150,7 +163,7 @@ class Stages:
             if why:
                 raise ModelError(why)
         except ModelError as fault:
-            raise ModelError(f"{shown(item.job.source)}: {fault}") from None
+            raise ModelError(f"{shown(item.job.name)}: {fault}") from None
         return tuple(engines)
 
     def _solved(self, items: Sequence[Loaded], models: Sequence[str], restore: Restore) -> list[Solved]:
@@ -192,7 +205,7 @@ class Stages:
             self.damage.covering(None if item.mask is None else [item.mask.hidden]),
             invert=self.settings.invert,
             force=self.settings.force,
-            watch=self.watch,
+            watch=lambda share: self.watch(((item.job.page or 0) * (item.job.pages > 1) + share) / item.job.pages),
         )
         return [Answer(choice.engine, restored, choice.marginals, 0, choice.others)]
 
@@ -201,7 +214,7 @@ class Stages:
         """Make the contents of a restored picture's files."""
         job, picture, mask, result = item.job, item.loaded.picture, item.loaded.mask, item.result
         if result.status is Status.DIVERGED:
-            raise OutputError(f"{shown(job.target)}: is not written, for {result.status.sentence}")
+            raise OutputError(f"{shown(job.name)}: is not written, for {result.status.sentence}")
         if result.shortfall and not self.settings.force:
             why = objection(
                 item.engine.description,
@@ -210,11 +223,11 @@ class Stages:
                 invert=self.settings.invert,
                 chosen=self.damage.unknown is not None,
             )
-            raise ModelError(f"{shown(job.source)}: {why}")
+            raise ModelError(f"{shown(job.name)}: {why}")
         contents = {}
         if job.uncertainty is not None:
             name = str(job.uncertainty)
-            plain = Picture(picture.levels)
+            plain = Picture(picture.levels, stored=picture.stored)
             contents[name] = encode(plain, 2 * result.deviations, format=format_of(name), name=name)
         values = result.means if self.settings.soft else result.estimate
         format = "PNG" if job.target == STDIO else format_of(job.target)
@@ -223,8 +236,8 @@ class Stages:
         chosen = () if result.level is None else (result.level.sentence,)
         notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *chosen, *item.notes]
         common = (outcome(result.status, about),) if stopped_as_trained(result.status, about) else ()
-        entry = Entry(item.loaded.stamps, item.model, contents)
-        return Made(job, entry, record_of(item, notes), (*common, *item.notes), result.level)
+        entry = Entry(item.loaded.stamps, [item.model], contents)
+        return Made(job, entry, (Report(job.name, record_of(item, notes), (*common, *item.notes), result.level),))
 
     @_step
     def write(self, item: Made) -> Made:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from restore.console import say
 from restore.errors import PartialFailure, RestoreError, shown
-from restore.inference.pictures import ChosenLevel
+
+if TYPE_CHECKING:
+    from restore.cli.batch.items import Report
 
 
 @dataclass
@@ -60,8 +62,9 @@ class Notes:
     levels: dict[str, list[float]] = field(default_factory=dict)
     largest: int = 0
 
-    def tell(self, source: str, notes: Sequence[str], common: Collection[str], level: ChosenLevel | None) -> None:
+    def tell(self, report: Report) -> None:
         """Report the notes on an image; among many images, common notes are counted and its level is kept."""
+        notes, common, level = report.record["notes"], report.common, report.level
         if self.many:
             self.counted.update(note for note in notes if note in common)
             if level is not None:
@@ -70,7 +73,7 @@ class Notes:
                 common = (*common, level.sentence)
             notes = [note for note in notes if note not in common]
         for note in () if self.quiet else notes:
-            say(f"{shown(source)}: {note}")
+            say(f"{shown(report.name)}: {note}")
 
     def add(self, note: str) -> None:
         """Report a note on the whole."""

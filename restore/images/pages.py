@@ -1,0 +1,87 @@
+"""Files of several pages, TIFF and PDF: how many pages they hold, and files made of pages encoded one by one."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from restore.errors import InputError, shown
+from restore.images import pdf, tiff
+from restore.images.reading import check_together, read_content
+
+# Formats that hold pages.
+PAGED = ("TIFF", "PDF")
+# The most pages that are restored together.
+MOST = 1000
+
+
+def page_count(source: str | os.PathLike[str], *, name: str, max_pixels: int) -> int:
+    """The number of pages of a TIFF or PDF; 1 for all else, such as an animation or what cannot be read.
+
+    Args:
+        source: a path.
+        name: its name for messages.
+        max_pixels: the most pixels of one page; all together may have twenty times as many.
+
+    Raises:
+        InputError: if it is damaged, or its pages are too many or too large together.
+        UsageError: if it is a PDF, and the library that reads them is not installed.
+    """
+    path, label = Path(source), shown(name)
+    try:
+        if not path.is_file():  # a pipe can be read only once
+            return 1
+        with path.open("rb") as stream:
+            start = stream.read(1024)
+    except OSError:
+        return 1
+    if tiff.is_tiff(start):
+        content = read_content(path, label, max_pixels)
+        places = tiff.pages(content, label)
+        count = len(places)
+    elif pdf.is_pdf(start):
+        content = read_content(path, label, max_pixels)
+        places, count = [], pdf.count(content, label)
+    else:
+        return 1
+    if count > MOST:
+        raise InputError(
+            f"{label}: holds {count} pages, and at most {MOST} are restored together; choose one with --frame 0 to "
+            f"{count - 1}"
+        )
+    if count > 1:
+        areas = tiff.areas(content, places) if places else pdf.areas(content, label)
+        check_together(sum(areas), name, max_pixels)
+    return max(1, count)
+
+
+def page_name(name: str, page: int, count: int) -> str:
+    """What messages call a page, from 0, of a file."""
+    return f"{name}, page {page + 1} of {count}"
+
+
+def check_holds(count: int, format: str, *, source: str, target: str) -> None:
+    """Refuse a format that does not hold as many pages, with an InputError."""
+    if count > 1 and format not in PAGED:
+        raise InputError(
+            f"{shown(source)}: holds {count} pages, and {shown(target)} cannot; choose one with --frame 0 to "
+            f"{count - 1}, or name a .tif as output"
+        )
+
+
+def bound(contents: Sequence[bytes], format: str) -> bytes:
+    """One file of pages that `encode` has made in a format that holds them; in any other, of the only page."""
+    if format == "PDF":
+        return pdf.bound(contents)
+    if len(contents) == 1:
+        return contents[0]
+    from PIL.TiffImagePlugin import AppendingTiffWriter  # takes time to load
+
+    stream = io.BytesIO()
+    with AppendingTiffWriter(stream) as book:
+        for content in contents:
+            book.write(content)
+            book.newFrame()
+    return stream.getvalue()

@@ -1,0 +1,154 @@
+"""Pages of PDF: read in the resolution of their scans, refused within a budget, and written without loss (row 25)."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from bad_images import COLOUR, GREY, encoded
+from hypothesis import example, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from image_cases import quick
+from PIL import Image
+
+from restore.errors import InputError, ModelError, RestoreError, UsageError
+from restore.images import Picture, bound, encode, page_count, read_picture
+from restore.images.picture import Stored
+
+pypdfium2: Any = pytest.importorskip("pypdfium2")
+pytest.importorskip("img2pdf")
+
+
+def written(*pictures: Picture) -> bytes:
+    return bound([encode(picture, picture.pixels, format="PDF") for picture in pictures], "PDF")
+
+
+def read(content: bytes, **options: Any) -> Picture:
+    return read_picture(io.BytesIO(content), name="x.pdf", **options)
+
+
+def drawn(width: float, height: float, image: np.ndarray | None = None, *size: float) -> bytes:
+    """A page of this size in points, with an image of so many points in a corner of it."""
+    document = pypdfium2.PdfDocument.new()
+    page = document.new_page(width, height)
+    if image is not None:
+        placed = pypdfium2.PdfImage.new(document)
+        placed.set_bitmap(pypdfium2.PdfBitmap.from_pil(Image.fromarray(image)))
+        placed.set_matrix(pypdfium2.PdfMatrix().scale(size[0], size[-1]))
+        page.insert_obj(placed)
+        page.gen_content()
+    stream = io.BytesIO()
+    document.save(stream)
+    return stream.getvalue()
+
+
+# PDF knows no pages below three points, which are 13 pixels at 300 dpi.
+SHAPES = st.tuples(st.integers(13, 60), st.integers(13, 60))
+
+
+@given(SHAPES.flatmap(lambda shape: arrays(np.uint8, shape)), st.sampled_from([None, 72, 96, 150, 204, 299.9, 300]))
+@example(np.arange(50_000, dtype=np.uint8).reshape(200, 250), 1200)
+@quick
+def test_pages_come_back_pixel_by_pixel(levels: np.ndarray, dpi: float | None) -> None:
+    picture = Picture(levels, stored=Stored(dpi=None if dpi is None else (dpi, dpi)))
+    again = read(written(picture))
+    np.testing.assert_array_equal(again.levels, levels)
+    assert again.stored.dpi == pytest.approx((dpi or 96,) * 2, rel=1e-3)  # 96 is what img2pdf takes for granted
+
+
+def test_black_and_white_takes_a_bit_for_each_pixel_and_nothing_is_lost_to_jpeg() -> None:
+    stripes = np.where(np.arange(400) // 7 % 2, 255, 0).astype(np.uint8) * np.ones((300, 1), np.uint8)
+    content = written(Picture(stripes), Picture(GREY))
+    assert b"CCITTFaxDecode" in content and b"DCTDecode" not in content
+    assert len(content) < stripes.size / 20
+    np.testing.assert_array_equal(read(content, frame=0).levels, stripes)
+    np.testing.assert_array_equal(read(content, frame=1).levels, GREY)
+    assert content == written(Picture(stripes), Picture(GREY))
+
+
+def test_two_colours_come_back_in_a_pdf() -> None:
+    image = np.where(GREY[..., None] > 99, (30, 40, 160), (255, 255, 255)).astype(np.uint8)
+    picture = read_picture(io.BytesIO(encoded(image)), name="x")
+    again = read(written(picture))
+    np.testing.assert_array_equal(again.levels, picture.levels)
+    assert again.inks is not None
+    np.testing.assert_array_equal(again.inks.bands, image)
+
+
+@pytest.mark.parametrize(("degrees", "turns"), [(90, -1), (180, 2), (270, 1)])
+def test_row20_a_page_that_is_turned_is_read_upright(degrees: int, turns: int) -> None:
+    document = pypdfium2.PdfDocument(written(Picture(GREY)))
+    document[0].set_rotation(degrees)
+    stream = io.BytesIO()
+    document.save(stream)
+    np.testing.assert_array_equal(read(stream.getvalue()).levels, np.rot90(GREY, turns))
+
+
+def test_a_fax_and_a_page_of_whole_points_keep_their_rows() -> None:
+    # 204 x 98 dpi; and a page of 595 x 842 points, as is written for A4, whose scan of 300 dpi is 2480 x 3508.
+    for levels, dpi in ((np.arange(51 * 49, dtype=np.uint8).reshape(49, 51), (204, 98)),):
+        again = read(written(Picture(levels, stored=Stored(dpi=dpi))))
+        np.testing.assert_array_equal(again.levels, levels)
+        assert again.stored.dpi == pytest.approx(dpi, rel=1e-3)
+    levels = np.random.default_rng(0).integers(0, 256, (351, 248), dtype=np.uint8)
+    np.testing.assert_array_equal(read(drawn(59, 84, levels, 59, 84)).levels, levels)
+
+
+def test_a_page_that_is_no_scan_is_drawn_as_for_print() -> None:
+    assert read(drawn(72, 36)).levels.shape == (150, 300)
+    # Nor does a fine picture in a corner make it one.
+    assert read(drawn(72, 36, COLOUR[..., 0].repeat(9, 0).repeat(9, 1), 10)).levels.shape == (150, 300)
+    # A scan of 7200 dpi is none.
+    assert read(drawn(3, 3, np.zeros((300, 300), np.uint8), 3)).levels.shape == (50, 50)
+
+
+def test_row66_a_page_is_measured_before_it_is_drawn() -> None:
+    huge = drawn(14_400, 14_400)  # 3,600 million pixels
+    with pytest.raises(InputError, match="more than 50000000 pixels; raise --max-pixels"):
+        read(huge)
+
+
+def test_row66_pages_have_one_budget(tmp_path: Any) -> None:
+    path = tmp_path / "x.pdf"
+    path.write_bytes(written(*[Picture(GREY)] * 3))
+    assert page_count(path, name="x", max_pixels=18) == 3
+    with pytest.raises(InputError, match="more than 340 pixels together"):
+        page_count(path, name="x", max_pixels=17)
+
+
+def test_row22_pages_are_chosen_by_frame() -> None:
+    content = written(Picture(GREY), Picture(GREY[::-1].copy()))
+    np.testing.assert_array_equal(read(content, frame=1).levels, GREY[::-1])
+    for frame in (None, 2):
+        with pytest.raises(InputError, match="--frame"):
+            read(content, frame=frame)
+
+
+def test_row25_damaged_and_protected() -> None:
+    whole = written(Picture(GREY))
+    pikepdf = pytest.importorskip("pikepdf")
+    stream = io.BytesIO()
+    with pikepdf.open(io.BytesIO(whole)) as document:
+        document.save(stream, encryption=pikepdf.Encryption(owner="a", user="b"))
+    for content in (whole[:30], b"%PDF-1.7\n" + bytes(99), stream.getvalue()):
+        with pytest.raises(InputError, match=r"^x\.pdf: cannot be read as a PDF \(.*no password$"):
+            read(content)
+
+
+def test_row28_a_page_in_colour() -> None:
+    with pytest.raises(ModelError, match="in colour"):
+        read(drawn(12, 12, COLOUR, 12))
+
+
+@pytest.mark.parametrize("library", ["pypdfium2", "img2pdf"])
+def test_without_the_extra_one_line_says_what_to_install(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = written(Picture(GREY))
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(UsageError) as caught:
+        read(content) if library == "pypdfium2" else written(Picture(GREY))
+    assert isinstance(caught.value, RestoreError) and str(caught.value).count("\n") == 0
+    assert str(caught.value).endswith(f"PDF needs {library}; pip install 'restore-prior[pdf]'")
