@@ -1,0 +1,173 @@
+"""Files of several pages on the command line: a file in, a file out, all of it or nothing (rows 22 and 25)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bad_images import encoded
+from batches import again
+from commands import QUICK, Run, fault
+from PIL import Image
+
+from restore import images
+from restore.cli.batch import stages
+from restore.images import bound, read_picture
+
+SHAPE = (28, 28)
+
+
+def stroke(column: int) -> np.ndarray:
+    values = np.zeros(SHAPE, bool)
+    values[5:23, column : column + 2] = True
+    return values
+
+
+NOISE = np.random.default_rng(0).random(SHAPE) < 0.5
+STROKES = [stroke(column) for column in (8, 13, 18)]
+
+
+def tiff(path: Path, *pages: np.ndarray) -> Path:
+    path.write_bytes(bound([encoded(Image.fromarray(page), "TIFF", dpi=(300, 300)) for page in pages], "TIFF"))
+    return path
+
+
+def pdf(path: Path, *pages: np.ndarray) -> Path:
+    pytest.importorskip("img2pdf")
+    pytest.importorskip("pypdfium2")
+    path.write_bytes(bound([encoded(Image.fromarray(page), dpi=(300, 300)) for page in pages], "PDF"))
+    return path
+
+
+MAKERS = pytest.mark.parametrize(("make", "ending"), [(tiff, "tif"), (pdf, "pdf")], ids=["tiff", "pdf"])
+
+
+def levels(path: Path, page: int) -> np.ndarray:
+    return read_picture(path, name="x", frame=page).levels
+
+
+@MAKERS
+def test_pages_in_pages_out(make, ending: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = make(tmp_path / f"book.{ending}", *STROKES)
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02, "--json") == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["page"] for record in records] == [1, 2, 3]
+    restored = tmp_path / f"book.restored.{ending}"
+    assert {record["output"] for record in records} == {str(restored)}
+    for number, page in enumerate(STROKES):
+        Image.fromarray(page).save(tmp_path / "one.png")
+        assert run("denoise", tmp_path / "one.png", "--model", QUICK, "--p", 0.02, "--overwrite") == 0
+        np.testing.assert_array_equal(levels(restored, number), levels(tmp_path / "one.restored.png", 0))
+        assert read_picture(restored, name="x", frame=number).stored.dpi == pytest.approx((300, 300), rel=1e-3)
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02, "--frame", 1, "-o", tmp_path / "two.png") == 0
+    np.testing.assert_array_equal(levels(restored, 1), levels(tmp_path / "two.png", 0))
+
+
+@MAKERS
+def test_one_page_that_fails_is_named_and_nothing_is_written(
+    make, ending: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = make(tmp_path / f"book.{ending}", STROKES[0], NOISE, STROKES[1])
+    (tmp_path / f"book.restored.{ending}").write_bytes(b"precious")
+    words = ("denoise", book, "--model", QUICK, "--p", 0.02, "--overwrite")
+    assert run(*words, "--uncertainty", tmp_path / f"map.{ending}") == 4
+    assert f"book.{ending}, page 2 of 3: {QUICK} explains it less well" in fault(capsys)
+    assert {path.name for path in tmp_path.iterdir()} == {f"book.{ending}", f"book.restored.{ending}"}
+    assert (tmp_path / f"book.restored.{ending}").read_bytes() == b"precious"
+
+
+def test_row22_a_damaged_page_is_named(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    colour = np.random.default_rng(0).integers(0, 256, (*SHAPE, 3), dtype=np.uint8)
+    book = tiff(tmp_path / "book.tif", *STROKES, colour)
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02) == 4
+    assert "book.tif, page 4 of 4: is in colour" in fault(capsys)
+    book.write_bytes(book.read_bytes()[:-700])
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02) == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["book.tif"]
+
+
+@pytest.mark.parametrize("words", [("-o", "out.png"), ("-o", "-"), ("--uncertainty", "map.png")], ids=" ".join)
+def test_row22_what_holds_no_pages_is_refused_before_work(
+    words: tuple[str, str],
+    run: Run,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiff(tmp_path / "book.tif", *STROKES)
+    assert run("denoise", "book.tif", "--model", QUICK, "--p", 0.02, *words) == 3
+    assert "holds 3 pages" in (said := fault(capsys)) and "--frame 0 to 2, or name a .tif" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["book.tif"]
+
+
+def test_masks_and_maps_have_pages_too(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    holes = [np.zeros(SHAPE, bool) for _ in STROKES]
+    for row, hole in enumerate(holes):
+        hole[8 + row : 11 + row, 6:22] = True
+    book, masks = tiff(tmp_path / "book.tif", *STROKES), tiff(tmp_path / "masks.tif", *holes)
+    words = ("complete", book, "--mask", masks, "--model", QUICK, "-o", tmp_path / "whole.tif")
+    assert run(*words, "--uncertainty", tmp_path / "map.tif") == 0
+    for number, (page, hole) in enumerate(zip(STROKES, holes, strict=True)):
+        assert ((levels(tmp_path / "whole.tif", number) > 0) == page)[~hole].all()
+        assert levels(tmp_path / "map.tif", number).shape == SHAPE
+    # One mask for all pages; and masks of another number.
+    assert run(*words[:2], "--mask", tiff(tmp_path / "m.tif", holes[0]), *words[4:], "--overwrite") == 0
+    assert run(*words[:2], "--mask", tiff(tmp_path / "m.tif", *holes[:2]), *words[4:], "--overwrite") == 3
+    assert "m.tif: holds 2 pages, and" in fault(capsys)
+
+
+@pytest.mark.thorough
+def test_a_batch_with_books_goes_on_where_it_was(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    tiff(source / "a.tif", *STROKES)
+    tiff(source / "b.tif", STROKES[0], NOISE)
+    Image.fromarray(STROKES[0]).save(source / "c.png")
+    words = ("denoise", source, "--model", QUICK, "--p", 0.02, "-o", f"{out}/")
+    assert run(*words) == 6
+    assert "b.tif, page 2 of 2" in capsys.readouterr().err
+    assert sorted(path.name for path in out.glob("[a-z]*")) == ["a.restored.tif", "c.restored.png"]
+    stamp = (out / "a.restored.tif").stat().st_ino
+    tiff(source / "b.tif", *STROKES[:2])
+    assert again(run, words, out) == (0, set())
+    assert (out / "a.restored.tif").stat().st_ino == stamp and (out / "b.restored.tif").exists()
+    assert again(run, words, out) == (0, set())
+
+
+@pytest.mark.thorough
+def test_only_a_few_pages_are_held(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = tiff(tmp_path / "book.tif", *STROKES * 20)
+    alive: weakref.WeakSet[images.Picture] = weakref.WeakSet()
+    most = 0
+
+    def reading(*given, **options):
+        nonlocal most
+        alive.add(picture := read_picture(*given, **options))
+        most = max(most, len(alive))
+        return picture
+
+    monkeypatch.setattr(stages, "read_picture", reading)
+    monkeypatch.setattr(stages, "CHUNK_PIXELS", 4 * 28 * 28)
+    assert run("denoise", book, "--model", QUICK, "--p", 0.02, "--workers", 1) == 0
+    # Four at a time, and perhaps the four before, which are being written.
+    assert 4 <= most <= 12
+    assert levels(tmp_path / "book.restored.tif", 59).shape == SHAPE
+
+
+def test_without_the_extra_a_pdf_is_answered_in_one_line(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = pdf(tmp_path / "book.pdf", *STROKES)
+    Image.fromarray(STROKES[0]).save(tmp_path / "one.png")
+    for missing, source in (("pypdfium2", book), ("img2pdf", tmp_path / "one.png")):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, missing, None)
+            words = ("--model", QUICK, "--p", 0.02, "-o", tmp_path / "out.pdf")
+            assert run("denoise", source, *words) == 2
+        assert fault(capsys).endswith(f"PDF needs {missing}; pip install 'restore-prior[pdf]'")
+    assert not (tmp_path / "out.pdf").exists()
