@@ -74,6 +74,10 @@ def restored(
                 chosen=damage.unknown is not None,
             )
             raise ModelError(_loss(paths, strange, said))
+    if damage is not told and not (manner.force or manner.return_solution):
+        for index, (about, part) in enumerate(answers):
+            if part.level is not None and (why := part.level.objection(about)):
+                raise ModelError(f"{_named(paths, index)}: {why}")
     kept = lost if manner.force else [*lost, *strange]
     found = [
         item.unchanged() if index in kept else item.back(part.means if manner.soft else part.estimate, part.replaced)

@@ -111,6 +111,15 @@ class ChosenLevel:
         end = " (the largest that was tried)" if self.largest else ""
         return f"{self.name} = {self.value:.3g} has the highest evidence{end}"
 
+    def objection(self, about: Description) -> str:
+        """Why an image whose damage nobody described is not restored at this level; empty if it may be."""
+        if not self.largest:
+            return ""
+        return (
+            f"{about.name} finds nothing but noise in it ({self.name} = {self.value:.3g} is the largest level that is "
+            f"tried); name another prior with --model, or give --{self.name} if it is meant"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Restored:

@@ -224,6 +224,9 @@ class Stages:
                 chosen=self.damage.unknown is not None,
             )
             raise ModelError(f"{shown(job.name)}: {why}")
+        level = result.level if self.assumed and not self.settings.force else None
+        if level is not None and (why := level.objection(item.engine.description)):
+            raise ModelError(f"{shown(job.name)}: {why}")
         contents = {}
         if job.uncertainty is not None:
             name = str(job.uncertainty)

@@ -120,8 +120,10 @@ def observed(evidence: np.ndarray) -> Observed:
 
 
 def _log_odds_of(means: np.ndarray) -> np.ndarray:
+    # A probability may be above one by a rounding error.
+    shares = means.clip(0, 1)
     with np.errstate(divide="ignore"):
-        return (np.log(means) - np.log1p(-means)).clip(-SURE, SURE)
+        return (np.log(shares) - np.log1p(-shares)).clip(-SURE, SURE)
 
 
 def _messages(found: Answers, given: np.ndarray, evidence: np.ndarray, alone: np.ndarray) -> np.ndarray:
