@@ -79,7 +79,8 @@ def denoise(
         max_pixels: refuse larger images before decoding them.
 
     Returns:
-        The same kind, type and shape as `image`. A path gives a PIL image.
+        The same kind, type and shape as `image`. A path gives a PIL image; that of a TIFF or PDF of several pages gives
+        a list of them.
 
     Raises:
         ModelError: for example if the solver diverged for an image, or the prior does not explain it; names the image.
@@ -132,7 +133,8 @@ def complete(
         fit, force, invert, soft, channel_axis, return_solution, device, engine, solver, max_pixels: as in `denoise`.
 
     Returns:
-        The same kind, type and shape as `image`. A path gives a PIL image.
+        The same kind, type and shape as `image`. A path gives a PIL image; that of a TIFF or PDF of several pages gives
+        a list of them.
 
     Raises:
         RestoreError: see `restore.errors`.

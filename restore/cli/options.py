@@ -31,7 +31,11 @@ Model = Annotated[
 ]
 Output = Annotated[
     str | None,
-    typer.Option("-o", "--output", help="File, folder (ending with /), or - for stdout [NAME.restored.png]."),
+    typer.Option(
+        "-o",
+        "--output",
+        help="File, folder (ending with /), or - for stdout [NAME.restored.png; of TIFF and PDF, the same].",
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing outputs.")]
 SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Skip inputs whose output exists.")]
@@ -61,7 +65,7 @@ Sigma = Annotated[
         help="Standard deviation of Gaussian noise, black being 0 and white 1, or auto: for models of grey images.",
     ),
 ]
-Frame = Annotated[int | None, typer.Option(help="Frame or page of files that hold several, from 0.")]
+Frame = Annotated[int | None, typer.Option(help="Only this frame or page of files that hold several, from 0.")]
 MaxPixels = Annotated[int, typer.Option(help="Refuse larger images.")]
 MaxPixelsOfSets = Annotated[
     int, typer.Option("--max-pixels", help="Refuse larger images, and sets of more than twenty times as many pixels.")

@@ -73,6 +73,22 @@ def test_a_folder_and_its_masks(run: Run, model: str, tmp_path: Path, capsys: py
     assert "b.png" in capsys.readouterr().err
 
 
+def test_row49_a_folder_with_one_stem_in_two_formats(run: Run, model: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    picture = Image.fromarray(bad_images.GREY)
+    for name in ("a.png", "a.jpg", "a.tif"):
+        picture.save(tmp_path / "in" / name)
+    words = ("denoise", tmp_path / "in", "--model", model, "--p", 0.1, "--force", "-o", f"{tmp_path}/out/")
+    assert run(*words) == 0
+    found = {path.name: path.stat().st_ino for path in (tmp_path / "out").glob("a*")}
+    assert sorted(found) == ["a.jpg.restored.png", "a.restored.png", "a.restored.tif"]
+    # One more of that stem changes no other's name.
+    picture.save(tmp_path / "in" / "a.bmp")
+    assert run(*words) == 0
+    after = {path.name: path.stat().st_ino for path in (tmp_path / "out").glob("a*")}
+    assert found.items() <= after.items() and after.keys() - found.keys() == {"a.bmp.restored.png"}
+
+
 def test_a_batch_goes_on_where_it_was_stopped(run: Run, model: str, tmp_path: Path) -> None:
     first, second = image(tmp_path, "a.png"), image(tmp_path, "b.png")
     assert run("denoise", first, "--model", model, "--p", 0.1) == 0
