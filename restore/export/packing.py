@@ -23,6 +23,8 @@ from restore.zoo import WEIGHTS, light_ground, read
 
 # Starts per image that the batch of a solver's graph is meant for.
 STARTS = 16
+# About how many starts an image has if only weak evidence has several.
+FEW = 4
 
 
 def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> bytes:
@@ -77,7 +79,8 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     channel: Channel = "field" if field else "learnt" if about.conditional else told
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
     # Where images have few starts more of them share a matrix product.
-    at_once = solver.graph_batch * max(1, STARTS // (about.inference.starts or STARTS))
+    starts = FEW if about.inference.clear else about.inference.starts
+    at_once = solver.graph_batch * max(1, STARTS // (starts or STARTS))
     facts = Facts(about, channel, light_ground(stored["pixel_means"].numpy()), digest, at_once)
     model = trace(facts, stored)
     model.ir_version = IR_VERSION

@@ -198,10 +198,15 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
     evidence = _like(trained.pixel_means, evidence)
     strength = evidence.linear.abs().mean(-1)
     power = (strength / settings.trust).clamp(max=1)
-    several = None
-    if settings.clear and settings.modes:
-        several = open_bits(evidence.linear, trained.description.image_shape) > settings.clear
-    return SeveralStarts(solver).solve(machine, starts(trained, evidence), power, several)
+    several = SeveralStarts(solver)
+    if not (settings.clear and settings.modes and settings.starts > 1):
+        return several.solve(machine, starts(trained, evidence), power)
+    weak = open_bits(evidence.linear, trained.description.image_shape) > settings.clear
+
+    def modes(rows: Tensor) -> Tensor:
+        return nearest_modes(evidence.linear[rows], trained.modes, settings.starts - 1)
+
+    return several.solve_where_needed(machine, pointwise(trained, evidence), weak, modes, power)
 
 
 def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | FullyVisible:
@@ -212,13 +217,14 @@ def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | Ful
 
 
 def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
-    """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence.
-
-    The pointwise estimate is the posterior mean of independent pixels (TAP machine, eq. 46).
-    """
-    pointwise, _ = trained.pointwise.moments(evidence)
+    """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence."""
     modes = nearest_modes(evidence.linear, trained.modes, trained.description.inference.starts - 1)
-    return torch.cat([pointwise[:, None], modes], 1)
+    return torch.cat([pointwise(trained, evidence)[:, None], modes], 1)
+
+
+def pointwise(trained: TrainedPrior, evidence: Fields) -> Tensor:
+    """The posterior mean of independent pixels (TAP machine, eq. 46); (batch, D)."""
+    return trained.pointwise.moments(evidence)[0]
 
 
 def polarity_gain(observed: Tensor, hidden: Tensor | None, pixel_means: Tensor) -> Tensor:

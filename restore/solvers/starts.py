@@ -14,6 +14,7 @@ more damping is only for images none of whose starts converges.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -58,9 +59,7 @@ class SeveralStarts:
 
     solver: FixedPoint
 
-    def solve(
-        self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None = None, several: Tensor | None = None
-    ) -> Solution:
+    def solve(self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None = None) -> Solution:
         """Find the marginals of a batch of machines from several starts each.
 
         Args:
@@ -68,15 +67,11 @@ class SeveralStarts:
             starts: visible means, shape (batch, starts, D).
             power: the weight of a solution is exp(power * log Z); shape (batch,), in [0, 1]. The default 1 is right for
                 an exact log Z; a smaller power keeps the error of an approximate one from deciding alone.
-            several: which images need all their starts, (batch,); None for all. The others have only their first,
-                unless it does not converge.
 
         Returns:
             A solution with the `iterations` of the longest start, the worst `residual` and `status` among the starts
             that carry weight, and a `log_partition` that sums the weights of the distinct solutions.
         """
-        if several is not None:
-            return self._where_they_help(machine, starts, power, several)
         batch, count, _ = starts.shape
         image = torch.arange(batch, device=starts.device)[:, None].expand(-1, count).flatten()
         every = starts.flatten(0, 1)
@@ -88,29 +83,43 @@ class SeveralStarts:
             found = replaced(found, left, again)
         return merge(found, batch, count, power)
 
-    def _where_they_help(
-        self, machine: BoltzmannMachine, starts: Tensor, power: Tensor | None, several: Tensor
+    def solve_where_needed(
+        self,
+        machine: BoltzmannMachine,
+        first: Tensor,
+        several: Tensor,
+        others: Callable[[Tensor], Tensor],
+        power: Tensor,
     ) -> Solution:
-        """Solve some images from all starts and the others from the first, side by side."""
-        batch, count, _ = starts.shape
-        image = torch.arange(batch, device=starts.device)[:, None].expand(-1, count)
-        needed = (torch.arange(count, device=starts.device) == 0) | several[:, None]
-        at, hard = needed.flatten().nonzero().squeeze(-1), several.nonzero().squeeze(-1)
-        found = self.solver.solve(machine.rows(image.flatten()[at]), starts.flatten(0, 1)[at])
+        """As `solve`, with further starts for those images alone that need them.
+
+        Args:
+            machine: the prior under evidence.
+            first: visible means, one start for each image, (batch, D).
+            several: which images need further ones, (batch,); others have them only if their first does not converge.
+            others: gives further starts, (images, starts, D), for images by number.
+            power: as in `solve`.
+        """
+        batch, hard = first.shape[0], several.nonzero().squeeze(-1)
         if tracing():
-            torch._check(at.shape[0] <= MANY)
             torch._check(hard.shape[0] <= MANY)
-        place = needed.flatten().cumsum(0).view(batch, count) - 1
         # One image more, which is dropped: a runtime reduces an array without rows to one of the wrong shape.
-        merged = torch.cat([hard, hard.new_zeros(1)])
-        mixed = merge(
-            found.rows(place[merged].flatten()), merged.shape[0], count, None if power is None else power[merged]
-        )
-        best = found.rows(place[:, 0]).put(hard, mixed.rows(torch.arange(hard.shape[0], device=hard.device)))
+        some = torch.cat([hard, hard.new_zeros(1)])
+        further = others(some)
+        count, last = further.shape[1], hard.shape[0]
+        image = hard[:, None].expand(-1, count).flatten()
+        every = torch.arange(batch, device=first.device)
+        starts = torch.cat([first, further[:last].flatten(0, 1)])
+        found = self.solver.solve(machine.rows(torch.cat([every, image])), starts)
+        place = batch + torch.arange(last * count, device=first.device).view(last, count)
+        place = torch.cat([torch.cat([hard[:, None], place], 1), place.new_zeros(1, count + 1)])
+        mixed = merge(found.rows(place.flatten()), some.shape[0], count + 1, power[some])
+        index = torch.arange(last, device=first.device)
+        best = found.rows(every).put(hard, mixed.rows(index))
         left = torch.empty(0) if tracing() else (best.status != int(Status.CONVERGED)).nonzero().squeeze(-1)
         if len(left):
-            again = self.solve(machine.rows(left), starts[left], None if power is None else power[left])
-            best = best.put(left, again)
+            again = torch.cat([first[left][:, None], others(left)], 1)
+            best = best.put(left, self.solve(machine.rows(left), again, power[left]))
         return best
 
 

@@ -76,7 +76,9 @@ def test_what_learns_by_restoring_takes_over_the_modes_of_its_start(tmp_path: Pa
     carried = zoo.load(start).modes
     settings = recipe(start)
     learner = MatchedMarginals(tasks=("flip:0.1",), iterations=3, scored=1)
-    wished = replace(settings, method="matched", learner=learner, inference=replace(settings.inference, modes=len(carried) - 1))
+    wished = replace(
+        settings, method="matched", learner=learner, inference=replace(settings.inference, modes=len(carried) - 1)
+    )
     trained = train(wished, bars_and_stripes(3), SHAPE, Session(tmp_path / "run", "data"))
     assert len(carried) > 1 and torch.equal(trained.prior.modes, carried[:-1])
 

@@ -221,9 +221,10 @@ def test_images_that_need_one_start_have_its_solution_and_the_others_that_of_all
     solver, power = TAP(tol=1e-10, max_iter=2000, damping=0.5), torch.linspace(0.1, 1, 6)
     from_all = SeveralStarts(solver).solve(tilted, starts, power)
     from_one = solver.solve(tilted, starts[:, 0])
+    further = starts[:, 1:]
     for several in itertools.product([False, True], repeat=3):
         hard = torch.tensor([*several, *several])
-        found = SeveralStarts(solver).solve(tilted, starts, power, hard)
+        found = SeveralStarts(solver).solve_where_needed(tilted, starts[:, 0], hard, lambda rows: further[rows], power)
         for got, all_, one in ((found.means[0], from_all.means[0], from_one.means[0]),):
             torch.testing.assert_close(got, torch.where(hard[:, None], all_, one), rtol=0, atol=1e-8)
         torch.testing.assert_close(
@@ -236,7 +237,9 @@ def test_an_image_whose_one_start_does_not_settle_has_them_all() -> None:
     starts = torch.cat([torch.full((1, 1, 12), torch.nan), patterns[None]], 1).to(patterns)
     solver = TAP(tol=1e-10, max_iter=2000, damping=0.5)
     wanted = SeveralStarts(solver).solve(machine, starts[:, 1:])
-    found = SeveralStarts(solver).solve(machine, starts, None, torch.tensor([False]))
+    found = SeveralStarts(solver).solve_where_needed(
+        machine, starts[:, 0], torch.tensor([False]), lambda rows: starts[rows, 1:], torch.ones(1)
+    )
     torch.testing.assert_close(found.means[0], wanted.means[0], rtol=0, atol=1e-8)
 
 

@@ -66,7 +66,7 @@ def patterns() -> TrainedPrior:
 # What is exported here, each once: the prior, and how. Several starts are in two of them alone: nothing in those knows
 # the solver, and they are a third of the time that a graph takes.
 MADE: dict[str, tuple[Callable[[], TrainedPrior], dict[str, bool]]] = {
-    "tap": (lambda: settled(random_prior(SHAPE, modes=6)), {}),
+    "tap": (lambda: settled(random_prior(SHAPE, modes=6), clear=0.5), {}),
     "mean_field": (lambda: settled(random_prior(SHAPE, modes=0), 0.3, solver="mean_field", starts=0), {}),
     "relaxed": (lambda: settled(random_prior(SHAPE, modes=0), solver="relaxed_bp", starts=0), {"float16": True}),
     "sum": (lambda: settled(random_conditional(SHAPE), 0.3), {}),
