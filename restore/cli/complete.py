@@ -22,8 +22,8 @@ def complete(
     p: Annotated[
         str | None,
         typer.Option(
-            metavar="FLOAT|WHITE,BLACK|auto",
-            help="Probability that a visible pixel is inverted, or that a white and that a black one is, or auto; "
+            metavar="FLOAT|WHITE,BLACK|auto|scan",
+            help="Probability that a visible pixel is inverted, or that a white and that a black one is, auto or scan; "
             "without it visible pixels stay as they are.",
         ),
     ] = None,

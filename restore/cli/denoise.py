@@ -18,9 +18,9 @@ def denoise(
     p: Annotated[
         str | None,
         typer.Option(
-            metavar="FLOAT|WHITE,BLACK|auto",
+            metavar="FLOAT|WHITE,BLACK|auto|scan",
             help="Probability that a pixel is inverted (grey images: black or white), or that a white and that a black "
-            "one is; not for crbm models. [found from the image]",
+            "one is; scan: as its grey level says; not for crbm models. [found from the image]",
         ),
     ] = None,
     sigma: options.Sigma = None,

@@ -155,12 +155,16 @@ def damage_of(p: str | None, sigma: str | None) -> Damage:
 
 
 def _rates(text: str | None) -> float | str | tuple[float, ...] | None:
+    if text == "scan":
+        return text
     if text is None or text.count(",") != 1:
         return _level("--p", text)
     try:
         return tuple(map(float, text.split(",")))
     except ValueError:
-        raise UsageError(f"--p is a number, two (of white and of black pixels), or auto, not {shown(text)}") from None
+        raise UsageError(
+            f"--p is a number, two (of white and of black pixels), auto or scan, not {shown(text)}"
+        ) from None
 
 
 def _level(option: str, text: str | None) -> float | str | None:

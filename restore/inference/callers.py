@@ -15,7 +15,7 @@ from restore.inference.choice import restore_one, restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
 from restore.inference.pictures import PictureEngine, Restored
-from restore.inference.tones import objection_to
+from restore.inference.scans import Scan, scan_of
 from restore.marginals import Marginals, Status
 from restore.sizes import Fit, check_size, in_windows, lost_detail, near
 from restore.zoo.description import Description
@@ -52,11 +52,15 @@ def restored(
     pixels, paths = [item.pixels for item in collection.items], [item.path for item in collection.items]
     about, told = engines[0].description, damage
     damage = told.assumed(about, mask=told.hidden is not None)
-    if damage is not told and not about.grey and not manner.force:
+    scans: list[Scan | None] = [None] * len(pixels)
+    if damage.scanned or (damage is not told and not about.grey and not manner.force):
+        damage.check_kind(about, mask=damage.hidden is not None)
         for index, values in enumerate(pixels):
-            if why := objection_to(values):
-                raise ModelError(f"{_named(paths, index)}: {why}")
-    answers, solution = _answers(engines, pixels, paths, damage, manner)
+            try:
+                scans[index] = scan_of(values, damage, assumed=damage is not told)
+            except ModelError as fault:
+                raise ModelError(f"{_named(paths, index)}: {fault}") from None
+    answers, solution = _answers(engines, pixels, paths, damage, scans, manner)
     lost = [index for index, (_, part) in enumerate(answers) if part.status is Status.DIVERGED]
     strange = [index for index, (_, part) in enumerate(answers) if part.shortfall]
     if lost and not manner.return_solution:
@@ -92,24 +96,25 @@ def _answers(
     pixels: Sequence[np.ndarray],
     paths: Sequence[str],
     damage: Damage,
+    scans: Sequence[Scan | None],
     manner: Manner,
 ) -> tuple[list[tuple[Description, Restored]], Marginals]:
     """What became of each image, with the prior that restored it, and the marginals of all of them."""
     about = engines[0].description
     _check_sizes(about, pixels, paths, manner)
-    if any(in_windows(values.shape, about.image_shape, manner.fit) for values in pixels):
+    if any(scans) or any(in_windows(values.shape, about.image_shape, manner.fit) for values in pixels):
         from restore.inference.windows.gathered import marginals_of
 
         each = [
             restore_one(
                 engines,
-                values,
-                damage.of_image(index),
-                fit=manner.fit,
+                values if scan is None else scan.pixels,
+                damage.of_image(index) if scan is None else scan.damage.of_image(index),
+                fit=manner.fit if scan is None else "tile",
                 invert=manner.invert,
                 force=manner.force,
             )
-            for index, values in enumerate(pixels)
+            for index, (values, scan) in enumerate(zip(pixels, scans, strict=True))
         ]
         return [(tried.engine.description, part) for tried, part in each], marginals_of(each)
     tried = restore_with_each(engines, pixels, damage, invert=manner.invert)

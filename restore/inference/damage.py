@@ -26,11 +26,12 @@ from restore.zoo.description import Description
 # Engines take noise in single precision. A value outside its range becomes the nearest inside (at most `LARGEST`).
 SMALLEST = float(np.finfo(np.float32).tiny)
 
-# A level of noise that is to be chosen by its evidence.
+# A level of noise that is to be chosen by its evidence; and flip probabilities that grey levels are to give.
 Auto: TypeAlias = Literal["auto"]
+Scanned: TypeAlias = Literal["scan"]
 
-# A level as a caller may give it: one number, one per pixel, "auto", or None for no such noise.
-Level: TypeAlias = "float | np.ndarray | Auto | None"
+# A level as a caller may give it: one number, one per pixel, a word, or None for no such noise.
+Level: TypeAlias = "float | np.ndarray | Auto | Scanned | None"
 
 
 class Rates(NamedTuple):
@@ -47,7 +48,8 @@ class Damage:
     Attributes:
         p: flip probability of the visible pixels: one for all, per pixel (H, W), per image (N, 1, 1), or one each for
             white and black pixels. For a prior of grey images, the probability of salt or pepper. "auto" to choose it
-            for each image; None for no flips, or for a prior that has learnt the damage.
+            for each image, "scan" for what the grey level of each pixel says (`restore.inference.scans`); None for no
+            flips, or for a prior that has learnt the damage.
         sigma: standard deviation of Gaussian noise, for priors of grey images: one for all or per image (N, 1, 1);
             "auto" to choose it; None for no noise.
         hidden: the pixels to fill: one boolean (H, W) per image, or all as (N, H, W); None for none.
@@ -62,11 +64,11 @@ class Damage:
         """Check the damage that a caller gives to `restore.denoise` or `restore.complete`.
 
         Raises:
-            UsageError: if a text is not "auto", p and sigma are both "auto", p is not a probability, or sigma not a
+            UsageError: if a text is no such word, p and sigma are both "auto", p is not a probability, or sigma not a
                 standard deviation.
         """
-        if isinstance(p, str) and p != "auto":
-            raise UsageError(f"p is a flip probability in [0, 1], or auto, not {shown(p)}")
+        if isinstance(p, str) and p not in ("auto", "scan"):
+            raise UsageError(f"p is a flip probability in [0, 1], auto or scan, not {shown(p)}")
         if isinstance(p, str) and isinstance(sigma, str) and p == sigma:
             raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it out")
         told = p if p is None or isinstance(p, str) else _probabilities(p)
@@ -101,6 +103,11 @@ class Damage:
     def check_kind(self, about: Description, mask: bool) -> None:
         """As `check_for`, as far as the kind of prior decides; works before masks are read (`mask`: there are any)."""
         about.check_told(self.p is not None, self.sigma is not None, mask)
+        if about.grey and self.scanned:
+            raise UsageError(
+                f"{shown(about.name)} knows grey images, and --p scan reads black and white from grey levels; name a "
+                "prior of black and white ones"
+            )
         if about.grey and isinstance(self.p, Rates):
             raise UsageError(
                 f"{shown(about.name)} knows grey images, of which --p is one probability, that of salt or pepper; "
@@ -112,7 +119,15 @@ class Damage:
     @property
     def unknown(self) -> Literal["p", "sigma"] | None:
         """The level to choose."""
-        return "p" if isinstance(self.p, str) else "sigma" if isinstance(self.sigma, str) else None
+        return "p" if self.p_is("auto") else "sigma" if isinstance(self.sigma, str) else None
+
+    @property
+    def scanned(self) -> bool:
+        """Whether grey levels are to say how certain each pixel is."""
+        return self.p_is("scan")
+
+    def p_is(self, word: str) -> bool:
+        return isinstance(self.p, str) and self.p == word
 
     def scale(self, about: Description) -> Scale:
         """The levels to try for the unknown one."""

@@ -14,6 +14,7 @@ from restore.errors import RestoreError, shown
 from restore.images import Mask, Picture
 from restore.inference.damage import Damage
 from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome
+from restore.inference.scans import Scan
 from restore.marginals import Marginals
 
 
@@ -25,6 +26,17 @@ class Loaded:
     picture: Picture
     mask: Mask | None
     stamps: dict[str, Stamp]
+    scan: Scan | None = None
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """What is restored: the grey values of the picture, or what its scan shows."""
+        return self.picture.pixels if self.scan is None else self.scan.pixels
+
+    def damage(self, told: Damage) -> Damage:
+        """What is known of its damage, with its mask, where `told` is what the user said."""
+        known = told if self.scan is None else self.scan.damage
+        return known.covering(None if self.mask is None else [self.mask.hidden])
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +152,9 @@ def levels_of(damage: Damage, item: Loaded, found: Marginals, index: int) -> dic
 
 
 def _changed(item: Solved) -> float | None:
-    """The share of black and white pixels that the other colour has now; None for grey images."""
+    """The share of pixels that have the other colour now, by themselves black or white; None for grey images."""
     about = item.engine.description
     if about.grey:
         return None
-    changed = about.as_known(item.loaded.picture.pixels) != item.result.estimate
+    changed = about.as_known(item.loaded.pixels) != item.result.estimate
     return float(np.mean(changed if item.result.replaced is None else changed & item.result.replaced))

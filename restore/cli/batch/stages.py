@@ -9,7 +9,7 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -26,7 +26,7 @@ from restore.inference.damage import Damage
 from restore.inference.explained import objection
 from restore.inference.opening import open_each
 from restore.inference.pictures import PictureEngine, outcome, stopped_as_trained
-from restore.inference.tones import objection_to
+from restore.inference.scans import scan_of
 from restore.marginals import Status
 from restore.sizes import check_size, in_windows
 from restore.zoo import candidates
@@ -128,6 +128,7 @@ class Stages:
             RestoreError: for faults that concern all of them.
         """
         found: list[Solved | Failed | None] = []
+        read: list[Loaded | Failed] = []
         # Pictures that are restored together: with the same priors, or one by itself in windows.
         groups: dict[tuple[tuple[str, ...], int | None], list[int]] = {}
         for index, item in enumerate(items):
@@ -136,21 +137,24 @@ class Stages:
                 fault = Failed(item.job, self.lost[item.job.target])
             elif isinstance(item, Loaded):
                 try:
-                    models = self._models_for(item)
+                    models, item = self._models_for(item)
                     about = self.engine_of(models[0]).description
-                    alone = in_windows(item.picture.levels.shape, about.image_shape, self.settings.fit)
+                    shape = item.picture.levels.shape
+                    alone = item.scan is not None or in_windows(shape, about.image_shape, self.settings.fit)
                     groups.setdefault((models, index if alone else None), []).append(index)
                 except RestoreError as reason:
                     fault = self.failed(item.job, reason)
             found.append(fault)
+            read.append(item)
         for (models, alone_as), indices in groups.items():
-            chosen = [item for item in (items[index] for index in indices) if isinstance(item, Loaded)]
+            chosen = [item for item in (read[index] for index in indices) if isinstance(item, Loaded)]
             restored = self._solved(chosen, models, self._together if alone_as is None else self._in_windows)
             for index, solved in zip(indices, restored, strict=True):
                 found[index] = solved
         return [item for item in found if item is not None]
 
-    def _models_for(self, item: Loaded) -> tuple[str, ...]:
+    def _models_for(self, item: Loaded) -> tuple[tuple[str, ...], Loaded]:
+        """The priors to choose among for a picture, and the picture, read as a scan if it is one."""
         shape = item.picture.levels.shape
         chosen, fit, force = self.settings.model, self.settings.fit, self.settings.force
         try:
@@ -159,12 +163,12 @@ class Stages:
             engines = open_each(models, lambda model: self.engine_of(model, shape[0] * shape[1]))
             about = next(iter(engines.values())).description
             check_size(shape, about.image_shape, fit=fit, force=force)
-            why = objection_to(item.picture.levels) if self.assumed and not (about.grey or force) else ""
-            if why:
-                raise ModelError(why)
+            scan = None
+            if self.damage.scanned or (self.assumed and not (about.grey or force)):
+                scan = scan_of(item.picture.lazily(), self.damage, assumed=self.assumed)
         except ModelError as fault:
             raise ModelError(f"{shown(item.job.name)}: {fault}") from None
-        return tuple(engines)
+        return tuple(engines), replace(item, scan=scan)
 
     def _solved(self, items: Sequence[Loaded], models: Sequence[str], restore: Restore) -> list[Solved]:
         started = time.perf_counter()
@@ -201,8 +205,8 @@ class Stages:
         (item,) = items
         choice, restored = restore_large(
             engines,
-            item.picture.lazily(),
-            self.damage.covering(None if item.mask is None else [item.mask.hidden]),
+            item.picture.lazily() if item.scan is None else item.scan.pixels,
+            item.damage(self.damage),
             invert=self.settings.invert,
             force=self.settings.force,
             watch=lambda share: self.watch(((item.job.page or 0) * (item.job.pages > 1) + share) / item.job.pages),
@@ -237,7 +241,8 @@ class Stages:
         contents[job.target] = encode(picture, values, format=format, hidden=result.replaced, name=job.target)
         about = item.engine.description
         chosen = () if result.level is None else (result.level.sentence,)
-        notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *chosen, *item.notes]
+        scanned = () if item.loaded.scan is None else (item.loaded.scan.note,)
+        notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *chosen, *scanned, *item.notes]
         common = (outcome(result.status, about),) if stopped_as_trained(result.status, about) else ()
         entry = Entry(item.loaded.stamps, [item.model], contents)
         return Made(job, entry, (Report(job.name, record_of(item, notes), (*common, *item.notes), result.level),))

@@ -31,7 +31,7 @@ def marginals_of(each: Sequence[tuple[Choice | Tried, Restored]]) -> Marginals:
         np.array([part.residual for part in parts]),
         np.array([int(part.status) for part in parts]),
         np.concatenate(evidence) if len(evidence) == len(parts) else None,
-        _levels([choice.marginals.noise for choice in choices if choice.marginals.noise is not None]),
+        _levels([choice.marginals.noise for choice in choices]),
         ", ".join(dict.fromkeys(choice.engine.description.name for choice in choices)),
         np.array([part.shortfall for part in parts]),
     )
@@ -46,8 +46,10 @@ def _stacked(images: Sequence[np.ndarray]) -> np.ndarray:
     return apart
 
 
-def _levels(known: Sequence[NoiseLevel]) -> NoiseLevel | None:
-    if not known:
+def _levels(each: Sequence[NoiseLevel | None]) -> NoiseLevel | None:
+    known = [level for level in each if level is not None]
+    # One for each image, or none: some may be scans.
+    if not known or len(known) < len(each):
         return None
     return NoiseLevel(
         np.concatenate([level.chosen for level in known]),

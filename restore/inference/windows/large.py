@@ -11,9 +11,9 @@ from restore.errors import UsageError
 from restore.inference.damage import Damage
 from restore.inference.explained import Observed
 from restore.inference.pictures import PictureEngine, Restored, expected_by
+from restore.inference.tones import Pixels
 from restore.inference.windows.blocks import blocks_of
 from restore.inference.windows.exchange import solve_windows
-from restore.inference.windows.sampling import Pixels
 from restore.inference.windows.survey import Choice, choose
 from restore.inference.windows.tally import Tally
 from restore.inference.windows.tiles import Cover

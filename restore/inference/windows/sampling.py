@@ -8,12 +8,12 @@ more so the smaller the windows are: a prior of large windows may gain from that
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from restore.inference.damage import Damage
 from restore.inference.pictures import PictureEngine
+from restore.inference.tones import Pixels
 from restore.inference.windows.stack import Stack
 from restore.inference.windows.tiles import Cover
 
@@ -31,15 +31,6 @@ CELL = 4
 
 # Crops of which a few are taken; more say nothing new.
 MOST = 400
-
-
-class Pixels(Protocol):
-    """Grey values (H, W) that may be computed where they are asked for: an array, or what is like one."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    def __getitem__(self, where: tuple[slice, slice], /) -> np.ndarray: ...
 
 
 @dataclass(frozen=True, eq=False)

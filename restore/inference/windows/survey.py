@@ -10,7 +10,8 @@ import numpy as np
 from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.pictures import PictureEngine, Restored, restore_pictures
-from restore.inference.windows.sampling import FEW, RANKS, Pixels, Stacked, sample_of
+from restore.inference.tones import Pixels
+from restore.inference.windows.sampling import FEW, RANKS, Stacked, sample_of
 from restore.marginals import Marginals
 from restore.zoo import leave_out
 

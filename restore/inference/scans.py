@@ -1,0 +1,275 @@
+"""Read a scan: what each pixel's grey level says about black and white, whatever the light, the paper and the ink.
+
+The levels of the two classes are found by EM for a mixture of two Gaussians whose means vary smoothly over the picture
+(Dempster, Laird & Rubin, 1977), on a picture that is smoothed as little as its noise allows. Numpy alone computes it,
+as restoring takes neither scipy nor scikit-image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from restore.channels.bit_flip import CERTAIN
+from restore.channels.two_tone import TwoTone
+from restore.errors import ModelError
+from restore.inference.damage import Damage
+from restore.inference.tones import MOST, Pixels, middle_tones
+
+# Standard deviation, in pixels, of the Gaussian over which a level is averaged: light and paper change over more.
+REACH = 30.0
+
+# Side of the cells in which averages are computed.
+CELL = 8
+
+# A class has a level of its own where it is more than this share of the pixels within reach.
+FEW = 0.02
+
+# Standard deviations, in pixels, of the Gaussians that smooth the picture before its classes are told apart: less and
+# less, as long as the classes are nearly as far apart as they were at best.
+SMOOTHED = (1.0, 0.8, 0.6, 0.4, 0.0)
+NEARLY = 0.85
+
+# Steps of EM at the first of them, and at each of the others.
+STEPS, LATER = 12, 5
+
+# No class is rarer: it has a level all the same.
+LEAST_SHARE = 1e-4
+
+# Least standard deviation of a class: levels of 8 bits are rounded.
+ROUNDED = 1 / 255
+
+# What a level says counts this much: neighbours that are blurred into each other say the same in part. Chosen on pages
+# in the fonts for training.
+SHARE = 0.75
+
+# The classes of a scan are at least so many standard deviations of the smoothed picture apart; and its ground, seen
+# from so many pixels, differs from even paper by this share of their distance at most. In photographs either fails.
+APART, UNEVEN, FROM = 2.5, 0.15, 2.0
+
+# Pixels that are ground with this probability count as ground, and are amid others if so much around them is.
+SURE, AMID = 0.98, 0.6
+
+
+@dataclass(frozen=True, eq=False)
+class Tones:
+    """The two classes of a picture.
+
+    Attributes:
+        channel: what a pixel's grey level says.
+        noise: standard deviation of a grey level.
+        separation: how far the classes are apart, in standard deviations of the smoothed picture.
+        unevenness: of the ground, as a share of the classes' distance.
+    """
+
+    channel: TwoTone
+    noise: float
+    separation: float
+    unevenness: float
+
+    @property
+    def distinct(self) -> bool:
+        """Whether the picture is a scan: two classes on an even ground."""
+        return self.separation >= APART and self.unevenness <= UNEVEN
+
+
+def tones_of(grey: np.ndarray) -> Tones | None:
+    """The two classes of a picture (H, W); None if it has one level, up to smooth shading.
+
+    >>> ink = np.zeros((40, 60), bool)
+    >>> ink[10:30, 20:24] = True
+    >>> page = np.where(ink, 0.3, 0.8) + 0.05 * np.random.default_rng(0).standard_normal(ink.shape)
+    >>> found = tones_of(page)
+    >>> found.distinct, bool((found.channel.log_odds(page)[ink] < 0).all())
+    (True, True)
+    """
+    shading = _shading(grey)
+    spread = float(np.std(grey - shading))
+    if spread < ROUNDED / 2:
+        return None
+    values = ((grey - shading) / spread).astype(np.float32)
+    local, least = Local(values.shape), ROUNDED / spread
+    belongs, separation, uneven = _told_apart(values, local, least)
+    classes = _Classes.measured(values, belongs, local, least)
+    black, white = sorted(
+        [spread * level + shading for level in (classes.ground, classes.figure)], key=lambda level: float(level.mean())
+    )
+    noise = spread * classes.width
+    return Tones(TwoTone(black, white, noise / SHARE**0.5), noise, separation, uneven)
+
+
+def _told_apart(values: np.ndarray, local: Local, least: float) -> tuple[np.ndarray, float, float]:
+    """The probability of every pixel that it is figure, with the separation and the unevenness of `Tones`."""
+    smooth = smoothed(values, SMOOTHED[0])
+    off = smooth - local.image(local.sums(smooth) / local.sums(np.ones_like(smooth)))
+    # The figure is on the side of the longer tail.
+    belongs = (np.sign((off**3).sum()) * off > off.std()).astype(np.float32)
+    for _ in range(STEPS):
+        first = _Classes.measured(smooth, belongs, local, least)
+        belongs = first.belongs(smooth, first.share)
+    even = _unevenness(values, _Classes.measured(values, belongs, local, least), belongs < 1 - SURE)
+    last, best = first, first.separation
+    for width in SMOOTHED[1:]:
+        smooth, finer = smoothed(values, width), belongs
+        for _ in range(LATER):
+            classes = _Classes.measured(smooth, finer, local, least)
+            # Noise hides how rare a class is.
+            finer = classes.belongs(smooth, first.share)
+        # Less smoothed, edges are sharper and the figure smaller, until noise is taken for figure.
+        if classes.share > last.share or classes.separation < NEARLY * best:
+            break
+        last, best, belongs = classes, max(best, classes.separation), finer
+    return belongs, first.separation, even
+
+
+def scan_of(grey: Pixels, damage: Damage, *, assumed: bool) -> Scan | None:
+    """Read a picture (H, W) as a scan, if it is to be one; None if it is not.
+
+    Args:
+        grey: its grey levels, in [0, 1].
+        damage: what is known of it. The caller may say that it is a scan.
+        assumed: whether the caller said nothing; then it is one if it has grey levels all over.
+
+    Raises:
+        ModelError: if its levels do not fall into two classes.
+    """
+    share = middle_tones(grey)
+    if not (damage.scanned or (assumed and share > MOST)):
+        return None
+    values = np.asarray(grey[:, :])
+    tones = tones_of(values)
+    if tones is None or not tones.distinct:
+        raise ModelError(
+            f"its grey levels are not those of ink on paper: {share:.0%} of its pixels are neither dark nor light, as "
+            "in a photograph, or it is blank; name a prior of grey images and give --sigma, or give --p to cut it to "
+            "black and white all the same"
+        )
+    odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
+    black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
+    note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"
+    return Scan((odds > 0).astype(np.float64), replace(damage, p=1 / (1 + np.exp(np.abs(odds)))), note)
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A scan that was read: what it shows in black and white, and how certain that is.
+
+    Attributes:
+        pixels: what each pixel is by itself, 0 or 1, (H, W).
+        damage: the probability that this is wrong, for each pixel, and what else was known.
+        note: the tones that were found, in a sentence.
+    """
+
+    pixels: np.ndarray
+    damage: Damage
+    note: str
+
+
+class Local:
+    """Sums around every pixel of a picture, weighted by a Gaussian, in cells."""
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self._gather, self._spread = zip(*map(_axis, shape), strict=True)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Weighted sums of an image (H, W) around every cell."""
+        return np.asarray(self._gather[0] @ values @ self._gather[1].T)
+
+    def image(self, cells: np.ndarray) -> np.ndarray:
+        """Values of cells as an image (H, W), linear between the cells' centres."""
+        return np.asarray(self._spread[0] @ cells @ self._spread[1].T)
+
+
+def _axis(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of an axis's pixels around its cells, (cells, size), and of the cells at its pixels, (size, cells)."""
+    count = -(-size // CELL)
+    pixels, centres = np.arange(size), (np.arange(count) + 0.5) * CELL - 0.5
+    gather = np.exp(-(((pixels - centres[:, None]) / REACH) ** 2) / 2)
+    place = ((pixels - centres[0]) / CELL).clip(0, count - 1)
+    spread = (1 - np.abs(place[:, None] - np.arange(count))).clip(0)
+    return gather.astype(np.float32), spread.astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """Two classes of pixels, the ground and the figure on it.
+
+    Attributes:
+        ground, figure: their levels at every pixel, (H, W).
+        width: standard deviation around them.
+        share: of the figure.
+    """
+
+    ground: np.ndarray
+    figure: np.ndarray
+    width: float
+    share: float
+
+    @classmethod
+    def measured(cls, grey: np.ndarray, belongs: np.ndarray, local: Local, least: float) -> _Classes:
+        """The classes of a picture whose pixels are figure with these probabilities."""
+        every, count, light = (local.sums(values) for values in (np.ones_like(grey), belongs, belongs * grey))
+        # A class that is rare here is taken to be as far from the other one as it is on average.
+        rest, few = every - count, FEW * every
+        own = (local.sums(grey) - light) / np.maximum(rest, few)
+        share = min(max(float(belongs.mean()), LEAST_SHARE), 1 - LEAST_SHARE)
+        apart = float((belongs * (grey - local.image(own))).mean()) / share
+        figure = (light + few * (own + apart)) / (count + few)
+        ground = (own * rest + few * (figure - apart)) / (rest + few)
+        levels = local.image(ground), local.image(figure)
+        # Both classes count the same: a rare one has blurred edges for the most part, which widen it.
+        squares = [
+            float((weight * (grey - level) ** 2).mean()) / of
+            for weight, level, of in zip((1 - belongs, belongs), levels, (1 - share, share), strict=True)
+        ]
+        return cls(*levels, max(least, (sum(squares) / 2) ** 0.5), share)
+
+    @property
+    def separation(self) -> float:
+        """How far the classes are apart, in standard deviations."""
+        return float(np.abs(self.figure - self.ground).mean()) / self.width
+
+    def belongs(self, grey: np.ndarray, share: float) -> np.ndarray:
+        """The probability of every pixel that it is figure, if so many are."""
+        nearer = ((grey - self.ground) ** 2 - (grey - self.figure) ** 2) / (2 * self.width**2)
+        return np.asarray(1 / (1 + (1 - share) / share * np.exp(-nearer.clip(-50, 50))))
+
+
+def smoothed(grey: np.ndarray, width: float) -> np.ndarray:
+    """An image (H, W) after a Gaussian of a few pixels or of none; its edges are repeated."""
+    if not width:
+        return grey
+    reach = int(np.ceil(3 * width))
+    weights = np.exp(-((np.arange(-reach, reach + 1) / width) ** 2) / 2)
+    weights = (weights / weights.sum()).astype(grey.dtype)
+    for axis in (0, 1):
+        margins = [(reach, reach) if each == axis else (0, 0) for each in (0, 1)]
+        grey = np.lib.stride_tricks.sliding_window_view(np.pad(grey, margins, "edge"), len(weights), axis) @ weights
+    return grey
+
+
+def _shading(grey: np.ndarray) -> np.ndarray:
+    """The parabola over rows and columns that fits a picture (H, W) best: the light, for the most part."""
+    rows, columns = (np.stack([np.linspace(-1, 1, size) ** power for power in range(3)]) for size in grey.shape)
+    powers = [(i, j) for i in range(3) for j in range(3 - i)]
+    products, found = (rows @ rows.T, columns @ columns.T), rows @ grey @ columns.T
+    normal = [[products[0][i, k] * products[1][j, m] for k, m in powers] for i, j in powers]
+    weights = np.zeros((3, 3))
+    # Least squares of least norm, as a picture of one row has no slope.
+    weights[tuple(np.transpose(powers))] = np.linalg.lstsq(np.array(normal), np.array([found[at] for at in powers]))[0]
+    return np.asarray(rows.T @ weights @ columns)
+
+
+def _unevenness(grey: np.ndarray, classes: _Classes, ground: np.ndarray) -> float:
+    """How far the ground is from even, seen from some pixels and but for noise, as a share of the classes' distance."""
+    apart = classes.figure - classes.ground
+    weight = smoothed(ground.astype(np.float32), FROM)
+    seen = smoothed(np.where(ground, (grey - classes.ground) / apart, 0).astype(np.float32), FROM)
+    amid = ground & (weight > AMID)
+    if not amid.any():
+        return 0.0
+    # White noise keeps this share of its variance under the Gaussian.
+    noise = float(np.mean((classes.width / apart) ** 2)) / (4 * np.pi * FROM**2)
+    return max(0.0, float(np.mean((seen[amid] / weight[amid]) ** 2)) - noise) ** 0.5
