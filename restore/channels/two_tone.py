@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from restore.channels.values import like, module_of, normal
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from restore.fields import Fields
 
 # The share of pixels whose level says nothing: dust, folds, edges. It limits what one pixel can say.
 OUTLIERS = 0.01
@@ -20,7 +15,7 @@ OUTLIERS = 0.01
 
 @dataclass(frozen=True, eq=False)
 class TwoTone:
-    """p(y | x) = (1 - o) N(y; level of x, width) + o U, with U uniform over twice the distance of the levels.
+    """p(y | x) = (1 - o) N(y; level of x, width) + o U, with U uniform over twice the mean distance of the levels.
 
     Levels may differ from pixel to pixel, as light and paper do; arrays broadcast with the images. Multiplying all
     levels, the width and grey values by a number, or adding one to levels and grey values, changes no evidence.
@@ -48,17 +43,9 @@ class TwoTone:
         """log p(y | x) of every pixel, where `level` is that of x."""
         log_normal = -(((y - level) / self.width) ** 2) / 2 - np.log(self.width * np.sqrt(2 * np.pi))
         with np.errstate(divide="ignore"):
-            log_uniform = np.log(self.outliers) - np.log(2 * np.abs(np.subtract(self.white, self.black)))
+            log_uniform = np.log(self.outliers) - np.log(2 * abs(np.mean(self.white) - np.mean(self.black)))
         return np.logaddexp(np.log1p(-self.outliers) + log_normal, log_uniform)
 
     def log_odds(self, y: np.ndarray) -> np.ndarray:
         """The evidence for white, log p(y | white) - log p(y | black), of every pixel."""
         return self.log_density(y, self.white) - self.log_density(y, self.black)
-
-    def evidence(self, y: Tensor) -> Fields:
-        """The log-odds as fields on the pixels."""
-        import torch
-
-        from restore.fields import Fields
-
-        return Fields(torch.from_numpy(self.log_odds(y.double().cpu().numpy())).to(y))

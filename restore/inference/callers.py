@@ -53,11 +53,11 @@ def restored(
     about, told = engines[0].description, damage
     damage = told.assumed(about, mask=told.hidden is not None)
     scans: list[Scan | None] = [None] * len(pixels)
-    if damage.scanned or (damage is not told and not about.grey and not manner.force):
+    if damage.scanned or (damage is not told and not about.grey):
         damage.check_kind(about, mask=damage.hidden is not None)
         for index, values in enumerate(pixels):
             try:
-                scans[index] = scan_of(values, damage, assumed=damage is not told)
+                scans[index] = scan_of(values, damage, assumed=damage is not told, force=manner.force)
             except ModelError as fault:
                 raise ModelError(f"{_named(paths, index)}: {fault}") from None
     answers, solution = _answers(engines, pixels, paths, damage, scans, manner)

@@ -47,7 +47,7 @@ SHARE = 0.75
 
 # The classes of a scan are at least so many standard deviations of the smoothed picture apart; and its ground, seen
 # from so many pixels, differs from even paper by this share of their distance at most. In photographs either fails.
-APART, UNEVEN, FROM = 2.5, 0.15, 2.0
+APART, UNEVEN, FROM = 2.5, 0.13, 2.0
 
 # Pixels that are ground with this probability count as ground, and are amid others if so much around them is.
 SURE, AMID = 0.98, 0.6
@@ -124,13 +124,14 @@ def _told_apart(values: np.ndarray, local: Local, least: float) -> tuple[np.ndar
     return belongs, first.separation, even
 
 
-def scan_of(grey: Pixels, damage: Damage, *, assumed: bool) -> Scan | None:
+def scan_of(grey: Pixels, damage: Damage, *, assumed: bool, force: bool = False) -> Scan | None:
     """Read a picture (H, W) as a scan, if it is to be one; None if it is not.
 
     Args:
         grey: its grey levels, in [0, 1].
         damage: what is known of it. The caller may say that it is a scan.
         assumed: whether the caller said nothing; then it is one if it has grey levels all over.
+        force: then it may also be none.
 
     Raises:
         ModelError: if its levels do not fall into two classes.
@@ -141,6 +142,8 @@ def scan_of(grey: Pixels, damage: Damage, *, assumed: bool) -> Scan | None:
     values = np.asarray(grey[:, :])
     tones = tones_of(values)
     if tones is None or not tones.distinct:
+        if assumed and force:
+            return None
         raise ModelError(
             f"its grey levels are not those of ink on paper: {share:.0%} of its pixels are neither dark nor light, as "
             "in a photograph, or it is blank; name a prior of grey images and give --sigma, or give --p to cut it to "

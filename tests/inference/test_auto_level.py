@@ -219,7 +219,7 @@ def test_noisy_floats_may_lie_outside_where_sigma_is_chosen() -> None:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "35-text": ({"p": "some"}, r"p is a flip probability in \[0, 1\], or auto, not some"),
+    "35-text": ({"p": "some"}, r"p is a flip probability in \[0, 1\], auto or scan, not some"),
     "35-lines": ({"p": "a\nb"}, "not a.nb"),
     "35-sigma-text": ({"sigma": "some"}, "a finite number above 0, not some"),
     "35-sigma-array": ({"sigma": np.full(SHAPE, 0.1)}, "a finite number above 0"),

@@ -164,8 +164,8 @@ class Stages:
             about = next(iter(engines.values())).description
             check_size(shape, about.image_shape, fit=fit, force=force)
             scan = None
-            if self.damage.scanned or (self.assumed and not (about.grey or force)):
-                scan = scan_of(item.picture.lazily(), self.damage, assumed=self.assumed)
+            if self.damage.scanned or (self.assumed and not about.grey):
+                scan = scan_of(item.picture.lazily(), self.damage, assumed=self.assumed, force=force)
         except ModelError as fault:
             raise ModelError(f"{shown(item.job.name)}: {fault}") from None
         return tuple(engines), replace(item, scan=scan)
@@ -179,7 +179,8 @@ class Stages:
         for item, answer in zip(items, answers, strict=True):
             name, others = answer.engine.description.name, ", ".join(answer.others)
             notes = (f"more probable under {name} than under {others}",) if others else ()
-            levels = levels_of(self.damage, item, answer.marginals, answer.row)
+            told = self.damage if item.scan is None else replace(self.damage, p="scan")
+            levels = levels_of(told, item, answer.marginals, answer.row)
             (model,) = (each for each, engine in zip(models, engines, strict=True) if engine is answer.engine)
             solved.append(Solved(item, answer.restored, answer.engine, model, levels, notes, seconds))
         return solved
