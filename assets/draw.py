@@ -13,6 +13,7 @@ pixels, inside a box of 20x20, its centre of mass in the middle. Noise comes fro
     digit-large-torn.png, digit-large-hole.png
     page.png                                a part of a page of printed text, black on white
     page-noisy.png                          printed text, black on white, with 10 % of its pixels inverted
+    page-scan.png                           the same page scanned: shaded, blurred, and with noise of 0.1
     silhouette.png                          a fish, black on white as the silhouettes of Caltech-101 are
 """
 
@@ -25,6 +26,7 @@ from PIL import Image, ImageDraw
 
 from restore.data.sets.pages import page
 from restore.data.sets.text import families_for_tests
+from restore.inference.scans import smoothed
 
 HERE = Path(__file__).parent
 SIDE = 28
@@ -105,6 +107,13 @@ def fish() -> np.ndarray:
     return np.asarray(canvas).reshape(SIDE, FINE, SIDE, FINE).mean((1, 3)) / 255
 
 
+def scanned(white: np.ndarray) -> np.ndarray:
+    """A page, black on white, in light that falls off towards a corner, slightly blurred and noisy; in [0, 1]."""
+    down, across = (np.linspace(0, 1, size) for size in white.shape)
+    light = 0.95 - 0.45 * down[:, None] * across
+    return noisy(light * (0.2 + 0.8 * smoothed(white.astype(float), 0.6)), 0.1, seed=3)
+
+
 def save(name: str, values: np.ndarray) -> None:
     """Write values in [0, 1] as an 8-bit grey PNG."""
     Image.fromarray(np.rint(255 * values.astype(float)).astype(np.uint8)).save(HERE / name, optimize=True)
@@ -127,6 +136,7 @@ def main() -> None:
     printed = ~(page(families_for_tests(), 17, 0, (200, 320)) > 127)
     save("page.png", printed[: PART[0], : PART[1]])
     save("page-noisy.png", flipped(printed, 0.1, seed=2))
+    save("page-scan.png", scanned(printed))
     save("silhouette.png", fish() > 0.5)
 
 

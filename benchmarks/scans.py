@@ -41,8 +41,8 @@ THROUGH, BEHIND = 0.2, 1.5
 
 # Settings to choose from: standard deviations of the Gaussian, sides of the window, and k.
 WIDTHS = (0.5, 0.75, 1.0, 1.25, 1.5)
-WINDOWS = (15, 25, 41, 75, 121)
-STRENGTHS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)
+WINDOWS = (9, 15, 25, 41, 75, 121)
+STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3)
 
 # A page as it was scanned: its ink, booleans, its text, and the scan, all (H, W).
 Page = tuple[np.ndarray, str, np.ndarray]

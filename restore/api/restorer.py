@@ -13,14 +13,14 @@ from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import in_kind, unpack
 from restore.inference.callers import Manner, beyond, masks, restored
-from restore.inference.damage import Auto, Damage
+from restore.inference.damage import Auto, Damage, Scanned
 from restore.inference.opening import Choice, open_engine
 from restore.inference.pictures import PictureEngine, whole
 from restore.sizes import Fit
 from restore.zoo.description import Description
 
 # How callers describe flips; see `denoise`.
-Flips: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | None
+Flips: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | Scanned | None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ def denoise(
 ) -> Any:
     """Remove flipped pixels from a binary image, noise from a grey one, or the damage a prior has learnt to undo.
 
+    A scan with grey levels all over becomes black and white (see `p`).
+
     >>> import numpy as np
     >>> import restore
     >>> stroke = np.zeros((28, 28), bool)
@@ -55,9 +57,11 @@ def denoise(
         p: probability that a pixel was inverted, in [0, 1]; one per pixel, with the image's shape; or a pair such as
             (0.1, 0.02): a white pixel of `image` turned black with the first probability, a black one white with the
             second. "auto" chooses p for each image: the value under which the prior finds the image most probable, up
-            to .48, and so does leaving out p and sigma. Conditional priors take neither: they have learnt what to undo
-            (`Restorer.description.task`). For priors of grey images p is the probability that a pixel shows black or
-            white instead of its grey value ("auto": up to .9).
+            to .48, and so does leaving out p and sigma. "scan" takes it from each pixel's grey level, under levels of
+            ink and paper found in the image, and so does leaving both out where an image has grey levels all over; the
+            result is black and white (`restore.inference.scans`). Conditional priors take neither: they have learnt
+            what to undo (`Restorer.description.task`). For priors of grey images p is the probability that a pixel
+            shows black or white instead of its grey value ("auto": up to .9).
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1.
             Floats may then lie up to 6 sigma outside [0, 1]; noise clipped to [0, 1] is undone less well. "auto"
             chooses sigma as it does p, from .01 to .5. Only one of p and sigma may be "auto".
