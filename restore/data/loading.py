@@ -17,6 +17,7 @@ from restore.data.gathering.stock import Stock, of_files, of_rows, whole
 from restore.data.idx import GZIP, UINT8, read_idx
 from restore.data.sets.caltech101_silhouettes import CALTECH101_SILHOUETTES
 from restore.data.sets.cbcl import CBCL
+from restore.data.sets.drawings import DRAWINGS
 from restore.data.sets.mnist import MNIST
 from restore.data.sets.named import NamedSet, read_named
 from restore.data.sets.omniglot import OMNIGLOT
@@ -29,7 +30,7 @@ from restore.images import DEFAULT_MAX_PIXELS, check_together
 # A new data set is one file like mnist.py, and one entry here.
 NAMED: dict[str, NamedSet] = {
     known.name: known
-    for known in (MNIST, CALTECH101_SILHOUETTES, CBCL, OMNIGLOT, BARS_AND_STRIPES, SHIFTING_BAR, SHAPES, TEXT)
+    for known in (MNIST, CALTECH101_SILHOUETTES, CBCL, OMNIGLOT, BARS_AND_STRIPES, SHIFTING_BAR, SHAPES, TEXT, DRAWINGS)
 }
 
 _NPY = b"\x93NUMPY"

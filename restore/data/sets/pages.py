@@ -7,21 +7,18 @@ depends only on its fonts, a seed and its number.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from restore.data.dataset import Images
+from restore.data.sets.dice import Dice
 
 # A family: its upright face first, then its others, if any.
 Family = Sequence[Path]
-
-Item = TypeVar("Item")
 
 HEIGHT, WIDTH = 800, 600
 
@@ -34,29 +31,6 @@ _LONGEST = 300.0
 # The largest tilt in degrees.
 _TURN = 2.0
 _WORDS = Path(__file__).with_name("text.txt")
-
-
-class _Dice:
-    """Random choices from raw bits, which numpy promises for all its versions."""
-
-    def __init__(self, seed: int, number: int) -> None:
-        self._bits = np.random.PCG64([seed, number])
-
-    def between(self, low: float, high: float) -> float:
-        return low + (high - low) * (self._bits.random_raw() >> 11) * 2.0**-53
-
-    def by_factors(self, low: float, high: float) -> float:
-        """Between two positive numbers, uniform in the logarithm: small ones are more frequent."""
-        return math.exp(self.between(math.log(low), math.log(high)))
-
-    def below(self, count: int) -> int:
-        return int(self.between(0, count))
-
-    def pick(self, items: Sequence[Item]) -> Item:
-        return items[self.below(len(items))]
-
-    def chance(self, probability: float) -> bool:
-        return self.between(0, 1) < probability
 
 
 @dataclass(frozen=True)
@@ -89,7 +63,7 @@ def page(families: Sequence[Family], seed: int, number: int, shape: tuple[int, i
         seed, number: choose what is on it.
         shape: its height and width.
     """
-    dice, (height, width) = _Dice(seed, number), shape
+    dice, (height, width) = Dice(seed, number), shape
     # Turning brings in paper from beyond the edges.
     sheet = Image.new("L", (width, height))
     ink = ImageDraw.Draw(sheet)
@@ -106,7 +80,7 @@ def page(families: Sequence[Family], seed: int, number: int, shape: tuple[int, i
     return np.asarray(sheet, dtype=np.uint8)
 
 
-def _block(ink: ImageDraw.ImageDraw, dice: _Dice, families: Sequence[Family], column: _Column, top: float) -> float:
+def _block(ink: ImageDraw.ImageDraw, dice: Dice, families: Sequence[Family], column: _Column, top: float) -> float:
     """Draw a heading or a paragraph; returns where the next one begins."""
     heading = dice.chance(0.25)
     size = dice.by_factors(SMALLEST, LARGEST if heading else _LARGEST_BODY)
@@ -139,7 +113,7 @@ def _block(ink: ImageDraw.ImageDraw, dice: _Dice, families: Sequence[Family], co
     return top + dice.between(0.0, 1.0) * size
 
 
-def _font(dice: _Dice, families: Sequence[Family], size: float) -> ImageFont.FreeTypeFont:
+def _font(dice: Dice, families: Sequence[Family], size: float) -> ImageFont.FreeTypeFont:
     family = dice.pick(families)
     face = family[0] if len(family) == 1 or dice.chance(0.5) else dice.pick(family[1:])
     # Without a text-shaping library, which is not installed everywhere.
@@ -159,7 +133,7 @@ def _line(font: ImageFont.FreeTypeFont, words: Iterator[str], gap: float, width:
         length = longer
 
 
-def _words(dice: _Dice, capitals: bool) -> Iterator[str]:
+def _words(dice: Dice, capitals: bool) -> Iterator[str]:
     """Words of the text from a random place on, with numbers among them."""
     known = _known_words()
     place = dice.below(len(known))
@@ -169,7 +143,7 @@ def _words(dice: _Dice, capitals: bool) -> Iterator[str]:
         place += 1
 
 
-def _number(dice: _Dice) -> str:
+def _number(dice: Dice) -> str:
     value = round(dice.by_factors(1, 1e6))
     form = dice.pick(("{}", "{}", "{:,}", "({})", "{}.", "{}%", "[{}]", "${}", "{}/7", "+{}", "{}:30", "#{}", "{} = x"))
     return form.format(value)
