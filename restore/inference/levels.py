@@ -86,7 +86,9 @@ def _peaks(curves: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def log_partition(about: Description, solve: Callable[[np.ndarray], Marginals]) -> float:
-    """log Z of a prior alone, by its own solver, in nats; NaN if it is conditional or the solver does not converge.
+    """log Z of a prior alone, in nats: as stored, else by its own solver.
+
+    It is NaN if the prior is conditional or the solver does not converge.
 
     Args:
         about: the prior's description.
@@ -94,5 +96,7 @@ def log_partition(about: Description, solve: Callable[[np.ndarray], Marginals]) 
     """
     if about.conditional:
         return float("nan")
+    if about.log_partition:
+        return about.log_partition
     found = solve(np.zeros((1, *about.image_shape)))
     return float(found.log_partition[0]) if found.status[0] == Status.CONVERGED else float("nan")

@@ -126,7 +126,8 @@ def train(
         machine = as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
         modes = from_first(lambda: _modes(recipe, machine, training, inference)).to(images.device)
-    description = description_of(settled, image_shape, machine, inference)
+        alone = recipe.learner.log_partition(machine)
+    description = replace(description_of(settled, image_shape, machine, inference), log_partition=alone)
     prior = TrainedPrior(description, machine, pixel_means(training), modes, grey_pixels_of(recipe, training))
     return Trained(prior, fitted.epoch + 1, fitted.error, verdict, settled)
 

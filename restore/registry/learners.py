@@ -62,12 +62,13 @@ LEARNERS: Mapping[str, Mapping[str, Entry]] = MappingProxyType(
             "perceptron": Entry("restore.learning.rules.perceptron:PerceptronLoss"),
             "marginal_max_margin": Entry("restore.learning.rules.max_margin:MarginalMaxMargin"),
             "latent_max_margin": Entry("restore.learning.rules.max_margin:LatentMaxMargin"),
-            "logistic": Entry("restore.learning.rules.logistic:LogisticRegression"),
+            "logistic": Entry("restore.learning.rules.conditional_likelihood:LogisticRegression"),
         },
         "fvbm": {
             "bslm": Entry("restore.learning.rules.bslm:BSLM"),
             "gradient_ascent": Entry("restore.learning.rules.bslm:GradientAscent"),
             "quasi_newton": Entry("restore.learning.rules.bslm:QuasiNewton"),
+            "ising": Entry("restore.learning.rules.ising:IsingField"),
         },
     }
 )

@@ -109,6 +109,7 @@ class Description:
         unfinished: how far its training has come, in words; empty when it has ended.
         run: the folder of the run that continues an unfinished prior.
         tiling: how it restores images of another size.
+        log_partition: log Z of the prior alone, in nats; 0 if its solver has to find it.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Description:
     unfinished: str = ""
     run: str = ""
     tiling: Tiling = field(default_factory=Tiling)
+    log_partition: float = 0.0
 
     @property
     def pixels(self) -> int:
@@ -277,6 +279,8 @@ class Description:
             del facts["unfinished"], facts["run"]
         if self.tiling == Tiling():
             del facts["tiling"]
+        if not self.log_partition:
+            del facts["log_partition"]
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
 
     @classmethod

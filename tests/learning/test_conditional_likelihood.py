@@ -32,9 +32,12 @@ from machines import FLAT, numerical_gradients
 from torch import Tensor
 
 from restore.learning.rules.conditional_divergence import ConditionalDivergence
-from restore.learning.rules.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
+from restore.learning.rules.conditional_likelihood import (
+    BeliefPropagationLikelihood,
+    LogisticRegression,
+    MeanFieldLikelihood,
+)
 from restore.learning.rules.contract import Pairs
-from restore.learning.rules.logistic import LogisticRegression
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation
 

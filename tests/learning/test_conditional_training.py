@@ -23,8 +23,8 @@ from restore.learning.pipeline import Trained, course_of, train
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional_divergence import ConditionalDivergence
+from restore.learning.rules.conditional_likelihood import LogisticRegression
 from restore.learning.rules.contract import Pairs
-from restore.learning.rules.logistic import LogisticRegression
 from restore.learning.rules.perceptron import PerceptronLoss
 from restore.learning.run.session import Session
 from restore.priors import ConditionalRBM

@@ -37,9 +37,12 @@ from restore.errors import InputError, TrainingError, UsageError
 from restore.learning.course import DamagedImages
 from restore.learning.pipeline import course_of
 from restore.learning.rules.conditional_divergence import ConditionalDivergence
-from restore.learning.rules.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
+from restore.learning.rules.conditional_likelihood import (
+    BeliefPropagationLikelihood,
+    LogisticRegression,
+    MeanFieldLikelihood,
+)
 from restore.learning.rules.contract import Pairs
-from restore.learning.rules.logistic import LogisticRegression
 from restore.learning.rules.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.rules.perceptron import PerceptronLoss
 from restore.priors import ConditionalRBM

@@ -21,10 +21,13 @@ from restore.learning.fit import fit
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional_divergence import ConditionalDivergence
-from restore.learning.rules.conditional_likelihood import BeliefPropagationLikelihood, MeanFieldLikelihood
+from restore.learning.rules.conditional_likelihood import (
+    BeliefPropagationLikelihood,
+    LogisticRegression,
+    MeanFieldLikelihood,
+)
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
-from restore.learning.rules.logistic import LogisticRegression
 from restore.learning.rules.max_margin import LatentMaxMargin, MarginalMaxMargin
 from restore.learning.rules.perceptron import PerceptronLoss
 from restore.learning.rules.rule import LearningRule
