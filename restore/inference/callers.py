@@ -76,6 +76,7 @@ def restored(
                 inverted=part.inverted,
                 invert=manner.invert,
                 chosen=damage.unknown is not None,
+                compared=len(engines) > 1,
             )
             raise ModelError(_loss(paths, strange, said))
     if damage is not told and not (manner.force or manner.return_solution):

@@ -139,7 +139,21 @@ def unexplained(model: str, nats: float) -> str:
     )
 
 
-def objection(about: Description, nats: float, *, inverted: bool, invert: bool, chosen: bool) -> str:
+def wanting(about: Description, evidence: float, seen: Observed, tried: Sequence[Damage]) -> float:
+    """How many nats the best of several priors lacks to be `ODDS` times as probable as independent pixels; or 0.
+
+    At a level of noise that is not told, noise itself, or a blank page, is as probable under any prior as under them.
+
+    Args:
+        about: the best prior's description.
+        evidence: log p(image | prior) at its best level, in nats.
+        seen: the image.
+        tried: the damage at the levels of which each takes its best.
+    """
+    return max(0.0, float(_best_independent(about, seen, tried)[0] + np.log(ODDS) - evidence))
+
+
+def objection(about: Description, nats: float, *, inverted: bool, invert: bool, chosen: bool, compared: bool) -> str:
     """The sentence of `unexplained`, with what to do.
 
     Args:
@@ -148,7 +162,13 @@ def objection(about: Description, nats: float, *, inverted: bool, invert: bool, 
         inverted: whether the image looks inverted.
         invert: whether it was inverted for the prior.
         chosen: whether the level of noise was chosen, not given.
+        compared: whether this is the best of several priors.
     """
+    if compared and chosen:
+        return (
+            "no prior explains it better than independent pixels do: it is all noise, or blank, or unlike what they "
+            "know; train one on images like it with `restore train`; --force restores it all the same"
+        )
     noisier = "" if chosen else f", or if it is noisier than told give --{'sigma' if about.grey else 'p'} auto"
     other = "try it without --invert" if invert else "try --invert"
     remedy = f"it looks inverted: {other}" if inverted else f"train a prior on images like it{noisier}"

@@ -181,10 +181,10 @@ def restore_pictures(
     told = damage.covering(None if hidden is None else np.stack([mask for _, mask in small]))
     noise = None if told.unknown is None else _chosen(engine.for_evidence(), grey, told)
     seen = Observed(grey, told if noise is None else told.at(noise.chosen))
-    found, gain = _solved(engine, seen)
+    found, gain = solved(engine, seen)
     closely = engine.for_evidence()
     tried = [] if noise is None else [told.at(level) for level in noise.tried.tolist()]
-    lack = shortfall(about, lambda: engine.log_partition, lambda some: _solved(closely, some)[0], seen, found, tried)
+    lack = shortfall(about, lambda: engine.log_partition, lambda some: solved(closely, some)[0], seen, found, tried)
     found = replace(found, noise=noise, model=about.name, shortfall=lack)
     restored = []
     for index, values in enumerate(pixels):
@@ -232,7 +232,7 @@ def restore_pictures(
     return restored, found
 
 
-def _solved(engine: PictureSolver, seen: Observed) -> tuple[Marginals, np.ndarray]:
+def solved(engine: PictureSolver, seen: Observed) -> tuple[Marginals, np.ndarray]:
     """As `PictureSolver.marginals`, with the evidence of each image unless the prior is conditional."""
     found, gain = engine.marginals(seen.grey, seen.damage)
     found = voided(found)
@@ -246,7 +246,7 @@ def _chosen(engine: PictureSolver, grey: np.ndarray, damage: Damage) -> NoiseLev
     """Choose the unknown level for each picture."""
 
     def evidence(rows: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found, _ = _solved(engine, Observed(grey[rows], damage.rows(rows).at(levels)))
+        found, _ = solved(engine, Observed(grey[rows], damage.rows(rows).at(levels)))
         assert found.evidence is not None  # conditional priors take no levels
         return found.evidence, found.status == Status.CONVERGED
 

@@ -14,14 +14,15 @@ from restore.zoo.store import describe
 
 # The published priors that `auto` considers: one for each kind of image.
 PREFERRED_BINARY, PREFERRED_GREY = "tap-mnist", "tap-mnist-real"
-PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", PREFERRED_GREY, "ppca-cbcl")
+PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "tap-shapes", "ising", PREFERRED_GREY, "ppca-cbcl")
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
     """The priors to choose among for images of a size: the preferred published ones, and the user's own.
 
-    Priors of images of the very size go before all others, which restore them in windows. Other published priors
-    are variants for studies; they are taken only if no preferred one fits. Conditional priors are left out: each undoes
+    Priors of images of the very size go before all others, which restore them in windows. Of these, priors of whole
+    objects are taken if such objects fill the image side by side, or if there is no other. Other published priors are
+    variants for studies; they are taken only if no preferred one fits. Conditional priors are left out: each undoes
     one kind of damage, and only the user knows which.
 
     Args:
@@ -46,12 +47,18 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
         # Priors of grey images know black and white ones too.
         fitting = native
     if not fitting and fit == "tile":
-        fitting = of_kind
+        fitting = [folder for folder, about in known if folder in of_kind and _fills(about, image_shape)] or of_kind
     if not fitting:
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")
     published = [folder.name for folder in fitting if folder.parent == search.published_folder()]
     own = [folder.name for folder in fitting if folder.parent != search.published_folder()]
     return (*([name for name in PREFERRED if name in published] or published), *own)
+
+
+def _fills(about: Description, image_shape: tuple[int, ...]) -> bool:
+    """Whether a prior's windows suit an image: all do that overlap, and whole objects that are not cut."""
+    sides = zip(image_shape, about.image_shape, strict=True)
+    return about.tiling.overlap > 1 or all(length <= side or length % side == 0 for length, side in sides)
 
 
 @cache

@@ -227,6 +227,7 @@ class Stages:
                 inverted=result.inverted,
                 invert=self.settings.invert,
                 chosen=self.damage.unknown is not None,
+                compared=self.settings.model == "auto",
             )
             raise ModelError(f"{shown(job.name)}: {why}")
         level = result.level if self.assumed and not self.settings.force else None

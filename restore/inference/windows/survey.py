@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from restore.errors import ModelError
 from restore.inference.damage import Damage
-from restore.inference.pictures import PictureEngine, Restored, restore_pictures
+from restore.inference.explained import Observed, wanting
+from restore.inference.pictures import PictureEngine, Restored, restore_pictures, solved
 from restore.inference.tones import Pixels
 from restore.inference.windows.sampling import FEW, RANKS, Stacked, sample_of
 from restore.marginals import Marginals
@@ -51,26 +52,24 @@ class Way:
     invert: bool
     sample: Stacked
 
-    def tried(self, damage: Damage) -> Trial:
+    @property
+    def name(self) -> str:
+        return self.engine.description.name
+
+    def evidence(self, damage: Damage) -> float:
+        """log p(sample | prior) under damage of known levels, in nats; -inf if there is none."""
+        told = self.sample.damaged(damage.inverted() if self.invert else damage)
+        grey = 1 - self.sample.grey if self.invert else self.sample.grey
+        found, _ = solved(self.sample.stack, Observed(grey[None], told))
+        assert found.evidence is not None  # conditional priors are not compared
+        evidence = float(found.evidence[0] - self.sample.stack.log_partition)
+        return evidence if np.isfinite(evidence) else -np.inf
+
+    def restored(self, damage: Damage) -> tuple[Restored, Marginals]:
+        """The sample, at the most probable level if none is told."""
         told = self.sample.damaged(damage)
         (restored,), marginals = restore_pictures(self.sample.stack, [self.sample.grey], told, invert=self.invert)
-        return Trial(self, restored, marginals)
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """What came of the sample in one way."""
-
-    way: Way
-    restored: Restored
-    marginals: Marginals
-
-    @property
-    def evidence(self) -> float:
-        """log p(sample | prior), in nats; -inf if there is none."""
-        assert self.marginals.evidence is not None  # conditional priors are not compared
-        evidence = float(self.marginals.evidence[0] - self.way.sample.stack.log_partition)
-        return evidence if np.isfinite(evidence) else -np.inf
+        return restored, marginals
 
 
 def choose(engines: Sequence[PictureEngine], pixels: Pixels, damage: Damage, *, invert: bool) -> Choice:
@@ -87,45 +86,51 @@ def choose(engines: Sequence[PictureEngine], pixels: Pixels, damage: Damage, *, 
     sample = sample_of(pixels, damage, RANKS if len(engines) == 1 else FEW)
     ways = []
     for engine in engines:
+        damage.check_for(engine.description)
         stacked = sample.stacked(engine)
         polarities = (invert,) if invert or engine.description.conditional else (False, True)
         ways += [Way(engine, inverted, stacked) for inverted in polarities]
     if len(ways) == 1:
-        trials, best = [], ways[0].tried(damage)
+        best, others = ways[0], tuple[str, ...]()
     else:
-        trials = _compared(ways, [damage] if damage.unknown is None else [damage.at(level) for level in COARSE])
-        best = max(trials, key=lambda trial: trial.evidence)
-        if damage.unknown is not None:
-            best = best.way.tried(damage)
-    noise = best.marginals.noise
+        levels = [damage] if damage.unknown is None else [damage.at(level) for level in COARSE]
+        best, others = _compared(ways, levels)
+    restored, marginals = best.restored(damage)
+    noise = marginals.noise
+    if noise is not None and len(engines) > 1:
+        restored = replace(restored, shortfall=_behind_noise(best, damage, marginals))
     known = damage if noise is None else damage.at(float(noise.chosen[0]))
-    engine = best.way.engine
-    others = dict.fromkeys(each.way.engine.description.name for each in trials if each.way.engine is not engine)
-    return Choice(engine, best.way.invert, known, best.restored, best.marginals, tuple(others))
+    return Choice(best.engine, best.invert, known, restored, marginals, others)
 
 
-def _compared(ways: Sequence[Way], levels: Sequence[Damage]) -> list[Trial]:
-    """Each way at its best level; those far behind at the middle one are tried at no other.
+def _compared(ways: Sequence[Way], levels: Sequence[Damage]) -> tuple[Way, tuple[str, ...]]:
+    """The best way at its best level, and the names of other priors; those far behind are tried at no other level.
 
     A prior that fails where others succeed is left out with a warning.
     """
     middle = len(levels) // 2
-    trials: list[Trial] = []
+    found: list[tuple[float, Way]] = []
     faults: dict[str, ModelError] = {}
     for way in ways:
         try:
-            trials.append(way.tried(levels[middle]))
+            found.append((way.evidence(levels[middle]), way))
         except ModelError as fault:
-            faults[way.engine.description.name] = fault
-    if not trials:
+            faults[way.name] = fault
+    if not found:
         raise next(iter(faults.values()))
     for each in faults.values():
         leave_out(str(each))
-    best = max(trial.evidence for trial in trials)
+    least = max(evidence for evidence, _ in found) - FAR * ways[0].sample.grey.size
     others = [*levels[:middle], *levels[middle + 1 :]]
-    return [
-        max([trial, *map(trial.way.tried, others)], key=lambda one: one.evidence)
-        if trial.evidence >= best - FAR * trial.way.sample.grey.size
-        else trial
-        for trial in trials
-    ]
+    at_best = [(max([evidence, *map(way.evidence, others)]), way) for evidence, way in found if evidence >= least]
+    _, best = max(at_best, key=lambda each: each[0])
+    return best, tuple(dict.fromkeys(way.name for _, way in found if way.name != best.name))
+
+
+def _behind_noise(way: Way, damage: Damage, marginals: Marginals) -> float:
+    """By how many nats a way fails to explain the sample better than noise; 0 if it does."""
+    sample, about = way.sample, way.engine.description
+    assert marginals.evidence is not None  # levels are chosen by evidence
+    evidence = float(marginals.evidence[0] - sample.stack.log_partition)
+    tried = [sample.damaged(damage.at(level)) for level in damage.scale(about).levels.tolist()]
+    return wanting(about, evidence, Observed(sample.grey[None], tried[0]), tried)
