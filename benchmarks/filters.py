@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.ndimage import uniform_filter
-from skimage.restoration import denoise_tv_chambolle, inpaint_biharmonic
+from skimage.morphology import closing, footprint_rectangle, opening
+from skimage.restoration import denoise_nl_means, denoise_tv_chambolle, inpaint_biharmonic
 
 # Log-odds of a pixel that is known exactly.
 CERTAIN = 20.0
@@ -63,6 +64,38 @@ def median(seen: Seen, side: float) -> np.ndarray:
     return uniform_filter(seen.ink.astype(np.float64), int(side)) > 0.5
 
 
+def open_and_close(seen: Seen, side: float) -> np.ndarray:
+    """Opening, then closing by a square; with a negative side the other way round."""
+    square = footprint_rectangle((abs(int(side)),) * 2)
+    first, second = (opening, closing) if side > 0 else (closing, opening)
+    return second(first(seen.ink, square), square)
+
+
+def non_local_means(seen: Seen, width: float) -> np.ndarray:
+    noisy = seen.ink.astype(np.float32)
+    return denoise_nl_means(noisy, patch_size=5, patch_distance=7, h=width, fast_mode=True) > 0.5
+
+
+def bm3d(seen: Seen, sigma: float) -> np.ndarray:
+    """Block matching in three dimensions, by the package of its authors, which has to be installed."""
+    from bm3d import bm3d as denoised
+
+    return denoised(seen.ink.astype(np.float64), sigma) > 0.5
+
+
+def filled(seen: Seen, side: float) -> np.ndarray:
+    """Holes filled by medians of what is known around, from their rims inwards."""
+    from torch import from_numpy
+
+    from restore.channels import BitFlip, Occlusion
+    from restore.evaluation.baselines import Median
+
+    channel = BitFlip(seen.p) + Occlusion(from_numpy(seen.hidden).reshape(1, -1))
+    observed = from_numpy(seen.ink).float().reshape(1, -1)
+    shares = Median((seen.ink.shape[0], seen.ink.shape[1]), int(side)).restore(observed, channel)
+    return (shares > 0.5).reshape(seen.ink.shape).numpy()
+
+
 def total_variation(seen: Seen, weight: float) -> np.ndarray:
     return denoise_tv_chambolle(seen.ink.astype(np.float32), weight) > 0.5
 
@@ -88,4 +121,12 @@ FILTERS = {
     "total variation": Candidate(total_variation, (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5), holes=False),
     "Ising, mean field": Candidate(ising, (0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8)),
     "biharmonic": Candidate(biharmonic, flips=False),
+}
+
+# What else people take for pictures that are not pages.
+MORE = {
+    "opening and closing": Candidate(open_and_close, (2, -2, 3, -3), holes=False),
+    "non-local means": Candidate(non_local_means, (0.3, 0.5, 0.8, 1.2), holes=False),
+    "BM3D": Candidate(bm3d, (0.3, 0.5, 0.7, 0.9), holes=False),
+    "median from the rim": Candidate(filled, (3, 5), flips=False),
 }

@@ -15,7 +15,7 @@ from restore.inference.torch_engine import Engine
 from restore.zoo.tiling import Tiling
 
 # How often messages are sent, and the share of their log-odds that they are worth.
-ROUNDS_AND_WORTH = ((0, 0.0), (1, 0.15), (1, 0.3), (2, 0.15))
+ROUNDS_AND_WORTH = ((0, 0.0), (1, 0.15), (1, 0.3), (2, 0.15), (2, 0.3))
 
 # The damage that it is tried on.
 TASKS = ("flip:0.1", "flip:0.2", "holes:8:0.1")

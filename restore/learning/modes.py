@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from restore.priors import RBM, FullyVisible, LayeredPrior
-from restore.priors.bits import pack
+from restore.priors.bits import pack, unpack
 from restore.solvers.samplers.gibbs import gibbs_steps, layered_steps
 from restore.solvers.tap import TAP
 
@@ -48,6 +48,18 @@ def own_modes(
 def _moves(prior: LayeredPrior | FullyVisible) -> Callable[..., Tensor]:
     """The function that does sweeps over a machine's units."""
     return gibbs_steps if isinstance(prior, RBM | FullyVisible) else layered_steps
+
+
+@torch.inference_mode()
+def least_log_partition(prior: RBM, images: Tensor) -> float:
+    """A lower bound of log Z: the sum over the training images (N, D), each counted once, instead of over all images.
+
+    It is close for windows, many of which are blank or alike: half of those of `drawings` are. A solver from one start
+    finds one solution, and was 7 nats below two blank windows alone; annealing, whose runs keep their colour, was 2.
+    """
+    distinct = torch.unique(pack(images > 0.5), dim=0)
+    blocks = [prior.free_energy(unpack(block, images.shape[1]).to(images)) for block in distinct.split(100 * BLOCK)]
+    return float((-torch.cat(blocks)).double().logsumexp(0))
 
 
 def seconds_for_modes(

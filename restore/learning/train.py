@@ -23,6 +23,7 @@ from restore.evaluation.tilings import best_tiling
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
 from restore.learning import pipeline
+from restore.learning.modes import least_log_partition
 from restore.learning.recipes.plan import plan
 from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.recipes.tables import PriorShape
@@ -33,6 +34,7 @@ from restore.learning.run.folder import GROWTH, epoch_records, epoch_seconds
 from restore.learning.run.outcome import Trained
 from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
+from restore.priors import RBM
 
 # The name of a run's recipe in its folder.
 RECIPE = "recipe.toml"
@@ -280,7 +282,13 @@ def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int 
     if tiled:
         engine = Engine.of(trained.prior, device)
         tiling = from_first(lambda: best_tiling(engine, lesson.whole_pixels()))
-        trained = replace(trained, prior=engine.with_tiling(tiling).trained)
+        prior = engine.with_tiling(tiling).trained
+        machine = prior.machine
+        if isinstance(machine, RBM):
+            least = from_first(lambda: least_log_partition(machine, lesson.pixels(device)))
+            alone = float(np.fmax(least, engine.log_partition))
+            prior = replace(prior, description=replace(prior.description, log_partition=alone))
+        trained = replace(trained, prior=prior)
     growth = folder / GROWTH
     grown = tuple(epoch_records(growth)) if growth.is_dir() else ()
     learnt = Learnt(lesson, trained, tuple(epoch_records(folder)), grown, tuple(epoch_seconds(folder)), device)
