@@ -7,6 +7,7 @@ more so the smaller the windows are: a prior of large windows may gain from that
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,8 @@ from restore.inference.tones import Pixels
 from restore.inference.windows.stack import Stack
 from restore.inference.windows.tiles import Cover
 
-# Side of the crops in pixels: 2 windows of 28 pixels, or 4 of 16.
+# Side of the crops in pixels, if priors of several windows share them; else as many whole windows as are nearest to it.
+# Pixels beyond the edge of a crop are hidden, of which solvers of one start know little.
 SIDE = 56
 
 # The crops have these ranks among all, from the plainest to the richest: a page is not known by its margin alone.
@@ -77,27 +79,39 @@ class Sample:
         return Stacked(Stack(engine, len(pixels) // window[0]), pixels, covered, p)
 
 
-def sample_of(pixels: Pixels, damage: Damage, ranks: tuple[float, ...] = RANKS) -> Sample:
+def side_for(windows: Collection[tuple[int, int]]) -> int:
+    """The side of the crops for priors of windows of these sizes.
+
+    >>> side_for({(16, 16)}), side_for({(28, 28)}), side_for({(16, 16), (28, 28)})
+    (64, 56, 56)
+    """
+    sides = {side for window in windows for side in window}
+    return SIDE if len(sides) > 1 else (only := sides.pop()) * max(1, round(SIDE / only))
+
+
+def sample_of(pixels: Pixels, damage: Damage, ranks: tuple[float, ...] = RANKS, side: int = SIDE) -> Sample:
     """The crops of an image (H, W) with known damage: all of it, if it is no larger than one."""
     height, width = pixels.shape
     hidden = None if damage.hidden is None else damage.hidden[0]
-    corners = [
-        (top, left)
-        for top in range(0, max(1, height - SIDE + 1), SIDE)
-        for left in range(0, max(1, width - SIDE + 1), SIDE)
-    ]
+    corners = [(top, left) for top in _along(height, side) for left in _along(width, side)]
     if len(corners) > len(ranks):
         corners = [corners[place] for place in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
-        richness = [_richness(pixels[top : top + SIDE, left : left + SIDE]) for top, left in corners]
+        richness = [_richness(pixels[top : top + side, left : left + side]) for top, left in corners]
         order = np.argsort(richness, kind="stable")
         chosen = np.unique([round(rank * (len(order) - 1)) for rank in ranks])
         corners = [corners[place] for place in order[chosen]]
     crops = []
     for top, left in corners:
-        where = (slice(top, top + SIDE), slice(left, left + SIDE))
+        where = (slice(top, top + side), slice(left, left + side))
         p = damage.p[where] if isinstance(damage.p, np.ndarray) else None
         crops.append((np.asarray(pixels[where]), None if hidden is None else hidden[where], p))
     return Sample(crops)
+
+
+def _along(length: int, side: int) -> list[int]:
+    """Where crops begin: side by side, and one at the end; all at whole windows if a whole number of these fits."""
+    last = max(0, length - side)
+    return sorted({*range(0, last + 1, side), last})
 
 
 def _richness(crop: np.ndarray) -> float:

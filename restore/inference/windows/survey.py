@@ -12,7 +12,7 @@ from restore.inference.damage import Damage
 from restore.inference.explained import Observed, wanting
 from restore.inference.pictures import PictureEngine, Restored, restore_pictures, solved
 from restore.inference.tones import Pixels
-from restore.inference.windows.sampling import FEW, RANKS, Stacked, sample_of
+from restore.inference.windows.sampling import FEW, RANKS, Stacked, sample_of, side_for
 from restore.marginals import Marginals
 from restore.zoo import leave_out
 
@@ -83,7 +83,8 @@ def choose(engines: Sequence[PictureEngine], pixels: Pixels, damage: Damage, *, 
         damage: what is known of it.
         invert: take this polarity, and do not compare it with the other.
     """
-    sample = sample_of(pixels, damage, RANKS if len(engines) == 1 else FEW)
+    side = side_for({engine.description.image_shape for engine in engines})
+    sample = sample_of(pixels, damage, RANKS if len(engines) == 1 else FEW, side)
     ways = []
     for engine in engines:
         damage.check_for(engine.description)
