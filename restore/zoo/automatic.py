@@ -21,7 +21,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     """The priors to choose among for images of a size: the preferred published ones, and the user's own.
 
     Priors of images of the very size go before all others, which restore them in windows. Of these, priors of whole
-    objects are taken if such objects fill the image side by side, or if there is no other. Other published priors are
+    objects are taken if such objects fill the image side by side, or if there are no others. Other published priors are
     variants for studies; they are taken only if no preferred one fits. Conditional priors are left out: each undoes
     one kind of damage, and only the user knows which.
 
@@ -47,7 +47,9 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
         # Priors of grey images know black and white ones too.
         fitting = native
     if not fitting and fit == "tile":
-        fitting = [folder for folder, about in known if folder in of_kind and _fills(about, image_shape)] or of_kind
+        suited = [about for folder, about in known if folder in of_kind and _suits(about, image_shape)]
+        anywhere = any(about.tiling.overlap > 1 for about in suited)
+        fitting = [folder for folder, about in known if about in suited] if anywhere else of_kind
     if not fitting:
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")
     published = [folder.name for folder in fitting if folder.parent == search.published_folder()]
@@ -55,7 +57,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     return (*([name for name in PREFERRED if name in published] or published), *own)
 
 
-def _fills(about: Description, image_shape: tuple[int, ...]) -> bool:
+def _suits(about: Description, image_shape: tuple[int, ...]) -> bool:
     """Whether a prior's windows suit an image: all do that overlap, and whole objects that are not cut."""
     sides = zip(image_shape, about.image_shape, strict=True)
     return about.tiling.overlap > 1 or all(length <= side or length % side == 0 for length, side in sides)

@@ -16,7 +16,7 @@ import restore
 from restore.data.gathering.gather import Wanted, gather
 from restore.errors import ModelError, TrainingError, UsageError
 from restore.sizes import check_size, near
-from restore.zoo import PREFERRED_BINARY, PREFERRED_GREY, candidates, describe, find
+from restore.zoo import PREFERRED_GREY, candidates, describe, find
 
 WANTED = (10, 12)
 SIZES = st.tuples(st.integers(1, 60), st.integers(1, 60))
@@ -42,7 +42,7 @@ def test_row27_priors_for_windows_of_any_size_but_none_to_resize_for(shape: tupl
     if shape in ((28, 28), (19, 19), (16, 16)):
         return
     names = candidates(shape, grey)
-    assert (PREFERRED_GREY if grey else PREFERRED_BINARY) in names
+    assert (PREFERRED_GREY if grey else "tap-shapes") in names
     assert all(describe(find(name)).grey == grey for name in names)
     with pytest.raises(ModelError, match=r"no prior knows images of .*name the one to resize them for"):
         candidates(shape, grey, "resize")

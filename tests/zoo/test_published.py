@@ -69,7 +69,7 @@ def test_the_promised_priors_are_published() -> None:
     assert {f"crbm-bp-{task}" for task in tasks} <= set(NAMES)
     assert {"crbm-mssvm-mnist-patch12", "crbm-mssvm-caltech-patch12"} <= set(NAMES)
     assert {"fw-mnist", "cd-fw-mnist", "fw-caltech"} <= set(NAMES)
-    assert {"tap-mnist-real", "tap-deep-mnist", "tap-text"} <= set(NAMES)
+    assert {"tap-mnist-real", "tap-deep-mnist", "tap-text", "tap-shapes", "ising"} <= set(NAMES)
     assert set(NAMES) <= set(restore.list_models())
 
 
@@ -79,7 +79,8 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     assert (about.name, about.recipe) == (folder.name, recipe.digest)
     # A size that was found is on the card, with why it is that.
     card = (folder / zoo.CARD).read_text()
-    assert f"{' + '.join(map(str, about.sizes[1:]))} hidden units" in card
+    units = "fully visible" if about.fully_visible else f"{' + '.join(map(str, about.sizes[1:]))} hidden units"
+    assert units in card
     assert "- growth: " in card if recipe.prior.grows else about.hidden == recipe.prior.hidden
     assert (about.conditional, about.task) == (folder in CONDITIONAL, recipe.data.task)
     if about.conditional:
@@ -93,9 +94,9 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     if folder in GREY:
         assert [row["task"] for row in GREY_ROW.finditer(card)] == [str(parse_task(task)) for task in GREY_TASKS]
         return
-    if about.data == "text":
-        # Scored on whole pages.
-        assert "`restore evaluate tap-text --card --seed 0` on whole images" in card
+    if about.tiling.overlap > 1:
+        # Scored on whole pictures.
+        assert f"`restore evaluate {about.name} --card --seed 0` on whole images" in card
         assert [row["task"] for row in WHOLE_ROW.finditer(card)] == list(WHOLE_TASKS)
         return
     tasks = [row["task"] for row in ROW.finditer(card)]
