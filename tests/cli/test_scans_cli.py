@@ -37,7 +37,7 @@ def test_a_scan_becomes_black_and_white(
     assert run("denoise", scan, "--model", model, "--force", "--json", *words) == 0
     told = capsys.readouterr()
     assert "read as a scan: black is 0." in told.err
-    found = np.asarray(Image.open(scan.with_name("scan.restored.png")))
+    found = np.asarray(Image.open(scan.with_name("scan.jpg.restored.png")))
     assert set(np.unique(found)) <= {0, 255} and found.shape == SHAPE
     assert json.loads(told.out)["channel"]["p"] == "scan"
 
