@@ -26,8 +26,8 @@ class TwoTone:
         outliers: o, in [0, 1).
 
     >>> channel = TwoTone(0.2, 0.8, 0.1, outliers=0.0)
-    >>> channel.log_odds(np.array([0.2, 0.6])).round(6).tolist()
-    [-18.0, 6.0]
+    >>> channel.log_odds(np.array([0.2, 0.4, 0.6])).round(6).tolist()
+    [-18.0, -6.0, 6.0]
     """
 
     black: Any

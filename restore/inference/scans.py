@@ -47,7 +47,10 @@ SHARE = 0.75
 
 # The classes of a scan are at least so many standard deviations of the smoothed picture apart; and its ground, seen
 # from so many pixels, differs from even paper by this share of their distance at most. In photographs either fails.
-APART, UNEVEN, FROM = 2.5, 0.13, 2.0
+APART, UNEVEN, FROM = 2.5, 0.14, 2.0
+
+# The same distance where the caller says that it is a scan: more than noise on a blank page is split into.
+TOLD_APART = 2.0
 
 # Pixels that are ground with this probability count as ground, and are amid others if so much around them is.
 SURE, AMID = 0.98, 0.6
@@ -134,14 +137,14 @@ def scan_of(grey: Pixels, damage: Damage, *, assumed: bool, force: bool = False)
         force: then it may also be none.
 
     Raises:
-        ModelError: if its levels do not fall into two classes.
+        ModelError: if its levels do not fall into two classes, or on an even ground if nobody said that it is a scan.
     """
     share = middle_tones(grey)
     if not (damage.scanned or (assumed and share > MOST)):
         return None
     values = np.asarray(grey[:, :])
     tones = tones_of(values)
-    if tones is None or not tones.distinct:
+    if tones is None or not (tones.distinct or (damage.scanned and tones.separation >= TOLD_APART)):
         if assumed and force:
             return None
         raise ModelError(

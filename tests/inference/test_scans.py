@@ -78,6 +78,17 @@ def test_photographed_writing_is_a_scan(name: str) -> None:
     assert middle_tones(grey) > MOST and found is not None and found.distinct
 
 
+def test_what_is_called_a_scan_may_have_an_uneven_ground() -> None:
+    blotches = 0.1 * smoothed(np.random.default_rng(0).standard_normal(SHAPE), 4.0) / 0.07
+    grey = scanned(0.05) + blotches
+    found = tones_of(grey)
+    assert found is not None and not found.distinct
+    with pytest.raises(ModelError, match="not those of ink on paper"):
+        scan_of(grey, Damage("auto"), assumed=True)
+    assert scan_of(grey, Damage("auto"), assumed=True, force=True) is None
+    assert scan_of(grey, Damage("scan"), assumed=False) is not None
+
+
 BLANK = {
     "white": np.ones(SHAPE),
     "grey": np.full(SHAPE, 0.4),
