@@ -87,7 +87,7 @@ def choose(engines: Sequence[PictureEngine], pixels: Pixels, damage: Damage, *, 
     sample = sample_of(pixels, damage, RANKS if len(engines) == 1 else FEW, side)
     ways = []
     for engine in engines:
-        damage.check_for(engine.description)
+        damage.check_kind(engine.description, mask=damage.hidden is not None)
         stacked = sample.stacked(engine)
         polarities = (invert,) if invert or engine.description.conditional else (False, True)
         ways += [Way(engine, inverted, stacked) for inverted in polarities]
