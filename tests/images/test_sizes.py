@@ -91,7 +91,7 @@ def test_row73_a_part_of_a_page_is_refused_or_better_than_before(run: Run, page:
     assert code in (0, 4) and output.exists() == (code == 0)
     if code == 0:
         # Nothing like the white page that resizing made of it.
-        assert (np.asarray(Image.open(output)) != noisy).mean() < 0.15
+        assert (np.asarray(Image.open(output)) != noisy).mean() < 0.9 * (noisy == 0).mean()
 
 
 def test_row73_forced_it_is_resized_with_a_warning(

@@ -26,6 +26,7 @@ import restore
 from restore import zoo
 from restore.channels import BitFlip, parse_task
 from restore.data import Split, as_pixels, binarise, load
+from restore.data.sets.drawings import drawings
 from restore.errors import InputError
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
@@ -165,6 +166,8 @@ def _clean(folder: Path) -> np.ndarray:
         # Any smooth image will do.
         return 0.5 + 0.3 * np.sin(np.add.outer(np.arange(19), np.arange(19)) / np.linspace(3, 5, 12)[:, None, None])
     digit = np.asarray(Image.open(ROOT / "assets" / "digit.png")) / 255
+    if data == "drawings":
+        return drawings(24, seed=1)[:, 40:56, 40:56] / 255
     if data == "text":
         # Its strokes are as broad as those of letters.
         return np.stack(

@@ -59,6 +59,7 @@ class Way:
     def evidence(self, damage: Damage) -> float:
         """log p(sample | prior) under damage of known levels, in nats; -inf if there is none."""
         told = self.sample.damaged(damage.inverted() if self.invert else damage)
+        told.check_for(self.sample.stack.description)
         grey = 1 - self.sample.grey if self.invert else self.sample.grey
         found, _ = solved(self.sample.stack, Observed(grey[None], told))
         assert found.evidence is not None  # conditional priors are not compared
@@ -87,7 +88,6 @@ def choose(engines: Sequence[PictureEngine], pixels: Pixels, damage: Damage, *, 
     sample = sample_of(pixels, damage, RANKS if len(engines) == 1 else FEW, side)
     ways = []
     for engine in engines:
-        damage.check_kind(engine.description, mask=damage.hidden is not None)
         stacked = sample.stacked(engine)
         polarities = (invert,) if invert or engine.description.conditional else (False, True)
         ways += [Way(engine, inverted, stacked) for inverted in polarities]
