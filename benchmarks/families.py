@@ -21,8 +21,8 @@ from importlib.util import find_spec
 import numpy as np
 import torch
 from filters import FILTERS, MORE, Candidate, Seen
-from pages import HOLES, holed, inverted, least, row, wrong
-from pictures import FAMILIES
+from kinds_of_pictures import FAMILIES
+from scoring import HOLES, holed, inverted, least, row, wrong
 
 import restore
 from restore.learning.run.card import machine_facts

@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 import torch
 import unet
-from filters import FILTERS, Seen, biharmonic, ising, median, total_variation
+from filters import (
+    FILTERS,
+    Seen,
+    biharmonic,
+    filled,
+    ising,
+    median,
+    non_local_means,
+    open_and_close,
+    total_variation,
+)
 from letters import distance, misread, printed
 
 from restore.data.sets import text
@@ -44,7 +54,16 @@ def test_filters_remove_flips(bar: np.ndarray, repair: Callable[[Seen, float], n
     assert (repair(seen, setting) != bar).mean() < 0.25 * (flipped != bar).mean()
 
 
-@pytest.mark.parametrize("repair", [biharmonic, ising])
+@pytest.mark.parametrize(("repair", "setting"), [(open_and_close, 2), (non_local_means, 0.5)])
+def test_other_filters_remove_most_of_a_few_flips(
+    bar: np.ndarray, repair: Callable[[Seen, float], np.ndarray], setting: float
+) -> None:
+    flipped = bar ^ (np.random.default_rng(0).random(bar.shape) < 0.03)
+    seen = Seen(flipped, 0.03, np.zeros(bar.shape, bool))
+    assert (repair(seen, setting) != bar).mean() < 0.5 * (flipped != bar).mean()
+
+
+@pytest.mark.parametrize("repair", [biharmonic, ising, lambda seen, _: filled(seen, 3)])
 def test_holes_in_the_midst_are_filled_and_nothing_else_is_touched(
     bar: np.ndarray, repair: Callable[[Seen, float], np.ndarray]
 ) -> None:
