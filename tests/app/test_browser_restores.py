@@ -21,11 +21,12 @@ from restore.app import assembly
 
 
 def kinds() -> list[Path]:
-    """A published prior for each kind of graph: those of one kind differ in their weights alone."""
+    """A published prior of digits for each kind of graph: those of one kind differ in their weights alone."""
     found: dict[object, Path] = {}
     for folder in [zoo.find(zoo.PREFERRED_BINARY), *PUBLISHED]:
         about = zoo.describe(folder)
-        found.setdefault((about.family, about.inference.solver), folder)
+        if about.image_shape == NOTHING.shape:
+            found.setdefault((about.family, about.inference.solver), folder)
     return list(found.values())
 
 
