@@ -1,0 +1,87 @@
+"""The convolution: every feature looks at all places of an image through the same small window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d, unfold
+
+from restore.couplings.contract import Coupling
+from restore.tracing import tracing
+
+
+@dataclass(frozen=True)
+class Convolution(Coupling):
+    """One weight for each pixel of a feature's window: (features, 1, side, side).
+
+    The units below are the pixels of an image; those above are the features at each place where their window holds a
+    pixel, (features, H + side - 1, W + side - 1). Both are flat.
+
+    Attributes:
+        image_shape: (H, W).
+
+    >>> coupling = Convolution(torch.tensor([[[[1.0, 2.0], [0.0, 0.0]]]]), (1, 2))  # to the left, and to the right
+    >>> coupling.up(torch.tensor([[1.0, 1.0]])).reshape(2, 3).tolist()  # the lower row of windows, and the upper
+    [[0.0, 0.0, 0.0], [2.0, 3.0, 1.0]]
+    """
+
+    image_shape: tuple[int, int]
+
+    @property
+    def side(self) -> int:
+        return self.weights.shape[-1]
+
+    @property
+    def places(self) -> tuple[int, int]:
+        """Rows and columns of places of a window."""
+        return self.image_shape[0] + self.side - 1, self.image_shape[1] + self.side - 1
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        pixels, places = (size[0] * size[1] for size in (self.image_shape, self.places))
+        return pixels, len(self.weights) * places
+
+    @property
+    def matrix(self) -> Tensor:
+        return self.up(torch.eye(self.sizes[0], dtype=self.weights.dtype, device=self.weights.device))
+
+    def up(self, below: Tensor) -> Tensor:
+        found = _seen(self._pixels(below), self.weights, self.side - 1)
+        return found.reshape(*below.shape[:-1], -1)
+
+    def down(self, above: Tensor) -> Tensor:
+        found = _seen(self._features(above), self.weights.flip(2, 3).transpose(0, 1), 0)
+        return found.reshape(*above.shape[:-1], -1)
+
+    def interaction(self, below: Tensor, above: Tensor) -> Tensor:
+        return (self.up(below) * above).sum(-1)
+
+    def product(self, below: Tensor, above: Tensor) -> Tensor:
+        windows = unfold(self._pixels(below), self.side, padding=self.side - 1)
+        return torch.einsum("nwp,nfp->fw", windows, self._features(above).flatten(2)).reshape(self.weights.shape)
+
+    def tap_statistics(self, means: tuple[Tensor, Tensor], variances: tuple[Tensor, Tensor]) -> Tensor:
+        total = torch.addcmul(self.product(*means), self.weights, self.product(*variances))
+        return total / len(means[0])
+
+    def centred(self, below: tuple[Tensor, Tensor], above: tuple[Tensor, Tensor]) -> Self:
+        (offset, slope), (offset_above, slope_above) = below, above
+        outer = self.product(torch.stack([offset, slope]), torch.stack([slope_above, offset_above]))
+        return self.with_weights(self.weights - outer)
+
+    def _pixels(self, below: Tensor) -> Tensor:
+        return below.reshape(-1, 1, *self.image_shape)
+
+    def _features(self, above: Tensor) -> Tensor:
+        return above.reshape(-1, len(self.weights), *self.places)
+
+
+def _seen(images: Tensor, weights: Tensor, margin: int) -> Tensor:
+    """What features (features, channels, side, side) see of images (N, channels, H, W) with a margin of zeros."""
+    if not (tracing() and images.dtype == torch.float64):
+        return conv2d(images, weights, padding=margin)
+    # ONNX Runtime has convolutions in single precision only.
+    return weights.flatten(1) @ unfold(images, weights.shape[-1], padding=margin)

@@ -1,0 +1,64 @@
+"""Convolutional priors from images to restorations: what they learn, and that all engines agree on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import restore
+from restore.couplings import Convolution
+from restore.inference.torch_engine import Engine
+from restore.priors import ConvolutionalRBM
+from restore.zoo.tiling import Tiling
+
+
+def blocks(count: int, shape: tuple[int, int], seed: int) -> np.ndarray:
+    """Images of squares with sides of 4 pixels, each black or white."""
+    draw = np.random.default_rng(seed)
+    coarse = draw.random((count, shape[0] // 4, shape[1] // 4)) < 0.5
+    return coarse.repeat(4, 1).repeat(4, 2)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has learnt blocks in 60 steps."""
+    folder = tmp_path_factory.mktemp("runs") / "blocks"
+    restore.train(blocks(80, (12, 12), 0), epochs=60, run=folder, device="cpu")
+    return folder
+
+
+@pytest.mark.thorough
+def test_it_restores_what_it_has_learnt(run: Path) -> None:
+    prior = restore.load(run)
+    about = prior.description
+    assert (about.family, about.kernel, about.method) == ("convolutional", 5, "matched")
+    clean = blocks(40, (12, 12), 1)
+    flipped = np.random.default_rng(2).random(clean.shape) < 0.1
+    restored = prior.denoise(clean ^ flipped, p=0.1)
+    # A tenth of the pixels was wrong; a median of 3x3 pixels rounds all corners.
+    assert (restored != clean).mean() < 0.5 * flipped.mean()
+
+
+@pytest.mark.thorough
+def test_engines_agree_at_its_own_size_and_beyond(run: Path) -> None:
+    for shape in ((12, 12), (28, 20)):
+        seen = blocks(2, shape, 3) ^ (np.random.default_rng(4).random((2, *shape)) < 0.1)
+        found = [restore.load(run, engine=engine).denoise(seen, p=0.1, soft=True) for engine in ("onnx", "torch")]
+        # Sums of single precision in another order.
+        np.testing.assert_allclose(*found, atol=1e-3)
+
+
+@pytest.mark.thorough
+def test_pixels_that_tell_nothing_are_no_fault(run: Path) -> None:
+    assert restore.load(run).denoise(np.zeros((28, 20), bool), p=0.5, force=True).shape == (28, 20)
+
+
+@pytest.mark.thorough
+def test_windows_of_larger_images_tell_each_other_nothing(run: Path) -> None:
+    engine = Engine.load(str(run), "cpu")
+    assert engine.description.tiling == Tiling(overlap=2, rounds=1, worth=0.0, least=0.0)
+    machine = engine.trained.machine
+    assert isinstance(machine, ConvolutionalRBM) and isinstance(machine.couplings[0], Convolution)
+    assert engine.description.sizes == machine.couplings[0].sizes
