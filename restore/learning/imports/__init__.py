@@ -1,0 +1,1 @@
+"""Binary RBMs that other programs have trained, made into priors."""

@@ -1,0 +1,126 @@
+"""RBMs of other programs from the command line: kept under a name, or, when stopped, not at all."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from commands import QUICK, Run, command
+from foreign_rbms import parameters, sklearn, written
+from machines import random_rbm, seeded
+from waiting import HANG, wait_for
+
+from restore import zoo
+from restore.learning.imports import settings
+from restore.priors import RBM
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(settings, "SWEEPS", 20)
+    monkeypatch.setattr("restore.learning.modes.SWEEPS", 5)
+    weights = 0.3 * torch.randn(36, 5, generator=seeded(5))
+    return written(tmp_path / "rbm.npz", sklearn(weights, -torch.ones(36), torch.zeros(5)))
+
+
+@pytest.mark.usefixtures("without_graph")
+def test_import_keeps_a_prior_under_its_name(file: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("import", file, "--name", "mine", "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
+    about = zoo.describe(zoo.find("mine"))
+    assert (about.image_shape, about.hidden, about.method, about.data) == ((6, 6), 5, "import", "rbm.npz")
+    assert about.licence == "unknown" and about.log_partition
+    card = (zoo.find("mine") / zoo.CARD).read_text()
+    assert f"restore import {file} --name mine" in card and "## Scores" in card
+    weights = (zoo.find("mine") / zoo.WEIGHTS).read_bytes()
+    assert run("import", file, "--name", "mine") == 5
+    assert "holds a prior already; give --overwrite" in capsys.readouterr().err
+    assert run("import", file, "--name", "mine", "--overwrite", "--seed", 0) == 0
+    assert (zoo.find("mine") / zoo.WEIGHTS).read_bytes() == weights
+    assert run("import", file, "--name", QUICK) == 5 and run("import", file, "--name", "../x") == 2
+
+
+@pytest.mark.thorough
+def test_what_is_imported_restores_at_once(file: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = zoo.load(zoo.find(QUICK)).machine
+    assert isinstance(machine, RBM)
+    monkeypatch.setattr(settings, "SWEEPS", 100)
+    written(file, sklearn(*parameters(machine)))
+    assert run("import", file, "--name", "mine", "--quiet") == 0
+    digit = Path(__file__).parent.parent.parent / "assets" / "digit-noisy.png"
+    for engine in ("onnx", "torch"):
+        out = file.with_name(f"{engine}.png")
+        assert run("denoise", digit, "--model", "mine", "--p", 0.1, "--engine", engine, "-o", out) == 0
+    assert file.with_name("onnx.png").read_bytes() == file.with_name("torch.png").read_bytes()
+
+
+# --- stopped ---
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["row58-int", "row58-term"]
+)
+def test_row58_a_signal_leaves_nothing_behind(number: int, code: int, tmp_path: Path) -> None:
+    # So large that drawing images takes many seconds.
+    path, target = written(tmp_path / "rbm.npz", sklearn(*parameters(random_rbm(784, 500)))), tmp_path / "mine"
+    words = command("import", path, "--name", "mine", "-o", target, "--quiet")
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    wait_for(target.exists, process)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=HANG)
+    assert process.returncode == code
+    how = "stopped" if number == signal.SIGINT else "terminated"
+    assert said == f"restore: {how}; nothing was imported; the same command starts anew\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("without_graph")
+@pytest.mark.parametrize("place", ["restore.learning.imports.importing.settled", "restore.zoo.save"])
+def test_row58_a_stop_keeps_the_prior_that_was_to_be_replaced(
+    place: str, file: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("import", file, "--name", "mine", "--quiet") == 0
+    kept = {path: path.read_bytes() for path in zoo.find("mine").iterdir()}
+    monkeypatch.setattr(place, interrupted)
+    assert run("import", file, "--name", "mine", "--overwrite", "--seed", 1) == 130
+    assert "stopped; nothing was imported; the same command starts anew\n" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in zoo.find("mine").iterdir()} == kept
+
+
+def test_row58_stopped_at_its_graph_a_prior_restores_with_torch(
+    file: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("restore.learning.run.keeping.Place.add_graph", interrupted)
+    assert run("import", file, "--name", "mine", "--quiet") == 130
+    target = zoo.find("mine")
+    said = f"restore: stopped; {target}: imported, but without its graph, so that only torch restores with it\n"
+    assert capsys.readouterr().err == said
+    assert zoo.load(target).description.name == "mine"
+
+
+def interrupted(*about: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("--weights", "U"), 2, "there is no tensor --weights U; it holds components_ (5x36)"),
+        (("--rows", "visible"), 4, "does not join"),
+        (("--shape", "6x5"), 2, "no image of --shape 6x5"),
+        (("--shape", "6"), 2, "--shape must be HEIGHTxWIDTH"),
+    ],
+    ids=lambda word: "" if isinstance(word, str | int) else word[0] + "=" + word[1],
+)
+def test_bad_words_leave_nothing_behind(
+    words: tuple[str, str], code: int, says: str, file: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("import", file, "--name", "mine", *words) == code
+    said = capsys.readouterr().err
+    assert says in said and len(said.splitlines()) == 1
+    assert not (zoo.user_folder() / "mine").exists()
