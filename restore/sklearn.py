@@ -1,0 +1,271 @@
+"""Restricted Boltzmann machines for scikit-learn: `restore.sklearn.BoltzmannMachine`.
+
+Needs the extra `restore-prior[sklearn]`. The learners are those of `restore train`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+try:
+    import torch
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils import Tags, check_array, check_random_state
+    from sklearn.utils.validation import check_is_fitted, check_scalar, validate_data
+except ModuleNotFoundError as fault:
+    said = f"restore.sklearn: needs {fault.name}; pip install 'restore-prior[sklearn]'"
+    raise ModuleNotFoundError(said, name=fault.name) from fault
+
+from restore.errors import UsageError
+from restore.evaluation.likelihoods.ais import log_partition
+from restore.evaluation.likelihoods.exact import exact_log_partition
+from restore.evaluation.likelihoods.result import unnormalised
+from restore.learning.course import CleanImages, pixel_means
+from restore.learning.fit import Steps
+from restore.learning.modes import own_modes
+from restore.learning.recipes.plan import usual_inference
+from restore.learning.recipes.recipe import Data, PriorShape, Recipe, Training
+from restore.learning.recipes.tables import Optimizer
+from restore.learning.recipes.wishes import PLAIN
+from restore.learning.run.outcome import description_of
+from restore.learning.run.session import Session
+from restore.priors import RBM
+from restore.registry import LEARNERS
+from restore.solvers import TAP
+from restore.solvers.samplers.gibbs import gibbs_steps
+from restore.zoo import TrainedPrior
+from restore.zoo.inference import Inference
+
+_RULES = {
+    name: LEARNERS["rbm"][rule["method"]].load() for name, rule in PLAIN.items() if rule["method"] in LEARNERS["rbm"]
+}
+
+# The methods of `restore train` that learn RBMs by gradient steps, from data as they are.
+METHODS = tuple(name for name, rule in _RULES.items() if not (rule.in_rounds or rule().restores))
+
+# log Z is summed exactly if one layer has at most so many units; that takes less than a second.
+SUMMED = 16
+
+# Else it is annealed. On machines of 8 to 18 units that learnt digits the error was at most .05 nats; with log Z of the
+# distinct TAP solutions it was .8 to 2.9.
+ANNEALING, RUNS = "linear:1000", 100
+
+# So many training rows are kept, where chains of samples start.
+STARTS = 100
+
+
+class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A restricted Boltzmann machine of binary units, in place of scikit-learn's `BernoulliRBM`.
+
+    Rows are binary, or probabilities in [0, 1]; values outside are clipped, with a warning. Computed on the CPU.
+
+    >>> import numpy as np
+    >>> bars = np.repeat(np.eye(4), 50, axis=0)
+    >>> model = BoltzmannMachine(n_components=4, n_iter=20, random_state=0).fit(bars)
+    >>> model.transform(bars).shape, model.sample(3).shape
+    ((200, 4), (3, 4))
+    >>> bool(model.score(bars) > model.score(1 - bars))
+    True
+
+    Args:
+        n_components: number of hidden units.
+        method: how to learn, as in `restore train`: "pcd" (persistent contrastive divergence, as `BernoulliRBM`), "cd"
+            (contrastive divergence with ten sweeps) or "tap" (maximum likelihood with log Z from TAP).
+        learning_rate: the rate at the first step; it falls linearly to 0.
+        batch_size: rows to a step.
+        n_iter: passes over the rows.
+        verbose: print a line after each pass.
+        random_state: seed or generator of all randomness.
+
+    Attributes:
+        components_: weights, (n_components, n_features).
+        intercept_hidden_, intercept_visible_: biases, (n_components,) and (n_features,).
+        feature_means_: means of the training rows, kept inside (0, 1) by a pseudo-count, (n_features,).
+        starts_: up to 100 training rows, where samples start.
+        log_partition_: log Z, computed when it is first read; see `score_samples`.
+        n_features_in_, feature_names_in_: as in any estimator.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 256,
+        *,
+        method: str = "pcd",
+        learning_rate: float = 0.1,
+        batch_size: int = 10,
+        n_iter: int = 10,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.method = method
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Learn from rows (n_samples, n_features), dense or sparse; y is ignored.
+
+        Raises:
+            ValueError: for rows or settings out of range.
+            TrainingError: if training diverges.
+        """
+        rows = self._checked(X, reset=True)
+        generator = check_random_state(self.random_state)
+        recipe = self._recipe(generator.randint(np.iinfo(np.int32).max))
+        images = torch.tensor(rows, dtype=torch.float32)
+        machine = self._learnt(recipe, images)
+        self.components_ = machine.weights.T.numpy().astype(rows.dtype)
+        self.intercept_hidden_ = machine.hidden.parameters["bias"].numpy().astype(rows.dtype)
+        self.intercept_visible_ = machine.visible.parameters["bias"].numpy().astype(rows.dtype)
+        self.feature_means_ = pixel_means(images).numpy().astype(rows.dtype)
+        self.starts_ = rows[generator.permutation(len(rows))[:STARTS]]
+        self.__dict__.pop("log_partition_", None)
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
+        """P(h = 1 | v), exact, for rows (n_samples, n_features); shape (n_samples, n_components)."""
+        check_is_fitted(self)
+        rows = self._checked(X)
+        return self._machine(rows.dtype).transform(torch.from_numpy(rows)).numpy()
+
+    def inverse_transform(self, X: ArrayLike) -> NDArray[np.floating]:
+        """P(v = 1 | h), exact, for hidden states (n_samples, n_components); shape (n_samples, n_features)."""
+        check_is_fitted(self)
+        hidden = check_array(X, dtype=(np.float64, np.float32))
+        if hidden.shape[1] != len(self.components_):
+            raise UsageError(
+                f"X has {hidden.shape[1]} columns; give one for each of {len(self.components_)} components"
+            )
+        machine = self._machine(hidden.dtype)
+        return machine.visible.moments(machine.visible_fields(torch.from_numpy(hidden)))[0].numpy()
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Log-likelihood log p(v) = -F(v) - log Z of rows (n_samples, n_features), in nats; shape (n_samples,).
+
+        The free energy F is exact, and so is log Z with at most 16 columns or hidden units. With more, log Z is by
+        annealed importance sampling from the columns' means, 100 runs of 1000 temperatures with a seed of their own, so
+        that the same machine always has the same log Z. There is a warning if the runs are too uneven to trust. A row
+        of probabilities counts as the point that it is, as with `BernoulliRBM`.
+        """
+        check_is_fitted(self)
+        rows = torch.from_numpy(self._checked(X).astype(np.float64))
+        return unnormalised(self._machine(np.dtype(np.float64)), rows).numpy() - self.log_partition_
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Mean log-likelihood of rows in nats, see `score_samples`; y is ignored."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, sweeps: int = 1000) -> NDArray[np.float64]:
+        """Draw binary rows (n_samples, n_features) by Gibbs sampling.
+
+        Each is the end of a chain of its own, which starts at one of `starts_` and does so many sweeps.
+        """
+        check_is_fitted(self)
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        check_scalar(sweeps, "sweeps", Integral, min_val=1)
+        seeds = check_random_state(self.random_state)
+        chosen = torch.tensor(self.starts_[seeds.randint(len(self.starts_), size=n_samples)], dtype=torch.float32)
+        drawn = torch.Generator().manual_seed(int(seeds.randint(np.iinfo(np.int32).max)))
+        return gibbs_steps(self._machine(np.dtype(np.float32)), chosen, sweeps, drawn).numpy().astype(np.float64)
+
+    def to_prior(self, image_shape: tuple[int, int], name: str = "untitled") -> TrainedPrior:
+        """The machine as a prior that restores images of shape (H, W); `restore.zoo.save` writes it to a folder.
+
+        Raises:
+            UsageError: if the shape has another number of pixels than a row.
+        """
+        check_is_fitted(self)
+        if image_shape[0] * image_shape[1] != self.n_features_in_:
+            raise UsageError(f"image_shape {tuple(image_shape)} does not fit rows of {self.n_features_in_} pixels")
+        recipe = self._recipe(check_random_state(self.random_state).randint(np.iinfo(np.int32).max), name)
+        machine, settings = self._machine(np.dtype(np.float32)), recipe.inference
+        solver = TAP(max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping)
+        starts = torch.tensor(self.starts_, dtype=torch.float32)
+        modes = own_modes(machine, starts, settings.modes, solver, torch.Generator().manual_seed(recipe.seed))
+        about = description_of(recipe, image_shape, machine, settings)
+        return TrainedPrior(about, machine, torch.tensor(self.feature_means_, dtype=torch.float32), modes)
+
+    @cached_property
+    def log_partition_(self) -> float:
+        check_is_fitted(self)
+        machine = self._machine(np.dtype(np.float64))
+        if min(self.components_.shape) <= SUMMED:
+            return exact_log_partition(machine, machine.visible.parameters["bias"])
+        means = torch.from_numpy(self.feature_means_)
+        found = log_partition(machine, ANNEALING, RUNS, torch.Generator().manual_seed(0), torch.logit(means))
+        if found.warning:
+            warnings.warn(f"{type(self).__name__}: {found.warning}", stacklevel=3)
+        return found.log_partition
+
+    def _recipe(self, seed: int, name: str = "untitled") -> Recipe:
+        """The settings as those of `restore train`."""
+        for setting in ("n_components", "batch_size", "n_iter"):
+            check_scalar(getattr(self, setting), setting, Integral, min_val=1)
+        check_scalar(self.learning_rate, "learning_rate", Real, min_val=0, include_boundaries="neither")
+        if self.method not in METHODS:
+            raise UsageError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
+        settings = dict(PLAIN[self.method])
+        method = settings.pop("method")
+        return Recipe(
+            name=name,
+            data=Data("rows"),
+            prior=PriorShape(int(self.n_components)),
+            method=method,
+            learner=_RULES[self.method](**settings),
+            training=Training(int(self.n_iter), int(self.batch_size)),
+            optimizer=Optimizer(rate=float(self.learning_rate)),
+            inference=Inference(**usual_inference(int(self.n_components))),
+            seed=int(seed),
+            storage="float32",
+        )
+
+    def _learnt(self, recipe: Recipe, images: torch.Tensor) -> RBM:
+        """Train in memory, without checkpoints."""
+        session = Session(Path(type(self).__name__))
+        work: Steps[Any] = Steps(recipe, CleanImages(images), session)
+        elapsed = session.timer()
+        with torch.inference_mode():
+            work.begin()
+            work.plan()
+            while not work.finished:
+                lap = work.advance(elapsed)
+                if lap is not None and self.verbose:
+                    told = ", ".join(f"{name} = {value:.4g}" for name, value in lap.passed.monitors.items())
+                    print(f"[{type(self).__name__}] Iteration {work.done}, {told}, time = {work.seconds:.2f}s")
+        machine: RBM = work.best().machine
+        return machine
+
+    def _machine(self, dtype: np.dtype[Any]) -> RBM:
+        """The machine in a precision; nothing computed with it keeps a graph for gradients."""
+        arrays = (self.components_.T, self.intercept_visible_, self.intercept_hidden_)
+        return RBM.binary(*(torch.from_numpy(np.ascontiguousarray(array, dtype)) for array in arrays))
+
+    def _checked(self, X: ArrayLike, *, reset: bool = False) -> NDArray[np.floating]:
+        """Rows as a dense array in [0, 1], in float64 or float32."""
+        found = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
+        rows = found if isinstance(found, np.ndarray) else found.toarray()
+        if rows.min() < 0 or rows.max() > 1:
+            said = f"{type(self).__name__} takes values in [0, 1] and clips others; scale them, as MinMaxScaler does"
+            warnings.warn(said, stacklevel=3)
+            rows = rows.clip(0, 1)
+        return np.ascontiguousarray(rows)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,230 @@
+"""The scikit-learn estimator: its contract, its likelihood against enumeration, and what it learns."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from scipy.special import expit, logsumexp
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+from waiting import HANG
+
+import restore
+from restore import zoo
+from restore.errors import UsageError
+from restore.sklearn import METHODS, SUMMED, BoltzmannMachine
+
+# Every row is one of these with the same probability: log p = -log 4, far above that of independent columns.
+PATTERNS = np.kron(np.eye(4), np.ones(2))
+
+
+def patterns(count: int = 200) -> np.ndarray:
+    return PATTERNS[np.arange(count) % len(PATTERNS)]
+
+
+def quick(**settings: Any) -> BoltzmannMachine:
+    return BoltzmannMachine(**{"n_components": 5, "n_iter": 2, "random_state": 0} | settings)
+
+
+def states(columns: int) -> np.ndarray:
+    """All binary rows."""
+    return np.array(list(itertools.product([0.0, 1.0], repeat=columns)))
+
+
+def with_weights(columns: int, hidden: int, scale: float) -> BoltzmannMachine:
+    """A fitted machine whose parameters are replaced by random ones."""
+    rng = np.random.default_rng(columns + hidden)
+    model = quick(n_components=hidden).fit(rng.integers(0, 2, (50, columns)))
+    model.components_ = rng.normal(0, scale, (hidden, columns))
+    model.intercept_hidden_, model.intercept_visible_ = rng.normal(0, scale, hidden), rng.normal(0, scale, columns)
+    return model
+
+
+def enumerated(model: BoltzmannMachine, rows: np.ndarray) -> np.ndarray:
+    """log p of binary rows, summed over every state of both layers with numpy alone."""
+    hidden = states(len(model.components_))
+    weights, above, below = model.components_, model.intercept_hidden_, model.intercept_visible_
+    # log p(h) up to a constant, the columns summed out; then log p(v, h) up to the same.
+    log_z = logsumexp(hidden @ above + np.logaddexp(0, hidden @ weights + below).sum(1))
+    joint = rows @ weights.T @ hidden.T + (rows @ below)[:, None] + hidden @ above
+    return logsumexp(joint, 1) - log_z
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:BoltzmannMachine takes values in:UserWarning")
+@parametrize_with_checks([quick(method=method) for method in METHODS])
+def test_it_keeps_the_contract_of_scikit_learn(estimator: BoltzmannMachine, check: Any) -> None:
+    check(estimator)
+
+
+# The most telling checks; all others are in the test above.
+QUICK = {
+    "check_estimator_cloneable",
+    "check_no_attributes_set_in_init",
+    "check_estimators_pickle",
+    "check_fit_idempotent",
+    "check_dict_unchanged",
+    "check_estimator_sparse_array",
+    "check_transformer_preserve_dtypes",
+}
+
+
+@pytest.mark.filterwarnings("ignore:BoltzmannMachine takes values in:UserWarning")
+@pytest.mark.parametrize("name", sorted(QUICK))
+def test_it_is_an_estimator(name: str) -> None:
+    checks = estimator_checks_generator(quick(n_components=2, n_iter=1))
+    chosen = [(model, check) for model, check in checks if check.func.__name__ == name]
+    assert chosen
+    for model, check in chosen:
+        check(model)
+
+
+def test_clones_and_pickles() -> None:
+    model = quick().fit(patterns())
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.transform(patterns()), model.transform(patterns()))
+    np.testing.assert_array_equal(clone(model).fit(patterns()).components_, model.components_)
+    assert copy.score(patterns()) == model.score(patterns())
+    assert list(model.get_feature_names_out()) == [f"boltzmannmachine{index}" for index in range(5)]
+
+
+def test_features_and_means_are_exact() -> None:
+    model, rows, hidden = with_weights(6, 3, 1.0), states(6), states(3)
+    np.testing.assert_allclose(model.transform(rows), expit(rows @ model.components_.T + model.intercept_hidden_))
+    np.testing.assert_allclose(
+        model.inverse_transform(hidden), expit(hidden @ model.components_ + model.intercept_visible_)
+    )
+    with pytest.raises(UsageError, match="3 components"):
+        model.inverse_transform(rows)
+    np.testing.assert_array_equal(model.transform(csr_matrix(rows)), model.transform(rows))
+
+
+@pytest.mark.parametrize(("columns", "hidden"), [(6, 3), (3, 6)])
+def test_a_small_machine_s_likelihood_is_exact(columns: int, hidden: int) -> None:
+    model, rows = with_weights(columns, hidden, 1.5), states(columns)
+    found = model.score_samples(rows)
+    np.testing.assert_allclose(found, enumerated(model, rows), atol=1e-9)
+    assert logsumexp(found) == pytest.approx(0, abs=1e-9)  # probabilities of all rows sum to 1
+
+
+@pytest.mark.thorough
+def test_a_larger_machine_s_likelihood_is_annealed() -> None:
+    """With these weights the standard error of log Z is some .01; a bound of .15 would be missed by chance never."""
+    model = with_weights(20, SUMMED + 1, 0.5)
+    rows = np.random.default_rng(0).integers(0, 2, (5, 20)).astype(float)
+    found = model.score_samples(rows)
+    np.testing.assert_allclose(found, enumerated(model, rows), atol=0.15)
+    again = pickle.loads(pickle.dumps(model))
+    del again.log_partition_
+    np.testing.assert_array_equal(again.score_samples(rows), found)
+
+
+def test_fitting_again_forgets_the_old_log_partition() -> None:
+    model = quick().fit(patterns())
+    before = model.log_partition_
+    assert model.set_params(n_iter=5).fit(patterns()).log_partition_ != before
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", METHODS)
+def test_it_learns_a_distribution(method: str) -> None:
+    """No model is better than the truth, log(1/4) a row; independent columns, where training starts, reach -4.50."""
+    model = quick(n_components=8, method=method, n_iter=30, learning_rate=0.2).fit(patterns())
+    start, truth = 8 * (0.25 * np.log(0.25) + 0.75 * np.log(0.75)), np.log(0.25)
+    assert (start + truth) / 2 < model.score(patterns()) <= truth
+    drawn = model.sample(400)
+    assert drawn.shape == (400, 8) and set(np.unique(drawn)) == {0.0, 1.0}
+    # Samples of independent columns are one of the four patterns in 4 of 100 cases.
+    assert np.mean([(row == PATTERNS).all(1).any() for row in drawn]) > 0.5
+
+
+def test_samples_follow_the_machine() -> None:
+    """The means of 4000 independent chains have a standard error of at most .008; 5 of them are allowed."""
+    model, rows = with_weights(5, 3, 0.7), states(5)
+    expected = np.exp(enumerated(model, rows)) @ rows
+    np.testing.assert_allclose(model.sample(4000, sweeps=50).mean(0), expected, atol=0.04)
+
+
+def test_other_values_are_clipped_with_a_warning() -> None:
+    model = quick().fit(patterns())
+    with pytest.warns(UserWarning, match="clips others"):
+        found = model.transform(3 * patterns() - 1)
+    np.testing.assert_array_equal(found, model.transform(patterns()))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"n_components": 0}, "n_components"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"n_iter": 0}, "n_iter"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"method": "fw"}, f"one of {', '.join(METHODS)}"),
+    ],
+)
+def test_wrong_settings_are_named(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        quick(**settings).fit(patterns())
+
+
+def test_what_is_not_fitted_says_so() -> None:
+    model = quick()
+    calls = (model.sample, lambda: model.score_samples(patterns()), lambda: model.inverse_transform(np.ones((1, 5))))
+    for call in (*calls, lambda: model.to_prior((2, 4))):
+        with pytest.raises(NotFittedError):
+            call()
+
+
+def test_verbose_tells_of_every_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    quick(verbose=1).fit(patterns())
+    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "[BoltzmannMachine] Iteration 1",
+        "[BoltzmannMachine] Iteration 2",
+    ]
+
+
+@pytest.mark.thorough
+def test_without_scikit_learn_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['sklearn'] = None; import restore.sklearn"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
+    assert "pip install 'restore-prior[sklearn]'" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.thorough
+def test_the_machine_restores_images(tmp_path: Any) -> None:
+    """A flipped pixel of a pattern is one of 8 that no other pattern explains: each is nearest to its own pattern."""
+    model = quick(n_components=8, n_iter=30, learning_rate=0.2).fit(patterns())
+    zoo.save(tmp_path / "mine", model.to_prior((2, 4)), "# Mine\n")
+    images = PATTERNS.reshape(-1, 2, 4).astype(bool)
+    damaged = images.copy()
+    damaged[:, 0, 0] ^= True
+    clean = restore.denoise(damaged, model=str(tmp_path / "mine"), p=0.05, force=True)
+    assert (clean != images).sum() < (damaged != images).sum()
+    with pytest.raises(UsageError, match="image_shape"):
+        model.to_prior((3, 3))
+
+
+@pytest.mark.thorough
+def test_features_serve_a_classifier_in_a_search() -> None:
+    """Guessing is right in one of ten. Four bits cannot tell ten classes well, nor 64 so well as 64 pixels, 96 %."""
+    images, labels = load_digits(return_X_y=True)
+    images = images / 16
+    train, test, known, wanted = train_test_split(images, labels, test_size=0.4, random_state=0)
+    pipeline = make_pipeline(
+        BoltzmannMachine(learning_rate=0.3, batch_size=20, random_state=0), LogisticRegression(C=10, max_iter=1000)
+    )
+    search = GridSearchCV(pipeline, {"boltzmannmachine__n_components": [4, np.int64(64)]}, cv=2).fit(train, known)
+    assert search.best_params_["boltzmannmachine__n_components"] == 64
+    assert search.score(test, wanted) > 0.8
