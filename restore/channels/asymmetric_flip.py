@@ -10,7 +10,7 @@ import numpy as np
 from restore.channels.bit_flip import CERTAIN, BitFlip
 from restore.channels.contract import Task, Told
 from restore.channels.task import Asked, EachPixel, Form
-from restore.channels.values import as_floats, in_double, like, module_of, require, uniform
+from restore.channels.values import Parameter, as_floats, in_double, like, module_of, require, uniform
 from restore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class AsymmetricFlip:
     """White and black pixels are inverted at rates of their own: p(y = 0 | x = 1) = white, p(y = 1 | x = 0) = black.
 
     Attributes:
-        white: probability that a white pixel turns black, in [0, 1].
+        white: probability that a white pixel turns black, in [0, 1]: one number, or an array that broadcasts with the
+            images.
         black: probability that a black pixel turns white. The two add to less than 1: at 1 the observed pixel says
             nothing, and above 1 the image should be inverted first.
 
@@ -37,17 +38,20 @@ class AsymmetricFlip:
     [-1.6, 4.38]
     """
 
-    white: float
-    black: float
+    white: Parameter
+    black: Parameter
 
     def __post_init__(self) -> None:
         rule = "p has flip probabilities of white and of black pixels, which must lie in [0, 1]"
         require(self.white, rule, 1)
         require(self.black, rule, 1)
-        if not self.white + self.black < 1:
+        # Written so that NaN fails too.
+        wrong = np.flatnonzero(~(np.asarray(self.white) + np.asarray(self.black) < 1))
+        if wrong.size:
+            white, black = (np.ravel(rate)[wrong[0]] for rate in (self.white, self.black))
             raise UsageError(
-                "p has flip probabilities of white and of black pixels, which must add to less than 1, not "
-                f"{self.white:g} and {self.black:g}"
+                f"p has flip probabilities of white and of black pixels, which must add to less than 1, not {white:g} "
+                f"and {black:g}"
             )
 
     def __add__(self, other: AsymmetricFlip | BitFlip) -> AsymmetricFlip:

@@ -22,6 +22,9 @@ Parameter: TypeAlias = "float | np.ndarray | Tensor"
 # The largest number of single precision, in which solvers compute.
 LARGEST = float(np.finfo(np.float32).max)
 
+# Log-odds beyond which a probability in single precision says nothing more.
+SURE = 16.0
+
 
 def require(values: Parameter, rule: str, largest: float = LARGEST) -> None:
     """Refuse parameters that are not numbers in [0, largest]; skipped while a graph is traced.
@@ -113,3 +116,23 @@ def places(length: int, generator: Any) -> Any:
     import torch
 
     return torch.arange(length, device=generator.device)
+
+
+def log_odds_of(shares: np.ndarray) -> np.ndarray:
+    """The log-odds of probabilities, within ±`SURE`; a rounding error may have carried these out of [0, 1].
+
+    >>> log_odds_of(np.array([0.0, 0.5, 1.0])).tolist()
+    [-16.0, 0.0, 16.0]
+    """
+    inside = shares.clip(0, 1)
+    with np.errstate(divide="ignore"):
+        return np.asarray((np.log(inside) - np.log1p(-inside)).clip(-SURE, SURE))
+
+
+def probability_of(log_odds: np.ndarray) -> np.ndarray:
+    """The probabilities with these log-odds, in the same precision.
+
+    >>> probability_of(np.array([-1e4, 0.0, 1e4])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return np.asarray((1 + np.tanh(log_odds / 2)) / 2)
