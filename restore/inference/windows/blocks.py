@@ -49,15 +49,14 @@ def blocks_of(shape: tuple[int, ...], about: Description, max_memory: int | None
         UsageError: if the memory allowed, in bytes, does not hold a window.
     """
     sides, tiling = about.image_shape, about.tiling
-    strides = [-(-side // tiling.overlap) for side in sides]
+    # Blocks and margins are of pairs of windows, of which the first round takes the first.
+    pairs = [2 * -(-side // tiling.overlap) for side in sides]
     # Every round, a window hears of what lies within the windows that it overlaps.
-    margins = [
-        -(-(tiling.rounds + 1) * (side - 1) // stride) * stride for side, stride in zip(sides, strides, strict=True)
-    ]
+    margins = [-(-(tiling.rounds + 1) * (side - 1) // pair) * pair for side, pair in zip(sides, pairs, strict=True)]
     # Where little memory is allowed, it is the margins that take it.
     across = int(_windows_allowed(about, max_memory) ** 0.5)
-    longest = [max(stride, across * stride - 2 * margin) for stride, margin in zip(strides, margins, strict=True)]
-    rows, columns = (blocks(*each) for each in zip(shape, longest, strides, strict=True))
+    longest = [max(pair, across * pair // 2 - 2 * margin) for pair, margin in zip(pairs, margins, strict=True)]
+    rows, columns = (blocks(*each) for each in zip(shape, longest, pairs, strict=True))
     for top in rows:
         for left in columns:
             yield Block(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restore.channels.bit_flip import CERTAIN
+from restore.channels.values import SURE, log_odds_of
 from restore.inference.damage import Damage
 from restore.inference.explained import Observed
 from restore.inference.windows.tiles import Cover
@@ -25,11 +26,8 @@ from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
 from restore.zoo.tiling import Tiling
 
-# Log-odds beyond which an answer in single precision says nothing more.
-SURE = 16.0
-
-# A window of which all pixels are known to this probability, and none is doubted by others, is done: blank paper.
-SETTLED = 0.9
+# A window is done, as blank paper is, if windows say of each of its pixels on average with this probability what it is.
+SETTLED = 0.7
 
 # The marginals of damaged windows.
 Solve = Callable[[Observed], Marginals]
@@ -43,6 +41,7 @@ class Answers:
         means, variances: of each pixel, float32 (windows, h, w); NaN where the solver diverged.
         iterations: spent on each window, in all rounds.
         residual, status: of each window, in its last round.
+        solved: which windows were solved at all; of the others means and variances are NaN.
     """
 
     means: np.ndarray
@@ -50,15 +49,29 @@ class Answers:
     iterations: np.ndarray
     residual: np.ndarray
     status: np.ndarray
+    solved: np.ndarray
+
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> Answers:
+        """Of windows (N, h, w) none of which is solved."""
+        count, unknown = shape[0], np.full(shape, np.nan, np.float32)
+        status = np.full(count, Status.CONVERGED)
+        return cls(unknown, unknown.copy(), np.zeros(count, int), np.zeros(count), status, np.zeros(count, bool))
 
     @classmethod
     def of(cls, found: Marginals, shape: tuple[int, ...]) -> Answers:
         means, variances = (part[0].reshape(shape) for part in (found.means, found.variances))
-        return cls(means, variances, found.iterations.copy(), found.residual.copy(), found.status.copy())
+        solved = np.ones(shape[0], bool)
+        return cls(means, variances, found.iterations.copy(), found.residual.copy(), found.status.copy(), solved)
+
+    @property
+    def sound(self) -> np.ndarray:
+        """Which windows have an answer."""
+        return self.solved & (self.status != Status.DIVERGED)
 
     def revise(self, rows: np.ndarray, later: Answers) -> None:
         """Replace the answers of some windows with the answers of a later round."""
-        for name in ("means", "variances", "residual", "status"):
+        for name in ("means", "variances", "residual", "status", "solved"):
             getattr(self, name)[rows] = getattr(later, name)
         self.iterations[rows] += later.iterations
 
@@ -67,6 +80,9 @@ def solve_windows(
     solve: Solve, about: Description, cover: Cover, seen: Observed, alone: np.ndarray, tiling: Tiling
 ) -> Answers:
     """Restore the windows of an image in rounds of messages.
+
+    First every second row and column of windows is solved, where these hold all pixels. Rounds solve any windows, but
+    only those with pixels in doubt, which were told something new.
 
     Args:
         solve: restores windows.
@@ -77,29 +93,34 @@ def solve_windows(
         tiling: how many rounds, and what messages are worth.
     """
     if about.conditional or about.grey or cover.count == 1 or not tiling.rounds:
-        return Answers.of(_distinct(solve, seen), seen.grey.shape)
+        # No two patches of a noisy photograph are the same.
+        return Answers.of(solve(seen) if about.mixture else _distinct(solve, seen), seen.grey.shape)
     evidence = log_odds(about, seen)
     stronger = _stronger(evidence, tiling.least)
     given = stronger * evidence
-    found = Answers.of(_distinct(solve, seen if stronger == 1 else observed(given)), seen.grey.shape)
-    count = cover.cut_padded(cover.add(np.ones(seen.grey.shape, np.float32))) - 1
+    found = Answers.none(seen.grey.shape)
+
+    def put(rows: np.ndarray) -> None:
+        found.revise(rows, Answers.of(_distinct(solve, observed(given[rows])), given[rows].shape))
+
+    put(cover.first)
     for _ in range(tiling.rounds):
         messages = _messages(found, given, evidence, alone)
-        others = cover.cut_padded(cover.add(messages)) - messages
-        told = evidence + np.float32(tiling.worth) * others / np.maximum(count, 1)
-        rows = np.flatnonzero(_unsettled(found, told - given) | (stronger > 1))
+        told = evidence + np.float32(tiling.worth) * cover.others(messages, found.sound)
+        # What a window is told again it would answer again.
+        fresh = ~found.solved | (told != given).any((1, 2))
+        rows = np.flatnonzero(fresh & (_unsettled(cover, found) | (found.solved & (stronger > 1))))
         if not rows.size:
             break
-        found.revise(rows, Answers.of(_distinct(solve, observed(told[rows])), (len(rows), *seen.grey.shape[1:])))
         given[rows] = told[rows]
+        put(rows)
     return found
 
 
 def _stronger(evidence: np.ndarray, least: float) -> float:
     """By how much the evidence is strengthened for the first round."""
     known = np.abs(evidence[evidence != 0])
-    strength = float(known.mean()) if known.size else least
-    return max(1.0, least / strength)
+    return max(1.0, least / float(known.mean())) if known.size else 1.0
 
 
 def log_odds(about: Description, seen: Observed) -> np.ndarray:
@@ -119,25 +140,18 @@ def observed(evidence: np.ndarray) -> Observed:
     return Observed((evidence > 0).astype(np.float64), Damage(p))
 
 
-def _log_odds_of(means: np.ndarray) -> np.ndarray:
-    # A probability may be above one by a rounding error.
-    shares = means.clip(0, 1)
-    with np.errstate(divide="ignore"):
-        return (np.log(shares) - np.log1p(-shares)).clip(-SURE, SURE)
-
-
 def _messages(found: Answers, given: np.ndarray, evidence: np.ndarray, alone: np.ndarray) -> np.ndarray:
     """What each window adds to what it was given about its pixels; 0 where it has no answer, or a pixel is certain."""
-    usable = (found.status != Status.DIVERGED)[:, None, None] & (np.abs(evidence) < SURE)
-    expected = _log_odds_of(alone).astype(np.float32)
-    return np.where(usable, _log_odds_of(found.means) - given - expected, np.float32(0))
+    usable = found.sound[:, None, None] & (np.abs(evidence) < SURE)
+    expected = log_odds_of(alone).astype(np.float32)
+    return np.where(usable, log_odds_of(found.means) - given - expected, np.float32(0))
 
 
-def _unsettled(found: Answers, change: np.ndarray) -> np.ndarray:
-    """Which windows have a pixel that is in doubt, or will be after a change of its evidence."""
-    answer = _log_odds_of(found.means)
-    sure = np.log(SETTLED / (1 - SETTLED))
-    return ~(np.minimum(np.abs(answer), np.sign(answer) * (answer + change)) >= sure).all((1, 2))
+def _unsettled(cover: Cover, found: Answers) -> np.ndarray:
+    """Which windows have a pixel that is in doubt, as windows see it on average."""
+    answer = cover.mean(found.means, found.sound)
+    doubt = ~(np.abs(answer - 0.5) >= SETTLED - 0.5)
+    return np.asarray(cover.cut_padded(doubt).any((1, 2)))
 
 
 def _distinct(solve: Solve, seen: Observed) -> Marginals:

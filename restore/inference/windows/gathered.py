@@ -48,6 +48,7 @@ def _stacked(images: Sequence[np.ndarray]) -> np.ndarray:
 
 def _levels(each: Sequence[NoiseLevel | None]) -> NoiseLevel | None:
     known = [level for level in each if level is not None]
+    rates = [level.rates for level in known if level.rates is not None]
     # One for each image, or none: some may be scans.
     if not known or len(known) < len(each):
         return None
@@ -56,4 +57,5 @@ def _levels(each: Sequence[NoiseLevel | None]) -> NoiseLevel | None:
         known[0].tried,
         np.concatenate([level.evidence for level in known]),
         np.concatenate([level.converged for level in known]),
+        np.concatenate(rates) if len(rates) == len(known) else None,
     )

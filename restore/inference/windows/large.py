@@ -17,7 +17,7 @@ from restore.inference.windows.exchange import solve_windows
 from restore.inference.windows.survey import Choice, choose
 from restore.inference.windows.tally import Tally
 from restore.inference.windows.tiles import Cover
-from restore.marginals import Marginals, Status, voided
+from restore.marginals import Marginals, voided
 
 # Beyond so many pixels results are kept in half precision.
 MANY = 2**24
@@ -49,7 +49,7 @@ def restore_large(
         raise UsageError(
             f"p has shape {damage.p.shape}; give one number, or one per pixel of the image: {pixels.shape}"
         )
-    choice = choose(engines, pixels, damage, invert=invert)
+    choice = choose(engines, pixels, damage, invert=invert, force=force)
     if choice.sample.shortfall and not force:
         return choice, _as_it_is(choice, pixels)
     return choice, _restored(choice, pixels, watch)
@@ -104,34 +104,24 @@ def _moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of every pixel of a block: of the mixture of what its windows say."""
     about = engine.description
-    cover = Cover.of(grey.shape, about.image_shape, about.tiling.overlap)
+    # A pixel at the border of a photograph lies in fewer windows: one at least.
+    cover = Cover.of(grey.shape, about.image_shape, about.tiling.overlap, within=about.mixture)
     windows = cover.cut(about.as_known(grey), "edge" if about.conditional else 0.0)
-
-    def total(values: np.ndarray) -> np.ndarray:
-        return cover.crop(cover.add(values))
-
-    def each(flags: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(flags.astype(np.float32)[:, None, None], windows.shape)
-
     told = Damage()
     if not about.conditional:
         hidden = cover.cut(np.zeros(grey.shape, bool) if damage.hidden is None else np.asarray(damage.hidden), True)
         told = Damage(cover.cut(damage.p, 0.5) if isinstance(damage.p, np.ndarray) else damage.p, damage.sigma, hidden)
-        tally.blind |= bool((total(each(np.asarray((~hidden).any((1, 2))))) == 0).any())
+        tally.blind |= bool((cover.crop(cover.counts(np.asarray((~hidden).any((1, 2))))) == 0).any())
 
     def solve(seen: Observed) -> Marginals:
         found, _ = engine.marginals(seen.grey, seen.damage)
         return voided(replace(found, means=found.means[:1], variances=found.variances[:1]))
 
     found = solve_windows(solve, about, cover, Observed(windows, told), alone, about.tiling)
-    tally.add(found.status, found.iterations, found.residual)
-    sound = found.status != Status.DIVERGED
-    count = total(each(sound))
-    tally.lost |= bool((count == 0).any())
-    means = np.where(sound[:, None, None], found.means, np.float32(0))
-    squares = np.where(sound[:, None, None], found.variances, np.float32(0)) + means**2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean, square = total(means) / count, total(squares) / count
+    tally.add(found.status[found.solved], found.iterations[found.solved], found.residual[found.solved])
+    mean = cover.crop(cover.mean(found.means, found.sound))
+    square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
+    tally.lost |= bool(np.isnan(mean).any())
     return mean, square - mean**2
 
 

@@ -44,20 +44,16 @@ class Stack:
         images, window = len(grey), self.engine.description.image_shape
 
         def apart(level: np.ndarray) -> np.ndarray:
+            if level.ndim == 3 and level.shape[1:] == (1, 1):
+                return np.repeat(level, self.count, axis=0)
             whole = level if level.ndim == 3 else level[None]
-            if whole.shape[1:] == (1, 1):
-                return np.repeat(whole, self.count, axis=0)
             return np.array(np.broadcast_to(whole, grey.shape)).reshape(-1, *window)
 
         def together(values: np.ndarray) -> np.ndarray:
             return values.reshape(images, self.count, *values.shape[1:])
 
         hidden = np.zeros(grey.shape, bool) if damage.hidden is None else np.asarray(damage.hidden)
-        told = Damage(
-            apart(damage.p) if isinstance(damage.p, np.ndarray) else damage.p,
-            apart(damage.sigma) if isinstance(damage.sigma, np.ndarray) else damage.sigma,
-            hidden.reshape(-1, *window),
-        )
+        told = damage.mapped(apart).covering(hidden.reshape(-1, *window))
         found, gain = self.engine.marginals(grey.reshape(-1, *window), told)
         lost = (together(found.status) == Status.DIVERGED).any(1)
         solved = (together(found.status) == Status.CONVERGED).mean(1) >= 1 - UNSOLVED_IN_STACK

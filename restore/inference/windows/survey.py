@@ -9,15 +9,13 @@ import numpy as np
 
 from restore.errors import ModelError
 from restore.inference.damage import Damage
-from restore.inference.explained import Observed, wanting
+from restore.inference.explained import FORGIVEN, INDEPENDENT, Observed, independent, wanting
 from restore.inference.pictures import PictureEngine, Restored, restore_pictures, solved
 from restore.inference.tones import Pixels
-from restore.inference.windows.sampling import FEW, RANKS, Stacked, sample_of, side_for
+from restore.inference.windows.field import COARSE, PATCHES, allowed, of_objects, rival
+from restore.inference.windows.sampling import FEW, RANKS, Sample, Stacked, sample_of, side_for
 from restore.marginals import Marginals
 from restore.zoo import leave_out
-
-# Levels of noise, flips or standard deviations, at which priors and polarities are compared if it is unknown.
-COARSE = (0.05, 0.15, 0.3)
 
 # Nats per pixel by which a way may be behind another at one level and ahead at another.
 FAR = 0.02
@@ -56,6 +54,16 @@ class Way:
     def name(self) -> str:
         return self.engine.description.name
 
+    @property
+    def allowed(self) -> float:
+        """By how many nats rivals may be ahead."""
+        return float(allowed(int((~self.sample.hidden).sum())))
+
+    def certain(self, damage: Damage) -> bool:
+        """Whether no pixel of the sample is a guess."""
+        seen = Observed(self.sample.grey[None], self.sample.damaged(damage))
+        return damage.unknown is None and bool(seen.certain.all())
+
     def evidence(self, damage: Damage) -> float:
         """log p(sample | prior) under damage of known levels, in nats; -inf if there is none."""
         told = self.sample.damaged(damage.inverted() if self.invert else damage)
@@ -73,41 +81,91 @@ class Way:
         return restored, marginals
 
 
-def choose(engines: Sequence[PictureEngine], pixels: Pixels, damage: Damage, *, invert: bool) -> Choice:
+# Evidence of the sample, in nats, and what it is called that has it.
+Known = tuple[float, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """What else may explain the sample of a prior of whole objects: independent pixels, and priors of patches."""
+
+    way: Way
+    patches: Sequence[Way]
+
+    @classmethod
+    def of(cls, sample: Sample, way: Way) -> Rivals:
+        opened = [engine for name in PATCHES if (engine := rival(name)) is not None]
+        return cls(way, [each for engine in opened for each in _ways(engine, sample, False)])
+
+    def of_patches(self, damage: Damage) -> Known:
+        """log p(sample) under the best prior of patches."""
+        each = [(way.evidence(damage), f"`{way.name}`") for way in self.patches]
+        return max(each, default=(-np.inf, ""))
+
+    def alone(self, damage: Damage) -> Known:
+        """log p(sample) under independent pixels."""
+        seen = Observed(self.way.sample.grey[None], self.way.sample.damaged(damage))
+        return float(independent(self.way.engine.description, seen)[0]), INDEPENDENT
+
+    def best(self, damage: Damage) -> Known:
+        return max(self.of_patches(damage), self.alone(damage))
+
+
+def choose(
+    engines: Sequence[PictureEngine], pixels: Pixels, damage: Damage, *, invert: bool, force: bool = False
+) -> Choice:
     """The prior, the polarity and the level under which a sample of an image is most probable.
 
-    Priors and polarities are compared at a few levels if it is unknown, and the level is chosen for the best of them.
+    Priors and polarities are compared at a few levels if it is unknown, and the level is chosen for the best of them;
+    not where other priors are far ahead of a prior of whole objects, which then restores nothing.
 
     Args:
         engines: the priors, of which several must all know binary images or all grey ones, and none may be conditional.
         pixels: grey values (H, W).
         damage: what is known of it.
         invert: take this polarity, and do not compare it with the other.
+        force: choose a level in any case.
     """
     side = side_for({engine.description.image_shape for engine in engines})
-    sample = sample_of(pixels, damage, RANKS if len(engines) == 1 else FEW, side)
-    ways = []
-    for engine in engines:
-        stacked = sample.stacked(engine)
-        polarities = (invert,) if invert or engine.description.conditional else (False, True)
-        ways += [Way(engine, inverted, stacked) for inverted in polarities]
-    if len(ways) == 1:
-        best, others = ways[0], tuple[str, ...]()
-    else:
-        levels = [damage] if damage.unknown is None else [damage.at(level) for level in COARSE]
-        best, others = _compared(ways, levels)
-    restored, marginals = best.restored(damage)
+    objects = len(engines) == 1 and of_objects(engines[0].description)
+    sample = sample_of(pixels, damage, RANKS if len(engines) == 1 and not objects else FEW, side)
+    ways = [way for engine in engines for way in _ways(engine, sample, invert)]
+    levels = [damage] if damage.unknown is None else [damage.at(level) for level in COARSE]
+    rivals = Rivals.of(sample, ways[0]) if objects and not ways[0].certain(damage) else None
+    theirs: list[Known] = [] if rivals is None else [rivals.of_patches(level) for level in levels]
+    best, evidence, others = ways[0], -np.inf, tuple[str, ...]()
+    if len(ways) > 1 or rivals is not None:
+        best, evidence, others = _compared(ways, levels, theirs[len(theirs) // 2][0] if theirs else -np.inf)
+    theirs += [] if rivals is None else map(rivals.alone, levels)
+    ahead = max(theirs, default=(-np.inf, ""))[0] - evidence
+    hopeless = damage.unknown is not None and ahead > max(0.0, best.allowed) + FAR * best.sample.grey.size
+    # What is not restored needs no level; under little noise solvers are quickest.
+    restored, marginals = best.restored(levels[0] if hopeless and not force else damage)
     noise = marginals.noise
+    known = damage if noise is None else damage.chosen(noise, 0)
+    if rivals is not None:
+        theirs += [] if noise is None else [rivals.best(known)]
+        lack, name = _behind_rivals(best, rivals, damage, theirs, evidence, marginals)
+        restored = replace(restored, shortfall=lack, rival=name)
     if noise is not None and len(engines) > 1:
         restored = replace(restored, shortfall=_behind_noise(best, damage, marginals))
-    known = damage if noise is None else damage.at(float(noise.chosen[0]))
     return Choice(best.engine, best.invert, known, restored, marginals, others)
 
 
-def _compared(ways: Sequence[Way], levels: Sequence[Damage]) -> tuple[Way, tuple[str, ...]]:
-    """The best way at its best level, and the names of other priors; those far behind are tried at no other level.
+def _ways(engine: PictureEngine, sample: Sample, invert: bool) -> list[Way]:
+    """A prior in the polarity given, or in both."""
+    about, stacked = engine.description, sample.stacked(engine)
+    polarities = (invert,) if invert or about.conditional or about.mixture else (False, True)
+    return [Way(engine, inverted, stacked) for inverted in polarities]
 
-    A prior that fails where others succeed is left out with a warning.
+
+def _compared(
+    ways: Sequence[Way], levels: Sequence[Damage], floor: float = -np.inf
+) -> tuple[Way, float, tuple[str, ...]]:
+    """The best way at its best level, its evidence, and the names of other priors.
+
+    Those far behind another, or behind `floor`, are tried at no other level. A prior that fails where others succeed is
+    left out with a warning.
     """
     middle = len(levels) // 2
     found: list[tuple[float, Way]] = []
@@ -121,11 +179,29 @@ def _compared(ways: Sequence[Way], levels: Sequence[Damage]) -> tuple[Way, tuple
         raise next(iter(faults.values()))
     for each in faults.values():
         leave_out(str(each))
-    least = max(evidence for evidence, _ in found) - FAR * ways[0].sample.grey.size
+    least = max([floor, *(evidence for evidence, _ in found)]) - FAR * ways[0].sample.grey.size
     others = [*levels[:middle], *levels[middle + 1 :]]
-    at_best = [(max([evidence, *map(way.evidence, others)]), way) for evidence, way in found if evidence >= least]
-    _, best = max(at_best, key=lambda each: each[0])
-    return best, tuple(dict.fromkeys(way.name for _, way in found if way.name != best.name))
+    at_best = [
+        (max([evidence, *(map(way.evidence, others) if evidence >= least else ())]), way) for evidence, way in found
+    ]
+    evidence, best = max(at_best, key=lambda each: each[0])
+    return best, evidence, tuple(dict.fromkeys(way.name for _, way in found if way.name != best.name))
+
+
+def _behind_rivals(
+    way: Way, rivals: Rivals, damage: Damage, theirs: Sequence[Known], evidence: float, marginals: Marginals
+) -> Known:
+    """By how many nats a prior explains the sample less well than it should beside its rivals, and the best of these.
+
+    A level that was told may be wrong, as in `Observed.forgiven`.
+    """
+    assert marginals.evidence is not None  # see `of_objects`
+    best, name = max(theirs)
+    lead = best - max(evidence, float(marginals.evidence[0] - way.sample.stack.log_partition))
+    if damage.unknown is None and lead > way.allowed:
+        noisier = damage.with_at_least(FORGIVEN, way.engine.description)
+        lead = min(lead, rivals.best(noisier)[0] - way.evidence(noisier))
+    return (max(0.0, lead - way.allowed) if np.isfinite(lead) else 0.0), name
 
 
 def _behind_noise(way: Way, damage: Damage, marginals: Marginals) -> float:

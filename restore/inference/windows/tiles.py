@@ -2,6 +2,7 @@
 
 Along an axis that is longer than a window they are a stride apart, and begin before the image and end behind it: every
 pixel lies in equally many of them where the stride divides the window. A shorter axis lies in the middle of one window.
+Windows that overlap much need not begin before the image.
 """
 
 from __future__ import annotations
@@ -14,21 +15,30 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Axis:
-    """Windows along one axis of an image: `size` pixels in windows of `window`, `stride` apart."""
+    """Windows along one axis of an image: `size` pixels in windows of `window`, `stride` apart.
+
+    Those `within` the image begin with it, and end with it but for less than a stride.
+    """
 
     size: int
     window: int
     stride: int
+    within: bool = False
 
     @property
     def before(self) -> int:
         """Pixels by which the first window begins before the image."""
-        return (self.window - self.size) // 2 if self.size <= self.window else self.window - self.stride
+        if self.size <= self.window:
+            return (self.window - self.size) // 2
+        return 0 if self.within else self.window - self.stride
 
     @property
     def count(self) -> int:
         """Number of windows."""
-        return 1 if self.size <= self.window else (self.size - 1 + self.before) // self.stride + 1
+        if self.size <= self.window:
+            return 1
+        last = self.size - self.window if self.within else self.size - 1 + self.before
+        return (last + (self.stride - 1) * self.within) // self.stride + 1
 
     @property
     def padded(self) -> int:
@@ -56,10 +66,14 @@ class Cover:
     across: Axis
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], window: tuple[int, int], overlap: int) -> Cover:
-        """The windows of an image, of which `overlap` begin within the length of one, along either axis."""
+    def of(cls, shape: tuple[int, ...], window: tuple[int, int], overlap: int, *, within: bool = False) -> Cover:
+        """The windows of an image, of which `overlap` begin within the length of one, along either axis.
+
+        Args:
+            within: as in `Axis`.
+        """
         down, across = (
-            Axis(size, side, -(-side // min(overlap, side))) for size, side in zip(shape, window, strict=True)
+            Axis(size, side, -(-side // min(overlap, side)), within) for size, side in zip(shape, window, strict=True)
         )
         return cls(down, across)
 
@@ -67,6 +81,13 @@ class Cover:
     def count(self) -> int:
         """Number of windows."""
         return self.down.count * self.across.count
+
+    @property
+    def first(self) -> np.ndarray:
+        """The windows of every second row and column, if all pixels lie in some of them; else all."""
+        grid = np.arange(self.count).reshape(self.down.count, self.across.count)
+        down, across = (2 if 2 * axis.stride <= axis.window else 1 for axis in (self.down, self.across))
+        return grid[::down, ::across].ravel()
 
     def cut(self, image: np.ndarray, outside: float | bool | Literal["edge"]) -> np.ndarray:
         """The windows of an image (H, W), (count, h, w); those outside it are `outside`, or like its edge."""
@@ -98,6 +119,26 @@ class Cover:
                 rows, columns = slice(row, row + down.count), slice(column, column + across.count)
                 total[rows, : part.shape[1], columns, : part.shape[3]] += part
         return total.reshape(cells[0] * cells[1], -1)[: down.padded, : across.padded]
+
+    def mean(self, windows: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """The mean of some windows at every pixel of the image and of what lies around it; NaN where there are none."""
+        with np.errstate(invalid="ignore"):
+            return self.add(np.where(which[:, None, None], windows, 0)) / self.counts(which)
+
+    def others(self, windows: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """At every pixel of each window the mean of some other windows (count, h, w); 0 where there are none.
+
+        Args:
+            windows: 0 where they are not among these.
+            which: the windows of which the mean is taken, booleans (count,).
+        """
+        total = self.cut_padded(self.add(windows)) - windows
+        return total / np.maximum(self.cut_padded(self.counts(which)) - which[:, None, None], 1)
+
+    def counts(self, which: np.ndarray) -> np.ndarray:
+        """In how many of some windows every pixel of the image and of what lies around it lies, float32."""
+        shape = (self.count, self.down.window, self.across.window)
+        return self.add(np.broadcast_to(which[:, None, None].astype(np.float32), shape))
 
     def crop(self, padded: np.ndarray) -> np.ndarray:
         """An image without what lies around it."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from PIL import Image
 
 import restore
 from restore.errors import ModelError
 from restore.zoo import candidates
+
+ASSETS = Path(__file__).parents[3] / "assets"
 
 pytestmark = pytest.mark.thorough
 
@@ -25,10 +30,12 @@ def flipped(image: np.ndarray, p: float) -> np.ndarray:
 @pytest.mark.parametrize("white", [0.5, 0.2, 0.02, 0.0, 1.0])
 def test_noise_and_blank_images_are_refused(disc: np.ndarray, white: float) -> None:
     noise = flipped(np.zeros_like(disc), white)
-    with pytest.raises(ModelError, match=r"no prior explains it better than independent pixels do.*restore train"):
+    with pytest.raises(
+        ModelError, match=r"no prior explains it better than independent pixels: .*restore train.*with force"
+    ):
         restore.denoise(noise)
     # Who knows better says so.
-    with pytest.warns(UserWarning, match="less well than independent"):
+    with pytest.warns(UserWarning, match="no better than independent"):
         restore.denoise(noise, force=True)
 
 
@@ -66,3 +73,14 @@ def test_the_ising_field_restores_what_it_explains_best() -> None:
 def test_priors_of_whole_objects_are_asked_where_they_fit() -> None:
     assert "tap-mnist" in candidates((56, 84)) and "tap-mnist" in candidates((20, 20))
     assert candidates((512, 512))[:3] == ("tap-text", "tap-shapes", "ising")
+
+
+def test_print_is_not_restored_as_digits() -> None:
+    page = np.asarray(Image.open(ASSETS / "page-noisy.png").convert("L")) > 127
+    # The prior of print knows it best, and at the quick look no level of noise makes digits of it.
+    with pytest.raises(
+        ModelError, match=r"^the image: tap-mnist explains it no better than `tap-text`, .* leave model out"
+    ):
+        restore.denoise(page, "tap-mnist")
+    found, solution = restore.denoise(page, "tap-mnist", return_solution=True)
+    assert solution.shortfall[0] > 0 and solution.noise is None and (found == page).all()

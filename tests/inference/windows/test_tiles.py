@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,3 +64,22 @@ def test_blocks_are_a_partition_into_strides(size: int, largest: int, stride: in
     assert all(one[1] == other[0] for one, other in itertools.pairwise(parts))
     assert all(first % stride == 0 and first < last for first, last in parts)
     assert all(last - first < largest + stride for first, last in parts)
+
+
+@pytest.mark.parametrize("overlap", [1, 2, 3, 4])
+def test_the_first_windows_hold_all_pixels(overlap: int) -> None:
+    cover = Cover.of((23, 40), (5, 8), overlap)
+    chosen = np.isin(np.arange(cover.count), cover.first)
+    held = cover.crop(cover.mean(np.ones((cover.count, 5, 8)), chosen))
+    assert held.tolist() == np.ones((23, 40)).tolist()
+    # Two strides are at most a window from an overlap of 3 on for 5 pixels, and of 2 on for 8.
+    rows, columns = (2 if overlap > 2 else 1), (2 if overlap > 1 else 1)
+    assert len(cover.first) == -(-cover.down.count // rows) * -(-cover.across.count // columns)
+
+
+def test_a_window_hears_the_mean_of_others_that_count() -> None:
+    cover = Cover.of((1, 4), (1, 2), 2)  # five windows of two pixels, the first and the last half outside
+    said, which = np.array([1.0, 2, 0, 4, 5]), np.array([True, True, False, True, True])
+    heard = cover.others(np.repeat(said, 2).reshape(5, 1, 2), which)
+    # The third is not counted: its left pixel lies in the second window, too, and its right one in the fourth.
+    assert heard[:, 0].tolist() == [[0, 2], [1, 0], [2, 4], [0, 5], [4, 0]]
