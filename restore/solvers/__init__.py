@@ -2,16 +2,16 @@
 
 from restore.registry import SOLVERS
 from restore.solvers.adaptive_tap import AdaptiveTAP
-from restore.solvers.belief_propagation import BeliefPropagation
 from restore.solvers.contract import FixedPoint
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.mean_field import MeanField
-from restore.solvers.relaxed_bp import RelaxedBeliefPropagation
+from restore.solvers.messages.belief_propagation import BeliefPropagation
+from restore.solvers.messages.relaxed_bp import RelaxedBeliefPropagation
 from restore.solvers.samplers.gibbs import Gibbs
 from restore.solvers.solution import Solution
 from restore.solvers.starts import SeveralStarts
 from restore.solvers.tap import TAP
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 __all__ = [
     "TAP",

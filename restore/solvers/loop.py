@@ -181,8 +181,7 @@ def _traced(
     """The loop as one operation of a graph."""
 
     def unfinished(iteration: Tensor, *tensors: Tensor) -> Tensor:
-        # Not `any`: of no images a runtime finds the largest, which it says is true.
-        return (iteration < max_iter) & (Progress.of(tensors).active.sum() > 0)
+        return (iteration < max_iter) & Progress.of(tensors).active.any()
 
     def body(iteration: Tensor, *tensors: Tensor) -> State:
         # Only the images at work are computed: starts of one image take very different times.

@@ -14,7 +14,7 @@ from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.solvers.contract import FixedPoint
 from restore.solvers.solution import Solution
-from restore.zoo import description
+from restore.zoo import inference
 
 # How many times a start that has not converged is tried again, with half the step each time.
 AGAIN = 2
@@ -46,8 +46,8 @@ class Settling:
 
 
 def calmer(solver: FixedPoint) -> FixedPoint:
-    """The solver for another try; see `restore.zoo.description.calmer`."""
-    damping, tol = description.calmer(solver.damping, solver.tol)
+    """The solver for another try; see `restore.zoo.inference.calmer`."""
+    damping, tol = inference.calmer(solver.damping, solver.tol)
     return replace(solver, damping=damping, tol=tol)
 
 

@@ -33,7 +33,7 @@ from restore.fields import Fields
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import BeliefPropagation
-from restore.solvers.belief_propagation import sweep
+from restore.solvers.messages.belief_propagation import sweep
 
 # --- equal to the textbook ---
 

@@ -29,7 +29,7 @@ from textbook import (
 
 from restore.marginals import Status
 from restore.priors import RBM
-from restore.solvers import bp_kernel
+from restore.solvers.messages import bp_kernel
 
 
 def forest(visible: int, hidden: int, seed: int, scale: float = 2.0, bias: float = 1.0) -> RBM:

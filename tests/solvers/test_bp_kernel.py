@@ -17,7 +17,8 @@ from textbook import agree, kinds, needs_kernel, numpy_of, under_evidence, with_
 
 from restore.fields import Fields
 from restore.marginals import Status
-from restore.solvers import BeliefPropagation, bp_kernel
+from restore.solvers import BeliefPropagation
+from restore.solvers.messages import bp_kernel
 
 # --- where it is used ---
 

@@ -27,7 +27,8 @@ from textbook import (
 )
 
 from restore.errors import InputError
-from restore.solvers import BeliefPropagation, bp_kernel
+from restore.solvers import BeliefPropagation
+from restore.solvers.messages import bp_kernel
 
 
 @forms

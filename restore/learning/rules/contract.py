@@ -15,7 +15,7 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.priors import RBM, ConditionalRBM
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 Gradient = dict[str, Tensor]
 LearnerState = dict[str, Tensor]

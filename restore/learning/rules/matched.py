@@ -55,7 +55,8 @@ class MatchedMarginals(LearningRule):
         likelihood: how much the log-likelihood of clean images, as a share of that of independent pixels, counts beside
             all tasks together. With 0, nothing keeps log Z from drifting.
         chains: number of persistent chains that the likelihood's gradient is taken with.
-        gradient: "unrolled" goes back through all iterations; "implicit" takes the last state for a fixed point and
+        unrolled: an unrolled gradient goes back through the last so many iterations; 0 goes back through all.
+        gradient: "unrolled" goes back through iterations; "implicit" takes the last state for a fixed point and
             solves for the gradient there, with as many iterations and the memory of one.
     """
 
@@ -69,6 +70,7 @@ class MatchedMarginals(LearningRule):
     gradient: Literal["unrolled", "implicit"] = "unrolled"
     likelihood: float = 0.0
     chains: int = 100
+    unrolled: int = 0
 
     def __post_init__(self) -> None:
         if self.solver not in SOLVERS or not SOLVERS[self.solver].smooth:
@@ -79,6 +81,11 @@ class MatchedMarginals(LearningRule):
             raise UsageError('tasks is empty; give the damage to learn from, such as ["flip:0.1"]')
         if not 1 <= self.scored <= self.iterations:
             raise UsageError(f"scored must lie in 1 ... {self.iterations} (iterations), not {self.scored}")
+        if self.unrolled and not self.scored <= self.unrolled <= self.iterations:
+            raise UsageError(
+                f"unrolled must be 0, or lie in {self.scored} (scored) ... {self.iterations} (iterations), not "
+                f"{self.unrolled}"
+            )
         if self.gradient == "implicit" and self.scored != 1:
             raise UsageError(f"an implicit gradient scores one fixed point; set scored to 1, not {self.scored}")
         if not 0 <= self.likelihood < math.inf:
@@ -135,7 +142,9 @@ class MatchedMarginals(LearningRule):
             own = _copied(share, batch)
             leaves = {name: value.clone().requires_grad_() for name, value in prior.parameters.items()}
             machine = prior.with_parameters(leaves).tilt(own.evidence)
-            restored = (_unrolled if self.gradient == "unrolled" else _settled)(self, machine, own)
+            # A machine of its own, for what a machine computes only once would else lack its gradient.
+            fixed = prior.with_parameters({name: value.detach() for name, value in leaves.items()}).tilt(own.evidence)
+            restored = (_unrolled if self.gradient == "unrolled" else _settled)(self, machine, fixed, own)
             found = summed(_totals(restored.losses.detach(), own.tasks, state["loss"]))
             remembered = _remembered(state["loss"], found)
             weights = remembered[own.tasks].clamp_min(LEAST).reciprocal() / len(batch.clean)
@@ -178,10 +187,15 @@ def surprise(solver: LayeredMap, machine: BoltzmannMachine, state: State, clean:
     return (units.log_partition(fields) - units.tilt(fields).log_weight(clean)).sum(-1)
 
 
-def _unrolled(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations) -> _Restored:
-    """Losses after the last iterations, differentiated through all of them."""
+def _unrolled(
+    rule: MatchedMarginals, machine: BoltzmannMachine, fixed: BoltzmannMachine, batch: Restorations
+) -> _Restored:
+    """Losses after the last iterations, differentiated through all of them, or through some."""
     solver, scores = rule.fixed_point, list[Tensor]()
-    state = solver.stepped(machine, solver.init(machine, batch.start), rule.iterations - rule.scored)
+    before = rule.iterations - (rule.unrolled or rule.iterations)
+    first = fixed if before else machine
+    state = solver.stepped(first, solver.init(first, batch.start), before)
+    state = solver.stepped(machine, state, rule.iterations - before - rule.scored)
     for _ in range(rule.scored):
         state = solver.step(machine, state)
         scores.append(surprise(solver, machine, state, batch.clean))
@@ -189,14 +203,14 @@ def _unrolled(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorat
     return _Restored(losses, lambda weights, leaves: torch.autograd.grad((weights * losses).sum(), leaves))
 
 
-def _settled(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations) -> _Restored:
+def _settled(
+    rule: MatchedMarginals, machine: BoltzmannMachine, fixed: BoltzmannMachine, batch: Restorations
+) -> _Restored:
     """Losses at a fixed point z = f(z, θ), differentiated there.
 
     With g the derivative of the loss in z, that in θ is λ ∂f/∂θ with λ = g + λ ∂f/∂z, found by iterating that.
     """
     solver = rule.fixed_point
-    # A machine of its own, for what a machine computes only once would else lack its gradient.
-    fixed = machine.with_parameters({name: value.detach() for name, value in machine.parameters.items()})
     state = solver.stepped(fixed, solver.init(fixed, batch.start), rule.iterations)
     state = tuple(value.requires_grad_() for value in state)
     stepped = solver.step(machine, state)

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from restore.learning.recipes.tables import PriorShape, require
 from restore.learning.rounds import RoundLearner
-from restore.priors import RBM, FullyVisible
+from restore.priors import RBM, FullyVisible, GaussianMixture
+from restore.zoo.tiling import OF_WINDOWS, Tiling
 
 
 class LearningRule:
@@ -20,10 +21,12 @@ class LearningRule:
     Attributes:
         in_rounds: whether it changes the prior itself, in rounds over all images, without optimizer and epochs.
         any_units: whether it trains machines of any units in any number of layers; if not, only bits in two layers.
+        windows: how priors that learn from windows of larger images restore those.
     """
 
     in_rounds: ClassVar[bool] = False
     any_units: ClassVar[bool] = False
+    windows: ClassVar[Tiling] = OF_WINDOWS
 
     @property
     def restores_with(self) -> Mapping[str, Any]:
@@ -69,7 +72,7 @@ class InRounds(LearningRule, ABC):
         """The object that does the rounds; `validation` are held-out images, (M, D), M may be 0."""
 
     @abstractmethod
-    def machine(self, state: Mapping[str, Tensor]) -> RBM | FullyVisible:
+    def machine(self, state: Mapping[str, Tensor]) -> RBM | FullyVisible | GaussianMixture:
         """The machine of a state, in single precision."""
 
     def cut_short(self, prior: PriorShape, rounds: int) -> str:

@@ -27,8 +27,8 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine
-from restore.solvers import bp_kernel
 from restore.solvers.loop import State, check_settings, damped, iterate
+from restore.solvers.messages import bp_kernel
 from restore.solvers.parts import check_memory, images_at_once, parts_of
 from restore.solvers.solution import Solution, concatenate
 from restore.tracing import tracing

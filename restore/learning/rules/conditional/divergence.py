@@ -14,7 +14,7 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.learning.gradients.matched import Matched
 from restore.learning.gradients.statistics import conditional_clamped, difference
-from restore.learning.rules.conditional_likelihood import LogisticRegression
+from restore.learning.rules.conditional.likelihood import LogisticRegression
 from restore.learning.rules.contract import Gradient, Pairs
 from restore.priors import ConditionalRBM
 from restore.solvers.samplers.gibbs import gibbs_steps

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional_clamped, difference
-from restore.learning.rules.conditional_divergence import ConditionalDivergence
+from restore.learning.rules.conditional.divergence import ConditionalDivergence
 from restore.learning.rules.contract import Gradient, Pairs
 from restore.priors import ConditionalRBM
 from restore.solvers.samplers.gibbs import gibbs_steps

@@ -1,0 +1,1 @@
+"""Solvers with messages over edges."""
