@@ -57,5 +57,8 @@ def said(shape: tuple[int, ...]) -> str:
 
 
 def in_windows(shape: tuple[int, ...], wanted: tuple[int, int], fit: Fit) -> bool:
-    """Whether an image is restored in windows, instead of as a whole (resized, if it has another size)."""
-    return fit == "tile" and shape != wanted
+    """Whether an image is restored in windows, instead of as a whole (resized, if it has another size).
+
+    So is any image in colour, (H, W, 3).
+    """
+    return len(shape) > 2 or (fit == "tile" and shape != wanted)

@@ -7,7 +7,7 @@ Fails where they do not agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -105,9 +105,15 @@ def parities(engine: PictureEngine, reference: PictureEngine, clean: np.ndarray,
         yield compared(found, expected, reference.description, task)
 
 
+def damage_of(about: Description) -> Mapping[str, Damage]:
+    """What a prior that is not conditional is tried on; mixtures of Gaussians know no salt or pepper."""
+    known = GREY_DAMAGE if about.grey else DAMAGE
+    return {text: told for text, told in known.items() if told.p is None} if about.mixture else known
+
+
 def damages(clean: np.ndarray, about: Description, seed: int = 0) -> Iterator[tuple[str, np.ndarray, Damage]]:
     """Images (N, H, W) damaged in every way that a prior is tried on: each way, they, and what engines are told."""
-    tried = {about.task: Damage()} if about.conditional else GREY_DAMAGE if about.grey else DAMAGE
+    tried = {about.task: Damage()} if about.conditional else damage_of(about)
     for text, told in tried.items():
         observed, hidden = _damaged(clean, text, np.random.default_rng(seed))
         yield text, observed, told if about.conditional else told.covering(hidden)

@@ -22,6 +22,7 @@ from restore.data.sets.mnist import MNIST
 from restore.data.sets.named import NamedSet, read_named
 from restore.data.sets.omniglot import OMNIGLOT
 from restore.data.sets.patterns import BARS_AND_STRIPES, SHIFTING_BAR
+from restore.data.sets.photographs import PHOTOGRAPHS
 from restore.data.sets.shapes import SHAPES
 from restore.data.sets.text import TEXT
 from restore.errors import InputError, TrainingError, UsageError, reason, shown
@@ -30,7 +31,18 @@ from restore.images import DEFAULT_MAX_PIXELS, check_together
 # A new data set is one file like mnist.py, and one entry here.
 NAMED: dict[str, NamedSet] = {
     known.name: known
-    for known in (MNIST, CALTECH101_SILHOUETTES, CBCL, OMNIGLOT, BARS_AND_STRIPES, SHIFTING_BAR, SHAPES, TEXT, DRAWINGS)
+    for known in (
+        MNIST,
+        CALTECH101_SILHOUETTES,
+        CBCL,
+        OMNIGLOT,
+        BARS_AND_STRIPES,
+        SHIFTING_BAR,
+        SHAPES,
+        TEXT,
+        DRAWINGS,
+        PHOTOGRAPHS,
+    )
 }
 
 _NPY = b"\x93NUMPY"

@@ -154,11 +154,8 @@ class Steps(Generic[PriorT]):
         assert self._safe is not None  # nothing diverges before the first step
         restore_run(run, self._safe.copy(), self.recipe.seed)
         run.halvings = halvings
-        warnings.warn(
-            f"{shown(self.session.folder)}: training diverged ({fault}); it goes on from step {run.step} with half the "
-            "rate",
-            stacklevel=5,
-        )
+        said = f"training diverged ({fault}); it goes on from step {run.step} with half the rate"
+        warnings.warn(f"{shown(self.session.folder)}: {said}", stacklevel=5)
 
     def _lap(self, epoch: int, rate: float, elapsed: Callable[[], float]) -> Lap:
         """End an epoch: average its numbers, check the time, and judge the prior."""
@@ -238,8 +235,7 @@ def _affordable(recipe: Recipe, course: Course[Any, Any], session: Session) -> i
             _advance(run, recipe, course.batch(index, run.generator), recipe.optimizer.rate, 0)
         except Diverged as fault:
             raise _hopeless(session.folder, fault) from fault
-        # Fetching numbers waits for asynchronous devices.
-        numbers(run.sums)
+        numbers(run.sums)  # waits for asynchronous devices
         taken.append(elapsed())
     _judge(run, recipe, course, 0)
     # The first step is slower than all others.
@@ -303,9 +299,8 @@ def _begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
     order = torch.empty(0, dtype=torch.int64)
     settings = recipe.optimizer
     optimizer = optimizer_of(settings.name, prior.parameters, settings.rate, settings.momentum, settings.weight_decay)
-    share = recipe.prior.start_share
-    start = {name: value.clone() for name, value in prior.parameters.items()} if share else {}
-    return Run(prior, optimizer, state, generator, order, average, start=start, start_share=share)
+    start = {name: value.clone() for name, value in prior.parameters.items()} if recipe.prior.start_share else {}
+    return Run(prior, optimizer, state, generator, order, average, start=start, start_share=recipe.prior.start_share)
 
 
 def _advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int) -> None:

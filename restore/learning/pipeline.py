@@ -19,6 +19,7 @@ from restore.learning.course import (
     DamagedImages,
     RestoredImages,
     independent_pixels,
+    initial_convolution,
     pixel_means,
     wider,
 )
@@ -42,12 +43,12 @@ from restore.learning.run.outcome import (
 from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
 from restore.learning.starting import started
-from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
+from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.priors.bits import pack
 from restore.progress import Passed
 from restore.solvers import TAP
 from restore.zoo import TrainedPrior, save
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 # The shares of a time that growth and pre-training may take if another learner continues from there; the least share of
 # a time limit for learning, whatever else takes time; and the number of units that growth is expected to reach.
@@ -97,7 +98,7 @@ def train(
     goes_on = recipe.prior.grows and not recipe.in_rounds
     from_first(lambda: check_earlier(folder, GROWTH if goes_on else LAYER if recipe.pretraining.epochs else ""))
     grown = layered = 0
-    start: LayeredPrior | FullyVisible | None = None
+    start: LayeredPrior | FullyVisible | GaussianMixture | None = None
     verdict = ""
     limit = recipe.training.seconds
     left = max(LEAST * limit, min(limit, session.budget) - _seconds_to_finish(recipe, training, session.clock))
@@ -161,7 +162,7 @@ def kept_epochs(folder: Path) -> dict[int, Path]:
 
 def by_rounds(
     recipe: Recipe, images: Tensor, session: Session, held_out: Tensor | None = None
-) -> tuple[FullyVisible | RBM, int, str]:
+) -> tuple[FullyVisible | RBM | GaussianMixture, int, str]:
     """Train in rounds, or grow a machine from which another learner continues; see `train`.
 
     Returns:
@@ -209,6 +210,9 @@ def course_of(
     if watch and len(validation):
         pixels = independent_pixels(shape.visible, training)
         trial = Trial.of(validation, watch, image_shape, pixels, recipe.seed, grey=shape.grey)
+    if shape.kernel:
+        assert shape.hidden != "auto"
+        start = initial_convolution(training, image_shape, shape.hidden, shape.kernel, shape.weight_scale, recipe.seed)
     clean = CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
     if not recipe.learner.restores:
         return clean
@@ -242,7 +246,7 @@ def _modes(recipe: Recipe, machine: Machine, images: Tensor, inference: Inferenc
 
     A machine that learns by restoring is no longer one to sample from: it takes over the modes of its start.
     """
-    if isinstance(machine, ConditionalRBM) or not inference.modes:
+    if isinstance(machine, ConditionalRBM | GaussianMixture) or not inference.modes:
         return pack(images[:0])
     if recipe.learner.restores and recipe.prior.start:
         found = zoo.load(zoo.find(recipe.prior.start)).modes[: inference.modes]

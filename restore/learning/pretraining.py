@@ -27,7 +27,7 @@ from restore.learning.run.folder import epoch_seconds, stage_folder
 from restore.learning.run.session import Session
 from restore.priors import RBM, LayeredPrior
 from restore.units import Bernoulli, Units
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 
 @dataclass(frozen=True)

@@ -230,8 +230,8 @@ def planned_lesson(
         float((images == 0).mean()),
     )
     # The recipe states all of it, so that it does not change with the defaults.
-    gathering = {"levels": found.levels, "shape": list(facts.image_shape)}
-    gathering |= {key: getattr(wanted, key) for key in ("fit", "patches", "held_out")}
+    gathering: dict[str, Any] = {"levels": found.levels, "shape": list(facts.image_shape)}
+    gathering |= {"fit": wanted.fit, "patches": found.patches, "held_out": wanted.held_out}
     tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
     recipe = parse(tables)
     notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
@@ -242,7 +242,9 @@ def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
     height, width = facts.image_shape
     seen = "grey" if recipe.prior.grey else f"black and white (white above {recipe.data.threshold})"
     units = {"auto": "as many hidden units as it takes", 0: "no hidden units"}
-    size = units.get(recipe.prior.hidden, f"{recipe.prior.hidden} hidden units")
+    kernel = recipe.prior.kernel
+    count = f"{recipe.prior.hidden} features of {kernel}x{kernel} pixels" if kernel else None
+    size = count or units.get(recipe.prior.hidden, f"{recipe.prior.hidden} hidden units")
     length = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
     length += f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
     copies = recipe.data.variations.copies
@@ -269,7 +271,8 @@ def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int 
     if session.resume and lesson.tables is not None and lesson.recipe.prior.filled:
         # A plan derives this number from the time limit, which may have changed; units already trained stay.
         lesson = lesson.filled_up_to(from_first(lambda: _filled_before(folder)) or lesson.recipe.prior.filled)
-    tiled = bool(lesson.wholes) and not (lesson.recipe.prior.grey or lesson.recipe.conditional)
+    shape = lesson.recipe.prior
+    tiled = bool(lesson.wholes) and not (shape.grey or shape.kernel or lesson.recipe.conditional)
     budget = lesson.recipe.training.seconds - elsewhere - TILING * tiled
     trained = pipeline.train(
         lesson.recipe,

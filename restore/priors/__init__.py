@@ -1,9 +1,19 @@
 """Priors: Boltzmann machines built of layers of units and the couplings between them."""
 
 from restore.priors.conditional import ConditionalRBM
+from restore.priors.convolutional import ConvolutionalRBM
 from restore.priors.fully_visible import FullyVisible
 from restore.priors.layered import LayeredPrior
 from restore.priors.machine import BoltzmannMachine
+from restore.priors.mixture import GaussianMixture
 from restore.priors.rbm import RBM
 
-__all__ = ["RBM", "BoltzmannMachine", "ConditionalRBM", "FullyVisible", "LayeredPrior"]
+__all__ = [
+    "RBM",
+    "BoltzmannMachine",
+    "ConditionalRBM",
+    "ConvolutionalRBM",
+    "FullyVisible",
+    "GaussianMixture",
+    "LayeredPrior",
+]

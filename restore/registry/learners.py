@@ -23,6 +23,8 @@ class Family:
         conditional: whether its priors have learnt to undo one damage; otherwise the caller says what the damage is.
         fully_visible: whether there are no hidden units.
         deep: whether there are several layers of hidden units.
+        mixture: whether a prior is a mixture of Gaussians over unbounded grey pixels; it is solved in closed form.
+        convolutional: whether hidden units are features, which are the same at every place.
     """
 
     words: str
@@ -30,6 +32,8 @@ class Family:
     conditional: bool = False
     fully_visible: bool = False
     deep: bool = False
+    mixture: bool = False
+    convolutional: bool = False
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
@@ -38,6 +42,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "crbm": Family("conditional restricted Boltzmann machine", conditional=True),
         "fvbm": Family("fully visible Boltzmann machine", fully_visible=True),
         "deep": Family("deep Boltzmann machine", any_units=True, deep=True),
+        "convolutional": Family("convolutional restricted Boltzmann machine", convolutional=True),
+        "mixture": Family("mixture of Gaussians", any_units=True, mixture=True),
     }
 )
 
@@ -55,14 +61,15 @@ LEARNERS: Mapping[str, Mapping[str, Entry]] = MappingProxyType(
             "principal": Entry("restore.learning.rules.principal:Principal"),
         },
         "deep": {"tap": _TAP, "matched": _MATCHED},
+        "convolutional": {"matched": _MATCHED},
         "crbm": {
-            "belief_propagation": Entry("restore.learning.rules.conditional_likelihood:BeliefPropagationLikelihood"),
-            "mean_field": Entry("restore.learning.rules.conditional_likelihood:MeanFieldLikelihood"),
-            "contrastive": Entry("restore.learning.rules.conditional_divergence:ConditionalDivergence"),
-            "perceptron": Entry("restore.learning.rules.perceptron:PerceptronLoss"),
-            "marginal_max_margin": Entry("restore.learning.rules.max_margin:MarginalMaxMargin"),
-            "latent_max_margin": Entry("restore.learning.rules.max_margin:LatentMaxMargin"),
-            "logistic": Entry("restore.learning.rules.conditional_likelihood:LogisticRegression"),
+            "belief_propagation": Entry("restore.learning.rules.conditional.likelihood:BeliefPropagationLikelihood"),
+            "mean_field": Entry("restore.learning.rules.conditional.likelihood:MeanFieldLikelihood"),
+            "contrastive": Entry("restore.learning.rules.conditional.divergence:ConditionalDivergence"),
+            "perceptron": Entry("restore.learning.rules.conditional.perceptron:PerceptronLoss"),
+            "marginal_max_margin": Entry("restore.learning.rules.conditional.max_margin:MarginalMaxMargin"),
+            "latent_max_margin": Entry("restore.learning.rules.conditional.max_margin:LatentMaxMargin"),
+            "logistic": Entry("restore.learning.rules.conditional.likelihood:LogisticRegression"),
         },
         "fvbm": {
             "bslm": Entry("restore.learning.rules.bslm:BSLM"),
@@ -70,5 +77,6 @@ LEARNERS: Mapping[str, Mapping[str, Entry]] = MappingProxyType(
             "quasi_newton": Entry("restore.learning.rules.bslm:QuasiNewton"),
             "ising": Entry("restore.learning.rules.ising:IsingField"),
         },
+        "mixture": {"expectation_maximisation": Entry("restore.learning.rules.mixture:ExpectationMaximisation")},
     }
 )

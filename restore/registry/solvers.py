@@ -20,6 +20,7 @@ class SolverKind(Entry):
     Attributes:
         settings: its other arguments.
         fully_visible: whether it solves machines without hidden units.
+        mixture: whether it solves mixtures of Gaussians, and nothing else.
         any_units: whether it solves machines of any units in any number of layers; if not, only bits in two layers.
         smooth: whether learners can differentiate through its iterations.
         starts: whether it can be given starts; if not, it starts by itself and needs no damping.
@@ -30,6 +31,7 @@ class SolverKind(Entry):
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     fully_visible: bool = False
+    mixture: bool = False
     any_units: bool = True
     smooth: bool = False
     starts: bool = True
@@ -42,7 +44,7 @@ class SolverKind(Entry):
 
 def _belief_propagation(kind: str, *, evidence: bool) -> SolverKind:
     return SolverKind(
-        "restore.solvers.belief_propagation:BeliefPropagation",
+        "restore.solvers.messages.belief_propagation:BeliefPropagation",
         {"kind": kind},
         any_units=False,
         starts=False,
@@ -57,11 +59,14 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
         "mean_field": SolverKind(
             "restore.solvers.mean_field:MeanField", fully_visible=True, smooth=True, graph_batch=16
         ),
-        "relaxed_bp": SolverKind("restore.solvers.relaxed_bp:RelaxedBeliefPropagation"),
+        "relaxed_bp": SolverKind("restore.solvers.messages.relaxed_bp:RelaxedBeliefPropagation"),
         "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", fully_visible=True, graph_batch=0),
         "sum_product": _belief_propagation("sum", evidence=True),
         "max_product": _belief_propagation("max", evidence=False),
         "mixed_product": _belief_propagation("mixed", evidence=False),
+        "exact": SolverKind(
+            "restore.solvers.exact:Exact", mixture=True, any_units=False, starts=False, graph_batch=512
+        ),
     }
 )
 
@@ -71,15 +76,20 @@ def smooth_solvers() -> str:
     return " or ".join(name for name, kind in SOLVERS.items() if kind.smooth)
 
 
-def misfit(name: str, *, fully_visible: bool, plain: bool) -> str:
+def misfit(name: str, *, fully_visible: bool, mixture: bool, plain: bool) -> str:
     """Why a solver does not fit a machine, in words; empty if it does.
 
     Args:
         name: a key of `SOLVERS`.
         fully_visible: whether the machine has no hidden units.
+        mixture: whether it is a mixture of Gaussians.
         plain: whether its units are bits, in at most two layers.
     """
     kind = SOLVERS[name]
+    if mixture != kind.mixture:
+        return "exact solves mixtures of Gaussians, and they have no other solver"
+    if mixture:
+        return ""
     if fully_visible and not kind.fully_visible:
         others = ", ".join(other for other in SOLVERS if SOLVERS[other].fully_visible)
         return f"solver of a fully visible machine is {others}, not {name}"

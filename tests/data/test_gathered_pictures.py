@@ -14,6 +14,7 @@ from PIL import Image
 from restore.data import Wanted, gather
 from restore.data.gathering import stock
 from restore.data.gathering.fitting import averaged, commonest, cropped, drawn, resized, spread
+from restore.data.gathering.gather import WINDOW, WINDOWS
 from restore.data.gathering.holding_out import held_out_of
 from restore.data.gathering.levels import counted_levels, extremes, on_light_ground, threshold_of
 from restore.data.sets.shapes import shapes
@@ -90,10 +91,25 @@ def test_arrays_of_several_sizes() -> None:
 def test_images_too_large_to_learn(tmp_path: Path) -> None:
     large = np.zeros((3, 129, 128), dtype=np.uint8)
     with pytest.raises(TrainingError, match=r"129x128 pixels are too large .*--shape 28x28.*--patches"):
-        gather(large)
+        gather(large, Wanted(shape=(129, 128)))
     large[:, :60] = 255
     large[:, 0, :3] = np.diag([255, 255, 255])
     assert gather(large, Wanted(shape=(128, 128), fit="crop")).training.images.shape == (2, 128, 128)
+
+
+def test_large_images_are_learnt_in_windows_if_nothing_is_said() -> None:
+    halves = np.zeros((3, 41, 50), dtype=np.uint8)
+    halves[:, :20] = 255
+    halves[:, 20, :3] = np.diag([255, 255, 255])
+    found = gather(halves)
+    assert (found.patches, len(found.training.images)) == (WINDOWS, WINDOWS)
+    assert found.training.images.shape[1:] == found.held_out.images.shape[1:] == (WINDOW, WINDOW)
+    assert any("larger than 40 pixels are learnt in 1000 windows" in note for note in found.notes)
+    for wanted in (Wanted(shape=(41, 50)), Wanted(fit="crop"), Wanted(shape=(20, 20))):
+        assert gather(halves, wanted).patches == 0
+    assert gather(halves[:, :40]).patches == 0
+    # One is smaller than a window.
+    assert gather([*halves, halves[0, :31]]).patches == 0
 
 
 # --- patches ---

@@ -31,8 +31,8 @@ from conditionals import (
 from machines import FLAT, numerical_gradients
 from torch import Tensor
 
-from restore.learning.rules.conditional_divergence import ConditionalDivergence
-from restore.learning.rules.conditional_likelihood import (
+from restore.learning.rules.conditional.divergence import ConditionalDivergence
+from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,
     LogisticRegression,
     MeanFieldLikelihood,

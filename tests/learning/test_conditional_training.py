@@ -22,10 +22,10 @@ from restore.learning.course import DamagedImages
 from restore.learning.pipeline import Trained, course_of, train
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
-from restore.learning.rules.conditional_divergence import ConditionalDivergence
-from restore.learning.rules.conditional_likelihood import LogisticRegression
+from restore.learning.rules.conditional.divergence import ConditionalDivergence
+from restore.learning.rules.conditional.likelihood import LogisticRegression
+from restore.learning.rules.conditional.perceptron import PerceptronLoss
 from restore.learning.rules.contract import Pairs
-from restore.learning.rules.perceptron import PerceptronLoss
 from restore.learning.run.session import Session
 from restore.priors import ConditionalRBM
 from restore.solvers import solver_of

@@ -24,7 +24,7 @@ from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation, MeanField
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

@@ -36,7 +36,7 @@ from restore.learning.fit import fit, scheduled_rate
 from restore.learning.pipeline import epoch_folder, train
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
-from restore.learning.rules.conditional_likelihood import BeliefPropagationLikelihood
+from restore.learning.rules.conditional.likelihood import BeliefPropagationLikelihood
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.run.checkpoint import locked, newest
 from restore.learning.run.folder import Stopped, epoch_seconds

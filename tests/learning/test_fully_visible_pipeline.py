@@ -26,7 +26,8 @@ from restore.learning.run.card import write_card
 from restore.learning.run.session import Session
 from restore.priors import FullyVisible
 from restore.priors.exact import log_likelihood
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 TABLE: dict[str, Any] = {
     "name": "mine",
@@ -206,7 +207,7 @@ def test_it_has_likelihoods_and_no_features(trained: Trained, images: torch.Tens
     )
     told = pseudo_likelihood(machine, images, 16, seeded())
     assert told.mean == pytest.approx(float(log_pseudo_likelihood(machine, images).mean()), abs=1e-4)
-    with pytest.raises(ModelError, match="no hidden units"):
+    with pytest.raises(ModelError, match="no layer of hidden units"):
         engine.features(images.unflatten(1, SHAPE).numpy())
 
 
@@ -246,5 +247,5 @@ def test_the_graph_restores_as_torch_does(trained: Trained, images: torch.Tensor
         assert (found.iterations == wanted.iterations)[clear].all()
         assert (found.status == wanted.status).all()
         np.testing.assert_allclose(gain, other, atol=1e-5)
-    with pytest.raises(ModelError, match="no hidden units"):
+    with pytest.raises(ModelError, match="no layer of hidden units"):
         graph.features(noisy)

@@ -1,4 +1,4 @@
-"""Learners: their statistics and gradients against finite differences, samples, and what they learn."""
+"""Learning by TAP, against finite differences; what learners learn; and the modes of what they have learnt."""
 
 from __future__ import annotations
 
@@ -7,106 +7,22 @@ from dataclasses import replace
 
 import pytest
 import torch
-from directions import EXACTLY, assert_close, free, moved_by, some_images
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from directions import EXACTLY, assert_close, moved_by, some_images
 from machines import FLAT, bars_and_stripes, numerical_gradients, random_rbm, seeded, two_patterns
 from torch import Tensor
 
 from restore.errors import UsageError
 from restore.learning.course import initial_prior
-from restore.learning.gradients.centring import FORGETTING, centred, follow
-from restore.learning.gradients.statistics import clamped, difference
+from restore.learning.gradients.centring import FORGETTING, centred
+from restore.learning.gradients.statistics import clamped
 from restore.learning.modes import least_log_partition, own_modes
-from restore.learning.rules.contract import Gradient, Learner
+from restore.learning.rules.contract import Learner
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
-from restore.priors.exact import binary_states, exact_moments, log_likelihood, log_likelihood_gradient
+from restore.priors.exact import binary_states, exact_moments, log_likelihood
 from restore.solvers import TAP
 from restore.solvers.loop import iterate
-
-# --- statistics ---
-
-
-def test_clamped_statistics_are_the_gradient_of_the_clamped_term() -> None:
-    machine, images = random_rbm(5, 4, scale=1.5), some_images(7, 5)
-    numerical = numerical_gradients(lambda moved: -moved.free_energy(images).mean(), machine)
-    assert_close(clamped(machine, images), numerical, 1e-9)
-
-
-def test_clamped_minus_exact_free_statistics_is_the_exact_gradient() -> None:
-    machine, images = random_rbm(5, 4), some_images(7, 5)
-    assert_close(difference(clamped(machine, images), free(machine)), log_likelihood_gradient(machine, images), 1e-12)
-
-
-# --- centring ---
-
-
-def exact_gradient(machine: RBM, images: Tensor) -> Gradient:
-    return log_likelihood_gradient(machine, images)
-
-
-@settings(max_examples=15)
-@given(st.integers(0, 1000), st.sampled_from([0.01, 1.0]))
-def test_centred_direction_is_a_step_in_the_centred_parameters(seed: int, rate: float) -> None:
-    machine, images = random_rbm(4, 3, seed=seed), some_images(6, 4, seed)
-    mu = torch.rand(4, generator=seeded(seed + 1), dtype=torch.float64)
-    lam = torch.rand(3, generator=seeded(seed + 2), dtype=torch.float64)
-    weights = machine.weights.clone().requires_grad_()
-    visible = (machine.visible.parameters["bias"] + machine.weights @ lam).requires_grad_()
-    hidden = (machine.hidden.parameters["bias"] + machine.weights.T @ mu).requires_grad_()
-
-    def plain(weights: Tensor, visible: Tensor, hidden: Tensor) -> RBM:
-        # exp((v - mu)' W (h - lam) + b'v + c'h), multiplied out.
-        return RBM.binary(weights, visible - weights @ lam, hidden - weights.T @ mu)
-
-    likelihood = log_likelihood(plain(weights, visible, hidden), images).mean()
-    slopes = torch.autograd.grad(likelihood, (weights, visible, hidden))
-    with torch.no_grad():
-        wanted = plain(*(value + rate * slope for value, slope in zip((weights, visible, hidden), slopes, strict=True)))
-    got = moved_by(machine, centred(machine.couplings, exact_gradient(machine, images), (mu, lam)), rate)
-    assert_close(got.parameters, wanted.parameters, 1e-12)
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 1000))
-def test_centred_direction_ascends(seed: int) -> None:
-    machine, images = random_rbm(4, 3, seed=seed), some_images(6, 4, seed)
-    gradient = exact_gradient(machine, images)
-    direction = centred(machine.couplings, gradient, (images.mean(0), torch.full((3,), 0.5).double()))
-    slope = sum(float((gradient[name] * direction[name]).sum()) for name in gradient)
-    assert slope > 0
-    before, after = (float(log_likelihood(m, images).mean()) for m in (machine, moved_by(machine, direction, 1e-4)))
-    assert after - before == pytest.approx(1e-4 * slope, rel=0.01)
-
-
-def test_centred_steps_do_not_depend_on_which_way_a_hidden_unit_points() -> None:
-    machine, images = random_rbm(4, 3), some_images(6, 4)
-    weights, hidden = machine.weights.clone(), machine.hidden.parameters["bias"].clone()
-    visible = machine.visible.parameters["bias"] + weights[:, 0]
-    weights[:, 0], hidden[0] = -weights[:, 0], -hidden[0]
-    flipped = RBM.binary(weights, visible, hidden)
-    mu, lam = images.mean(0), torch.tensor([0.3, 0.5, 0.6]).double()
-    other = lam.clone()
-    other[0] = 1 - other[0]
-    states = binary_states(4, weights)
-    stepped = moved_by(machine, centred(machine.couplings, exact_gradient(machine, images), (mu, lam)), 0.5)
-    stepped_flipped = moved_by(flipped, centred(flipped.couplings, exact_gradient(flipped, images), (mu, other)), 0.5)
-    torch.testing.assert_close(log_likelihood(stepped, states), log_likelihood(stepped_flipped, states))
-
-
-def test_zero_offsets_change_nothing() -> None:
-    machine, images = random_rbm(4, 3), some_images(6, 4)
-    gradient = exact_gradient(machine, images)
-    nothing = torch.zeros(4).double(), torch.zeros(3).double()
-    assert_close(centred(machine.couplings, gradient, nothing), gradient, 0)
-
-
-def test_offset_follows_the_batch() -> None:
-    offset = follow(torch.tensor([0.5, 0.2]), torch.tensor([1.0, 0.2]))
-    torch.testing.assert_close(offset, torch.tensor([0.5 + FORGETTING * 0.5, 0.2]))
-
 
 # --- TAP likelihood ---
 
@@ -239,73 +155,6 @@ def test_only_redrawn_starts_are_drawn() -> None:
 def test_impossible_tap_settings(settings: dict, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         TAPLikelihood(**settings)
-
-
-# --- contrastive divergence ---
-
-
-@pytest.mark.parametrize("steps", [1, 3])
-def test_persistent_chains_at_the_distribution_give_the_exact_gradient(steps: int) -> None:
-    machine, images, count = random_rbm(5, 4, scale=1.2), some_images(7, 5), 100_000
-    states = binary_states(5, machine.weights)
-    drawn = torch.multinomial(log_likelihood(machine, states).exp(), count, replacement=True, generator=seeded(1))
-    learner = ContrastiveDivergence(starts="persistent", chains=count, steps=steps, centring=False)
-    # A chain rests in its hidden state.
-    chains = machine.sample_hidden(states[drawn], seeded(3))
-    step = learner.step(machine, images, learner.init(machine, images, seeded()) | {"chains": chains}, seeded(2))
-    # Every statistic lies in [0, 1], so its standard deviation is at most 1/2.
-    assert_close(step.gradient, log_likelihood_gradient(machine, images), 5 * 0.5 / math.sqrt(count))
-    assert not torch.equal(step.state["chains"], chains)
-
-
-def test_a_wrong_temperature_would_be_noticed() -> None:
-    machine, images, count = random_rbm(5, 4, scale=1.2), some_images(7, 5), 100_000
-    states = binary_states(5, machine.weights)
-    drawn = torch.multinomial(log_likelihood(machine, states).exp(), count, replacement=True, generator=seeded(1))
-    wrong = machine.with_parameters({name: 0.95 * value for name, value in machine.parameters.items()})
-    learner = ContrastiveDivergence(starts="persistent", chains=count, centring=False)
-    state = learner.init(machine, images, seeded()) | {"chains": machine.sample_hidden(states[drawn], seeded(3))}
-    got = learner.step(wrong, images, state, seeded(2)).gradient
-    wanted = log_likelihood_gradient(machine, images)
-    assert max(float((got[name] - wanted[name]).abs().max()) for name in got) > 5 * 0.5 / math.sqrt(count)
-
-
-def test_many_steps_of_contrastive_divergence_forget_the_data() -> None:
-    machine, images = random_rbm(5, 4, scale=0.5), some_images(7, 5)
-    batch = images.repeat(6000, 1)
-    learner = ContrastiveDivergence(starts="data", steps=15, centring=False)
-    step = learner.step(machine, batch, learner.init(machine, images, seeded()), seeded(2))
-    assert_close(step.gradient, log_likelihood_gradient(machine, images), 5 * 0.5 / math.sqrt(len(batch)))
-
-
-def test_contrastive_divergence_of_no_change_is_zero() -> None:
-    # Weights so strong that a chain never leaves its image.
-    images = binary_states(4, torch.zeros(1)).float()
-    machine = RBM.binary(200 * torch.eye(4), torch.full((4,), -100.0), torch.full((4,), -100.0))
-    learner = ContrastiveDivergence(starts="data", steps=5, centring=False)
-    step = learner.step(machine, images, learner.init(machine, images, seeded()), seeded(1))
-    assert max(float(value.abs().max()) for value in step.gradient.values()) == 0
-    assert float(step.monitors["pixel_mean_gap"]) == 0
-
-
-def test_chains_restart_from_the_data_or_go_on() -> None:
-    machine, images = random_rbm(5, 4), some_images(9, 5)
-    restarting = ContrastiveDivergence(starts="data")
-    assert "chains" not in restarting.step(machine, images, restarting.init(machine, images, seeded()), seeded()).state
-    going_on = ContrastiveDivergence(starts="persistent", chains=6)
-    state = going_on.init(machine, images, seeded())
-    hidden = machine.hidden.size
-    assert state["chains"].shape == (6, hidden)
-    # Hidden units this sure show which image a chain came from.
-    copying = RBM.binary(200 * torch.eye(5), torch.full((5,), -100.0), torch.full((5,), -100.0))
-    seen = {tuple(image.tolist()) for image in images}
-    assert all(tuple(chain.tolist()) in seen for chain in going_on.init(copying, images.float(), seeded())["chains"])
-
-
-@pytest.mark.parametrize("settings", [{"chains": 0}, {"steps": 0}], ids=str)
-def test_impossible_chain_settings(settings: dict) -> None:
-    with pytest.raises(UsageError, match=next(iter(settings))):
-        ContrastiveDivergence(**settings)
 
 
 # --- learning ---

@@ -10,7 +10,16 @@ import pytest
 import torch
 from directions import assert_close
 from fits import recipe_of
-from machines import bars_and_stripes, brute_force, numerical_gradients, random_deep, random_machine, random_rbm, seeded
+from machines import (
+    bars_and_stripes,
+    brute_force,
+    numerical_gradients,
+    random_deep,
+    random_features,
+    random_machine,
+    random_rbm,
+    seeded,
+)
 from recipes import GOOD, assert_refused, write
 from torch import Tensor
 
@@ -25,17 +34,18 @@ from restore.learning.rules.contract import Restorations
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.matched import LEAST, MEMORY, MatchedMarginals, surprise
 from restore.learning.run.session import Session
-from restore.priors import RBM, BoltzmannMachine, FullyVisible
+from restore.priors import RBM, BoltzmannMachine, ConvolutionalRBM, FullyVisible
 from restore.priors.exact import log_likelihood
 from restore.registry import SOLVERS
 from restore.solvers import solver_of
 from restore.units import Bernoulli
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 MACHINES: dict[str, BoltzmannMachine] = {
     "rbm": random_rbm(5, 4, seed=3),
     "deep": random_deep(4, 3, 3, scale=0.6, seed=5),
     "grey": random_machine(("truncated", 4), ("gaussian", 3), scale=0.4),
+    "convolutional": ConvolutionalRBM.of(random_features(2, 2, seed=8), (2, 3)),
     "spiked": random_machine(("spiked-truncated", 4), ("bernoulli", 3), scale=0.4),
 }
 
@@ -61,12 +71,25 @@ def slopes(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restoration
         return rule.step(machine, batch, state, seeded()).gradient
 
 
-def balanced(rule: MatchedMarginals, machine: BoltzmannMachine, batch: Restorations, at: Tensor) -> Tensor:
-    """Minus the loss of a first mini-batch, in which every task is divided by its own loss, `at`."""
+def balanced(
+    rule: MatchedMarginals,
+    machine: BoltzmannMachine,
+    batch: Restorations,
+    at: Tensor,
+    first: BoltzmannMachine | None = None,
+) -> Tensor:
+    """Minus the loss of a first mini-batch, in which every task is divided by its own loss, `at`.
+
+    The iterations before the last `rule.unrolled` are those of another machine, `first`.
+    """
     solver = rule.fixed_point
     tilted = machine.tilt(batch.evidence)
-    state, scores = solver.init(tilted, batch.start), []
-    for _ in range(rule.iterations):
+    early = tilted if first is None else first.tilt(batch.evidence)
+    state, scores = solver.init(early, batch.start), []
+    for number in range(rule.iterations):
+        if number < rule.iterations - rule.unrolled and first is not None:
+            state = solver.step(early, state)
+            continue
         state = solver.step(tilted, state)
         scores.append(surprise(solver, tilted, state, batch.clean))
     return -(torch.stack(scores[-rule.scored :]).mean(0) / at[batch.tasks]).mean()
@@ -92,6 +115,16 @@ def test_gradient_is_that_of_the_loss_after_a_few_iterations(
     batch = damaged(machine)
     at = own_losses(rule, machine, batch)
     wanted = numerical_gradients(lambda moved: balanced(rule, moved, batch, at), machine)
+    assert_close(slopes(rule, machine, batch), wanted, 1e-7)
+
+
+@both_solvers
+@every_machine
+def test_gradient_goes_back_through_the_last_iterations_alone(machine: BoltzmannMachine, solver: str) -> None:
+    rule = MatchedMarginals(("flip:0.1", "flip:0.2"), solver, iterations=5, scored=2, unrolled=3)
+    batch = damaged(machine)
+    at = own_losses(rule, machine, batch)
+    wanted = numerical_gradients(lambda moved: balanced(rule, moved, batch, at, first=machine), machine)
     assert_close(slopes(rule, machine, batch), wanted, 1e-7)
 
 
@@ -257,6 +290,7 @@ def test_a_recipe_names_damage_and_solver(tmp_path: Path) -> None:
         ("tasks = []", "tasks is empty"),
         ('tasks = ["blur:3"]', "'blur:3' is not a task"),
         ("scored = 0", "scored must lie in 1 ... 12"),
+        ("unrolled = 2", "unrolled must be 0, or lie in 3 (scored) ... 12 (iterations), not 2"),
         ("scored = 13", "scored must lie in 1 ... 12"),
         ('gradient = "implicit"', "set scored to 1"),
         ("likelihood = -1.0", "likelihood must be a finite number from 0 up"),

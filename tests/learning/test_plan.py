@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from restore.errors import UsageError
-from restore.learning.recipes.plan import STEPS, plan
+from restore.learning.recipes.plan import FEATURES, STEPS, plan
 from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.recipes.wishes import CONDITIONAL, METHODS, OF_GREY, PLAIN, PLENTY, Facts, Wishes
 from restore.learning.recipes.written import written
@@ -39,6 +39,7 @@ CASES = [
     (GREY, {"hidden": "auto"}),
     (BINARY, {"minutes": 3}),
     (BINARY, {"method": "fw", "minutes": 0.5}),
+    (BINARY, {"method": "tap"}),
 ]
 
 
@@ -56,8 +57,16 @@ def test_every_plan_is_a_recipe_that_can_be_written_and_read(facts: Facts, asked
 
 def test_the_method_follows_from_the_images_and_the_task() -> None:
     plain = recipe()
-    assert (plain.method, plain.learner.starts, plain.training.watch) == ("tap", "redrawn", "flip:0.1")
-    assert plain.data.threshold == 99 and plain.prior.hidden == 200
+    assert (plain.method, plain.prior.family, plain.training.watch) == ("matched", "convolutional", "flip:0.1")
+    assert plain.data.threshold == 99 and plain.prior.hidden == FEATURES
+    whole = recipe(method="tap")
+    assert (whole.method, whole.learner.starts, whole.training.watch) == ("tap", "redrawn", "flip:0.1")
+    assert whole.prior.hidden == 200
+    # What only other machines have, and images smaller than a feature.
+    assert recipe(hidden=7).method == recipe(tables={"optimizer": {"rate": 0.1}}).method == "tap"
+    assert recipe(Facts(100, (3, 30), "binary")).method == "tap"
+    # Very many images.
+    assert recipe(Facts(60_000, (28, 28), "binary")).method == "tap"
     grey = recipe(GREY)
     assert isinstance(grey.learner, Principal) and grey.data.variations.copies == 20
     dark = recipe(DARK)
@@ -70,7 +79,7 @@ def test_the_method_follows_from_the_images_and_the_task() -> None:
 
 
 def test_where_nothing_else_ends_growth_the_plan_says_how_many_units_there_are() -> None:
-    assert recipe(hidden="auto").prior.filled == recipe().prior.hidden == 200  # of few images
+    assert recipe(hidden="auto").prior.filled == recipe(method="tap").prior.hidden == 200  # of few images
     assert recipe(Facts(10_000, (20, 30), "binary"), hidden="auto").prior.filled == 600  # as many as pixels
     assert recipe(Facts(10_000, (28, 28), "binary"), hidden="auto").prior.filled == 700
     assert recipe(Facts(10, (28, 28), "binary"), hidden="auto").prior.filled == 50  # 10 images, each 20 times
@@ -95,8 +104,7 @@ def test_what_is_asked_for_goes_before_the_plan() -> None:
 
 @given(images=st.integers(2, 10**6))
 def test_few_images_hold_a_prior_back_and_are_seen_more_often_and_moved(images: int) -> None:
-    facts = Facts(images, (28, 28), "binary")
-    made, more = recipe(facts), recipe(Facts(2 * images, (28, 28), "binary"))
+    made, more = (recipe(Facts(each, (28, 28), "binary"), method="tap") for each in (images, 2 * images))
     varied = made.data.variations
     assert (varied.copies, varied.shift) == ((0, 0) if images >= PLENTY else (min(20, -(-PLENTY // images)), 4))
     images *= varied.copies or 1
@@ -110,7 +118,7 @@ def test_few_images_hold_a_prior_back_and_are_seen_more_often_and_moved(images: 
 
 
 REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
-    "method": (BINARY, {"method": "magic"}, "method must be auto or one of tap, pcd"),
+    "method": (BINARY, {"method": "magic"}, "method must be auto or one of convolutional, tap, pcd"),
     "task-missing": (BINARY, {"method": "crbm-bp"}, "task is missing; crbm-bp learns to undo one damage"),
     "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}, "is told the damage when it restores; leave task"),
     "both-lengths": (BINARY, {"epochs": 3, "minutes": 1}, "epochs and minutes exclude each other; give one"),
@@ -142,4 +150,4 @@ def test_what_cannot_be_done_is_refused_with_its_remedy(facts: Facts, asked: dic
 
 
 def test_every_method_has_a_case() -> None:
-    assert {asked.get("method", "tap") for _, asked in CASES} == set(METHODS)
+    assert {asked.get("method", "convolutional") for _, asked in CASES} == set(METHODS)

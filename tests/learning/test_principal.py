@@ -25,7 +25,7 @@ from restore.priors import RBM
 from restore.priors.joint_normal import joint_normal
 from restore.solvers import MeanField, solver_of
 from restore.units import Gaussian, TruncatedGaussian
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 PIXELS, HIDDEN, COUNT = 6, 2, 40
 

@@ -13,13 +13,13 @@ from restore.data.loading import NAMED
 from restore.errors import UsageError
 from restore.learning.recipes.recipe import parse, read_recipe
 from restore.learning.recipes.tables import Data, Optimizer
-from restore.learning.rules.conditional_divergence import ConditionalDivergence
+from restore.learning.rules.conditional.divergence import ConditionalDivergence
+from restore.learning.rules.conditional.max_margin import MarginalMaxMargin
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.frank_wolfe import FrankWolfe
-from restore.learning.rules.max_margin import MarginalMaxMargin
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.registry import LEARNERS
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 TRAINING = sorted((Path(__file__).parents[2] / "training" / "recipes").rglob("*.toml"))
 

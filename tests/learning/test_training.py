@@ -28,7 +28,7 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
     said = capsys.readouterr().err
     assert "black and white (white above 127) images of 6x5 pixels" in said and "2 epochs" in said
     about = zoo.describe(zoo.find("parts"))
-    assert (about.name, about.image_shape, about.threshold, about.method) == ("parts", (5, 6), 127, "tap")
+    assert (about.name, about.image_shape, about.threshold, about.method) == ("parts", (5, 6), 127, "matched")
     assert about.data == "images"
     card = (zoo.find("parts") / "card.md").read_text()
     assert "restore train images --name parts --epochs 2" in card and "[data.gathering]" in card
@@ -61,7 +61,7 @@ REFUSED = {
     "36-name-missing": (("images",), 2, "--name is missing"),
     "36-name-of-no-folder": (("images", "--name", "a/b"), 2, "name becomes a folder"),
     "36-name-of-a-published-prior": (("images", "--name", "tap-mnist"), 5, "is the name of a published prior"),
-    "36-method": (("images", "--name", "x", "--method", "magic"), 2, "method must be auto or one of tap"),
+    "36-method": (("images", "--name", "x", "--method", "magic"), 2, "method must be auto or one of convolutional"),
     "36-shape": (("images", "--name", "x", "--shape", "28"), 2, "--shape must be HEIGHTxWIDTH"),
     "36-both": (("images", "--name", "x", "--epochs", 1, "--minutes", 1), 2, "give one"),
     "01-no-such-folder": (("nowhere", "--name", "x"), 3, "nowhere"),

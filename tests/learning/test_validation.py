@@ -25,7 +25,7 @@ from restore.learning.run.folder import Stopped
 from restore.learning.run.judging import Judged
 from restore.learning.run.session import Session
 from restore.priors import RBM
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

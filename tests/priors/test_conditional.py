@@ -36,18 +36,18 @@ from restore.channels import parse_task
 from restore.errors import InputError, TrainingError, UsageError
 from restore.learning.course import DamagedImages
 from restore.learning.pipeline import course_of
-from restore.learning.rules.conditional_divergence import ConditionalDivergence
-from restore.learning.rules.conditional_likelihood import (
+from restore.learning.rules.conditional.divergence import ConditionalDivergence
+from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,
     LogisticRegression,
     MeanFieldLikelihood,
 )
+from restore.learning.rules.conditional.max_margin import LatentMaxMargin, MarginalMaxMargin
+from restore.learning.rules.conditional.perceptron import PerceptronLoss
 from restore.learning.rules.contract import Pairs
-from restore.learning.rules.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.rules.perceptron import PerceptronLoss
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 # --- the prior ---
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -36,7 +36,8 @@ class Wanted:
     """How images are gathered.
 
     Attributes:
-        shape: height and width of the images to learn from; by default the images' own, or the most common of several.
+        shape: height and width of the images to learn from; by default the images' own, or the most common of several;
+            where these have sides beyond `LARGE`, windows of them.
         fit: what to do with images of another size: raise an error, take their middle ("crop"), or average over the
             area of each new pixel ("resize").
         patches: 0, or how many random patches of `shape` to learn from, equally many from each file; the held-out files
@@ -75,6 +76,9 @@ class Wanted:
 
 USUAL = Wanted()
 
+# Images with sides beyond this are learnt in random windows unless a shape is given: so many, with such sides.
+LARGE, WINDOWS, WINDOW = 40, 1000, 32
+
 # How many whole images are held out beside patches.
 WHOLES = 2
 
@@ -88,6 +92,7 @@ class Gathered:
         held_out: (M, H, W), at least one.
         levels: whether they are black and white, or grey: as detected, or as asked for.
         threshold: 0 to 254; a pixel above it is white.
+        patches: as in `Wanted`, or how many were chosen.
         wholes: where patches were drawn, the first images of which none was learnt from, (H, W) each; else none.
         notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
             were split, near-duplicates across the split, levels and polarity. They include those of `training`.
@@ -97,6 +102,7 @@ class Gathered:
     held_out: Dataset
     levels: Levels
     threshold: int
+    patches: int = 0
     wholes: tuple[Images, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -136,6 +142,7 @@ def gather(
     stock = _stock_of(source, root, max_bad, max_pixels)
     if len(stock.names) < 3 or not stock.sizes.all():
         raise _too_few(stock)
+    wanted, chosen_notes = _in_windows(stock, wanted)
     held = held_out_of(stock.names, wanted.held_out, wanted.seed)
     size, size_notes = _size_for(stock, wanted)
     owner, shaped = _as_patches(stock, size, wanted, held) if wanted.patches else _as_wholes(stock, size, wanted.fit)
@@ -154,13 +161,15 @@ def gather(
     notes = (
         *stock.notes,
         *size_notes,
+        *chosen_notes,
         f"{held.sum()} of {len(held)} images are held out, by their names and seed {wanted.seed}",
         *twin_notes,
         *level_notes,
         *training.notes,
     )
     wholes = some_of(stock, np.flatnonzero(kept)[:WHOLES]) if wanted.patches else ()
-    return Gathered(training, Dataset(pieces[kept[owner]], stock.label, "test"), found_levels, threshold, wholes, notes)
+    held_out = Dataset(pieces[kept[owner]], stock.label, "test")
+    return Gathered(training, held_out, found_levels, threshold, wanted.patches, wholes, notes)
 
 
 def _stock_of(
@@ -174,6 +183,16 @@ def _stock_of(
         raise InputError(f"the images have shape {source.shape}; give (N, H, W)")
     levels, notes = as_grey(plain(source), "the images")
     return of_rows(levels, "the images", notes)
+
+
+def _in_windows(stock: Stock, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
+    """What is wanted of images too large to be learnt whole if nothing is said of it, and a note on that."""
+    said = wanted.patches or wanted.shape or wanted.fit == "crop"
+    if said or min(commonest(stock.sizes)) <= LARGE or stock.sizes.min() < WINDOW:
+        return wanted, ()
+    shape = (WINDOW, WINDOW)
+    note = f"images larger than {LARGE} pixels are learnt in {WINDOWS} windows of {_said(shape)} pixels"
+    return replace(wanted, shape=shape, patches=WINDOWS), (note,)
 
 
 def _too_few(stock: Stock) -> TrainingError:

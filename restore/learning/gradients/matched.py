@@ -21,7 +21,7 @@ from restore.learning.run.parallel import summed
 from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.solvers import FixedPoint, Solution, solver_of
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 # The monitor that shows when a solver no longer converges.
 CONVERGED = "converged"

@@ -31,12 +31,28 @@ WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
 # Images with at most this many pixels get as many hidden units as pixels.
 SMALL = 200
 
+# Features of a convolutional prior, their side in pixels, its steps, which take longer than those of others, and the
+# damage that it learns to undo.
+FEATURES, KERNEL = 12, 5
+LEARNT_FLIPS = (0.05, 0.1, 0.15, 0.2, 0.3)
+CONVOLUTIONAL_STEPS = 4000
+
+# From more pixels than this in all, some 3,000 images of 28x28, a machine of whole images can learn more; and an epoch
+# of a convolutional one would take minutes.
+MANY = 2_500_000
+
+# Pixels of a mini-batch for a convolutional prior, which learns the same at every place; and how often it is judged.
+AT_ONCE, SELDOM = 8000, 12
+
 # The most hidden units of conditional priors, unless the number is given.
 CONDITIONAL_UNITS = 256
 
 # A minute best trains a prior with this product of pixels and squared hidden units: some 300 units for 28x28 pixels.
 # With more time, both more units and more steps help, and the time is their product.
 TRAINED = 7e7
+
+# How many modes binary priors carry, from how many starts they restore, and when from one alone.
+STARTS: Mapping[str, Any] = {"modes": 500, "starts": 6, "clear": 0.3}
 
 # The most variations of each image if there are few; and their largest shift: the smaller side over this number.
 MOST_COPIES, PIXELS_PER_SHIFT = 20, 7
@@ -103,7 +119,10 @@ def _method(facts: Facts, wishes: Wishes) -> str:
         method = "crbm-bp"
     if method == "auto":
         closed = facts.grey and facts.black < MOSTLY_BLACK and not wishes.by_steps
-        method = "principal" if closed else "tap"
+        local = min(facts.image_shape) >= KERNEL and facts.images * facts.pixels <= MANY
+        asked = wishes.hidden is not None or wishes.tables
+        usual = "convolutional" if local and not (facts.grey or asked) else "tap"
+        method = "principal" if closed else usual
     if facts.grey:
         require(
             method in OF_GREY,
@@ -162,10 +181,10 @@ def _growth(facts: Facts) -> dict[str, Any]:
     return {"penalty": 0.003 * facts.held_back}
 
 
-def _inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
+def usual_inference(hidden: int | Literal["auto"] | None) -> dict[str, Any]:
     """Settings of TAP; with few hidden units couplings are strong, and it needs damping."""
     strong = isinstance(hidden, int) and hidden <= 100
-    return {"modes": 500, "starts": 6, "clear": 0.3} | ({"damping": 0.7, "max_iter": 300} if strong else {})
+    return {**STARTS} | ({"damping": 0.7, "max_iter": 300} if strong else {})
 
 
 def _in_steps(method: str, facts: Facts, wishes: Wishes) -> Tables:
@@ -174,7 +193,7 @@ def _in_steps(method: str, facts: Facts, wishes: Wishes) -> Tables:
 
 def _frank_wolfe(method: str, facts: Facts, wishes: Wishes) -> Tables:
     growth = PLAIN[method] | _growth(facts)
-    return {"prior": {"hidden": wishes.hidden or "auto"}, "learner": growth, "inference": _inference(None)}
+    return {"prior": {"hidden": wishes.hidden or "auto"}, "learner": growth, "inference": usual_inference(None)}
 
 
 def _fully_visible(method: str, facts: Facts, wishes: Wishes) -> Tables:
@@ -202,7 +221,7 @@ def _binary(method: str, facts: Facts, wishes: Wishes) -> Tables:
         "learner": PLAIN[method],
         "optimizer": {"rate": 0.05, "momentum": 0.5, "weight_decay": 1e-4 * held_back},
         "training": _training(facts),
-        "inference": _inference(hidden),
+        "inference": usual_inference(hidden),
     }
 
 
@@ -222,6 +241,32 @@ def _grey(method: str, facts: Facts, wishes: Wishes) -> Tables:
         },
         "training": _training(facts),
         "inference": {"max_iter": 200 if dark else 500, "tol": 1e-3},
+    }
+
+
+def _convolutional(method: str, facts: Facts, wishes: Wishes) -> Tables:
+    """Tables for binary images: few parameters, learnt by restoring, which a hundred images suffice for."""
+    require(wishes.hidden != "auto", f"hidden of {method} is a number of features; give one, or leave it out")
+    batch = max(2, min(facts.images, round(AT_ONCE / facts.pixels)))
+    epochs = max(1, round(CONVOLUTIONAL_STEPS * batch / facts.images))
+    every = max(1, epochs // SELDOM)
+    return {
+        "prior": {
+            "family": "convolutional",
+            "hidden": wishes.hidden or FEATURES,
+            "kernel": min(KERNEL, *facts.image_shape),
+            "weight_scale": 0.05,
+        },
+        "learner": PLAIN[method] | {"tasks": [f"flip:{p}" for p in LEARNT_FLIPS], "unrolled": 4},
+        "optimizer": {"name": "adam", "rate": 0.02, "momentum": 0.9, "weight_decay": 0.0, "average": 0.99},
+        "training": {
+            "epochs": epochs,
+            "batch": batch,
+            "watch": WATCHED["binary"],
+            "watch_every": every,
+            "checkpoint_every": every,
+        },
+        "inference": {"max_iter": 100, "tol": 0.01, "damping": 0.5},
     }
 
 
@@ -268,6 +313,7 @@ def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
 # What makes the tables of each method.
 MADE: dict[str, Callable[[str, Facts, Wishes], Tables]] = {
     **dict.fromkeys(PLAIN, _in_steps),
+    "convolutional": _convolutional,
     "fw": _frank_wolfe,
     "fvbm": _fully_visible,
     "principal": _principal,

@@ -19,7 +19,7 @@ from restore.errors import UsageError, shown
 from restore.learning.recipes.tables import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.registry import FAMILIES, LEARNERS, misfit
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 # Entries of [prior] for binary units in two layers. Other machines restore from one start unless a recipe asks for
 # modes.
@@ -38,7 +38,7 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training run; its tables are documented in their classes, [inference] in `restore.zoo.description.Inference`.
+    """A training run; its tables are documented in their classes, [inference] in `restore.zoo.inference.Inference`.
 
     With [prior] hidden = "auto", hidden units are first added as [growth] says; with [pretraining], the layers of a
     deep machine are first trained one by one. The learner continues from there.
@@ -76,7 +76,10 @@ class Recipe:
             not (self.prior.start and (self.in_rounds or self.conditional or self.pretraining.epochs)),
             f"[prior] start has no meaning for {self.method}, or with [pretraining]; leave it out",
         )
-        wrong = misfit(self.inference.solver, fully_visible=self.prior.kind.fully_visible, plain=self.prior.plain)
+        kind = self.prior.kind
+        wrong = misfit(
+            self.inference.solver, fully_visible=kind.fully_visible, mixture=kind.mixture, plain=self.prior.plain
+        )
         require(not wrong, f"[inference] {wrong}")
         require(self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")
         self.pretraining.check(self.prior)

@@ -156,6 +156,11 @@ class PriorShape:
     restores better than either where learning sharpens one thing at the cost of another (Wortsman et al., CVPR 2022).
 
     `visible` and `hidden_type` are unit types, as in `PIXELS` and `UNITS`. Grey pixels learn from unchanged levels.
+
+    A mixture ("mixture") has `components`, each with `hidden` directions; its units are "gaussian".
+
+    A convolutional machine ("convolutional") has `hidden` features at every place, each a square with sides of `kernel`
+    pixels.
     """
 
     hidden: int | Literal["auto"] = 0
@@ -167,11 +172,26 @@ class PriorShape:
     filled: int = 0
     start: str = ""
     start_share: float = 0.0
+    components: int = 0
+    kernel: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in (("family", FAMILIES), ("visible", PIXELS), ("hidden_type", UNITS)):
+        require(self.family in FAMILIES, f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
+        pixels = ("gaussian",) if self.kind.mixture else PIXELS
+        for name, known in (("visible", pixels), ("hidden_type", pixels if self.kind.mixture else tuple(UNITS))):
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
+        require(
+            (self.components >= 1) == self.kind.mixture,
+            f'components, at least 1, is for family = "mixture", which requires it, not {self.components}',
+        )
+        require(
+            (self.kernel >= 2) == self.kind.convolutional and self.kernel >= 0,
+            f'kernel, at least 2, is for family = "convolutional", which requires it, not {self.kernel}',
+        )
+        if self.kind.convolutional:
+            require(self.plain, "features of a convolutional machine are binary units in one layer; leave the rest out")
+            require(self.hidden != "auto" and not self.start, "hidden of a convolutional machine is a number; give one")
         if self.kind.fully_visible:
             require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden out")
             require(self.plain, "a fully visible machine has binary units in one layer; leave the rest out")
@@ -215,7 +235,7 @@ class PriorShape:
 
     @property
     def grey(self) -> bool:
-        return UNITS[self.visible].grey
+        return UNITS[self.visible].grey or self.kind.mixture
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ class Wishes:
 
 # Learners of unconditional priors; and of conditional ones, with rate and scale of weights.
 PLAIN: dict[str, dict[str, Any]] = {
+    "convolutional": {"method": "matched"},
     "tap": {"method": "tap", "starts": "redrawn"},
     "pcd": {"method": "contrastive", "starts": "persistent"},
     "cd": {"method": "contrastive", "steps": 10},

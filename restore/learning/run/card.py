@@ -11,7 +11,7 @@ import torch
 from restore.errors import ModelError
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.run.outcome import Trained
-from restore.registry import FAMILIES, UNITS
+from restore.registry import FAMILIES, SOLVERS, UNITS
 from restore.zoo.description import Description
 
 SCORES = "## Scores"
@@ -58,7 +58,7 @@ def write_card(
     lines = [
         *_unfinished(about),
         f"A {_units(about)} {family} with {about.pixels} visible units ({height} x {width} pixels) and",
-        f"{about.hidden or 'no'} hidden units{above}, trained on {learnt_from} {what} of `{about.data}`",
+        f"{_count(about)}{above}, trained on {learnt_from} {what} of `{about.data}`",
         f"({_seen(about)}).",
         *_use(about, trained),
         *_watched(recipe, trained),
@@ -107,6 +107,16 @@ def _seen(about: Description) -> str:
     return "grey levels" if about.grey else f"ink = grey level above {about.threshold}"
 
 
+def _count(about: Description) -> str:
+    if about.convolutional:
+        return f"{about.hidden} features of {about.kernel}x{about.kernel} pixels, the same at every place"
+    return (
+        f"{about.components} times {about.hidden} hidden units"
+        if about.mixture
+        else f"{about.hidden or 'no'} hidden units"
+    )
+
+
 def _units(about: Description) -> str:
     """The kinds of units: "binary", or the kinds of visible and of hidden units."""
     if all(UNITS[kind].bits for kind in about.unit_kinds):
@@ -138,8 +148,9 @@ def _use(about: Description, trained: Trained) -> list[str]:
     """How the prior restores, in words."""
     settings = about.inference
     if not about.conditional:
-        starts = "one start" if settings.starts == 1 else f"{settings.starts} starts"
-        return [f"It restores with the `{settings.solver}` solver from {starts} per image."]
+        starts = "from one start" if settings.starts == 1 else f"from {settings.starts} starts"
+        way = starts if SOLVERS[settings.solver].starts else "in one step"
+        return [f"It restores with the `{settings.solver}` solver {way} per image."]
     lines = [
         f"It undoes {about.task} from the damaged image alone, with the inference that it was trained with:",
         f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}.",

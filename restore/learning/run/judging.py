@@ -15,7 +15,7 @@ from restore.priors import LayeredPrior
 from restore.registry import SOLVERS
 from restore.solvers import Solution, solver_of
 from restore.units import Units
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 # A prior in training is judged by at most this many images and iterations: this is enough to compare epochs, and the
 # time belongs to learning.

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from restore import zoo
-from restore.errors import ModelError, OutputError, TrainingError, shown
+from restore.errors import ModelError, OutputError, RestoreError, TrainingError, shown
 from restore.files import write_atomically
 from restore.learning.run.card import write_card
 from restore.learning.run.outcome import Trained
@@ -80,6 +80,10 @@ class Place:
             if held is not None and not (self.overwrite or own or held.recipe == prior.description.recipe):
                 raise _taken(self.target, held)
             zoo.save(self.target, prior, card, TrainingError)
+        self.add_graph(TrainingError)
+
+    def add_graph(self, error: type[RestoreError]) -> None:
+        """Write the graph beside the weights just saved, if the library for it is there."""
         folders = [folder for folder in (self.target, self.run) if folder is not None]
         try:
             from restore.export.packing import beside_weights
@@ -89,7 +93,7 @@ class Place:
             # Without a graph only torch can load the prior.
             return
         for folder in folders:
-            write_atomically(folder / zoo.GRAPH, graph, TrainingError)
+            write_atomically(folder / zoo.GRAPH, graph, error)
 
     def best_so_far(self) -> tuple[Path, Description] | None:
         """The folder with a usable prior of this run, and its description; None if there is none yet."""

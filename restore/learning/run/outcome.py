@@ -13,16 +13,17 @@ from restore.errors import shown
 from restore.learning.course import grey_pixels, pixel_means
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Pretraining
-from restore.priors import ConditionalRBM, FullyVisible, LayeredPrior
+from restore.priors import ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.priors.bits import pack
 from restore.progress import Passed
 from restore.units import Units
 from restore.zoo import TrainedPrior
-from restore.zoo.description import Description, Inference
-from restore.zoo.tiling import OF_WINDOWS, Tiling
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
+from restore.zoo.tiling import Tiling
 
 # The kinds of machine that recipes train.
-Machine = LayeredPrior | ConditionalRBM | FullyVisible
+Machine = LayeredPrior | ConditionalRBM | FullyVisible | GaussianMixture
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machin
     return Description(
         name=recipe.name,
         image_shape=image_shape,
-        hidden=0 if isinstance(machine, FullyVisible) else machine.parameters["weights.0"].shape[1],
+        hidden=_hidden(recipe, machine),
         threshold=recipe.data.threshold,
         data=recipe.data.source,
         method=recipe.method,
@@ -141,5 +142,22 @@ def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machin
         hidden_type=recipe.prior.hidden_type,
         task=recipe.data.task,
         deeper=recipe.prior.deeper,
-        tiling=OF_WINDOWS if recipe.data.gathering.patches else Tiling(),
+        tiling=_tiling(recipe),
+        components=recipe.prior.components,
+        kernel=recipe.prior.kernel,
     )
+
+
+def _tiling(recipe: Recipe) -> Tiling:
+    """How larger images are restored: windows that a convolutional machine knows alike tell each other nothing."""
+    if recipe.prior.kernel:
+        return Tiling(overlap=2, rounds=1, worth=0.0, least=0.0)
+    return recipe.learner.windows if recipe.data.gathering.patches else Tiling()
+
+
+def _hidden(recipe: Recipe, machine: Machine) -> int:
+    """Number of hidden units of a machine, or of its features."""
+    if isinstance(machine, FullyVisible):
+        return 0
+    rows, columns = machine.parameters["weights.0"].shape
+    return rows if recipe.prior.kernel else columns // max(1, recipe.prior.components)
