@@ -17,6 +17,7 @@ Result = TypeVar("Result")
 # A command-line option in a message, with its value if it has one: a number, a size, or one of these words.
 _WORDS = "resize|crop|error|auto|binary|grey|torch|onnx|tap|mean_field|(?:relaxed|adaptive|sum|max|mixed)_[a-z]+"
 _OPTION = re.compile(rf"(?<![^\s(])--([a-z]+(?:-[a-z]+)*)(?: (\d+x\d+|\d[\d.]*\d|\d|[a-z]+-[a-z0-9-]+|{_WORDS})\b)?")
+_COMMAND = re.compile(r"`restore [^`]*`")
 _FRAME = re.compile(r"choose one with --frame (\d+) to (\d+)")
 # Where a message names both, only the argument is kept.
 _BOTH = re.compile(r"--[a-z-]+(?: \S+)? (?:\(or ([a-z_]+=[\w.]*)\)|or ([a-z_]+=[\w.]*))")
@@ -74,7 +75,10 @@ def shown(name: str | os.PathLike[str]) -> str:
 
 
 def in_python(message: str) -> str:
-    """Rewrite the command-line options in a message as Python arguments: `--fit resize` becomes `fit="resize"`."""
+    """Rewrite the command-line options in a message as Python arguments: `--fit resize` becomes `fit="resize"`.
+
+    Commands in backticks stay as they are typed.
+    """
 
     def argument(found: re.Match[str]) -> str:
         name, value = found[1].replace("-", "_"), found[2]
@@ -85,7 +89,9 @@ def in_python(message: str) -> str:
         return f"{name}={value}" if value[0].isdigit() else f'{name}="{value}"'
 
     framed = _FRAME.sub(r"open it with PIL, seek one of \1 to \2, and give that", message)
-    return _OPTION.sub(argument, _BOTH.sub(r"\1\2", framed))
+    words, commands = _COMMAND.split(framed), _COMMAND.findall(framed)
+    spoken = [_OPTION.sub(argument, _BOTH.sub(r"\1\2", part)) for part in words]
+    return "".join(part for pair in zip(spoken, [*commands, ""], strict=True) for part in pair)
 
 
 def speaking_python(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -39,12 +39,20 @@ class NoiseLevel:
             since a level between them and the best is worse; NaN where the solver diverged, and such a level is left
             out.
         converged: boolean (N, G); where the solver did not converge, the evidence is less certain.
+        rates: flip probabilities of white and of black pixels, (N, 2), which differ where held-out pixels say so (see
+            `restore.inference.rates`); `chosen` is then the best single one. None for other levels than flips, and for
+            small images.
     """
 
     chosen: np.ndarray
     tried: np.ndarray
     evidence: np.ndarray
     converged: np.ndarray
+    rates: np.ndarray | None = None
+
+    def inverted(self) -> NoiseLevel:
+        """The levels of the inverted images."""
+        return self if self.rates is None else replace(self, rates=self.rates[:, ::-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +70,8 @@ class Marginals:
         evidence: log p(image | noise level) + log Z of the prior, in nats, (N,), float64; None for conditional priors.
         noise: the noise levels that were chosen; None if they were given.
         model: name of the prior.
-        shortfall: by how many nats independent pixels explain an image better than the prior does, (N,); 0 if in doubt
-            or unknown. See `restore.inference.explained`.
+        shortfall: by how many nats independent pixels, or other priors, explain an image better than the prior does, or
+            than it should lead them, (N,); 0 if in doubt or unknown. See `restore.inference.explained`.
     """
 
     means: tuple[np.ndarray, ...]

@@ -116,7 +116,7 @@ class Worker:
         elif (lost := np.flatnonzero((solution.status == Status.DIVERGED) | (strange > 0))).size:
             name = shown(str(batch["path"][lost[0]])) if "path" in batch else f"image {lost[0]} of a batch, from 0"
             nats = strange[lost[0]]
-            why = unexplained(solution.model, nats) if nats else Status.DIVERGED.sentence
+            why = unexplained(solution.model) if nats else Status.DIVERGED.sentence
             raise ModelError(f"{name}: {why}, or give a column for the status of each")
         return batch | told
 

@@ -15,7 +15,8 @@ from waiting import HANG
 import restore
 from restore import zoo
 from restore.priors import RBM
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 PACKAGE = Path(restore.__file__).parent
 ASSETS = Path(__file__).parent.parent / "assets"
@@ -52,6 +53,7 @@ ROOMS: dict[str, str] = {
     "report": "errors registry channels files priors progress zoo solvers inference evaluation learning",
     "api": "errors marginals devices sizes images data zoo inference learning report",
     "ray_data": "errors marginals sizes images inference api",
+    "sklearn": "errors registry priors zoo solvers evaluation learning",
     "__init__": "errors api",
     "cli": (
         "errors marginals registry channels console devices files sizes images progress data zoo inference app "
@@ -62,6 +64,9 @@ ROOMS: dict[str, str] = {
 
 # What is no part of the package: data it produces and consumes, and what is written about it.
 OUTSIDE = {"training", "models", "tests", "benchmarks", "assets", "docs"}
+
+# The most lines of a file, and the most files of a folder.
+LINES, FILES = 350, 14
 
 # Libraries too slow to load for a command that computes nothing.
 HEAVY = {"torch", "sklearn", "skimage", "scipy", "matplotlib", "ray"}
@@ -101,6 +106,15 @@ def test_imports_point_one_way(path: Path) -> None:
     rooms = {room_of(module) for module in modules if module.startswith("restore.")} - {room}
     assert rooms <= set(ROOMS[room].split()), f"{room} may import {ROOMS[room] or 'no other room'}"
     assert not {module.split(".")[0] for module in modules} & OUTSIDE
+
+
+def test_files_and_folders_are_small() -> None:
+    folders = {path.parent for path in files()}
+    for folder in folders:
+        ideas = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+        assert len(ideas) <= FILES, f"{folder} holds {len(ideas)} files; group what belongs together"
+    for path in files():
+        assert len(path.read_text().splitlines()) <= LINES, f"{path} has more than {LINES} lines; split it by idea"
 
 
 def test_the_loop_knows_no_physics() -> None:
@@ -156,6 +170,7 @@ def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
         ["--help"],
         ["denoise", "--help"],
         ["train", "--help"],
+        ["import", "--help"],
         ["probe", "--help"],
         ["app", "--help"],
         ["models"],

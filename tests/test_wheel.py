@@ -56,7 +56,7 @@ def test_the_wheel_holds_the_package_and_the_priors_and_nothing_else(wheel: Path
         "__init__.py",
         "py.typed",
         "cli/__init__.py",
-        "solvers/bp_kernel.c",
+        "solvers/messages/bp_kernel.c",
         "app/site/index.html",
         "app/site/digit.png",
     )

@@ -12,7 +12,7 @@ from restore import zoo
 from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import in_kind, unpack
-from restore.inference.callers import Manner, beyond, masks, restored
+from restore.inference.callers import Manner, collected, masks, restored
 from restore.inference.damage import Auto, Damage, Scanned
 from restore.inference.opening import Choice, open_engine
 from restore.inference.pictures import PictureEngine, whole
@@ -63,7 +63,7 @@ class Restorer:
     ) -> Any:
         """As `restore.denoise`, with this prior."""
         damage = Damage.of(p, sigma)
-        collection = unpack(image, channel_axis, beyond(damage), max_pixels)
+        collection = collected(image, channel_axis, damage, max_pixels)
         engines = (self.solved_by(solver).engine,)
         return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
 
@@ -86,7 +86,7 @@ class Restorer:
     ) -> Any:
         """As `restore.complete`, with this prior."""
         damage = Damage.of(p, sigma)
-        collection = unpack(image, channel_axis, beyond(damage), max_pixels)
+        collection = collected(image, channel_axis, damage, max_pixels)
         engines = (self.solved_by(solver).engine,)
         damage = damage.covering(masks(mask, collection, max_pixels))
         return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))

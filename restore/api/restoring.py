@@ -8,8 +8,8 @@ from restore import zoo
 from restore.api.restorer import Flips, Restorer
 from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
-from restore.images.kinds import Collection, unpack
-from restore.inference.callers import Manner, beyond, masks, restored
+from restore.images.kinds import Collection
+from restore.inference.callers import Manner, collected, masks, restored
 from restore.inference.damage import Auto, Damage
 from restore.inference.opening import Choice, open_each, open_engine
 from restore.inference.pictures import PictureEngine
@@ -57,22 +57,23 @@ def denoise(
         p: probability that a pixel was inverted, in [0, 1]; one per pixel, with the image's shape; or a pair such as
             (0.1, 0.02): a white pixel of `image` turned black with the first probability, a black one white with the
             second. "auto" chooses p for each image: the value under which the prior finds the image most probable, up
-            to .48, and so does leaving out p and sigma. "scan" takes it from each pixel's grey level, under levels of
-            ink and paper found in the image, and so does leaving both out where an image has grey levels all over; the
-            result is black and white (`restore.inference.scans`). Conditional priors take neither: they have learnt
+            to .48, or two values where the colours of a large image clearly flip at different rates; so does leaving
+            out p and sigma. "scan" takes it from each pixel's grey level, under levels of ink and paper found in the
+            image, and so does leaving both out where an image has grey levels all over; the result is black and white
+            (`restore.inference.scans`). Conditional priors take neither: they have learnt
             what to undo (`Restorer.description.task`). For priors of grey images p is the probability that a pixel
             shows black or white instead of its grey value ("auto": up to .9).
         sigma: for priors of grey images, the standard deviation of Gaussian noise, where black is 0 and white is 1.
-            Floats may then lie up to 6 sigma outside [0, 1]; noise clipped to [0, 1] is undone less well. "auto"
-            chooses sigma as it does p, from .01 to .5. Only one of p and sigma may be "auto".
+            Photographs may then be in colour, and floats up to 6 sigma outside [0, 1]; noise clipped to [0, 1] is
+            undone less well. "auto" chooses sigma as it does p, from .01 to .5. Only one of p and sigma may be "auto".
         fit: what becomes of images of another size than the prior's: "tile" restores them in windows that overlap,
             and "resize" brings them to that size and back, by a factor of 2 at most.
         force: warn, instead of raising an error, where an image must be resized by more than a factor of 2, or where
-            independent pixels explain it better than the prior does (`restore.inference.explained`). Conditional priors
-            have no such check.
+            the prior explains it no better than others that know nothing of its kind (`restore.inference.explained`).
+            Conditional priors have no such check.
         invert: dark strokes on a light ground.
         soft: return posterior probabilities as grey values instead of black and white.
-        channel_axis: axis of colour channels, which must be equal.
+        channel_axis: axis of colour channels, which must be equal unless sigma is given.
         return_solution: return (image, `Marginals`), at the prior's size: marginals, iterations, whether the solver
             converged for each image (`status`), the levels chosen for "auto" with their evidence (`noise`), and the
             name of the prior (`model`). An image that could not be restored, because the solver diverged or the prior
@@ -93,7 +94,7 @@ def denoise(
     Source: TAP machine, sec. VII.D; CRBM-BP, sec. 6.
     """
     damage = Damage.of(p, sigma)
-    collection = unpack(image, channel_axis, beyond(damage), max_pixels)
+    collection = collected(image, channel_axis, damage, max_pixels)
     engines = _engines(model, collection, damage, fit, (engine, device, solver))
     return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
 
@@ -144,7 +145,7 @@ def complete(
         RestoreError: see `restore.errors`.
     """
     damage = Damage.of(p, sigma)
-    collection = unpack(image, channel_axis, beyond(damage), max_pixels)
+    collection = collected(image, channel_axis, damage, max_pixels)
     engines = _engines(model, collection, damage, fit, (engine, device, solver))
     damage = damage.covering(masks(mask, collection, max_pixels))
     return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
@@ -158,7 +159,8 @@ def _engines(
     if isinstance(model, Restorer):
         return (model.solved_by(solver).engine,)
     items = collection.items
-    names = zoo.candidates(items[0].pixels.shape, damage.sigma is not None, fit) if model == "auto" else (str(model),)
+    shape = items[0].pixels.shape[:2]
+    names = zoo.candidates(shape, damage.sigma is not None, fit) if model == "auto" else (str(model),)
     pixels = sum(item.pixels.size for item in items)
     opened = open_each(names, lambda name: open_engine(name, engine, device, pixels=pixels, solver=solver))
     return tuple(opened.values())

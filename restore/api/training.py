@@ -55,15 +55,17 @@ def train(
     Args:
         images: any kind that `denoise` takes, or the path of a folder, an archive or a data set.
         name: what to call the prior.
-        method: "tap" (maximum likelihood; the default for binary images), "principal" (principal components in closed
-            form; the default for grey ones), "fw", "pcd", "cd" or "fvbm"; with a task "crbm-bp" (the default),
-            "crbm-mssvm" and others.
-        hidden: number of hidden units; "auto" adds units (FW, Alg. 1) until the held-out images are explained no
-            better, then trains on from there. If `minutes` end the growth, it stops at as many as can be trained.
+        method: "convolutional" (features that are the same at every place, learnt by restoring; the default for binary
+            images), "tap" (maximum likelihood, which knows whole objects; the default if `hidden` or tables are given),
+            "principal" (principal components in closed form; the default for grey images), "fw", "pcd", "cd" or "fvbm";
+            with a task "crbm-bp" (the default), "crbm-mssvm" and others.
+        hidden: number of hidden units, or of features; "auto" adds units (FW, Alg. 1) until the held-out images are
+            explained no better, then trains on from there. If `minutes` end the growth, it stops at as many as can be
+            trained.
         epochs: passes over the images.
         minutes: the most time that all of it may take, instead of `epochs`; the best prior so far is returned.
         task: for a conditional prior: the damage to undo, such as "flip:0.1" or "patch:8".
-        shape: height and width to learn; by default the images' own.
+        shape: height and width to learn; by default the images' own, and windows of those larger than 40 pixels.
         fit: how images of other sizes are brought to that shape: "crop", "resize", or "error" to refuse them.
         patches: learn from so many random patches of larger images instead; 0 for whole ones.
         levels: "binary", "grey", or "auto" for what the images are.
@@ -76,7 +78,6 @@ def train(
         resume: continue from the newest checkpoint in `run`; `minutes` may differ from before.
         keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it; during training
             and after an interruption it is the best so far.
-            while training goes on, and when it is interrupted.
         overwrite: replace a prior that is kept under that name.
         device: "auto", "cpu" or "cuda[:N]".
         max_bad: how many unusable images of a folder or an archive are skipped before giving up.

@@ -23,6 +23,7 @@ COMMANDS = {
     "complete": ("complete", "complete", "EXAMPLE"),
     "corrupt": ("corrupt", "corrupt", "EXAMPLE"),
     "train": ("train", "train", "EXAMPLE"),
+    "import": ("importing", "import_", "EXAMPLE"),
     "evaluate": ("evaluate", "evaluate", "EXAMPLE"),
     "probe": ("probe", "probe", "EXAMPLE"),
     "models": ("models", "models", "MODELS_EXAMPLE"),
@@ -30,6 +31,9 @@ COMMANDS = {
     "export": ("export", "export", "EXAMPLE"),
     "app": ("app", "app", "EXAMPLE"),
 }
+
+# Those that write a file for each image, and so go on after a stop.
+BATCHES = {"denoise", "complete", "corrupt"}
 
 # Optional libraries, and the extra of the package that installs each.
 EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {
@@ -78,11 +82,9 @@ def run(words: Sequence[str]) -> int:
         return _failed(str(fault), fault.exit_code)
     except KeyboardInterrupt as stop:
         number = getattr(stop, "signal_number", signal.SIGINT)
-        remedy = getattr(stop, "remedy", "the same command goes on (with --skip-existing for single files)")
-        return _failed(f"stopped; {remedy}", 128 + number)
+        return _failed("; ".join(["stopped", *_remedies(stop, words)]), 128 + number)
     except signals.Terminated as stop:
-        remedy = getattr(stop, "remedy", "")
-        return _failed(f"terminated; {remedy}" if remedy else "terminated", 128 + signal.SIGTERM)
+        return _failed("; ".join(["terminated", *_remedies(stop, words)]), 128 + signal.SIGTERM)
     except BrokenPipeError:
         # Whoever read stdout is gone; that is no error.
         drop(sys.stdout)
@@ -120,6 +122,12 @@ def _invoked(words: Sequence[str]) -> int:
     except typer.Exit as done:
         return done.exit_code
     return 0
+
+
+def _remedies(stop: BaseException, words: Sequence[str]) -> Sequence[str]:
+    """What to do after a stop: what the command has noted; nothing, if it neither has nor goes on."""
+    again = "the same command goes on (with --skip-existing for single files)"
+    return getattr(stop, "__notes__", [again] if words and words[0] in BATCHES else [])
 
 
 def _failed(message: str, code: int) -> int:

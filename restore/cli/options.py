@@ -149,6 +149,14 @@ def memory_size(text: str | None) -> int | None:
     return size
 
 
+def image_shape(text: str) -> tuple[int, int]:
+    """Height and width in a text such as 28x28."""
+    height, mark, width = text.partition("x")
+    if not (mark and height.isdecimal() and width.isdecimal() and int(height) and int(width)):
+        raise UsageError(f"--shape must be HEIGHTxWIDTH in pixels, such as 28x28, not {shown(text)}")
+    return int(height), int(width)
+
+
 def damage_of(p: str | None, sigma: str | None) -> Damage:
     """The damage that the user describes, checked before anything is read."""
     return Damage.of(_rates(p), _level("--sigma", sigma))

@@ -37,7 +37,8 @@ def train(
         str | None, typer.Option(help="Name for the prior; required for images, else replaces the recipe's name.")
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ... [by the images]")
+        str | None,
+        typer.Option(help="convolutional, tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ... [by the images]"),
     ] = None,
     hidden: Annotated[
         str | None, typer.Option(help="Number of hidden units; auto adds units while they help. [by the images]")
@@ -102,7 +103,7 @@ def train(
     of_images: dict[str, Any] = {
         "method": method,
         "task": task,
-        "shape": None if shape is None else _shape(shape),
+        "shape": None if shape is None else options.image_shape(shape),
         "fit": fit,
         "patches": patches,
         "levels": levels,
@@ -189,7 +190,7 @@ def _says_what_there_is(place: Place, model: str) -> Iterator[None]:
                 named = model if folder == place.target else str(folder)
                 there = f"--model {shown(named)} restores with {about.unfinished or 'what it has come to'}"
             words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
-            stop.remedy = f"`{shown(shlex.join([*launched_by(), 'restore', *words]))}` goes on; {there}"  # type: ignore[attr-defined]
+            stop.add_note(f"`{shown(shlex.join([*launched_by(), 'restore', *words]))}` goes on; {there}")
         raise
 
 
@@ -274,12 +275,3 @@ def _size(hidden: str) -> int | Literal["auto"]:
         return int(hidden)
     except ValueError:
         raise UsageError(f"--hidden must be a whole number or auto, not {shown(hidden)}") from None
-
-
-def _shape(text: str) -> tuple[int, int]:
-    from restore.errors import UsageError
-
-    height, mark, width = text.partition("x")
-    if not (mark and height.isdecimal() and width.isdecimal() and int(height) and int(width)):
-        raise UsageError(f"--shape must be HEIGHTxWIDTH in pixels, such as 28x28, not {shown(text)}")
-    return int(height), int(width)

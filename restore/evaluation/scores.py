@@ -22,6 +22,8 @@ GREY_TASKS = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3", "salt:0.2", "
 # The same on whole images of other sizes than the prior's.
 WHOLE_TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "holes:8:0.1")
 WHOLE_GREY_TASKS = ("noise:0.1", "noise:0.2", "salt:0.2", "holes:8:0.1")
+# Mixtures of Gaussians know no salt or pepper.
+WHOLE_MIXTURE_TASKS = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3")
 
 
 def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
@@ -53,7 +55,7 @@ def measure_whole(engine: PictureEngine, truths: Sequence[Tensor], seed: int, wa
         watch: is told which share of the work is done.
     """
     about = engine.description
-    named = WHOLE_GREY_TASKS if about.grey else WHOLE_TASKS
+    named = WHOLE_MIXTURE_TASKS if about.mixture else WHOLE_GREY_TASKS if about.grey else WHOLE_TASKS
     tasks = [task_of(about)] if about.conditional else [parse_task(task, grey=about.grey) for task in named]
 
     def report(number: int, task: Task) -> Report:

@@ -17,14 +17,18 @@ from restore.zoo.tiling import Tiling
 # How often messages are sent, and the share of their log-odds that they are worth.
 ROUNDS_AND_WORTH = ((0, 0.0), (1, 0.15), (1, 0.3), (2, 0.15), (2, 0.3))
 
+# Windows that overlap are also tried so many along an axis, and need some four times as long.
+DENSE = 4
+
 # The damage that it is tried on.
 TASKS = ("flip:0.1", "flip:0.2", "holes:8:0.1")
 
 # Pieces of at most so many images, with sides of at most so many windows, are tried.
 IMAGES, WINDOWS = 2, 4
 
-# Another choice than the prior's has to leave fewer wrong pixels, on average over tasks, by at least this share.
-WORTHWHILE = 0.03
+# Another choice than the prior's has to leave fewer wrong pixels, on average over tasks, by at least this share; and by
+# this one, if it takes longer.
+WORTHWHILE, WORTH_WAITING = 0.03, 0.1
 
 SEED = 0
 
@@ -49,16 +53,21 @@ def best_tiling(engine: Engine, images: Sequence[Tensor]) -> Tiling:
     tasks = [parse_task(text) for text in TASKS]
     own = engine.description.tiling
     before = _wrong(engine, own, pieces, tasks)
-    found = {tiling: np.mean(np.log(_wrong(engine, tiling, pieces, tasks) / before)) for tiling in _others(own)}
-    best = min(found, key=lambda tiling: found[tiling])
-    return best if found[best] < np.log(1 - WORTHWHILE) else own
+    best = own, 0.0
+    for overlap, least in _overlaps(own):
+        others = [replace(own, overlap=overlap, rounds=rounds, worth=worth) for rounds, worth in ROUNDS_AND_WORTH]
+        found = {each: np.mean(np.log(_wrong(engine, each, pieces, tasks) / before)) for each in others if each != own}
+        tiling = min(found, key=lambda tiling: found[tiling])
+        if found[tiling] < best[1] + np.log(1 - least):
+            best = tiling, float(found[tiling])
+    return best[0]
 
 
-def _others(own: Tiling) -> Iterator[Tiling]:
-    for rounds, worth in ROUNDS_AND_WORTH:
-        tiling = replace(own, rounds=rounds, worth=worth)
-        if tiling != own:
-            yield tiling
+def _overlaps(own: Tiling) -> Iterator[tuple[int, float]]:
+    """The overlaps to try, and the least gain of each over those before it."""
+    yield own.overlap, WORTHWHILE
+    if 1 < own.overlap < DENSE:
+        yield DENSE, WORTH_WAITING
 
 
 def _wrong(engine: Engine, tiling: Tiling, images: Sequence[Tensor], tasks: Sequence[Task]) -> np.ndarray:

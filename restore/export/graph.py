@@ -98,6 +98,20 @@ class Grey(Graph):
         return (*found, grey_polarity_gain(seen, channel, pixels))
 
 
+class Alike(Graph):
+    """Restores grey images that have the same noise and the same mask, which decide what is computed once for all."""
+
+    def forward(
+        self, image: Tensor, sigma: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
+    ) -> tuple[Tensor, ...]:
+        every = image.new_zeros(self.about.image_shape)
+        channel = Occlusion((mask + every).flatten(1) > 0, noise=GaussianNoise((sigma + every).flatten(1)))
+        told = torch.isfinite(image).all(-1).all(-1) & ((sigma >= 0) & torch.isfinite(sigma)).all()
+        seen = image.flatten(1)
+        found = self.answer(channel.evidence(seen), told, max_iter, tol, damping)
+        return (*found, grey_polarity_gain(seen, channel, assembled(self.about, self.stored()).pointwise))
+
+
 class Learnt(Graph):
     """Restores an image with a prior that has learnt the damage."""
 
@@ -140,7 +154,7 @@ def _outputs(solution: Solution, valid: Tensor, about: Description) -> tuple[Ten
     )
 
 
-GRAPHS = {"flips and mask": Told, "noise and mask": Grey, "learnt": Learnt, "field": Raw}
+GRAPHS = {"flips and mask": Told, "noise and mask": Grey, "one noise and mask": Alike, "learnt": Learnt, "field": Raw}
 
 
 def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:

@@ -75,7 +75,8 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
         }
     if field and about.grey:
         raise UsageError(f"{shown(about.name)} knows grey images, whose evidence is no single field; export it with it")
-    told: Channel = "noise and mask" if about.grey else "flips and mask"
+    noise: Channel = "one noise and mask" if about.mixture else "noise and mask"
+    told: Channel = noise if about.grey else "flips and mask"
     channel: Channel = "field" if field else "learnt" if about.conditional else told
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
     # Where images have few starts more of them share a matrix product.
@@ -88,7 +89,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     _rename(model.graph, {tensor.name: tensor.name.replace(DOT, ".") for tensor in model.graph.initializer})
     for graph in _graphs(model.graph):
         _strip(graph)
-    _free(model, ("p", "sigma", "mask"))
+    _free(model, ("p", "sigma", "mask"), ("1" if about.mixture else "images", "height", "width"))
     del model.metadata_props[:]
     helper.set_model_props(model, facts.to_metadata())
     return model
@@ -123,12 +124,13 @@ def _strip(graph: onnx.GraphProto) -> None:
         item.doc_string = ""
 
 
-def _free(model: onnx.ModelProto, names: tuple[str, ...]) -> None:
-    """Let each size of these inputs be the image's or 1: the graph works with either."""
+def _free(model: onnx.ModelProto, names: tuple[str, ...], letters: tuple[str, ...]) -> None:
+    """Let each size of these inputs be the image's or 1: the graph works with either. One called "1" stays 1."""
     for value in model.graph.input:
         if value.name in names:
-            for size, letter in zip(value.type.tensor_type.shape.dim, ("images", "height", "width"), strict=True):
-                size.dim_param = f"{value.name}_{letter}"
+            for size, letter in zip(value.type.tensor_type.shape.dim, letters, strict=True):
+                if letter != "1":
+                    size.dim_param = f"{value.name}_{letter}"
 
 
 def _places(content: bytes) -> dict[str, tuple[int, int]]:

@@ -41,43 +41,48 @@ LUMINANCE = np.array([0.299, 0.587, 0.114])
 ENOUGH = 2**16
 
 
-def picture_of(raster: Raster, label: str) -> Picture:
+def picture_of(raster: Raster, label: str, *, colour: bool = False) -> Picture:
     """The grey levels of the pixels of a file, and what they are painted with.
+
+    Args:
+        raster: the pixels.
+        label: the file's name for messages.
+        colour: whether other colours are kept, in levels (H, W, 3), instead of refused.
 
     Raises:
         ModelError: if they are in other colours.
     """
     if raster.shallow:
-        raise _in_colour(f"{label}: is in 16-bit colour", "16-bit greyscale")
+        raise ModelError(
+            f"{label}: is in 16-bit colour, which is not read; convert a copy of it to 16-bit greyscale first"
+        )
     cut = _cut_out(raster)
     if cut is not None:
         return cut
     if raster.levels.ndim == 2:
         return Picture(raster.levels, raster.alpha, raster.notes, stored=raster.stored)
-    colour = _seen(raster.levels, raster.alpha)
-    if _nearly_grey(colour):
+    seen = _seen(raster.levels, raster.alpha)
+    if _nearly_grey(seen):
         levels = np.asarray(Image.fromarray(raster.levels).convert("L"))
         inks = Inks(raster.levels, np.zeros(3), np.full(3, 255.0))
         notes = raster.notes
-        if spread(colour).any():
+        if spread(seen).any():
             notes = (*notes, "its colours are nearly grey, and come back as greys")
         return Picture(levels, raster.alpha, notes, inks, raster.stored)
-    inked = _Inked.of(colour)
-    share = inked.shares(colour)
-    if not inked.explains(colour, share):
-        raise _in_colour(f"{label}: is in colour", "greyscale")
+    inked = _Inked.of(seen)
+    share = inked.shares(seen)
+    if not inked.explains(seen, share):
+        if colour:
+            return Picture(raster.levels, raster.alpha, raster.notes, stored=raster.stored)
+        raise ModelError(
+            f"{label}: is in colour, and what is restored here is in black and white, in grey, or in two colours; if "
+            "it is a photograph with noise, give --sigma, or else convert a copy of it to greyscale first"
+        )
     dark = float((inked.ink - inked.ground) @ LUMINANCE) < 0
     levels = np.rint(255 * (1 - share if dark else share)).astype(np.uint8)
     inks = Inks(raster.levels, *((inked.ink, inked.ground) if dark else (inked.ground, inked.ink)))
     note = "its two colours are taken for black and white, and come back"
     return Picture(levels, raster.alpha, (*raster.notes, note), inks, raster.stored)
-
-
-def _in_colour(fault: str, kind: str) -> ModelError:
-    return ModelError(
-        f"{fault}, and what is restored here is in black and white, in grey, or in two colours; "
-        f"convert a copy of it to {kind} first"
-    )
 
 
 def _cut_out(raster: Raster) -> Picture | None:

@@ -43,8 +43,8 @@ class Item:
     """One image of the caller.
 
     Attributes:
-        pixels: grey values, (H, W), float64 in [0, 1].
-        back: turns restored grey values (H, W), and the pixels to replace (all if None), into the caller's kind.
+        pixels: grey values, (H, W), or in colour (H, W, 3); float64 in [0, 1].
+        back: turns restored values of this shape, and the pixels to replace (all if None), into the caller's kind.
         path: the file it was read from; empty if none.
     """
 
@@ -54,7 +54,7 @@ class Item:
 
     def unchanged(self) -> Any:
         """The image as it came, in the caller's kind."""
-        return self.back(np.zeros(self.pixels.shape), np.zeros(self.pixels.shape, bool))
+        return self.back(np.zeros(self.pixels.shape), np.zeros(self.pixels.shape[:2], bool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,37 +75,42 @@ def in_kind(values: np.ndarray, images: Any) -> Any:
 
 
 def unpack(
-    images: Any, channel_axis: int | None = None, beyond: float = 0.0, max_pixels: int = DEFAULT_MAX_PIXELS
+    images: Any,
+    channel_axis: int | None = None,
+    beyond: float = 0.0,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
+    colour: bool = False,
 ) -> Collection:
     """Take apart whatever holds one image or several.
 
     Args:
         images: a path, a PIL image, an (H, W) array or tensor, an (N, H, W) batch, or a list or tuple of these. The
             pages of a TIFF or PDF, if there are several, come back as a list.
-        channel_axis: the axis of an array that holds colour channels; they must be equal, as the priors know grey.
+        channel_axis: the axis of an array that holds colour channels; they must be equal unless colours are kept.
         beyond: how far floats may lie outside [0, 1], as in noisy images.
         max_pixels: refuse larger images before decoding them.
+        colour: whether images may be in colour.
 
     Raises:
         InputError: if an image cannot be read or is too large, has values outside its range, or there are none.
-        ModelError: if an image is in colour.
+        ModelError: if an image is in colour and may not be.
         UsageError: if its kind is unknown, or it holds what would be lost: a mask, gradients.
     """
     if isinstance(images, list | tuple):
         if not images:
             raise InputError("the list of images is empty; give at least one")
-        parts = [unpack(image, channel_axis, beyond, max_pixels) for image in images]
+        parts = [unpack(image, channel_axis, beyond, max_pixels, colour) for image in images]
         counts = [len(part.items) for part in parts]
         return Collection([item for part in parts for item in part.items], lambda found: _regroup(parts, counts, found))
     if isinstance(images, str | os.PathLike):
-        return _unpack_file(os.fspath(images), max_pixels)
+        return _unpack_file(os.fspath(images), max_pixels, colour)
     if isinstance(images, Image.Image):
-        return _one(_item_of(_picture_of(images, max_pixels)))
+        return _one(_item_of(_picture_of(images, max_pixels, colour)))
     if isinstance(images, np.ndarray):
-        return _unpack_array(plain(images), channel_axis, beyond)
+        return _unpack_array(plain(images), channel_axis, beyond, colour)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(images, torch.Tensor):
-        return _unpack_tensor(images, channel_axis, beyond)
+        return _unpack_tensor(images, channel_axis, beyond, colour)
     raise UsageError(f"{type(images).__name__} is no image; give a path, PIL image, array, tensor, or a list of them")
 
 
@@ -130,14 +135,15 @@ def unpack_masks(masks: Any, shapes: list[tuple[int, int]], max_pixels: int = DE
     return found
 
 
-def _unpack_file(path: str, max_pixels: int) -> Collection:
+def _unpack_file(path: str, max_pixels: int, colour: bool) -> Collection:
     count = page_count(path, name=path, max_pixels=max_pixels)
     if count == 1:
-        return _one(_item_of(read_picture(path, name=path, max_pixels=max_pixels), path))
+        return _one(_item_of(read_picture(path, name=path, max_pixels=max_pixels, colour=colour), path))
     items = []
     for page in range(count):
         name = page_name(path, page, count)
-        items.append(_item_of(read_picture(path, name=name, frame=page, max_pixels=max_pixels), name))
+        picture = read_picture(path, name=name, frame=page, max_pixels=max_pixels, colour=colour)
+        items.append(_item_of(picture, name))
     return Collection(items, list)
 
 
@@ -156,7 +162,7 @@ def _regroup(parts: list[Collection], counts: list[int], found: list[Any]) -> li
     ]
 
 
-def _picture_of(image: Image.Image, max_pixels: int) -> Picture:
+def _picture_of(image: Image.Image, max_pixels: int, colour: bool) -> Picture:
     """Read a PIL image as if it were a file."""
     if 0 in image.size:
         raise InputError(f"the image has no pixels ({image.width}x{image.height}); give an image")
@@ -177,10 +183,10 @@ def _picture_of(image: Image.Image, max_pixels: int) -> Picture:
             f"the image, of mode {image.mode}, cannot be decoded ({reason}); give an intact one"
         ) from fault
     stream.seek(0)
-    return read_picture(stream, name="the image", max_pixels=max_pixels)
+    return read_picture(stream, name="the image", max_pixels=max_pixels, colour=colour)
 
 
-def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float) -> Collection:
+def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float, colour: bool) -> Collection:
     import torch
 
     if images.requires_grad:
@@ -197,7 +203,7 @@ def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float
         values = known.cpu().resolve_neg().numpy()
     except (TypeError, RuntimeError, NotImplementedError) as fault:
         raise UsageError(f"tensors of {images.dtype} have no defined white; {_NUMBERS}") from fault
-    inner = _unpack_array(values, channel_axis, beyond)
+    inner = _unpack_array(values, channel_axis, beyond, colour)
 
     def together(found: list[Any]) -> Any:
         return torch.from_numpy(np.ascontiguousarray(inner.together(found))).to(images)
@@ -205,14 +211,19 @@ def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float
     return Collection(inner.items, together)
 
 
-def _unpack_array(images: np.ndarray, channel_axis: int | None, beyond: float) -> Collection:
+def _unpack_array(images: np.ndarray, channel_axis: int | None, beyond: float, colour: bool = False) -> Collection:
     white = _white(images)
     if channel_axis is not None:
         if not -images.ndim <= channel_axis < images.ndim:
             raise UsageError(f"channel_axis {channel_axis} is no axis of an array of shape {images.shape}")
         channels = np.moveaxis(images, channel_axis, 0)
         if not len(channels) or (channels != channels[0]).any():
-            raise ModelError("the array is in colour, and the priors know grey images; convert it to greyscale first")
+            if colour and len(channels) == 3:
+                return _unpack_colours(np.moveaxis(channels, 0, -1), channel_axis, beyond, white)
+            raise ModelError(
+                "the array is in colour, and the priors know grey images; if it is a photograph with noise, give "
+                "--sigma, or else convert it to greyscale first"
+            )
         grey = _unpack_array(channels[0], None, beyond)
 
         def together(found: list[Any]) -> Any:
@@ -228,11 +239,29 @@ def _unpack_array(images: np.ndarray, channel_axis: int | None, beyond: float) -
     return Collection(items, lambda found: np.stack(found) if images.ndim == 3 else found[0])
 
 
+def _unpack_colours(images: np.ndarray, channel_axis: int, beyond: float, white: int) -> Collection:
+    """The images of an array (H, W, 3) or (N, H, W, 3); results have the axis of colours where it was."""
+    # Shape and range are checked as those of a grey array.
+    _unpack_array(images[..., 0], None, beyond)
+    if images.dtype.kind == "f":
+        check_unit_range(images, name="the array", beyond=beyond)
+    batch = images if images.ndim == 4 else images[None]
+    items = [Item(image.astype(np.float64) / white, _array_back(image, white)) for image in batch]
+
+    def together(found: list[Any]) -> Any:
+        return np.moveaxis(np.stack(found) if images.ndim == 4 else found[0], -1, channel_axis)
+
+    return Collection(items, together)
+
+
 def _array_back(original: np.ndarray, white: int) -> Callable[[np.ndarray, np.ndarray | None], np.ndarray]:
     def back(values: np.ndarray, replaced: np.ndarray | None) -> np.ndarray:
-        scaled = values > 0.5 if original.dtype == bool else values * white
+        # An unbounded pixel may end beyond black or white.
+        scaled = values > 0.5 if original.dtype == bool else values.clip(0, 1) * white
         levels = (np.rint(scaled) if original.dtype.kind == "u" else scaled).astype(original.dtype)
-        return levels if replaced is None else np.where(replaced, levels, original)
+        if replaced is None:
+            return levels
+        return np.where(replaced if original.ndim == 2 else replaced[..., None], levels, original)
 
     return back
 

@@ -11,6 +11,7 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,10 +73,8 @@ def raster(content: bytes, label: str, page: int, max_pixels: int) -> Raster | N
 
 def require_writer(name: str) -> None:
     """Raise UsageError, naming a file to write, if the library that writes PDF is not installed."""
-    try:
-        import img2pdf  # noqa: F401
-    except ModuleNotFoundError as fault:
-        raise UsageError(f"{shown(name)}: writing PDF needs img2pdf; pip install 'restore-prior[pdf]'") from fault
+    if find_spec("img2pdf") is None:
+        raise UsageError(f"{shown(name)}: writing PDF needs img2pdf; pip install 'restore-prior[pdf]'")
 
 
 def bound(images: Sequence[bytes]) -> bytes:

@@ -55,7 +55,8 @@ class Picture:
     """A grey image, with its levels kept as integers so that untouched pixels can be written back bit for bit.
 
     Attributes:
-        levels: grey levels, (H, W), uint8 or uint16; 0 is black and `white` is white.
+        levels: grey levels, (H, W), uint8 or uint16; 0 is black and `white` is white. Of a picture that was read in
+            colour, (H, W, 3).
         alpha: opacity, (H, W), in the type of `levels`; None if the file has none. It is never multiplied in.
         notes: the conversions made while reading, one sentence each, without the name of the file.
         inks: the colours, or the opacity, that the levels stand for; None if they are grey.
@@ -76,13 +77,14 @@ class Picture:
     @property
     def mode(self) -> str:
         """The bands of the file and their depth, as Pillow names them: L, LA, RGB, RGBA, I;16; it lacks LA;16."""
-        bands = (1 if self.inks is None else self.inks.bands.shape[-1]) + (self.alpha is not None)
+        colours = self.levels if self.inks is None else self.inks.bands
+        bands = (1 if colours.ndim == 2 else colours.shape[-1]) + (self.alpha is not None)
         names = ("L", "LA", "RGB", "RGBA") if self.white == 255 else ("I;16", "LA;16")
         return names[bands - 1]
 
     @property
     def pixels(self) -> np.ndarray:
-        """The grey values, (H, W), float64 in [0, 1]."""
+        """The grey values, (H, W), or those of the colours, (H, W, 3); float64 in [0, 1]."""
         return self.levels / np.float64(self.white)
 
     def lazily(self) -> Greys:

@@ -64,6 +64,7 @@ def read_picture(
     name: str,
     frame: int | None = None,
     max_pixels: int = DEFAULT_MAX_PIXELS,
+    colour: bool = False,
 ) -> Picture:
     """Read one grey picture.
 
@@ -77,14 +78,15 @@ def read_picture(
         name: its name for messages.
         frame: which frame or page to read, from 0; required if a file holds several.
         max_pixels: refuse larger images before decoding them; the frames before a chosen one count too.
+        colour: keep other colours, as levels (H, W, 3).
 
     Raises:
         InputError: there is no such file; it is damaged, too large, empty, or in an unknown format; its levels have no
             defined range; or it holds several frames and none was chosen.
-        ModelError: the image is in more than two colours.
+        ModelError: the image is in more than two colours, which are not to be kept.
     """
     label = shown(name)
-    return picture_of(_decode(read_content(source, label, max_pixels), label, frame, max_pixels), label)
+    return picture_of(_decode(read_content(source, label, max_pixels), label, frame, max_pixels), label, colour=colour)
 
 
 def read_mask(

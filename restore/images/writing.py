@@ -80,20 +80,22 @@ def to_levels(
 
     Args:
         picture: the picture as it was read.
-        restored: (H, W), floats in [0, 1]; values outside by a rounding error are clipped.
+        restored: (H, W), or in colour (H, W, 3), floats in [0, 1]; values outside by a rounding error are clipped.
         hidden: (H, W), bool; if given, all other pixels are copied from `picture`, bit for bit.
         name: the result's name for messages.
 
     Returns:
-        (H, W), in the type of `picture.levels`, each the nearest level.
+        As `restored`, in the type of `picture.levels`, each the nearest level.
 
     Raises:
         OutputError: `restored` holds NaN or infinite values.
         ValueError: the shapes differ.
     """
-    for array in (restored, hidden):
-        if array is not None and array.shape != picture.levels.shape:
-            raise ValueError(f"shape {array.shape} is not {picture.levels.shape}, the shape of the picture")
+    whole = picture.levels.shape
+    for array, shape in ((restored, whole), (hidden, whole[:2])):
+        if array is not None and array.shape != shape:
+            raise ValueError(f"shape {array.shape} is not {shape}, the shape of the picture")
+    hidden = hidden if hidden is None or len(whole) == 2 else np.broadcast_to(hidden[..., None], whole)
     levels = picture.levels.copy()
     rows = max(1, TOGETHER // max(1, levels.shape[1]))
     for part in (slice(first, first + rows) for first in range(0, len(levels), rows)):

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from restore.errors import ModelError, shown
-from restore.images.kinds import Collection, unpack_masks
-from restore.inference.choice import restore_one, restore_with_each
+from restore.images.kinds import Collection, unpack, unpack_masks
+from restore.inference.choice import Tried, restore_one, restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
 from restore.inference.pictures import PictureEngine, Restored
 from restore.inference.scans import Scan, scan_of
+from restore.inference.unblurring import unblurred
 from restore.marginals import Marginals, Status
 from restore.sizes import Fit, check_size, in_windows, lost_detail, near
 from restore.zoo.description import Description
+
+if TYPE_CHECKING:
+    from restore.inference.windows.survey import Choice
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0
@@ -68,11 +72,11 @@ def restored(
     if strange:
         about, part = answers[strange[0]]
         if manner.force:
-            warnings.warn(_loss(paths, strange, unexplained(about.name, part.shortfall), advice=""), stacklevel=4)
+            warnings.warn(_loss(paths, strange, unexplained(about.name, part.rival), advice=""), stacklevel=4)
         elif not manner.return_solution:
             said = objection(
                 about,
-                part.shortfall,
+                part.rival,
                 inverted=part.inverted,
                 invert=manner.invert,
                 chosen=damage.unknown is not None,
@@ -107,15 +111,7 @@ def _answers(
         from restore.inference.windows.gathered import marginals_of
 
         each = [
-            restore_one(
-                engines,
-                values if scan is None else scan.pixels,
-                damage.of_image(index) if scan is None else scan.damage.of_image(index),
-                fit=manner.fit if scan is None else "tile",
-                invert=manner.invert,
-                force=manner.force,
-            )
-            for index, (values, scan) in enumerate(zip(pixels, scans, strict=True))
+            _alone(engines, values, damage.of_image(index), scans[index], manner) for index, values in enumerate(pixels)
         ]
         return [(tried.engine.description, part) for tried, part in each], marginals_of(each)
     tried = restore_with_each(engines, pixels, damage, invert=manner.invert)
@@ -123,13 +119,24 @@ def _answers(
     return [(best.engine.description, part) for part in best.restored], best.marginals
 
 
+def _alone(
+    engines: Sequence[PictureEngine], pixels: np.ndarray, damage: Damage, scan: Scan | None, manner: Manner
+) -> tuple[Choice | Tried, Restored]:
+    """What became of one image with damage of its own."""
+    if scan is None:
+        return restore_one(engines, pixels, damage, fit=manner.fit, invert=manner.invert, force=manner.force)
+    told = replace(damage, p=scan.damage.p)
+    tried, part = restore_one(engines, scan.pixels, told, fit="tile", invert=manner.invert, force=manner.force)
+    return tried, unblurred(scan, part, None if damage.hidden is None else np.asarray(damage.hidden[0]))
+
+
 def _check_sizes(about: Description, pixels: Sequence[np.ndarray], paths: Sequence[str], manner: Manner) -> None:
     """Refuse images that are to be resized too much."""
     for index, values in enumerate(pixels):
-        if manner.fit == "resize" and manner.force and not near(values.shape, about.image_shape):
+        if manner.fit == "resize" and manner.force and not near(values.shape[:2], about.image_shape):
             warnings.warn(f"{_named(paths, index)}: {lost_detail(about.image_shape)}", stacklevel=6)
         try:
-            check_size(values.shape, about.image_shape, fit=manner.fit, force=manner.force)
+            check_size(values.shape[:2], about.image_shape, fit=manner.fit, force=manner.force)
         except ModelError as fault:
             raise ModelError(f"{_named(paths, index)}: {fault}" if paths[index] or len(paths) > 1 else fault) from None
 
@@ -147,9 +154,10 @@ def _named(paths: Sequence[str], index: int) -> str:
     return shown(paths[index]) or ("the image" if len(paths) == 1 else f"image {index} of {len(paths)}, from 0")
 
 
-def beyond(damage: Damage) -> float:
-    """How far Gaussian noise may carry floats out of [0, 1]."""
-    return min(FARTHEST * damage.largest_sigma, FARTHEST_OF_ALL)
+def collected(images: Any, channel_axis: int | None, damage: Damage, max_pixels: int) -> Collection:
+    """The caller's images; Gaussian noise may carry floats out of [0, 1], and is undone in colour, too."""
+    beyond = min(FARTHEST * damage.largest_sigma, FARTHEST_OF_ALL)
+    return unpack(images, channel_axis, beyond, max_pixels, colour=damage.sigma is not None)
 
 
 def masks(given: Any, collection: Collection, max_pixels: int) -> list[np.ndarray]:

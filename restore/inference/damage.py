@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from restore.channels import (
 from restore.channels.levels import Scale
 from restore.channels.values import LARGEST
 from restore.errors import UsageError, shown
+from restore.marginals import NoiseLevel
 from restore.zoo.description import Description
 
 # Engines take noise in single precision. A value outside its range becomes the nearest inside (at most `LARGEST`).
@@ -35,10 +36,26 @@ Level: TypeAlias = "float | np.ndarray | Auto | Scanned | None"
 
 
 class Rates(NamedTuple):
-    """Flip probabilities that differ by colour: a white pixel turns black, and a black one white."""
+    """Flip probabilities that differ by colour: a white pixel turns black, and a black one white.
 
-    white: float
-    black: float
+    They are numbers, or arrays (N, 1, 1) of one for each image.
+    """
+
+    white: Any
+    black: Any
+
+    @classmethod
+    def each(cls, rates: np.ndarray) -> float | np.ndarray | Rates:
+        """p for images whose rates of white and black are (N, 2), or (2,) for one image: a single one if both agree.
+
+        >>> Rates.each(np.array([0.1, 0.1])), Rates.each(np.array([0.02, 0.2]))
+        (0.1, Rates(white=0.02, black=0.2))
+        """
+        if rates.ndim == 1:
+            white, black = rates.tolist()
+            return white if white == black else cls(white, black)
+        white, black = (part[:, None, None] for part in rates.T)
+        return white if (white == black).all() else cls(white, black)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +125,10 @@ class Damage:
                 f"{shown(about.name)} knows grey images, and --p scan reads black and white from grey levels; name a "
                 "prior of black and white ones"
             )
+        if about.mixture and self.p is not None:
+            raise UsageError(
+                f"{shown(about.name)} knows Gaussian noise and holes, no salt or pepper; give --sigma in place of --p"
+            )
         if about.grey and isinstance(self.p, Rates):
             raise UsageError(
                 f"{shown(about.name)} knows grey images, of which --p is one probability, that of salt or pepper; "
@@ -139,6 +160,12 @@ class Damage:
         """The same damage with `levels` in place of the unknown one: one for all, or one per image (N,)."""
         told = levels[:, None, None] if isinstance(levels, np.ndarray) else levels
         return replace(self, p=told) if self.unknown == "p" else replace(self, sigma=told) if self.unknown else self
+
+    def chosen(self, noise: NoiseLevel, index: int | None = None) -> Damage:
+        """The same damage with what was chosen in place of the unknown level, for all images or for one of them."""
+        if noise.rates is not None:
+            return replace(self, p=Rates.each(noise.rates if index is None else noise.rates[index]))
+        return self.at(noise.chosen if index is None else float(noise.chosen[index]))
 
     @property
     def largest_sigma(self) -> float:
@@ -172,12 +199,20 @@ class Damage:
 
     def rows(self, rows: np.ndarray) -> Damage:
         """The damage of some of the images."""
-
-        def some(level: Level | Rates) -> Any:
-            return level[rows] if isinstance(level, np.ndarray) and level.ndim == 3 else level
-
         hidden = self.hidden
-        return Damage(some(self.p), some(self.sigma), None if hidden is None else np.asarray(hidden)[rows])
+        return self.mapped(lambda level: level[rows] if level.ndim == 3 else level).covering(
+            None if hidden is None else np.asarray(hidden)[rows]
+        )
+
+    def mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> Damage:
+        """The same damage after a change of the levels that are arrays."""
+
+        def changed(level: Level | Rates) -> Any:
+            if isinstance(level, Rates):
+                return Rates(*map(changed, level))
+            return change(level) if isinstance(level, np.ndarray) else level
+
+        return replace(self, p=changed(self.p), sigma=changed(self.sigma))
 
     def with_at_least(self, least: float, about: Description) -> Damage:
         """The same damage with at least so much noise, of the kind the prior knows."""
@@ -185,7 +220,7 @@ class Damage:
             return replace(self, sigma=np.maximum(number(self.sigma), least))
         if isinstance(self.p, Rates):
             # Raise one and limit the other so that their sum stays below 1.
-            return replace(self, p=Rates(*(min(max(rate, least), 1 - 2 * least) for rate in self.p)))
+            return replace(self, p=Rates(*(np.clip(rate, least, 1 - 2 * least) for rate in self.p)))
         return replace(self, p=np.clip(number(self.p), least, 1 - least))
 
     # ---------------------------------------------------------------------------------------------------- its channel
@@ -201,7 +236,10 @@ class Damage:
 
     def channel(self, grey: bool) -> Channel:
         """The channel of binary or grey images (N, D) with this damage."""
-        flips = tuple(self.p) if isinstance(self.p, Rates) else _flat(number(self.p))
+        if isinstance(self.p, Rates):
+            flips: Any = tuple(_flat(rate) if isinstance(rate, np.ndarray) else rate for rate in self.p)
+        else:
+            flips = _flat(number(self.p))
         sigma = _flat(number(self.sigma)) if grey else None
         hidden = None if self.hidden is None else _flat(np.asarray(self.hidden))
         return channel_of(Told(flips, sigma, hidden), grey=grey)

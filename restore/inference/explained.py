@@ -26,6 +26,9 @@ from restore.zoo.description import Description
 
 ODDS = 1e4
 
+# What messages call the rival.
+INDEPENDENT = "independent pixels"
+
 # Nats by which solvers may be off: where the evidence is weak, they err more about an image than about the prior alone.
 OFF, OFF_PIXELS = 10.0, 28 * 28
 
@@ -132,11 +135,9 @@ def shortfall(
     return np.where(leads > most, leads, nothing)
 
 
-def unexplained(model: str, nats: float) -> str:
-    """The sentence for an image that independent pixels explain better than a prior does."""
-    return (
-        f"{model} explains it less well than independent pixels do (by {nats:.0f} nats), so its answer would be a guess"
-    )
+def unexplained(model: str, rival: str = "a simpler one") -> str:
+    """The sentence for an image that a rival explains as well as a prior does, or better."""
+    return f"{model} explains it no better than {rival}, so its answer would be a guess"
 
 
 def wanting(about: Description, evidence: float, seen: Observed, tried: Sequence[Damage]) -> float:
@@ -153,12 +154,12 @@ def wanting(about: Description, evidence: float, seen: Observed, tried: Sequence
     return max(0.0, float(_best_independent(about, seen, tried)[0] + np.log(ODDS) - evidence))
 
 
-def objection(about: Description, nats: float, *, inverted: bool, invert: bool, chosen: bool, compared: bool) -> str:
+def objection(about: Description, rival: str, *, inverted: bool, invert: bool, chosen: bool, compared: bool) -> str:
     """The sentence of `unexplained`, with what to do.
 
     Args:
         about: the prior's description.
-        nats: the shortfall.
+        rival: what explains it as well.
         inverted: whether the image looks inverted.
         invert: whether it was inverted for the prior.
         chosen: whether the level of noise was chosen, not given.
@@ -166,13 +167,15 @@ def objection(about: Description, nats: float, *, inverted: bool, invert: bool, 
     """
     if compared and chosen:
         return (
-            "no prior explains it better than independent pixels do: it is all noise, or blank, or unlike what they "
-            "know; train one on images like it with `restore train`; --force restores it all the same"
+            f"no prior explains it better than {INDEPENDENT}: it is all noise, or blank, or unlike what they know; "
+            "train one on images like it with `restore train`, or restore it all the same with --force"
         )
-    noisier = "" if chosen else f", or if it is noisier than told give --{'sigma' if about.grey else 'p'} auto"
-    other = "try it without --invert" if invert else "try --invert"
-    remedy = f"it looks inverted: {other}" if inverted else f"train a prior on images like it{noisier}"
-    return f"{unexplained(about.name, nats)}; {remedy}; --force restores it all the same"
+    other = "leave --invert out" if invert else "try --invert"
+    noisier = f", or give --{'sigma' if about.grey else 'p'} auto if it may be noisier than told"
+    named = "train one on images like it with `restore train`" if compared else "leave --model out"
+    remedy = f"it looks inverted: {other}" if inverted else named + (noisier if not chosen else "")
+    forced = ", or restore it all the same with --force" if chosen or inverted else ""
+    return f"{unexplained(about.name, rival)}; {remedy}{forced}"
 
 
 def _margin(about: Description, seen: Observed) -> np.ndarray:

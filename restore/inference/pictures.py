@@ -11,17 +11,22 @@ from typing import Protocol
 
 import numpy as np
 
+from restore.channels.values import log_odds_of
 from restore.errors import ModelError
 from restore.images import enlarge, shrink
-from restore.inference.damage import Damage
-from restore.inference.explained import Observed, shortfall, unexplained
-from restore.inference.levels import choose_level
+from restore.inference.damage import Damage, Rates
+from restore.inference.explained import INDEPENDENT, Observed, shortfall, unexplained
+from restore.inference.levels import BLOCK, choose_level
+from restore.inference.rates import ENOUGH, FOLDS, folds, rates_of
 from restore.marginals import Marginals, NoiseLevel, Status, voided
 from restore.sizes import lost_detail, near, said, without_resizing
 from restore.zoo.description import Description
 
 # An image whose pixels are this much more likely after inversion (in nats per pixel) is probably inverted.
 INVERTED = 0.05
+
+# Nats per pixel of evidence that rates found by held-out pixels may cost; where specks are taken for print it is more.
+DOUBTED = 0.004
 
 
 class PictureSolver(Protocol):
@@ -95,19 +100,33 @@ class ChosenLevel:
         name: "p" or "sigma".
         value: the level with the highest evidence.
         largest: whether it is the largest that was tried.
+        rates: flip probabilities of white and of black pixels, if they differ.
     """
 
     name: str
     value: float
     largest: bool
+    rates: Rates | None = None
 
     @classmethod
     def of(cls, name: str, noise: NoiseLevel, index: int) -> ChosenLevel:
         """The level of one picture of many."""
-        return cls(name, float(noise.chosen[index]), bool(noise.chosen[index] >= noise.tried[-1]))
+        p = None if noise.rates is None else Rates.each(noise.rates[index])
+        largest = bool(noise.chosen[index] >= noise.tried[-1])
+        return cls(name, float(noise.chosen[index]), largest, p if isinstance(p, Rates) else None)
+
+    @property
+    def values(self) -> tuple[tuple[str, float], ...]:
+        """Each level by its name: of two rates, that of white and that of black pixels."""
+        if self.rates is None:
+            return ((self.name, self.value),)
+        return tuple((f"{self.name} of {colour}", rate) for colour, rate in self.rates._asdict().items())
 
     @property
     def sentence(self) -> str:
+        if self.rates is not None:
+            white, black = (f"{rate:.2g}" for rate in self.rates)
+            return f"{self.name} = {white},{black}: white pixels turned black at the first rate, black ones white"
         end = " (the largest that was tried)" if self.largest else ""
         return f"{self.name} = {self.value:.3g} has the highest evidence{end}"
 
@@ -134,6 +153,7 @@ class Restored:
         notes: what the user should know, one sentence each.
         inverted: whether it looks inverted.
         shortfall: as in `Marginals`.
+        rival: what explains it as well as the prior, where there is a shortfall.
         level: the level of noise chosen for it; None if it was given.
     """
 
@@ -148,6 +168,7 @@ class Restored:
     inverted: bool
     shortfall: float
     level: ChosenLevel | None
+    rival: str = INDEPENDENT
 
 
 def restore_pictures(
@@ -180,11 +201,13 @@ def restore_pictures(
     grey = np.stack([shrunk for shrunk, _ in small])
     told = damage.covering(None if hidden is None else np.stack([mask for _, mask in small]))
     noise = None if told.unknown is None else _chosen(engine.for_evidence(), grey, told)
-    seen = Observed(grey, told if noise is None else told.at(noise.chosen))
+    seen = Observed(grey, told if noise is None else told.chosen(noise))
     found, gain = solved(engine, seen)
     closely = engine.for_evidence()
     tried = [] if noise is None else [told.at(level) for level in noise.tried.tolist()]
     lack = shortfall(about, lambda: engine.log_partition, lambda some: solved(closely, some)[0], seen, found, tried)
+    if noise is not None and invert:
+        noise = noise.inverted()
     found = replace(found, noise=noise, model=about.name, shortfall=lack)
     restored = []
     for index, values in enumerate(pixels):
@@ -199,11 +222,11 @@ def restore_pictures(
         notes: tuple[str, ...] = () if status is Status.CONVERGED else (outcome(status, about),)
         if hidden is None and not about.grey and not np.isin(values, (0, 1)).all():
             notes += (cut_to_ink(about),)
-        inverted = bool(gain[index] > INVERTED)
+        inverted = bool(gain[index] > INVERTED) and not about.mixture
         if not near(values.shape, shape):
             notes += (lost_detail(shape),)
         if lack[index]:
-            notes += (unexplained(about.name, lack[index]),)
+            notes += (unexplained(about.name, INDEPENDENT),)
         if inverted:
             remedy = "leave the inversion out" if invert else "try --invert"
             notes += (f"looks inverted: {about.name} expects {expected_by(engine)}; {remedy}",)
@@ -250,7 +273,43 @@ def _chosen(engine: PictureSolver, grey: np.ndarray, damage: Damage) -> NoiseLev
         assert found.evidence is not None  # conditional priors take no levels
         return found.evidence, found.status == Status.CONVERGED
 
-    return choose_level(evidence, len(grey), damage.scale(engine.description))
+    noise = choose_level(evidence, len(grey), damage.scale(engine.description))
+    one = engine.description.grey or grey[0].size < ENOUGH
+    return noise if one else _with_rates(engine, grey, damage, noise)
+
+
+def _with_rates(engine: PictureSolver, grey: np.ndarray, damage: Damage, noise: NoiseLevel) -> NoiseLevel:
+    """Find whether white and black pixels flip at rates of their own, except where all is noise."""
+    rates = np.repeat(noise.chosen[:, None], 2, 1)
+    clear = np.flatnonzero(noise.chosen < noise.tried[-1])
+    for first in range(0, len(clear), BLOCK // FOLDS):
+        rows = clear[first : first + BLOCK // FOLDS]
+        rates[rows] = _rates(engine, Observed(grey[rows], damage.rows(rows)), noise.chosen[rows])
+    moved = np.flatnonzero((rates != noise.chosen[:, None]).any(1))
+    if moved.size:
+        levels = np.repeat(noise.chosen[moved, None], 2, 1)
+        told = [Observed(grey[moved], replace(damage.rows(moved), p=Rates.each(p))) for p in (levels, rates[moved])]
+        before, after = (np.asarray(solved(engine, seen)[0].evidence) for seen in told)
+        lost = before - after > DOUBTED * told[0].visible.sum((1, 2))
+        rates[moved] = np.where(lost[:, None], levels, rates[moved])
+    return replace(noise, chosen=np.where(rates[:, 0] == rates[:, 1], rates[:, 0], noise.chosen), rates=rates)
+
+
+def _rates(engine: PictureSolver, seen: Observed, levels: np.ndarray) -> np.ndarray:
+    """The rates (N, 2) of images whose pixels are predicted a part at a time."""
+    flat, fold = (len(seen.grey), -1), folds(seen.grey.shape[1:])
+    out = fold == np.arange(FOLDS)[:, None, None]
+    covered = (~seen.visible[:, None] | out).reshape(-1, *fold.shape)
+    each = np.repeat(seen.grey, FOLDS, 0)
+
+    def predicted(told: np.ndarray) -> np.ndarray:
+        known = replace(seen.damage, p=Rates.each(np.repeat(told, FOLDS, 0)), hidden=covered)
+        found, _ = solved(engine, Observed(each, known))
+        odds = log_odds_of(found.means[0]).reshape(len(levels), FOLDS, -1)
+        return np.take_along_axis(odds, fold.reshape(1, 1, -1), 1)[:, 0]
+
+    white = engine.description.as_known(seen.grey) > 0
+    return rates_of(white.reshape(flat), seen.visible.reshape(flat), levels, predicted)
 
 
 def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
@@ -261,8 +320,8 @@ def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:
     """
     for values in pixels:
         if values.shape != about.image_shape:
-            resized = "resize it first" if near(values.shape, about.image_shape) else None
-            remedy = resized or without_resizing(values.shape, about.image_shape)
+            close = near(values.shape, about.image_shape)
+            remedy = "resize it first" if close else without_resizing(values.shape, about.image_shape)
             raise ModelError(
                 f"the image has {said(values.shape)} pixels and {about.name} knows {said(about.image_shape)}; {remedy}"
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from restore.channels.bit_flip import CERTAIN
+from restore.channels.blurred_tones import smoothed
 from restore.channels.two_tone import TwoTone
 from restore.errors import ModelError
 from restore.inference.damage import Damage
@@ -149,13 +150,14 @@ def scan_of(grey: Pixels, damage: Damage, *, assumed: bool, force: bool = False)
             return None
         raise ModelError(
             f"its grey levels are not those of ink on paper: {share:.0%} of its pixels are neither dark nor light, as "
-            "in a photograph, or it is blank; name a prior of grey images and give --sigma, or give --p to cut it to "
-            "black and white all the same"
+            "in a photograph, or it is blank; give --sigma, the standard deviation of its noise, to restore it as a "
+            "photograph, or --p to cut it to black and white all the same"
         )
     odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
     black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
     note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"
-    return Scan((odds > 0).astype(np.float64), replace(damage, p=1 / (1 + np.exp(np.abs(odds)))), note)
+    p = 1 / (1 + np.exp(np.abs(odds)))
+    return Scan((odds > 0).astype(np.float64), replace(damage, p=p), note, values.astype(np.float32), odds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +168,15 @@ class Scan:
         pixels: what each pixel is by itself, 0 or 1, (H, W).
         damage: the probability that this is wrong, for each pixel, and what else was known.
         note: the tones that were found, in a sentence.
+        levels: its grey levels, (H, W).
+        log_odds: what each says for white by itself, (H, W).
     """
 
     pixels: np.ndarray
     damage: Damage
     note: str
+    levels: np.ndarray
+    log_odds: np.ndarray
 
 
 class Local:
@@ -180,8 +186,10 @@ class Local:
         self._gather, self._spread = zip(*map(_axis, shape), strict=True)
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Weighted sums of an image (H, W) around every cell."""
-        return np.asarray(self._gather[0] @ values @ self._gather[1].T)
+        """Weighted sums of an image (H, W) around every cell; all pixels of a cell have the weight of its middle."""
+        rows, columns = (np.arange(0, size, CELL) for size in values.shape)
+        cells = np.add.reduceat(np.add.reduceat(values, rows, 0), columns, 1)
+        return np.asarray(self._gather[0] @ cells @ self._gather[1].T)
 
     def image(self, cells: np.ndarray) -> np.ndarray:
         """Values of cells as an image (H, W), linear between the cells' centres."""
@@ -189,10 +197,12 @@ class Local:
 
 
 def _axis(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of an axis's pixels around its cells, (cells, size), and of the cells at its pixels, (size, cells)."""
+    """Weights of an axis's cells around each of them, (cells, cells), and of the cells at its pixels, (size, cells)."""
     count = -(-size // CELL)
     pixels, centres = np.arange(size), (np.arange(count) + 0.5) * CELL - 0.5
-    gather = np.exp(-(((pixels - centres[:, None]) / REACH) ** 2) / 2)
+    # The last cell may be shorter.
+    middles = np.minimum(centres, (np.arange(count) * CELL + size - 1) / 2)
+    gather = np.exp(-(((middles - centres[:, None]) / REACH) ** 2) / 2)
     place = ((pixels - centres[0]) / CELL).clip(0, count - 1)
     spread = (1 - np.abs(place[:, None] - np.arange(count))).clip(0)
     return gather.astype(np.float32), spread.astype(np.float32)
@@ -241,19 +251,6 @@ class _Classes:
         """The probability of every pixel that it is figure, if so many are."""
         nearer = ((grey - self.ground) ** 2 - (grey - self.figure) ** 2) / (2 * self.width**2)
         return np.asarray(1 / (1 + (1 - share) / share * np.exp(-nearer.clip(-50, 50))))
-
-
-def smoothed(grey: np.ndarray, width: float) -> np.ndarray:
-    """An image (H, W) after a Gaussian of a few pixels or of none; its edges are repeated."""
-    if not width:
-        return grey
-    reach = int(np.ceil(3 * width))
-    weights = np.exp(-((np.arange(-reach, reach + 1) / width) ** 2) / 2)
-    weights = (weights / weights.sum()).astype(grey.dtype)
-    for axis in (0, 1):
-        margins = [(reach, reach) if each == axis else (0, 0) for each in (0, 1)]
-        grey = np.lib.stride_tricks.sliding_window_view(np.pad(grey, margins, "edge"), len(weights), axis) @ weights
-    return grey
 
 
 def _shading(grey: np.ndarray) -> np.ndarray:

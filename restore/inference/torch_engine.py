@@ -16,7 +16,7 @@ from restore.fields import Fields
 from restore.inference.damage import Damage
 from restore.inference.levels import log_partition
 from restore.marginals import Marginals
-from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
+from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.registry import SOLVERS
 from restore.solvers import FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
 from restore.solvers.solution import concatenate
@@ -29,6 +29,9 @@ from restore.zoo.tiling import Tiling
 # Rows (images times starts) solved side by side: enough to keep matrix products busy, few enough that their state stays
 # in a processor's caches.
 ROWS = {"cpu": 2048, "cuda": 32768}
+
+# Machines with more hidden units than this are solved in smaller parts.
+UNITS = 2000
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Engine:
         """The prior's machine if it is not conditional; see `Description.check_unconditional`."""
         self.description.check_unconditional(what)
         machine = self.trained.machine
-        assert not isinstance(machine, ConditionalRBM)
+        assert not isinstance(machine, ConditionalRBM | GaussianMixture)
         return machine
 
     def machine(self, what: str) -> RBM | FullyVisible:
@@ -146,7 +149,7 @@ class Engine:
     def features(self, grey: np.ndarray) -> np.ndarray:
         machine = self.machine_with_features()
         with torch.inference_mode():
-            return machine.transform(self.pixels(grey).to(machine.weights)).cpu().numpy()
+            return machine.transform(self.pixels(grey).to(machine.couplings[0].weights)).cpu().numpy()
 
     def restore(self, observed: Tensor, channel: Channel | None = None) -> Solution:
         """Find the posterior marginals of damaged images.
@@ -172,7 +175,9 @@ class Engine:
             # For bits x² = x, and nearest modes are ranked by linear fields.
             evidence = Fields(evidence.with_presence(evidence.linear - evidence.quadratic / 2))
         done: list[Solution] = []
-        first, size = 0, max(1, ROWS[self.device.type] // max(1, self.description.inference.starts))
+        about = self.description
+        much = max(1, about.inference.starts, about.components // 8, sum(about.sizes[1:]) // UNITS)
+        first, size = 0, max(1, ROWS[self.device.type] // much)
         with torch.inference_mode():
             while first < len(observed):
                 try:
@@ -192,6 +197,8 @@ class Engine:
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
     """The fixed point of a prior under evidence (batch, D), or the average of the fixed points from all its starts."""
     settings = trained.description.inference
+    if isinstance(trained.machine, GaussianMixture):
+        return solver.solve(trained.machine.tilt(_like(trained.pixel_means, evidence)))
     machine = machine_under(trained, evidence)
     if not settings.starts:
         return solver.solve(machine)
@@ -212,6 +219,7 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
 def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | FullyVisible:
     """The prior under evidence (batch, D); a conditional prior takes the observed image itself as evidence."""
     prior = trained.machine
+    assert not isinstance(prior, GaussianMixture)
     evidence = _like(trained.pixel_means, evidence)
     return prior.given(evidence.linear) if isinstance(prior, ConditionalRBM) else prior.tilt(evidence)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from restore.priors import ConvolutionalRBM
 from restore.report.page import Strip
 from restore.report.pictures import GAP, grey, magnification, png, tiled
 
@@ -40,6 +42,18 @@ def strip(images: Tensor, shape: tuple[int, int], label: str = "", colours: Colo
 def fitting(shape: tuple[int, int], rows: int, label: bool = False) -> int:
     """How many images of a size fill this many rows of the page."""
     return rows * columns_of(shape[1], NARROW if label else WIDE, magnification(*shape))
+
+
+def receptive_fields(machine: Any, image_shape: tuple[int, int]) -> Tensor:
+    """The weights of hidden units to the pixels, (D, H); features of a convolutional machine in the image's middle."""
+    weights: Tensor = machine.parameters["weights.0"]
+    if not isinstance(machine, ConvolutionalRBM):
+        return weights
+    features = machine.shared.squares
+    top, left = ((size - features.shape[1]) // 2 for size in image_shape)
+    fields = features.new_zeros(len(features), *image_shape)
+    fields[:, top : top + features.shape[1], left : left + features.shape[2]] = features
+    return fields.flatten(1).T
 
 
 def strongest(weights: Tensor, count: int) -> Tensor:

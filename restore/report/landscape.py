@@ -13,7 +13,7 @@ from restore.evaluation.probing.solutions import PROBING, Solutions, tap_solutio
 from restore.evaluation.probing.verdict import ENOUGH
 from restore.inference.torch_engine import Engine
 from restore.priors import FullyVisible
-from restore.report.images import fitting, strip, strongest
+from restore.report.images import fitting, receptive_fields, strip, strongest
 from restore.report.page import Part, Rows, Section, Sentence, Strips
 from restore.report.pictures import signed
 
@@ -35,7 +35,7 @@ def field_section(engine: Engine) -> Section:
     title = "What the hidden units look at"
     if isinstance(machine, FullyVisible) or not about.hidden:
         return Section(title, [Sentence("This prior has no hidden units: pixels are coupled directly.")])
-    chosen = strongest(machine.parameters["weights.0"], fitting(about.image_shape, FIELDS))
+    chosen = strongest(receptive_fields(machine, about.image_shape), fitting(about.image_shape, FIELDS))
     count = f"all {about.hidden}" if len(chosen) == about.hidden else f"the strongest {len(chosen)} of {about.hidden}"
     said = f"The weights of {count} hidden units to the pixels, strongest first: red where a unit calls for white, "
     said += "blue for black; each on its own scale."
@@ -48,6 +48,9 @@ def probe_section(engine: Engine, training: Tensor) -> Section:
     title = "What it takes for an image"
     if about.conditional:
         said = "Left out: this prior has a different landscape for each image that it sees, and none of its own."
+        return Section(title, [Sentence(said)])
+    if about.convolutional:
+        said = "Left out: its solutions are those of a field without end, of which these images show a piece."
         return Section(title, [Sentence(said)])
     if "bernoulli" not in about.unit_kinds:
         said = "Left out: without binary units a prior has at most one solution, wherever it starts."

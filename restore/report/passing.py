@@ -16,10 +16,10 @@ from restore.errors import OutputError
 from restore.files import write_atomically
 from restore.learning.run.outcome import Machine
 from restore.learning.train import Lesson
-from restore.priors import ConditionalRBM, FullyVisible
+from restore.priors import ConditionalRBM, FullyVisible, GaussianMixture
 from restore.progress import Passed
 from restore.registry import SOLVERS, UNITS
-from restore.report.images import Colours, strongest
+from restore.report.images import Colours, receptive_fields, strongest
 from restore.report.pictures import grey, magnification, png, signed, tiled
 from restore.solvers import TAP, solver_of
 
@@ -57,6 +57,7 @@ def drawer(
 
     def settled(machine: Machine, epoch: int) -> Tensor:
         if not isinstance(machine, ConditionalRBM):
+            assert not isinstance(machine, GaussianMixture)  # it has no binary units
             return SETTLING.solve(machine, start).means[0]
         settings = recipe.learner.inference(epoch)
         given = start if SOLVERS[settings.solver].starts else None
@@ -97,5 +98,5 @@ def picture(machine: Machine, rows: Sequence[Tensor], shape: tuple[int, int]) ->
 
     sheets = [sheet(values, grey) for values in rows]
     if not isinstance(machine, FullyVisible):
-        sheets.insert(0, sheet(strongest(machine.parameters["weights.0"], FIELDS * COLUMNS), signed))
+        sheets.insert(0, sheet(strongest(receptive_fields(machine, shape), FIELDS * COLUMNS), signed))
     return png(np.concatenate(sheets), magnification(*shape))

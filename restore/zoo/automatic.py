@@ -14,7 +14,8 @@ from restore.zoo.store import describe
 
 # The published priors that `auto` considers: one for each kind of image.
 PREFERRED_BINARY, PREFERRED_GREY = "tap-mnist", "tap-mnist-real"
-PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "tap-shapes", "ising", PREFERRED_GREY, "ppca-cbcl")
+OF_GREY = (PREFERRED_GREY, "ppca-cbcl", "em-photographs")
+PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "tap-shapes", "ising", *OF_GREY)
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
@@ -44,8 +45,8 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     of_kind = [folder for folder, about in known if about.grey == grey]
     fitting = [folder for folder in native if folder in of_kind]
     if not fitting and not grey:
-        # Priors of grey images know black and white ones too.
-        fitting = native
+        # Priors of grey images know black and white ones too, but no mixture knows flips.
+        fitting = [folder for folder, about in known if folder in native and not about.mixture]
     if not fitting and fit == "tile":
         suited = [about for folder, about in known if folder in of_kind and _suits(about, image_shape)]
         anywhere = any(about.tiling.overlap > 1 for about in suited)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from restore.channels import parse_task
 from restore.errors import ModelError, UsageError, reason, shown
 from restore.registry import FAMILIES, PIXELS, SOLVERS, UNITS, misfit
 from restore.zoo import limits
+from restore.zoo.inference import Inference
 from restore.zoo.tiling import Tiling
 
 if TYPE_CHECKING:
@@ -23,71 +23,6 @@ if TYPE_CHECKING:
 FORMAT = 2
 
 
-# To compare log Z between levels of noise or priors it must be good to a tenth of a nat: starts then converge to this
-# tolerance, and may take this many times the iterations. At 1e-2, which is enough for pixels, log Z can be off by 2
-# nats, mostly because two results of one solution are still apart and count as two.
-EVIDENCE_TOL, EVIDENCE_PATIENCE = 1e-4, 4
-
-
-def calmer(damping: float, tol: float) -> tuple[float, float]:
-    """Damping and tolerance for another try of what did not converge: half the step, so changes are half as large."""
-    return (1 + damping) / 2, tol / 2
-
-
-@dataclass(frozen=True)
-class Inference:
-    """How a prior restores: its solver, and how many starts it gives the solver.
-
-    Attributes:
-        solver: a key of `SOLVERS`.
-        max_iter: iteration limit per start.
-        tol: a start has converged when no mean moves by more than this in one iteration.
-        damping: share of the old value kept at each update, in [0, 1).
-        modes: how many of its own modes the prior carries as possible starts.
-        starts: starts per image: the pointwise estimate, and the modes nearest to the evidence. With 0 the solver
-            starts by itself, as belief propagation must.
-        trust: mean strength of the evidence, in log-odds per pixel, from which log Z fully decides between solutions.
-            Under weaker evidence their weight is exp(log Z) to a proportional power: then mostly the prior's own log Z
-            tells solutions apart, and its error is as large as the differences.
-        clear: images are solved from the pointwise estimate alone if their evidence leaves at most this open, in bits
-            per pixel, in 0 ... 1, wherever it says least; see `restore.solvers.starts.open_bits`.
-    """
-
-    solver: str = "tap"
-    max_iter: int = 1000
-    tol: float = 1e-2
-    damping: float = 0.3
-    modes: int = 2000
-    starts: int = 11
-    trust: float = 1.5
-    clear: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.solver not in SOLVERS:
-            raise UsageError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
-        if not 1 <= self.max_iter <= limits.ITERATIONS:
-            raise UsageError(f"max_iter must lie in 1 ... {limits.ITERATIONS}, not {self.max_iter}")
-        if not 0 <= self.starts <= limits.STARTS or (self.starts == 0 and self.modes):
-            raise UsageError(
-                f"starts must lie in 0 ... {limits.STARTS}, and be 0 only without modes, not {self.starts}"
-            )
-        if self.starts and not SOLVERS[self.solver].starts:
-            raise UsageError(f"{self.solver} starts by itself: set modes and starts to 0")
-        if not 0 < self.trust < math.inf:
-            raise UsageError(f"trust must be positive and finite, not {self.trust}")
-        if not 0 <= self.clear <= 1:
-            raise UsageError(f"clear must lie in 0 ... 1 bits per pixel, not {self.clear}")
-        if not 0 <= self.modes <= limits.MODES:
-            raise UsageError(f"modes must lie in 0 ... {limits.MODES}, not {self.modes}")
-        if not 0 <= self.tol < math.inf or not 0 <= self.damping < 1:
-            raise UsageError(f"tol must be finite and >= 0, and damping in [0, 1), not {self.tol} and {self.damping}")
-
-    def for_evidence(self) -> Inference:
-        """Settings under which log Z is good enough to be compared."""
-        limit = min(EVIDENCE_PATIENCE * self.max_iter, limits.ITERATIONS)
-        return replace(self, tol=min(self.tol, EVIDENCE_TOL), max_iter=limit)
-
-
 @dataclass(frozen=True)
 class Description:
     """The facts about a prior that decide how it is used.
@@ -95,7 +30,8 @@ class Description:
     Attributes:
         name: published or chosen name.
         image_shape: height and width of the images it knows, in pixels.
-        hidden: number of hidden units; for a deep machine, of the layer next to the image; 0 if fully visible.
+        hidden: number of hidden units; for a deep machine, of the layer next to the image; 0 if fully visible; of each
+            component for a mixture; of features, at every place, for a convolutional machine.
         deeper: numbers of hidden units of further layers; empty except for deep machines.
         threshold: a pixel is 1 when its grey level, 0 to 255, is above this.
         data: what it was trained on.
@@ -110,6 +46,8 @@ class Description:
         run: the folder of the run that continues an unfinished prior.
         tiling: how it restores images of another size.
         log_partition: log Z of the prior alone, in nats; 0 if its solver has to find it.
+        components: number of Gaussians of a mixture; 0 for all others.
+        kernel: side of the square that a feature of a convolutional machine sees; 0 for all others.
     """
 
     name: str
@@ -130,6 +68,8 @@ class Description:
     run: str = ""
     tiling: Tiling = field(default_factory=Tiling)
     log_partition: float = 0.0
+    components: int = 0
+    kernel: int = 0
 
     @property
     def pixels(self) -> int:
@@ -143,7 +83,11 @@ class Description:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of units of every layer, the image first."""
-        return (self.pixels,) if self.fully_visible else (self.pixels, self.hidden, *self.deeper)
+        if self.fully_visible or self.mixture:
+            return (self.pixels,)
+        height, width = self.image_shape
+        places = (height + self.kernel - 1) * (width + self.kernel - 1) if self.convolutional else 1
+        return self.pixels, places * self.hidden, *self.deeper
 
     @property
     def unit_kinds(self) -> tuple[str, ...]:
@@ -153,7 +97,7 @@ class Description:
     @property
     def grey(self) -> bool:
         """Whether pixels are grey levels from 0 to 1 instead of black or white."""
-        return UNITS[self.visible].grey
+        return UNITS[self.visible].grey or self.mixture
 
     @property
     def plain(self) -> bool:
@@ -166,6 +110,16 @@ class Description:
         return FAMILIES[self.family].fully_visible
 
     @property
+    def mixture(self) -> bool:
+        """Whether it is a mixture of Gaussians, to which black and white are alike."""
+        return FAMILIES[self.family].mixture
+
+    @property
+    def convolutional(self) -> bool:
+        """Whether hidden units are features, which are the same at every place."""
+        return FAMILIES[self.family].convolutional
+
+    @property
     def conditional(self) -> bool:
         """Whether the prior restores from the damaged image alone, without being told a channel."""
         return FAMILIES[self.family].conditional
@@ -175,7 +129,7 @@ class Description:
         """The solvers that fit this prior; a conditional one keeps the solver it was trained with."""
         if self.conditional:
             return (self.inference.solver,)
-        fits = {"fully_visible": self.fully_visible, "plain": self.plain}
+        fits = {"fully_visible": self.fully_visible, "mixture": self.mixture, "plain": self.plain}
         return tuple(name for name in SOLVERS if not misfit(name, **fits))
 
     def as_known(self, grey: np.ndarray) -> np.ndarray:
@@ -264,9 +218,9 @@ class Description:
                 f"{shown(self.name)} has several layers of hidden units, and no features of its own; choose a prior "
                 "with one layer"
             )
-        if self.fully_visible:
+        if self.fully_visible or self.mixture:
             raise ModelError(
-                f"{shown(self.name)} has no hidden units, and so no features; choose a prior that has some"
+                f"{shown(self.name)} has no layer of hidden units, and so no features; choose a prior that has some"
             )
 
     def to_header(self) -> dict[str, str]:
@@ -279,8 +233,9 @@ class Description:
             del facts["unfinished"], facts["run"]
         if self.tiling == Tiling():
             del facts["tiling"]
-        if not self.log_partition:
-            del facts["log_partition"]
+        for name in ("log_partition", "components", "kernel"):
+            if not facts[name]:
+                del facts[name]
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
 
     @classmethod
@@ -314,7 +269,8 @@ class Description:
                 tiling=Tiling(**limits.of_declared_types(Tiling, tiling)),
                 **limits.of_declared_types(cls, facts),
             )
-            known = about.family in FAMILIES and about.visible in PIXELS and about.hidden_type in UNITS
+            known = about.family in FAMILIES and about.hidden_type in UNITS
+            known = known and (about.visible in PIXELS or (about.mixture and about.visible == "gaussian"))
             if not known or not (about.plain or FAMILIES[about.family].any_units):
                 raise ValueError(f"no such machine here: {about.family}, {about.visible}, {about.hidden_type}")
             units = about.hidden == 0 if about.fully_visible else about.hidden >= 1
@@ -327,7 +283,13 @@ class Description:
             starts = min(about.inference.starts, about.inference.modes + 1)
             if 4 * starts**2 * about.pixels > limits.DISTANCES:
                 raise ValueError(f"{starts} starts of {about.pixels} pixels take too much memory")
-            wrong = misfit(about.inference.solver, fully_visible=about.fully_visible, plain=about.plain)
+            if (about.components > 0) != about.mixture or about.components * about.hidden > limits.UNITS:
+                raise ValueError(f"a {about.family} of {about.components} components")
+            if (about.kernel > 1) != about.convolutional or not 0 <= about.kernel <= min(about.image_shape):
+                raise ValueError(f"a {about.family} with a kernel of {about.kernel}")
+            wrong = misfit(
+                about.inference.solver, fully_visible=about.fully_visible, mixture=about.mixture, plain=about.plain
+            )
             if wrong:
                 raise ValueError(wrong)
             if about.grey and about.inference.modes:

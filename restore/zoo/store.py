@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-    from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
+    from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
     from restore.units import Units
 
 WEIGHTS = "weights.safetensors"
@@ -37,14 +37,14 @@ class TrainedPrior:
 
     Attributes:
         description: its header.
-        machine: the RBM, deep machine, conditional RBM, or fully visible machine.
+        machine: the RBM, deep machine, conditional RBM, fully visible machine, or mixture of Gaussians.
         pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
         modes: some of the prior's own modes, packed (`restore.priors.bits`), (modes, bytes).
         grey_pixels: the pixels as independent units, for grey pixels; None for binary ones, which have pixel_means.
     """
 
     description: Description
-    machine: RBM | ConditionalRBM | FullyVisible | LayeredPrior
+    machine: RBM | ConditionalRBM | FullyVisible | LayeredPrior | GaussianMixture
     pixel_means: Tensor
     modes: Tensor
     grey_pixels: Units | None = None
@@ -145,6 +145,10 @@ def _check_stable(path: Path, description: Description, stored: Mapping[str, Ten
     # Binary machines are always stable.
     if description.plain:
         return
+    if description.mixture:
+        if not bool((stored["units.noise"] > 0).all()):
+            raise ModelError(f"{shown(path)}: a component has a variance that is not positive; get the file again")
+        return
     machine = assembled(description, stored).machine
     assert isinstance(machine, LayeredPrior)
     if not bool(stable(machine)):
@@ -157,10 +161,15 @@ def _check_stable(path: Path, description: Description, stored: Mapping[str, Ten
 def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
     """The shapes of the tensors of a weights file, by name."""
     pixels, hidden, sizes = description.pixels, description.hidden, description.sizes
+    count = description.components
     joined = [(pixels, pixels)] if description.fully_visible else pairwise(sizes)
     shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": pair for index, pair in enumerate(joined)}
     for index, (size, kind) in enumerate(zip(sizes, description.unit_kinds, strict=True)):
         shapes |= {f"units.{index}.{name}": (size,) for name in UNITS[kind].parameters}
+    if description.convolutional:
+        shapes = {"weights.0": (hidden, description.kernel**2), "units.0.bias": (1,), "units.1.bias": (hidden,)}
+    if description.mixture:
+        shapes = {"weights.0": (pixels, count * hidden), "units.noise": (count,), "units.log_share": (count,)}
     shapes |= {"pixel_means": (pixels,), "modes": (description.inference.modes, (pixels + 7) // 8)}
     if description.conditional:
         shapes |= {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
@@ -173,7 +182,8 @@ def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
 def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
     """Make a prior from the tensors of a weights file, in single precision."""
     from restore.couplings import Dense
-    from restore.priors import RBM, ConditionalRBM, FullyVisible, LayeredPrior
+    from restore.priors import RBM, ConditionalRBM, ConvolutionalRBM, FullyVisible, GaussianMixture, LayeredPrior
+    from restore.priors.convolutional import shared_of
     from restore.units.layers import layer_of
 
     values = {name: value.float() for name, value in stored.items() if name != "modes"}
@@ -181,8 +191,12 @@ def assembled(description: Description, stored: Mapping[str, Tensor]) -> Trained
     def layer(prefix: str, kind: str) -> Units:
         return layer_of(kind, {name: values[f"{prefix}.{name}"] for name in UNITS[kind].parameters})
 
-    machine: RBM | ConditionalRBM | FullyVisible | LayeredPrior
-    if description.fully_visible:
+    machine: RBM | ConditionalRBM | FullyVisible | LayeredPrior | GaussianMixture
+    if description.mixture:
+        machine = GaussianMixture.of(values)
+    elif description.convolutional:
+        machine = ConvolutionalRBM.of(shared_of(values), description.image_shape)
+    elif description.fully_visible:
         machine = FullyVisible.binary(values["weights.0"], values["units.0.bias"])
     else:
         layers = tuple(layer(f"units.{index}", kind) for index, kind in enumerate(description.unit_kinds))

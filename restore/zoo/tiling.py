@@ -16,7 +16,9 @@ class Tiling:
     Attributes:
         overlap: how many windows begin within the length of one, along either axis. A prior of whole objects restores
             windows that lie side by side best: one between two objects looks like neither.
-        rounds: how often each window hears what the others make of the pixels that they share; 0 for never.
+        rounds: how often windows hear what others make of the pixels that they share; 0 for never. The first
+            solution is of every second row and column of windows, where these hold all pixels; rounds solve others
+            where in doubt.
         worth: share of their log-odds that such messages are worth.
         least: mean strength of the evidence, in log-odds per pixel. Under weaker evidence a solver may find the blank
             window alone; the first round is then solved under evidence as strong as this.
@@ -38,4 +40,4 @@ class Tiling:
 
 
 # How priors restore that learn from windows of larger images.
-OF_WINDOWS = Tiling(overlap=2)
+OF_WINDOWS = Tiling(overlap=2, rounds=2)

@@ -162,7 +162,9 @@ def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
     upload(visit, "part.png", png(Image.fromarray(np.uint8(255 * (1 - pixels)))))
     visit.wait_for("part.png is open: 90×60 pixels.")
     said = visit.restore()
-    assert re.match(r"The solver converged: 117 windows of 16×16, \d+ iterations, ", said)
+    # Of 9x13 windows every second row and column at least.
+    windows = re.match(r"The solver converged: (\d+) windows of 16×16, \d+ iterations, ", said)
+    assert windows and 5 * 7 <= int(windows[1]) <= 9 * 13
     _, expected = restore_large([OnnxEngine.load(zoo.find("tap-text"))], pixels, Damage.of(0.1), force=True)
     np.testing.assert_array_equal(visit.shown("before", 90)[..., 0], 255 * (1 - pixels))
     clear = np.abs(expected.means - 0.5) > CLEAR

@@ -16,7 +16,8 @@ from restore import zoo
 from restore.evaluation.likelihoods.tap import tap_likelihood
 from restore.priors import ConditionalRBM
 from restore.priors.exact import log_likelihood
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 SHAPE = (4, 5)
 

@@ -52,8 +52,8 @@ def test_row72_pure_noise_is_refused(seed: int, run: Run, tmp_path: Path, capsys
         assert says in fault(capsys) and not (tmp_path / "x.restored.png").exists()
     with pytest.raises(restore.RestoreError, match=r"finds nothing but noise.*or give p if it is meant"):
         restore.denoise(bits, "tap-text")
-    # Who says that it is meant gets an answer.
-    assert run("denoise", tmp_path / "x.png", *WORDS, "--p", 0.4) == 0
+    # Who says that it is meant gets an answer; at .4 independent pixels would be 80 nats ahead, as 4,096 are even.
+    assert run("denoise", tmp_path / "x.png", *WORDS, "--p", 0.49) == 0
 
 
 @pytest.mark.thorough

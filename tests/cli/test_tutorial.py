@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 BRIEF = {
     '("clean", "test", 100)': '("clean", "test", 20)',
     "--model shapes -o whole/\n": "--model shapes --force -o whole/\n",
-    "--name shapes\n": "--name shapes --hidden 20 --epochs 1\n",
+    "--name shapes --method tap\n": "--name shapes --hidden 20 --epochs 1\n",
     "-o probe\n": "-o probe --n 20\n",
 }
 LAST = "## Longer runs"

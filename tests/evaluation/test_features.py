@@ -22,7 +22,8 @@ from restore.errors import InputError, ModelError
 from restore.evaluation.classification import PENALTIES, Examples, classify
 from restore.inference.onnx.engine import OnnxEngine
 from restore.priors import ConditionalRBM
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 SHAPE = (3, 4)
 

@@ -23,7 +23,7 @@ from restore.evaluation.likelihoods.tap import precise_solver, tap_likelihood
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.solvers import TAP
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 PIXELS = 6
 

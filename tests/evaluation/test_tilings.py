@@ -12,7 +12,8 @@ from restore.channels import parse_task
 from restore.evaluation.tilings import TASKS, _fullest, best_tiling
 from restore.inference.torch_engine import Engine
 from restore.priors import RBM
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 from restore.zoo.tiling import Tiling
 
 SIDE = 2
@@ -39,7 +40,7 @@ def test_windows_that_know_little_listen_to_others() -> None:
     images = [torch.ones(40, 40), torch.ones(30, 50)]
     found = best_tiling(alike(4.0, silent), images)
     assert found.rounds > 0 and found.worth > 0
-    assert found == replace(silent, rounds=found.rounds, worth=found.worth)
+    assert found == replace(silent, overlap=found.overlap, rounds=found.rounds, worth=found.worth)
 
 
 @pytest.mark.filterwarnings("ignore:.*independent pixels")

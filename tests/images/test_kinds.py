@@ -245,6 +245,8 @@ def test_messages_speak_of_arguments() -> None:
         assert expected in in_python(told)
         assert "--" not in in_python(told)
     assert in_python("x--y: is empty -- or not") == "x--y: is empty -- or not"
+    command = "get both again, or make it anew with `restore export X --beside --overwrite`, or give --p"
+    assert in_python(command) == command.replace("give --p", "give p")
 
 
 def test_a_message_keeps_its_kind_and_its_cause(tmp_path: Any) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import bad_images
+import bad_outputs
 import pytest
-from bad_images import images
+from bad_outputs import images
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("case", bad_images.OUTPUTS, ids=lambda case: case.row)
+@pytest.mark.parametrize("case", bad_outputs.OUTPUTS, ids=lambda case: case.row)
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_output(case, overwrite, tmp_path):
     if not case.possible:
@@ -121,9 +121,9 @@ def test_expand_empty_folder(tmp_path):
         expand([tmp_path])
 
 
-@pytest.mark.parametrize("row", [row for row in bad_images.ODD_NAMES if "255" not in row])
+@pytest.mark.parametrize("row", [row for row in bad_outputs.ODD_NAMES if "255" not in row])
 def test_row56_names(row, tmp_path):
-    inputs = images(tmp_path, bad_images.ODD_NAMES[row])
+    inputs = images(tmp_path, bad_outputs.ODD_NAMES[row])
     ((_, target),) = plan(expand(inputs), None, overwrite=False, skip_existing=False)
     target.write_bytes(b"")
     assert target.name.endswith(".restored.png")

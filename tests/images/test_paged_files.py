@@ -161,7 +161,7 @@ def test_masks_may_have_pages_too(strokes: list[np.ndarray], tmp_path: Path) -> 
 def test_a_page_that_cannot_be_restored_is_named(strokes: list[np.ndarray], tmp_path: Path) -> None:
     noise = np.random.default_rng(0).random((28, 28)) < 0.5
     book = saved(tmp_path / "x.tif", strokes[0], noise, strokes[1])
-    with pytest.raises(restore.RestoreError, match=r"x\.tif, page 2 of 3: tap-mnist-25 explains it less well"):
+    with pytest.raises(restore.RestoreError, match=r"x\.tif, page 2 of 3: tap-mnist-25 explains it no better"):
         restore.denoise(book, "tap-mnist-25", p=0.02)
     colour = np.random.default_rng(0).integers(0, 256, (28, 28, 3), dtype=np.uint8)
     with pytest.raises(restore.RestoreError, match=r"x\.tif, page 3 of 3: is in colour"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import bad_images
+import bad_outputs
 import numpy as np
 import pytest
 from bad_images import COLOUR, GREY, GREY16, HOLE, SHAPE, SOFT, encoded, flipped
@@ -190,7 +191,7 @@ def test_row28_one_coloured_pixel_of_a_small_picture_is_colour():
 
 
 def test_row56_names(tmp_path):
-    for name in bad_images.ODD_NAMES.values():
+    for name in bad_outputs.ODD_NAMES.values():
         path = tmp_path / name
         path.write_bytes(encoded(GREY))
         np.testing.assert_array_equal(read_picture(path, name=name).levels, GREY)

@@ -16,7 +16,7 @@ import restore
 from restore.data.gathering.gather import Wanted, gather
 from restore.errors import ModelError, TrainingError, UsageError
 from restore.sizes import check_size, near
-from restore.zoo import PREFERRED_GREY, candidates, describe, find
+from restore.zoo import candidates, describe, find
 
 WANTED = (10, 12)
 SIZES = st.tuples(st.integers(1, 60), st.integers(1, 60))
@@ -39,13 +39,18 @@ def test_row73_nothing_is_resized_by_more_than_two_unless_forced(shape: tuple[in
 @settings(max_examples=20)
 @given(SIZES, st.booleans())
 def test_row27_priors_for_windows_of_any_size_but_none_to_resize_for(shape: tuple[int, int], grey: bool) -> None:
-    if shape in ((28, 28), (19, 19), (16, 16)):
+    if shape in ((28, 28), (19, 19), (16, 16), (10, 10)):
         return
     names = candidates(shape, grey)
-    assert (PREFERRED_GREY if grey else "tap-shapes") in names
+    assert ("em-photographs" if grey else "tap-shapes") in names
     assert all(describe(find(name)).grey == grey for name in names)
     with pytest.raises(ModelError, match=r"no prior knows images of .*name the one to resize them for"):
         candidates(shape, grey, "resize")
+
+
+def test_row27_black_and_white_of_the_size_of_photographs_patches_is_for_priors_of_windows() -> None:
+    assert candidates((10, 10)) == candidates((11, 11))
+    assert candidates((10, 10), grey=True)[0] == "em-photographs"
 
 
 def test_row27_the_value_of_fit_is_checked() -> None:

@@ -22,7 +22,8 @@ from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.priors.exact import binary_states, exact_moments
 from restore.zoo import TrainedPrior, save
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 CPU = torch.device("cpu")
 SHAPE = (3, 4)

@@ -20,7 +20,8 @@ from restore.priors.bits import pack, unpack
 from restore.priors.exact import exact_moments
 from restore.solvers import TAP, BeliefPropagation, MeanField, SeveralStarts, Solution
 from restore.zoo import TrainedPrior, save
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 CHANNELS: dict[str, Channel] = {
     "flips": BitFlip(0.15),

@@ -21,7 +21,8 @@ from restore.priors import ConditionalRBM
 from restore.priors.bits import pack
 from restore.priors.exact import exact_moments
 from restore.zoo import TrainedPrior
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 
 def conditional(**settings: object) -> Engine:

@@ -31,7 +31,8 @@ from restore.priors import RBM
 from restore.priors.exact import binary_states, exact_moments
 from restore.ray_data import Worker
 from restore.zoo import TrainedPrior, find
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 CPU = torch.device("cpu")
 SHAPE = (4, 5)
@@ -227,7 +228,7 @@ def test_row72_it_is_refused(run: Run, folder: Path, name: str, capsys: pytest.C
     path = folder / f"{name}.png"
     assert run("denoise", path, "--model", NAME, "--p", 0.1) == 4
     (line,) = capsys.readouterr().err.splitlines()
-    assert str(path) in line and f"{NAME} explains it less well than independent pixels do" in line
+    assert str(path) in line and f"{NAME} explains it no better than independent pixels" in line
     assert ("try --invert" in line) == (name in ("inverted", "fish")) and "resize" not in line
     output = folder / f"{name}.restored.png"
     assert not output.exists()
@@ -258,7 +259,9 @@ def test_row72_holes_are_not_filled_with_guesses(run: Run, folder: Path, capsys:
 def test_row72_python_raises_and_warns_if_forced() -> None:
     prior = restore.load(NAME)
     images = [(255 * ink).astype(np.uint8) for ink in (inked("digit-noisy.png"), *foreign().values())]
-    with pytest.raises(ModelError, match=rf"^the image: {NAME} explains .*; force restores it all the same$"):
+    with pytest.raises(
+        ModelError, match=rf"^the image: {NAME} explains .*; leave model out, or give p=\"auto\" if .*than told$"
+    ):
         prior.denoise(images[1], 0.1)
     with pytest.raises(ModelError, match=r"^image 1 of 5, from 0: .*; so it did for 3 more .*return_solution=True"):
         prior.denoise(images, 0.1)
@@ -281,7 +284,7 @@ def test_row72_ray_data_names_the_image_or_keeps_it() -> None:
     def worker(status: str | None, **told: Any) -> Worker:
         return Worker(NAME, "cpu", "onnx", "image", None, ("clean", status), {"p": 0.1, **told})
 
-    with pytest.raises(ModelError, match=rf"^b\.png: {NAME} explains it less well .* column for the status"):
+    with pytest.raises(ModelError, match=rf"^b\.png: {NAME} explains it no better .* column for the status"):
         worker(None)(batch)
     found = worker("outcome")(batch)
     assert found["outcome"].tolist() == ["converged", "unexplained"] and (found["clean"][1] == images[1]).all()

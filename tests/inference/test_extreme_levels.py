@@ -23,7 +23,7 @@ def no_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         # No prior explains noise.
-        warnings.filterwarnings("ignore", "image 0 of 2, from 0: tap-mnist-real explains it less well")
+        warnings.filterwarnings("ignore", "image 0 of 2, from 0: tap-mnist-real explains it no better")
         yield
 
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from skimage import data
 
 import restore
+from restore.channels.blurred_tones import smoothed
 from restore.errors import ModelError, UsageError
 from restore.inference.damage import Damage
-from restore.inference.scans import Local, scan_of, smoothed, tones_of
+from restore.inference.scans import Local, scan_of, tones_of
 from restore.inference.tones import MOST, middle_tones
 
 SHAPE = (160, 200)
@@ -133,19 +134,12 @@ def test_evidence_is_kept_by_the_flip_probabilities() -> None:
 def test_sums_are_those_of_the_gaussian() -> None:
     values = np.random.default_rng(0).random((20, 30)).astype(np.float32)
     found = Local(values.shape).sums(values)
-    # Brute force at the cell in row 1, column 2: its centre is at (11.5, 19.5).
+    # Brute force at the cell in row 1, column 2: its centre is at (11.5, 19.5). Weights that are even within cells of 8
+    # pixels are those of a Gaussian whose variance is 8² / 12 wider, of 30²: 0.6 % of it in two dimensions, at most.
     rows, columns = np.mgrid[0:20, 0:30]
     weights = np.exp(-((rows - 11.5) ** 2 + (columns - 19.5) ** 2) / (2 * 30.0**2))
-    assert found.shape == (3, 4) and found[1, 2] == pytest.approx((weights * values).sum(), rel=1e-5)
+    assert found.shape == (3, 4) and found[1, 2] == pytest.approx((weights * values).sum(), rel=5e-3)
     assert np.ptp(Local(values.shape).image(np.full((3, 4), 2.0, np.float32))) < 1e-6
-
-
-def test_smoothing_is_the_gaussian_filter() -> None:
-    from scipy.ndimage import gaussian_filter
-
-    image = np.random.default_rng(0).random((12, 15))
-    np.testing.assert_allclose(smoothed(image, 0.8), gaussian_filter(image, 0.8, mode="nearest", radius=3), atol=1e-12)
-    assert smoothed(image, 0.0) is image
 
 
 @pytest.mark.thorough

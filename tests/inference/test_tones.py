@@ -50,7 +50,7 @@ def test_photographs_have_many_middle_tones(name: str) -> None:
 
 def test_a_photograph_is_restored_only_if_its_damage_is_told(tmp_path: Path) -> None:
     prior = restore.load(str(saved_prior(tmp_path, SHAPE)))
-    with pytest.raises(ModelError, match=r"neither dark nor light.*give p to cut"):
+    with pytest.raises(ModelError, match=r"neither dark nor light.*give sigma.*, or p to cut"):
         prior.denoise(PHOTOGRAPH)
     with pytest.raises(ModelError, match=r"image 1 of 2, from 0: .*neither dark nor light"):
         prior.denoise([INK, PHOTOGRAPH], force=False)

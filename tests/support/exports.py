@@ -31,7 +31,8 @@ from restore.priors import RBM
 from restore.priors.bits import pack
 from restore.solvers import Solution, solver_of
 from restore.zoo import GRAPH, TrainedPrior
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 Arrays = dict[str, np.ndarray]
 

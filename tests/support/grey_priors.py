@@ -15,7 +15,8 @@ from restore.registry import UNITS
 from restore.units import Units
 from restore.units.layers import blank, layer_of
 from restore.zoo import TrainedPrior, save
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 SPIKED, TRUNCATED = "truncated-gauss-bernoulli", "truncated-gaussian"
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.priors import RBM, BoltzmannMachine, FullyVisible, LayeredPrior
+from restore.priors.convolutional import Shared
 from restore.solvers import Solution
 from restore.units import Bernoulli, Gaussian, Spiked, Spin, TruncatedGaussian, Units
 
@@ -31,6 +32,14 @@ FLAT = 1e-9
 
 def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def random_features(count: int, side: int, *, scale: float = 0.5, bias: float = 0.7, seed: int = 0) -> Shared:
+    """What a convolutional machine shares, with normal features and biases of the given standard deviations."""
+    draw = seeded(seed)
+    shapes = (count, side**2), (1,), (count,)
+    features, *biases = (torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes)
+    return Shared(scale * features, *(bias * each for each in biases))
 
 
 def random_rbm(

@@ -12,7 +12,8 @@ from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.priors.bits import pack
 from restore.units import Bernoulli
 from restore.zoo import TrainedPrior, save
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 
 def random_prior(

@@ -12,7 +12,8 @@ from restore.inference.torch_engine import Engine
 from restore.priors.bits import pack
 from restore.priors.exact import exact_moments
 from restore.zoo import TrainedPrior
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 SHAPE = (3, 4)
 

@@ -18,7 +18,8 @@ from restore.errors import ModelError
 from restore.priors import RBM, ConditionalRBM
 from restore.priors.bits import pack
 from restore.zoo import WEIGHTS, TrainedPrior, load
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
 
 
 def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int = 4, modes: int = 6) -> TrainedPrior:

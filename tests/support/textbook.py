@@ -15,7 +15,8 @@ from torch import Tensor
 
 from restore.fields import Fields
 from restore.priors import RBM
-from restore.solvers import BeliefPropagation, Solution, bp_kernel
+from restore.solvers import BeliefPropagation, Solution
+from restore.solvers.messages import bp_kernel
 
 needs_kernel = pytest.mark.skipif(bp_kernel.library() is None, reason="no C compiler that builds the fused kernel")
 

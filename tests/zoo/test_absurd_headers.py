@@ -17,8 +17,9 @@ from restore.app import assembly
 from restore.errors import UsageError
 from restore.inference.onnx.inspection import read_checked
 from restore.zoo import GRAPH, WEIGHTS, limits
-from restore.zoo.description import Description, Inference
+from restore.zoo.description import Description
 from restore.zoo.header import read_header
+from restore.zoo.inference import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

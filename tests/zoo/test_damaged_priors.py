@@ -18,7 +18,8 @@ from stored import GENERAL, Tensors, conditional_prior, filled, prior_of, refuse
 
 from restore.errors import ModelError
 from restore.zoo import WEIGHTS, describe, load, save
-from restore.zoo.description import FORMAT, Inference
+from restore.zoo.description import FORMAT
+from restore.zoo.inference import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

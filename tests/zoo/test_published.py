@@ -27,17 +27,18 @@ from restore import zoo
 from restore.channels import BitFlip, parse_task
 from restore.data import Split, as_pixels, binarise, load
 from restore.data.sets.drawings import drawings
+from restore.data.sets.photographs import photograph
 from restore.errors import InputError
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.metrics import error_all, matthews
-from restore.evaluation.scores import GREY_TASKS, WHOLE_TASKS
+from restore.evaluation.scores import GREY_TASKS, WHOLE_MIXTURE_TASKS, WHOLE_TASKS
 from restore.evaluation.whole import by_prior, evaluate_whole
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.learning.recipes.recipe import read_recipe
 from restore.marginals import Marginals, Status
-from restore.solvers import bp_kernel
+from restore.solvers.messages import bp_kernel
 from restore.zoo.description import Description
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def test_the_promised_priors_are_published() -> None:
     assert {f"crbm-bp-{task}" for task in tasks} <= set(NAMES)
     assert {"crbm-mssvm-mnist-patch12", "crbm-mssvm-caltech-patch12"} <= set(NAMES)
     assert {"fw-mnist", "cd-fw-mnist", "fw-caltech"} <= set(NAMES)
-    assert {"tap-mnist-real", "tap-deep-mnist", "tap-text", "tap-shapes", "ising"} <= set(NAMES)
+    assert {"tap-mnist-real", "tap-deep-mnist", "tap-text", "tap-shapes", "ising", "em-photographs"} <= set(NAMES)
     assert set(NAMES) <= set(restore.list_models())
 
 
@@ -92,6 +93,9 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     for fact in (about.name, about.recipe[:16], "- time: ", "- machine: ", f"- seed: {recipe.seed}"):
         assert fact in card
     assert (ROOT / "training" / "recipes" / f"{folder.name}.toml").read_text().strip() in card
+    if about.mixture:
+        assert all(f"| {task} | " in card for task in WHOLE_MIXTURE_TASKS)
+        return
     if folder in GREY:
         assert [row["task"] for row in GREY_ROW.finditer(card)] == [str(parse_task(task)) for task in GREY_TASKS]
         return
@@ -168,6 +172,8 @@ def _clean(folder: Path) -> np.ndarray:
     digit = np.asarray(Image.open(ROOT / "assets" / "digit.png")) / 255
     if data == "drawings":
         return drawings(24, seed=1)[:, 40:56, 40:56] / 255
+    if data == "photographs":
+        return photograph("camera.png")[100:110, 100:340].reshape(10, 24, 10).swapaxes(0, 1) / 255
     if data == "text":
         # Its strokes are as broad as those of letters.
         return np.stack(

@@ -9,8 +9,8 @@ import { alike } from "./alike.js";
 const CERTAIN = 1000;
 /** Log-odds beyond which an answer in single precision says nothing more. */
 const SURE = 16;
-/** Log-odds at which all pixels of a window must be known, and none doubted by others, for it to be done. */
-const SETTLED = Math.log(0.9 / 0.1);
+/** A window is done if windows say of each of its pixels on average with this probability what it is. */
+const SETTLED = 0.7;
 
 /** Windows to solve at a time: at first, and at most. */
 const [FEW, MANY] = [4, 256];
@@ -24,6 +24,7 @@ const PATIENCE = 300;
  * @property {Int32Array} iterations in all rounds
  * @property {Float32Array} residual in the last round; infinite where there is no answer
  * @property {Uint8Array} converged
+ * @property {Uint8Array} [solved] which windows were solved at all
  *
  * @typedef {(windows: Float32Array) => Promise<Answers>} Solve
  */
@@ -53,12 +54,6 @@ export function logOddsOf(mean) {
  */
 export function message(mean, given, evidence, alone) {
   return Math.abs(evidence) < SURE ? logOddsOf(mean) - given - alone : 0;
-}
-
-/** Whether a pixel is in doubt, or will be after a change of its evidence. */
-function inDoubt(mean, change) {
-  const answer = logOddsOf(mean);
-  return !(Math.min(Math.abs(answer), Math.sign(answer) * (answer + change)) >= SETTLED);
 }
 
 /** By how much evidence is strengthened for the first round. @param {Float32Array} evidence @param {number} least */
@@ -108,6 +103,7 @@ function revise(answers, row, found, k, size) {
   answers.iterations[row] += found.iterations[k];
   answers.residual[row] = found.residual[k];
   answers.converged[row] = found.converged[k];
+  answers.solved[row] = 1;
 }
 
 /**
@@ -128,13 +124,14 @@ export async function solveWindows(solve, cover, padded, { rounds, worth, least 
     iterations: new Int32Array(count),
     residual: new Float32Array(count),
     converged: new Uint8Array(count),
+    solved: new Uint8Array(count),
   };
   const all = Array.from({ length: count }, (_, row) => row);
   const stronger = rounds ? strengthening(padded, least) : 1;
   const given = cover.cut(padded.map((each) => stronger * each));
   const solved = (round, rows) =>
     solveRows(solve, given, size, rows, answers, (share) => watch((round + share) / (rounds + 1)));
-  await solved(0, all);
+  await solved(0, rounds ? cover.first() : all);
   for (let round = 1; round <= rounds; round++) {
     const rows = tell(cover, padded, given, answers, worth, alone, stronger > 1);
     await solved(round, rows);
@@ -143,36 +140,41 @@ export async function solveWindows(solve, cover, padded, { rounds, worth, least 
   return answers;
 }
 
+/** Whether a window has an answer. @param {Answers} answers @param {number} row */
+export const isSound = ({ solved, residual }, row) => Boolean(solved[row]) && Number.isFinite(residual[row]);
+
 /**
  * Change what windows are given by what the others make of their pixels.
- * @param {boolean} every whether settled windows are told, too
- * @returns {number[]} the windows that were told
+ * @param {boolean} every whether solved windows are told, too, if all of their pixels are settled
+ * @returns {number[]} the windows that were told something new
  */
 function tell(cover, evidence, given, answers, worth, alone, every) {
   const { count, size } = cover;
-  const said = (row, place, i) => {
-    const at = row * size + i;
-    return Number.isFinite(answers.residual[row]) ? message(answers.means[at], given[at], evidence[place], alone[i]) : 0;
-  };
-  const total = new Float64Array(cover.padded);
+  const said = (row, place, i) => message(answers.means[row * size + i], given[row * size + i], evidence[place], alone[i]);
+  const [messages, means] = [new Float64Array(cover.padded), new Float64Array(cover.padded)];
   const windows = new Uint16Array(cover.padded);
   for (let row = 0; row < count; row++) {
+    if (!isSound(answers, row)) continue;
     cover.each(row, (place, i) => {
-      total[place] += said(row, place, i);
+      messages[place] += said(row, place, i);
+      means[place] += answers.means[row * size + i];
       windows[place] += 1;
     });
   }
   const rows = [];
   const told = new Float32Array(size);
   for (let row = 0; row < count; row++) {
-    let doubted = every || !Number.isFinite(answers.residual[row]);
+    const own = Number(isSound(answers, row));
+    const solved = Boolean(answers.solved[row]);
+    let doubted = every && solved;
+    let fresh = !solved;
     cover.each(row, (place, i) => {
-      const at = row * size + i;
-      const others = total[place] - said(row, place, i);
-      told[i] = evidence[place] + (worth * others) / Math.max(1, windows[place] - 1);
-      doubted ||= inDoubt(answers.means[at], told[i] - given[at]);
+      const others = messages[place] - (own && said(row, place, i));
+      told[i] = evidence[place] + (worth * others) / Math.max(1, windows[place] - own);
+      fresh ||= told[i] !== given[row * size + i];
+      doubted ||= !(Math.abs(means[place] / windows[place] - 0.5) >= SETTLED - 0.5);
     });
-    if (!doubted) continue;
+    if (!doubted || !fresh) continue;
     given.set(told, row * size);
     rows.push(row);
   }

@@ -1,6 +1,6 @@
 /** Restoring an image of another size than the prior's, in windows that overlap, whose answers are blended. */
 
-import { logOdds, logOddsOf, solveWindows } from "./exchange.js";
+import { isSound, logOdds, logOddsOf, solveWindows } from "./exchange.js";
 import { Cover } from "./tiles.js";
 
 /** An image is solved if all but so many of its windows are. */
@@ -34,11 +34,12 @@ export async function restoreLarge(solve, prior, request, pixelMeans, watch) {
 }
 
 /** Mean and variance of every pixel: of the mixture of what its windows say; NaN where none has an answer. */
-function blend(cover, { means, variances, residual }) {
+function blend(cover, answers) {
+  const { means, variances } = answers;
   const sums = Array.from({ length: 3 }, () => new Float64Array(cover.padded));
   const [count, first, second] = sums;
   for (let row = 0; row < cover.count; row++) {
-    if (!Number.isFinite(residual[row])) continue;
+    if (!isSound(answers, row)) continue;
     cover.each(row, (place, i) => {
       const [mean, variance] = [means[row * cover.size + i], variances[row * cover.size + i]];
       count[place] += 1;
@@ -56,13 +57,14 @@ function blend(cover, { means, variances, residual }) {
 }
 
 /** How the windows fared, as for one image. */
-function tally(prior, { iterations, residual, converged }) {
-  const unsolved = converged.reduce((count, each) => count + Number(!each), 0);
+function tally(prior, { iterations, residual, converged, solved }) {
+  const count = solved.reduce((sum, each) => sum + each, 0);
+  const unsolved = count - converged.reduce((sum, each) => sum + each, 0);
   return {
     iterations: iterations.reduce((most, each) => Math.max(most, each), 0),
     residual: residual.reduce((most, each) => (Number.isFinite(each) ? Math.max(most, each) : most), 0),
-    converged: unsolved <= UNSOLVED * converged.length,
-    windows: { count: converged.length, unsolved: prior.conditional ? 0 : unsolved },
+    converged: unsolved <= UNSOLVED * count,
+    windows: { count, unsolved: prior.conditional ? 0 : unsolved },
   };
 }
 

@@ -142,7 +142,7 @@ def levels_of(damage: Damage, item: Loaded, found: Marginals, index: int) -> dic
     noise = found.noise
     if noise is None:
         return {"channel": {**damage.levels(), "mask": mask}, "levels": None}
-    told = {**damage.at(float(noise.chosen[index])).levels(), "mask": mask}
+    told = {**damage.chosen(noise, index).levels(), "mask": mask}
     evidence = [value if math.isfinite(value) else None for value in noise.evidence[index].tolist()]
     converged = noise.converged[index].tolist()
     return {

@@ -21,12 +21,13 @@ from restore.cli.options import Settings
 from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
 from restore.files import holds, write_atomically
 from restore.images import Picture, check_format, encode, format_of, read_mask, read_picture
-from restore.inference.choice import restore_with_each
+from restore.inference.choice import restore_with_each, windowed
 from restore.inference.damage import Damage
 from restore.inference.explained import objection
 from restore.inference.opening import open_each
 from restore.inference.pictures import PictureEngine, outcome, stopped_as_trained
 from restore.inference.scans import scan_of
+from restore.inference.unblurring import unblurred
 from restore.marginals import Status
 from restore.sizes import check_size, in_windows
 from restore.zoo import candidates
@@ -111,11 +112,12 @@ class Stages:
         settings = self.settings
         stamps = {str(path): stamp(path) for path in job.sources}
         source: Any = io.BytesIO(_stdin()) if job.source == STDIO else Path(job.source)
-        picture = read_picture(source, name=job.name, frame=job.page, max_pixels=settings.max_pixels)
+        colour, most = self.damage.sigma is not None, settings.max_pixels
+        picture = read_picture(source, name=job.name, frame=job.page, max_pixels=most, colour=colour)
         check_format(picture, "PNG" if job.target == STDIO else format_of(job.target), name=job.target)
         mask = None
         if job.mask is not None:
-            shape = picture.levels.shape
+            shape = (picture.levels.shape[0], picture.levels.shape[1])
             mask = read_mask(
                 job.mask, name=str(job.mask), shape=shape, frame=job.mask_page, max_pixels=settings.max_pixels
             )
@@ -158,11 +160,11 @@ class Stages:
         shape = item.picture.levels.shape
         chosen, fit, force = self.settings.model, self.settings.fit, self.settings.force
         try:
-            models = candidates(shape, self.damage.sigma is not None, fit) if chosen == "auto" else (chosen,)
+            models = candidates(shape[:2], self.damage.sigma is not None, fit) if chosen == "auto" else (chosen,)
             # All are opened here, so that a fault is reported for this image.
             engines = open_each(models, lambda model: self.engine_of(model, shape[0] * shape[1]))
             about = next(iter(engines.values())).description
-            check_size(shape, about.image_shape, fit=fit, force=force)
+            check_size(shape[:2], about.image_shape, fit=fit, force=force)
             scan = None
             if self.damage.scanned or (self.assumed and not about.grey):
                 scan = scan_of(item.picture.lazily(), self.damage, assumed=self.assumed, force=force)
@@ -200,11 +202,8 @@ class Stages:
         return answers
 
     def _in_windows(self, items: Sequence[Loaded], engines: Sequence[PictureEngine]) -> list[Answer]:
-        # Most images need no windows.
-        from restore.inference.windows.large import restore_large
-
         (item,) = items
-        choice, restored = restore_large(
+        choice, restored = windowed(item.picture.levels.shape)(
             engines,
             item.picture.lazily() if item.scan is None else item.scan.pixels,
             item.damage(self.damage),
@@ -212,6 +211,8 @@ class Stages:
             force=self.settings.force,
             watch=lambda share: self.watch(((item.job.page or 0) * (item.job.pages > 1) + share) / item.job.pages),
         )
+        if item.scan is not None:
+            restored = unblurred(item.scan, restored, None if item.mask is None else item.mask.hidden)
         return [Answer(choice.engine, restored, choice.marginals, 0, choice.others)]
 
     @_step
@@ -223,7 +224,7 @@ class Stages:
         if result.shortfall and not self.settings.force:
             why = objection(
                 item.engine.description,
-                result.shortfall,
+                result.rival,
                 inverted=result.inverted,
                 invert=self.settings.invert,
                 chosen=self.damage.unknown is not None,

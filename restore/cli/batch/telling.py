@@ -68,7 +68,8 @@ class Notes:
         if self.many:
             self.counted.update(note for note in notes if note in common)
             if level is not None:
-                self.levels.setdefault(level.name, []).append(level.value)
+                for name, value in level.values:
+                    self.levels.setdefault(name, []).append(value)
                 self.largest += level.largest
                 common = (*common, level.sentence)
             notes = [note for note in notes if note not in common]

@@ -26,7 +26,7 @@ from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.solvers import TAP
 from restore.solvers.settling import Settling
-from restore.zoo.description import Inference
+from restore.zoo.inference import Inference
 
 
 @dataclass(frozen=True)

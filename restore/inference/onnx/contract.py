@@ -17,12 +17,13 @@ from restore.zoo.limits import AT_ONCE
 # Raise this when inputs, outputs or their meaning change.
 VERSION = 1
 
-Channel = Literal["flips and mask", "noise and mask", "learnt", "field"]
+Channel = Literal["flips and mask", "noise and mask", "one noise and mask", "learnt", "field"]
 
 # The inputs that say what was observed, by channel.
 OBSERVED: dict[str, tuple[str, ...]] = {
     "flips and mask": ("image", "p", "mask"),
     "noise and mask": ("image", "sigma", "p", "mask"),
+    "one noise and mask": ("image", "sigma", "mask"),
     "learnt": ("image",),
     "field": ("field",),
 }

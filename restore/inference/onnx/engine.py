@@ -21,7 +21,8 @@ from restore.inference.onnx.inspection import read_checked
 from restore.marginals import Marginals, Status
 from restore.registry import UNITS
 from restore.zoo import GRAPH, WEIGHTS, describe
-from restore.zoo.description import Description, Inference, calmer
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference, calmer
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, NodeArg
@@ -138,10 +139,13 @@ class OnnxEngine:
             "sigma": np.array(number(damage.sigma), np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        batches = [slice(first, first + self.facts.at_once) for first in range(0, len(seen), self.facts.at_once)]
+        alone, at_once = self.description.mixture, self.facts.at_once
+        groups = _alike(told) if alone else [np.arange(len(seen))]
+        batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
 
-        def solve(rows: slice) -> dict[str, np.ndarray]:
-            return self.run({name: value if len(value) == 1 else value[rows] for name, value in told.items()})
+        def solve(rows: np.ndarray) -> dict[str, np.ndarray]:
+            part = {name: value if len(value) == 1 else value[rows] for name, value in told.items()}
+            return self.run({name: value[:1] if alone and name != "image" else value for name, value in part.items()})
 
         if len(batches) == 1:
             parts = [solve(batches[0])]
@@ -151,7 +155,8 @@ class OnnxEngine:
             # Threads gain more from a batch each than from a share of every operation, which is small.
             with ThreadPoolExecutor(_threads() or os.cpu_count()) as pool:
                 parts = list(pool.map(solve, batches))
-        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        order = np.argsort(np.concatenate(batches))
+        found = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
 
     @cached_property
@@ -225,6 +230,16 @@ class OnnxEngine:
         return found
 
 
+def _alike(told: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The images that have the same noise and the same mask, by number."""
+    count = len(told["image"])
+    hidden, sigma = np.packbits(told["mask"].reshape(len(told["mask"]), -1), axis=1), told["sigma"].reshape(-1, 1)
+    both = [np.broadcast_to(part, (count, part.shape[1])) for part in (hidden, sigma.view(np.uint8))]
+    rows = np.ascontiguousarray(np.concatenate(both, 1))
+    _, kind = np.unique(rows.view(np.dtype((np.void, rows.shape[1]))).ravel(), return_inverse=True)
+    return np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
+
+
 def _threads() -> int:
     """How many threads share the work: OMP_NUM_THREADS, as in torch, or 0 for one on each processor."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
@@ -294,6 +309,8 @@ def _check_interface(session: InferenceSession, facts: Facts, where: str) -> Non
     )
     for layer, size in enumerate(facts.about.sizes):
         shapes |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (None, size))
+    if facts.about.mixture:
+        shapes |= dict.fromkeys(("sigma", "mask"), (1, None, None))
     inputs = {name: (INPUTS[name][0], shapes.get(name, (None,) * INPUTS[name][1])) for name in facts.inputs}
     outputs = {name: (OUTPUTS.get(name, "tensor(float)"), shapes.get(name, (None,))) for name in facts.outputs}
     wrong = _differing(inputs, _kinds(session.get_inputs())) | _differing(outputs, _kinds(session.get_outputs()))
