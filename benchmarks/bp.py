@@ -25,7 +25,8 @@ from restore.fields import Fields
 from restore.learning.run.card import machine_facts
 from restore.marginals import Status
 from restore.priors import RBM
-from restore.solvers import BeliefPropagation, bp_kernel
+from restore.solvers import BeliefPropagation
+from restore.solvers.messages import bp_kernel
 from restore.solvers.solution import Solution
 
 ITERATIONS = 10

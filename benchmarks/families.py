@@ -1,12 +1,12 @@
 """Binary pictures of six families, repaired without options and by tuned filters; wrong pixels in %, as a table.
 
     python benchmarks/families.py --pictures 3 --validation 2
-    python benchmarks/families.py --recognised 20
+    python benchmarks/families.py --recognised 5
 
 Nothing is told to `restore.denoise`, and only the mask to `restore.complete`. Each filter has the setting that leaves
 least wrong on validation pictures of the family, at the same damage; it is told p. A tenth of a picture lies in known
-8x8 holes, and only hidden pixels are scored there. `--recognised` counts pictures that are refused because no prior
-explains them. Codes need segno, and BM3D is left out where it is not installed.
+8x8 holes, and only hidden pixels are scored there. `--recognised` counts pictures, and images of noise, that are
+refused because no prior explains them. Codes need segno, and BM3D is left out where it is not installed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def family(name: str, asked: argparse.Namespace, candidates: Mapping[str, Candid
     """Print the rows of a family."""
     clean = [FAMILIES[name](number) for number in range(asked.validation + asked.pictures)]
     validation, clean = clean[: asked.validation], clean[asked.validation :]
-    for damage in (*FLIPS, HOLES):
+    for damage in asked.damages:
         known, seen = (
             holed(part, seed) if damage == HOLES else inverted(part, float(damage), seed)
             for seed, part in enumerate((validation, clean))
@@ -70,7 +70,7 @@ def family(name: str, asked: argparse.Namespace, candidates: Mapping[str, Candid
         share = loss(ours)
         row(
             name,
-            str(damage),
+            damage,
             f"{100 * share:.3f}",
             f"{100 * shares[best]:.3f}",
             best,
@@ -80,11 +80,17 @@ def family(name: str, asked: argparse.Namespace, candidates: Mapping[str, Candid
         )
 
 
+def noise(number: int) -> np.ndarray:
+    """Independent pixels, a tenth to a half of them white: no prior should explain it."""
+    draw = np.random.default_rng(number)
+    return draw.random((128, 128)) < 0.1 * (1 + number % 5)
+
+
 def refused(count: int) -> None:
-    """Print how many pictures of each family, and of what is to be refused, are refused."""
+    """Print how many pictures of each family, and of noise, are refused."""
     row("", *(f"flip {p:g}" for p in FLIPS))
     row("---", *["---:"] * len(FLIPS))
-    for name, draw in FAMILIES.items():
+    for name, draw in (FAMILIES | {"noise": noise}).items():
         clean = [draw(number) for number in range(count)]
         cells = [sum(without_options(one)[1] == "refused" for one in inverted(clean, p, 0)) for p in FLIPS]
         row(name, *(f"{cell} of {count}" for cell in cells))
@@ -95,6 +101,8 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=3, help="of each family [%(default)s]")
     parser.add_argument("--validation", type=int, default=2, help="other pictures, to tune filters on [%(default)s]")
     parser.add_argument("--families", nargs="+", default=[*FAMILIES], choices=[*FAMILIES], help="[all]")
+    damages = [*map(str, FLIPS), HOLES]
+    parser.add_argument("--damages", nargs="+", default=damages, choices=damages, help="[all]")
     parser.add_argument("--recognised", type=int, default=0, help="count refusals among so many of each family")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -70,22 +70,23 @@ def stroke(number: int) -> np.ndarray:
 
 def icon(number: int) -> np.ndarray:
     """A sign of 64x64 pixels."""
-    return _sign(_signs()[number])
+    return sign(_signs()[number])
 
 
 @functools.cache
 def _signs() -> list[str]:
     """The signs that the font has, in a random order."""
-    blank, found = _sign(chr(0x10FFFF)), np.random.default_rng(2).permutation(SIGNS)
-    return [sign for sign in map(chr, found.tolist()) if (_sign(sign) != blank).any()]
+    blank, found = sign(chr(0x10FFFF)), np.random.default_rng(2).permutation(SIGNS)
+    return [letter for letter in map(chr, found.tolist()) if (sign(letter) != blank).any()]
 
 
-def _sign(sign: str) -> np.ndarray:
+def sign(letter: str) -> np.ndarray:
+    """A sign of DejaVu Sans, black on 64x64 pixels."""
     found = find_spec("matplotlib")
     assert found is not None and found.origin is not None
     path = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf"
     drawn = Image.new("L", (64, 64))
-    ImageDraw.Draw(drawn).text((32, 32), sign, 255, ImageFont.truetype(path, 58), anchor="mm")
+    ImageDraw.Draw(drawn).text((32, 32), letter, 255, ImageFont.truetype(path, 58), anchor="mm")
     return np.asarray(drawn) <= 127
 
 
