@@ -211,8 +211,9 @@ def test_only_starts_that_converge_count() -> None:
     hurried = TAP(max_iter=1, damping=0.0, tol=1e-3)
     alone = tap_likelihood(machine, patterns, ends, hurried)
     found = tap_likelihood(machine, patterns, torch.cat([ends, torch.full_like(patterns, 0.5)]), hurried)
-    assert found.log_partition == alone.log_partition
-    assert dict(found.details) | {"starts": 1} == dict(alone.details)
+    # As many starts side by side may round otherwise than one.
+    assert found.log_partition == pytest.approx(alone.log_partition, rel=1e-12)
+    assert dict(found.details) | {"starts": 1} == pytest.approx(dict(alone.details), rel=1e-12)
     assert found.warnings == ("only 1 of 5 starts led to a TAP solution (4 reached the iteration limit, 0 diverged)",)
 
 
