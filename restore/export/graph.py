@@ -24,7 +24,7 @@ from restore.inference.onnx.contract import OBSERVED, Facts
 from restore.inference.torch_engine import grey_polarity_gain, polarity_gain, solve
 from restore.marginals import Status
 from restore.solvers import Solution, solver_of
-from restore.zoo import assembled
+from restore.zoo import TrainedPrior, assembled
 from restore.zoo.description import Description
 
 # ONNX Runtime reads these from version 1.20 on.
@@ -32,6 +32,9 @@ OPSET, IR_VERSION = 18, 8
 
 # Stands for the dots in tensor names, which attributes of a module must not have.
 DOT = "__"
+
+# Height and width of the example for a graph that takes images of any size.
+FREE = (41, 37)
 
 # Constants with more elements are not computed in advance.
 FOLDED = 64
@@ -51,20 +54,24 @@ class Graph(torch.nn.Module):
         for name, value in stored.items():
             self.register_buffer(name.replace(".", DOT), value)
 
-    def stored(self) -> dict[str, Tensor]:
-        return {name.replace(DOT, "."): value for name, value in self.named_buffers()}
+    def trained(self, images: Tensor) -> TrainedPrior:
+        """The prior for images (N, H, W): of the size of these, if it suits any."""
+        stored = {name.replace(DOT, "."): value for name, value in self.named_buffers()}
+        prior = assembled(self.about, stored)
+        return prior.of_size((images.shape[1], images.shape[2])) if self.about.convolutional else prior
 
-    def answer(
-        self, evidence: Fields, valid: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
-    ) -> tuple[Tensor, ...]:
-        """The outputs for evidence (images, D); images that are not valid, (images,), get outputs that say so."""
-        # Tensors instead of numbers, as they are inputs of the graph.
-        settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "damping": damping}
-        solver = replace(solver_of(self.about.inference), **settings)
-        solution = solve(assembled(self.about, self.stored()), solver, evidence)
-        # The checks of `check_settings`.
-        valid = valid & (max_iter >= 1) & (tol >= 0) & (damping >= 0) & (damping < 1)
-        return _outputs(solution, valid, self.about)
+
+def _answer(
+    prior: TrainedPrior, evidence: Fields, valid: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
+) -> tuple[Tensor, ...]:
+    """The outputs for evidence (images, D); images that are not valid, (images,), get outputs that say so."""
+    # Tensors instead of numbers, as they are inputs of the graph.
+    settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "damping": damping}
+    solver = replace(solver_of(prior.description.inference), **settings)
+    solution = solve(prior, solver, evidence)
+    # The checks of `check_settings`.
+    valid = valid & (max_iter >= 1) & (tol >= 0) & (damping >= 0) & (damping < 1)
+    return _outputs(solution, valid, prior.description)
 
 
 class Told(Graph):
@@ -73,13 +80,13 @@ class Told(Graph):
     def forward(
         self, image: Tensor, p: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        ink = _ink(image, self.about)
+        prior, ink = self.trained(image), _ink(image, self.about)
         channel = BitFlip(p) + Occlusion(mask)
         valid = torch.isfinite(image).all(-1).all(-1) & ((p >= 0) & (p <= 1)).all(-1).all(-1)
-        found = self.answer(Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
+        found = _answer(prior, Fields(channel.evidence(ink).linear.flatten(1)), valid, max_iter, tol, damping)
         # Adding the image gives the mask its size, even if sizes are 1; the exporter would drop an `expand`.
         hidden = (mask + 0 * ink).flatten(1) > 0
-        return (*found, polarity_gain(ink.flatten(1), hidden, self.stored()["pixel_means"]))
+        return (*found, polarity_gain(ink.flatten(1), hidden, prior.pixel_means))
 
 
 class Grey(Graph):
@@ -88,14 +95,14 @@ class Grey(Graph):
     def forward(
         self, image: Tensor, sigma: Tensor, p: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
+        prior = self.trained(image)
         # Adding the image gives these its size, even if sizes are 1; the exporter would drop an `expand`.
         seen, covered = image.flatten(1), (mask + 0 * image).flatten(1) > 0
         noise = SaltAndPepper((p + 0 * image).flatten(1), GaussianNoise((sigma + 0 * image).flatten(1)))
         channel = Occlusion(covered, noise=noise)
         told = torch.isfinite(image) & (p >= 0) & (p <= 1) & (sigma >= 0) & torch.isfinite(sigma)
-        found = self.answer(channel.evidence(seen), told.all(-1).all(-1), max_iter, tol, damping)
-        pixels = assembled(self.about, self.stored()).pointwise
-        return (*found, grey_polarity_gain(seen, channel, pixels))
+        found = _answer(prior, channel.evidence(seen), told.all(-1).all(-1), max_iter, tol, damping)
+        return (*found, grey_polarity_gain(seen, channel, prior.pointwise))
 
 
 class Alike(Graph):
@@ -104,21 +111,21 @@ class Alike(Graph):
     def forward(
         self, image: Tensor, sigma: Tensor, mask: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor
     ) -> tuple[Tensor, ...]:
-        every = image.new_zeros(self.about.image_shape)
+        prior, every = self.trained(image), image.new_zeros(self.about.image_shape)
         channel = Occlusion((mask + every).flatten(1) > 0, noise=GaussianNoise((sigma + every).flatten(1)))
         told = torch.isfinite(image).all(-1).all(-1) & ((sigma >= 0) & torch.isfinite(sigma)).all()
         seen = image.flatten(1)
-        found = self.answer(channel.evidence(seen), told, max_iter, tol, damping)
-        return (*found, grey_polarity_gain(seen, channel, assembled(self.about, self.stored()).pointwise))
+        found = _answer(prior, channel.evidence(seen), told, max_iter, tol, damping)
+        return (*found, grey_polarity_gain(seen, channel, prior.pointwise))
 
 
 class Learnt(Graph):
     """Restores an image with a prior that has learnt the damage."""
 
     def forward(self, image: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
-        ink = _ink(image, self.about)
-        found = self.answer(Fields(ink.flatten(1)), torch.isfinite(image).all(-1).all(-1), max_iter, tol, damping)
-        return (*found, polarity_gain(ink.flatten(1), None, self.stored()["pixel_means"]))
+        prior, ink = self.trained(image), _ink(image, self.about)
+        found = _answer(prior, Fields(ink.flatten(1)), torch.isfinite(image).all(-1).all(-1), max_iter, tol, damping)
+        return (*found, polarity_gain(ink.flatten(1), None, prior.pixel_means))
 
 
 class Raw(Graph):
@@ -126,7 +133,7 @@ class Raw(Graph):
 
     def forward(self, field: Tensor, max_iter: Tensor, tol: Tensor, damping: Tensor) -> tuple[Tensor, ...]:
         valid = torch.isfinite(field).all(-1).all(-1)
-        return self.answer(Fields(field.flatten(1)), valid, max_iter, tol, damping)
+        return _answer(self.trained(field), Fields(field.flatten(1)), valid, max_iter, tol, damping)
 
 
 def _ink(image: Tensor, about: Description) -> Tensor:
@@ -165,16 +172,16 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
         stored: the tensors of the prior's weights file.
     """
     graph = GRAPHS[facts.channel](facts.about, stored).eval()
-    # A number of images that differs from all other sizes.
-    image = torch.zeros(3, *facts.about.image_shape)
+    # A number of images, and sizes where these are free, that differ from all other sizes.
+    free = facts.about.convolutional
+    image = torch.zeros(3, *(FREE if free else facts.about.image_shape))
     # What is broadcast has sizes of 1, so that the exporter takes no size from it. Each input has its own tensor: the
     # same tensor twice would become one input.
     one = torch.full((1, 1, 1), 0.1)
     examples = {"image": image, "field": image, "p": one, "sigma": 2 * one, "mask": one > 1}
     observed = OBSERVED[facts.channel]
     settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
-    images = torch.export.Dim("images", min=1)
-    sizes = tuple({0: images} if examples[name] is image else None for name in observed)
+    sizes = tuple(_free_sizes(free) if examples[name] is image else None for name in observed)
     with _quiet():
         program = torch.onnx.export(
             graph,
@@ -191,6 +198,14 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
         # Folding large constants would store what follows from the weights in addition to the weights.
         assert program is not None  # it is None only if a file name is given
         return optimize(program.model_proto, input_size_limit=FOLDED, output_size_limit=FOLDED)
+
+
+def _free_sizes(of_images: bool) -> dict[int, Any]:
+    """The sizes of images (N, H, W) that a graph leaves open."""
+    if not of_images:
+        return {0: torch.export.Dim("images", min=1)}
+    # With bounds the exporter finds conditions on height and width that it cannot put into words.
+    return dict.fromkeys(range(3), torch.export.Dim.DYNAMIC)
 
 
 @contextmanager

@@ -89,6 +89,8 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     _rename(model.graph, {tensor.name: tensor.name.replace(DOT, ".") for tensor in model.graph.initializer})
     for graph in _graphs(model.graph):
         _strip(graph)
+    if about.convolutional:
+        _name_sizes(model.graph)
     _free(model, ("p", "sigma", "mask"), ("1" if about.mixture else "images", "height", "width"))
     del model.metadata_props[:]
     helper.set_model_props(model, facts.to_metadata())
@@ -131,6 +133,16 @@ def _free(model: onnx.ModelProto, names: tuple[str, ...], letters: tuple[str, ..
             for size, letter in zip(value.type.tensor_type.shape.dim, letters, strict=True):
                 if letter != "1":
                     size.dim_param = f"{value.name}_{letter}"
+
+
+def _name_sizes(graph: onnx.GraphProto) -> None:
+    """Name the sizes of images, where all are free; the exporter numbers them."""
+    (image,) = (value.type.tensor_type.shape.dim for value in graph.input if value.name in ("image", "field"))
+    names = {size.dim_param: name for size, name in zip(image, ("images", "height", "width"), strict=True)}
+    for value in (*graph.input, *graph.output):
+        for size in value.type.tensor_type.shape.dim:
+            if size.dim_param:
+                size.dim_param = names.get(size.dim_param, "units")
 
 
 def _places(content: bytes) -> dict[str, tuple[int, int]]:

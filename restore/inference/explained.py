@@ -21,7 +21,7 @@ import numpy as np
 from restore.channels.gaussian_noise import SHARPEST
 from restore.inference.damage import Damage, number
 from restore.marginals import Marginals, Status
-from restore.registry import SOLVERS, UNITS
+from restore.registry import UNITS
 from restore.zoo.description import Description
 
 ODDS = 1e4
@@ -111,11 +111,12 @@ def shortfall(
             choose their own best.
 
     Returns:
-        Shape (N,). 0 where the prior explains an image as well within a margin of doubt; where nothing is known (the
-        prior is conditional, or the solver did not converge); and where pixels are certain, so that none is a guess.
+        Shape (N,). 0 where the prior explains an image as well within a margin of doubt; where nothing is known (its
+        evidence cannot be compared, or the solver did not converge); and where pixels are certain, so that none is a
+        guess.
     """
     nothing = np.zeros(len(seen.grey))
-    if not SOLVERS[about.inference.solver].evidence or about.conditional or seen.certain.all():
+    if not about.comparable or seen.certain.all():
         return nothing
     alone = log_z()
 

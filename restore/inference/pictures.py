@@ -11,13 +11,13 @@ from typing import Protocol
 
 import numpy as np
 
-from restore.channels.values import log_odds_of
 from restore.errors import ModelError
 from restore.images import enlarge, shrink
 from restore.inference.damage import Damage, Rates
 from restore.inference.explained import INDEPENDENT, Observed, shortfall, unexplained
+from restore.inference.held_out import FOLDS, rates_by_held_out
 from restore.inference.levels import BLOCK, choose_level
-from restore.inference.rates import ENOUGH, FOLDS, folds, rates_of
+from restore.inference.rates import ENOUGH
 from restore.marginals import Marginals, NoiseLevel, Status, voided
 from restore.sizes import lost_detail, near, said, without_resizing
 from restore.zoo.description import Description
@@ -76,6 +76,13 @@ class PictureEngine(PictureSolver, Protocol):
 
         Raises:
             UsageError: if it does not fit, or if the engine holds one solver only.
+        """
+
+    def of_size(self, shape: tuple[int, int]) -> PictureEngine:
+        """The same prior for images (H, W) of any size; only of a convolutional prior, to which all places are alike.
+
+        Raises:
+            UsageError: if the engine holds one size only.
         """
 
     def pixel_means(self) -> np.ndarray:
@@ -284,7 +291,7 @@ def _with_rates(engine: PictureSolver, grey: np.ndarray, damage: Damage, noise: 
     clear = np.flatnonzero(noise.chosen < noise.tried[-1])
     for first in range(0, len(clear), BLOCK // FOLDS):
         rows = clear[first : first + BLOCK // FOLDS]
-        rates[rows] = _rates(engine, Observed(grey[rows], damage.rows(rows)), noise.chosen[rows])
+        rates[rows] = rates_by_held_out(engine, Observed(grey[rows], damage.rows(rows)), noise.chosen[rows])
     moved = np.flatnonzero((rates != noise.chosen[:, None]).any(1))
     if moved.size:
         levels = np.repeat(noise.chosen[moved, None], 2, 1)
@@ -293,23 +300,6 @@ def _with_rates(engine: PictureSolver, grey: np.ndarray, damage: Damage, noise: 
         lost = before - after > DOUBTED * told[0].visible.sum((1, 2))
         rates[moved] = np.where(lost[:, None], levels, rates[moved])
     return replace(noise, chosen=np.where(rates[:, 0] == rates[:, 1], rates[:, 0], noise.chosen), rates=rates)
-
-
-def _rates(engine: PictureSolver, seen: Observed, levels: np.ndarray) -> np.ndarray:
-    """The rates (N, 2) of images whose pixels are predicted a part at a time."""
-    flat, fold = (len(seen.grey), -1), folds(seen.grey.shape[1:])
-    out = fold == np.arange(FOLDS)[:, None, None]
-    covered = (~seen.visible[:, None] | out).reshape(-1, *fold.shape)
-    each = np.repeat(seen.grey, FOLDS, 0)
-
-    def predicted(told: np.ndarray) -> np.ndarray:
-        known = replace(seen.damage, p=Rates.each(np.repeat(told, FOLDS, 0)), hidden=covered)
-        found, _ = solved(engine, Observed(each, known))
-        odds = log_odds_of(found.means[0]).reshape(len(levels), FOLDS, -1)
-        return np.take_along_axis(odds, fold.reshape(1, 1, -1), 1)[:, 0]
-
-    white = engine.description.as_known(seen.grey) > 0
-    return rates_of(white.reshape(flat), seen.visible.reshape(flat), levels, predicted)
 
 
 def whole(pixels: Sequence[np.ndarray], about: Description) -> np.ndarray:

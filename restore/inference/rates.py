@@ -18,9 +18,6 @@ import numpy as np
 
 from restore.channels.values import probability_of
 
-# Every pixel is held out once, each time with so large a share of the others.
-FOLDS = 4
-
 # Fewer pixels, such as those of one digit, tell rates apart too rarely for what it costs to predict them.
 ENOUGH = 2000
 
@@ -71,11 +68,6 @@ def _chosen(counts: np.ndarray, given: np.ndarray) -> np.ndarray:
     best, log_p = np.where(moved, one.rates, given), np.where(moved[:, 0], one.log_p, none.log_p)
     differ = (two.log_p - log_p > np.log(ODDS)) & (two.rates.sum(1) < MOST)
     return np.where(differ[:, None], two.rates, best)
-
-
-def folds(shape: tuple[int, ...]) -> np.ndarray:
-    """Which pixels are held out together: a number below `FOLDS` for each, by chance but always the same."""
-    return np.random.default_rng(0).integers(0, FOLDS, shape)
 
 
 def counted(seen: np.ndarray, visible: np.ndarray, log_odds: np.ndarray) -> np.ndarray:

@@ -112,6 +112,9 @@ class Engine:
     def with_tiling(self, tiling: Tiling) -> Engine:
         return replace(self, trained=replace(self.trained, description=replace(self.description, tiling=tiling)))
 
+    def of_size(self, shape: tuple[int, int]) -> Engine:
+        return replace(self, trained=self.trained.of_size(shape))
+
     def for_evidence(self) -> Engine:
         return replace(self, trained=replace(self.trained, description=self.description.for_evidence()))
 
@@ -226,8 +229,11 @@ def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | Ful
 
 def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:
     """Where the solver starts: the pointwise estimate first, then the modes nearest to the evidence."""
+    first = pointwise(trained, evidence)[:, None]
+    if trained.description.inference.starts < 2:
+        return first
     modes = nearest_modes(evidence.linear, trained.modes, trained.description.inference.starts - 1)
-    return torch.cat([pointwise(trained, evidence)[:, None], modes], 1)
+    return torch.cat([first, modes], 1)
 
 
 def pointwise(trained: TrainedPrior, evidence: Fields) -> Tensor:

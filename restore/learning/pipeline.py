@@ -18,9 +18,7 @@ from restore.learning.course import (
     Course,
     DamagedImages,
     RestoredImages,
-    independent_pixels,
     initial_convolution,
-    pixel_means,
     wider,
 )
 from restore.learning.fit import Fitted, fit
@@ -38,6 +36,7 @@ from restore.learning.run.outcome import (
     as_stored,
     description_of,
     grey_pixels_of,
+    pixel_means_of,
     settled_recipe,
 )
 from restore.learning.run.parallel import from_first
@@ -47,6 +46,7 @@ from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, L
 from restore.priors.bits import pack
 from restore.progress import Passed
 from restore.solvers import TAP
+from restore.units import Bernoulli, Units
 from restore.zoo import TrainedPrior, save
 from restore.zoo.inference import Inference
 
@@ -129,7 +129,9 @@ def train(
         modes = from_first(lambda: _modes(recipe, machine, training, inference)).to(images.device)
         alone = recipe.learner.log_partition(machine)
     description = replace(description_of(settled, image_shape, machine, inference), log_partition=alone)
-    prior = TrainedPrior(description, machine, pixel_means(training), modes, grey_pixels_of(recipe, training))
+    prior = TrainedPrior(
+        description, machine, pixel_means_of(recipe, training), modes, grey_pixels_of(recipe, training)
+    )
     return Trained(prior, fitted.epoch + 1, fitted.error, verdict, settled)
 
 
@@ -208,8 +210,7 @@ def course_of(
         return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
     shape, watch, trial = recipe.prior, recipe.training.watch, None
     if watch and len(validation):
-        pixels = independent_pixels(shape.visible, training)
-        trial = Trial.of(validation, watch, image_shape, pixels, recipe.seed, grey=shape.grey)
+        trial = Trial.of(validation, watch, image_shape, _alone(recipe, training), recipe.seed, grey=shape.grey)
     if shape.kernel:
         assert shape.hidden != "auto"
         start = initial_convolution(training, image_shape, shape.hidden, shape.kernel, shape.weight_scale, recipe.seed)
@@ -217,7 +218,12 @@ def course_of(
     if not recipe.learner.restores:
         return clean
     tasks = tuple(parse_task(text, grey=shape.grey) for text in recipe.learner.restores)
-    return RestoredImages(clean, image_shape, tasks, independent_pixels(shape.visible, training))
+    return RestoredImages(clean, image_shape, tasks, _alone(recipe, training))
+
+
+def _alone(recipe: Recipe, training: Tensor) -> Units:
+    """The pixels as independent units, where solvers start."""
+    return grey_pixels_of(recipe, training) or Bernoulli(torch.logit(pixel_means_of(recipe, training)))
 
 
 def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tuple[Tensor, Tensor]:

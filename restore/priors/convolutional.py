@@ -75,7 +75,7 @@ class ConvolutionalRBM(RBM):
         # As in `RBM.from_spins`: each unit's bias depends on the sum of its couplings.
         below = spins.down(features.new_ones(1, hidden)).squeeze(0)
         above = spins.up(features.new_ones(1, pixels)).squeeze(0)
-        own = shared.hidden_bias.repeat_interleave(hidden // len(features))
+        own = shared.hidden_bias[:, None].expand(-1, hidden // len(features)).flatten()
         layers = Bernoulli(2 * (shared.visible_bias - below)), Bernoulli(2 * (own - above))
         return cls(layers, (spins.with_weights(4 * spins.weights),), shared)
 

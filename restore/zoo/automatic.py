@@ -15,7 +15,7 @@ from restore.zoo.store import describe
 # The published priors that `auto` considers: one for each kind of image.
 PREFERRED_BINARY, PREFERRED_GREY = "tap-mnist", "tap-mnist-real"
 OF_GREY = (PREFERRED_GREY, "ppca-cbcl", "em-photographs")
-PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "tap-shapes", "ising", *OF_GREY)
+PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "tap-shapes", "ising", "conv-shapes", *OF_GREY)
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
@@ -24,7 +24,8 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     Priors of images of the very size go before all others, which restore them in windows. Of these, priors of whole
     objects are taken if such objects fill the image side by side, or if there are no others. Other published priors are
     variants for studies; they are taken only if no preferred one fits. Conditional priors are left out: each undoes
-    one kind of damage, and only the user knows which.
+    one kind of damage, and only the user knows which. Convolutional priors, whose evidence cannot be compared, are
+    taken for larger images beside others.
 
     Args:
         image_shape: height and width.
@@ -39,7 +40,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     ('tap-mnist', 'fw-caltech')
     """
     known = [(folder, about) for folder in search.folders() if (about := _free(folder)) is not None]
-    native = [folder for folder, about in known if about.image_shape == image_shape]
+    native = [folder for folder, about in known if about.image_shape == image_shape and not about.convolutional]
     if not native and fit == "resize":
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; name the one to resize them for")
     of_kind = [folder for folder, about in known if about.grey == grey]
@@ -49,7 +50,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
         fitting = [folder for folder, about in known if folder in native and not about.mixture]
     if not fitting and fit == "tile":
         suited = [about for folder, about in known if folder in of_kind and _suits(about, image_shape)]
-        anywhere = any(about.tiling.overlap > 1 for about in suited)
+        anywhere = any(about.tiling.overlap > 1 and not about.convolutional for about in suited)
         fitting = [folder for folder, about in known if about in suited] if anywhere else of_kind
     if not fitting:
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")

@@ -125,6 +125,14 @@ class Description:
         return FAMILIES[self.family].conditional
 
     @property
+    def comparable(self) -> bool:
+        """Whether its evidence says how well it explains an image, and not only which level of noise is likeliest.
+
+        A convolutional machine learns what restores; the free energy of its solver is no log-probability.
+        """
+        return not (self.conditional or self.convolutional) and SOLVERS[self.inference.solver].evidence
+
+    @property
     def solvers(self) -> tuple[str, ...]:
         """The solvers that fit this prior; a conditional one keeps the solver it was trained with."""
         if self.conditional:
@@ -151,6 +159,11 @@ class Description:
             )
         alone: dict[str, Any] = {} if SOLVERS[name].starts else {"modes": 0, "starts": 0, "damping": 0.0}
         return replace(self, inference=replace(self.inference, solver=name, **alone))
+
+    def of_size(self, shape: tuple[int, int]) -> Description:
+        """The same convolutional prior for images of another size, of which it has no modes."""
+        alone = replace(self.inference, modes=0, starts=min(1, self.inference.starts))
+        return replace(self, image_shape=shape, inference=alone)
 
     def for_evidence(self) -> Description:
         """The same prior with settings under which log Z can be compared; conditional priors have no log Z."""

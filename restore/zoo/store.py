@@ -38,7 +38,8 @@ class TrainedPrior:
     Attributes:
         description: its header.
         machine: the RBM, deep machine, conditional RBM, fully visible machine, or mixture of Gaussians.
-        pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
+        pixel_means: mean of each pixel over the training images, (D,), inside (0, 1); of all pixels for a convolutional
+            machine, to which places are alike.
         modes: some of the prior's own modes, packed (`restore.priors.bits`), (modes, bytes).
         grey_pixels: the pixels as independent units, for grey pixels; None for binary ones, which have pixel_means.
     """
@@ -57,6 +58,16 @@ class TrainedPrior:
         from restore.units import Bernoulli
 
         return Bernoulli(torch.logit(self.pixel_means)) if self.grey_pixels is None else self.grey_pixels
+
+    def of_size(self, shape: tuple[int, int]) -> TrainedPrior:
+        """The same convolutional prior for images (H, W) of any size, of which it has no modes."""
+        from restore.priors import ConvolutionalRBM
+
+        machine = self.machine
+        assert isinstance(machine, ConvolutionalRBM)
+        means = self.pixel_means[:1].expand(shape[0] * shape[1])
+        about, fitting = self.description.of_size(shape), ConvolutionalRBM.of(machine.shared, shape)
+        return TrainedPrior(about, fitting, means, self.modes[:0])
 
 
 def describe(folder: Path) -> Description:

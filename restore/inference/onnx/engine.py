@@ -121,6 +121,9 @@ class OnnxEngine:
             )
         return self
 
+    def of_size(self, shape: tuple[int, int]) -> OnnxEngine:
+        return replace(self, facts=replace(self.facts, about=self.description.of_size(shape)))
+
     def for_evidence(self) -> OnnxEngine:
         return replace(self, facts=replace(self.facts, about=self.description.for_evidence()))
 
@@ -223,7 +226,7 @@ class OnnxEngine:
         outputs = list(self.facts.outputs)
         try:
             found = dict(zip(outputs, self.session.run(outputs, feed), strict=True))
-            _check_answer(found, self.session, max(map(len, observed.values())))
+            _check_answer(found, self.description, max(map(len, observed.values())))
         except Exception as fault:  # see `load`
             name = shown(self.description.name)
             raise ModelError(f"{name}: its graph cannot be run ({_one_line(fault)}); get the file again") from fault
@@ -301,14 +304,22 @@ OUTPUTS = {"log_partition": "tensor(double)", "iterations": "tensor(int64)", "co
 Kind = tuple[str, tuple[int | None, ...]]
 
 
+def _sizes(about: Description) -> dict[str, tuple[int, ...]]:
+    """The sizes of what a graph takes and gives for each image, by name."""
+    sizes: dict[str, tuple[int, ...]] = dict.fromkeys(
+        ("image", "field", "restored", "means", "variances"), about.image_shape
+    )
+    for layer, size in enumerate(about.sizes):
+        sizes |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (size,))
+    return sizes
+
+
 def _check_interface(session: InferenceSession, facts: Facts, where: str) -> None:
     """Refuse a graph whose inputs or outputs are not what its metadata promise."""
-    image = (None, *facts.about.image_shape)
-    shapes: dict[str, tuple[int | None, ...]] = dict.fromkeys(
-        ("image", "field", "restored", "means", "variances"), image
-    )
-    for layer, size in enumerate(facts.about.sizes):
-        shapes |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (None, size))
+    free = facts.about.convolutional
+    shapes: dict[str, tuple[int | None, ...]] = {
+        name: (None, *(None if free else size for size in sizes)) for name, sizes in _sizes(facts.about).items()
+    }
     if facts.about.mixture:
         shapes |= dict.fromkeys(("sigma", "mask"), (1, None, None))
     inputs = {name: (INPUTS[name][0], shapes.get(name, (None,) * INPUTS[name][1])) for name in facts.inputs}
@@ -319,12 +330,12 @@ def _check_interface(session: InferenceSession, facts: Facts, where: str) -> Non
         raise ModelError(f"{where}: inputs or outputs missing, extra or of wrong type or shape: {listed}")
 
 
-def _check_answer(found: Mapping[str, np.ndarray], session: InferenceSession, images: int) -> None:
+def _check_answer(found: Mapping[str, np.ndarray], about: Description, images: int) -> None:
     """Refuse outputs of other sizes than promised, which onnxruntime lets pass, and NaN."""
-    for node in session.get_outputs():
-        value = found[node.name]
-        if value.shape != (images, *node.shape[1:]) or np.isnan(value).any():
-            raise ValueError(f"{node.name} is not what the graph promises")
+    sizes = _sizes(about)
+    for name, value in found.items():
+        if value.shape != (images, *sizes.get(name, ())) or np.isnan(value).any():
+            raise ValueError(f"{name} is not what the graph promises")
 
 
 def _kinds(nodes: Sequence[NodeArg]) -> dict[str, Kind]:

@@ -17,11 +17,11 @@ from restore.zoo.limits import FILE
 # The operations that today's exports consist of, and those that other versions of the exporter use for the same code.
 _NAMES = """
     Abs Add And AveragePool BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Clip Concat Constant
-    ConstantOfShape Conv CumSum Div Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gemm Greater
-    GreaterOrEqual Identity IsInf IsNaN Less LessOrEqual Log LogSoftmax Loop MatMul Max Min Mod Mul Neg NonZero
-    Not Or Pad Pow Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
-    ReduceMin ReduceProd ReduceSum ReduceSumSquare Reshape Round ScatterElements ScatterND Shape Sigmoid Sign
-    Size Slice Softmax Softplus Split Sqrt Squeeze Sub Sum Tanh Tile TopK Transpose Trilu Unsqueeze Where Xor
+    ConstantOfShape Conv ConvTranspose CumSum Div Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND
+    Gemm Greater GreaterOrEqual Identity IsInf IsNaN Less LessOrEqual Log LogSoftmax Loop MatMul Max Min Mod Mul Neg
+    NonZero Not Or Pad Pow Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
+    ReduceMin ReduceProd ReduceSum ReduceSumSquare Reshape Round ScatterElements ScatterND Shape Sigmoid Sign Size
+    Slice Softmax Softplus Split Sqrt Squeeze Sub Sum Tanh Tile TopK Transpose Trilu Unsqueeze Where Xor
 """
 OPERATIONS = frozenset(_NAMES.split())
 

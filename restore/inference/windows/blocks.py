@@ -5,7 +5,7 @@ So what restoring takes in memory depends on a block alone, and blocks leave no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,6 +18,10 @@ WINDOWS = 8192
 
 # Arrays of the size of its windows that a block takes in single precision, and of their hidden units.
 ARRAYS, HIDDEN = 14, 4
+
+# For a prior that takes a block as one image: how long its sides may be, and by how much it is wider than its core. A
+# pixel that is decided hardly depends on others that far away.
+SIDE, MARGIN = 1024, 32
 
 # Rows and columns of an image.
 Part: TypeAlias = tuple[slice, slice]
@@ -48,6 +52,10 @@ def blocks_of(shape: tuple[int, ...], about: Description, max_memory: int | None
     Raises:
         UsageError: if the memory allowed, in bytes, does not hold a window.
     """
+    if about.convolutional:
+        side = _side_allowed(about, max_memory)
+        yield from _blocks(shape, (side, side), (1, 1), (MARGIN, MARGIN))
+        return
     sides, tiling = about.image_shape, about.tiling
     # Blocks and margins are of pairs of windows, of which the first round takes the first.
     pairs = [2 * -(-side // tiling.overlap) for side in sides]
@@ -56,7 +64,14 @@ def blocks_of(shape: tuple[int, ...], about: Description, max_memory: int | None
     # Where little memory is allowed, it is the margins that take it.
     across = int(_windows_allowed(about, max_memory) ** 0.5)
     longest = [max(pair, across * pair // 2 - 2 * margin) for pair, margin in zip(pairs, margins, strict=True)]
-    rows, columns = (blocks(*each) for each in zip(shape, longest, pairs, strict=True))
+    yield from _blocks(shape, longest, pairs, margins)
+
+
+def _blocks(
+    shape: tuple[int, ...], longest: Sequence[int], strides: Sequence[int], margins: Sequence[int]
+) -> Iterator[Block]:
+    """Blocks whose cores are at most so long, along either axis, and begin at whole strides."""
+    rows, columns = (blocks(*each) for each in zip(shape, longest, strides, strict=True))
     for top in rows:
         for left in columns:
             yield Block(
@@ -72,6 +87,18 @@ def _windows_allowed(about: Description, max_memory: int | None) -> int:
     if max_memory < window:
         raise UsageError(f"a window of {about.name} takes {window} bytes; raise --max-memory to that at least")
     return min(WINDOWS, max_memory // window)
+
+
+def _side_allowed(about: Description, max_memory: int | None) -> int:
+    """The longest side of a core for a prior that takes a block as one image."""
+    if max_memory is None:
+        return SIDE
+    pixel = 4 * (ARRAYS + HIDDEN * about.hidden)
+    side = int((max_memory / pixel) ** 0.5) - 2 * MARGIN
+    if side < 1:
+        least = pixel * (2 * MARGIN + 1) ** 2
+        raise UsageError(f"the least part of an image takes {about.name} {least} bytes; raise --max-memory to that")
+    return min(SIDE, side)
 
 
 def _widened(first: int, last: int, margin: int, size: int) -> slice:

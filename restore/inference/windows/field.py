@@ -22,7 +22,6 @@ from restore.inference.explained import OFF_PIXELS, Observed
 from restore.inference.opening import open_engine
 from restore.inference.pictures import PictureEngine, solved
 from restore.inference.windows.stack import Stack
-from restore.registry import SOLVERS
 from restore.zoo.description import Description
 
 # The rival of images of one object; and all rivals of larger ones.
@@ -43,8 +42,7 @@ AHEAD = 0.01
 
 def of_objects(about: Description) -> bool:
     """Whether a prior is one of whole binary objects whose evidence is known."""
-    grey_or_told = about.grey or about.conditional
-    return not grey_or_told and about.tiling.overlap == 1 and SOLVERS[about.inference.solver].evidence
+    return about.comparable and not about.grey and about.tiling.overlap == 1
 
 
 def allowed(count: np.ndarray | int) -> np.ndarray:

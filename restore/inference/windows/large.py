@@ -9,15 +9,12 @@ import numpy as np
 
 from restore.errors import UsageError
 from restore.inference.damage import Damage
-from restore.inference.explained import Observed
 from restore.inference.pictures import PictureEngine, Restored, expected_by
 from restore.inference.tones import Pixels
 from restore.inference.windows.blocks import blocks_of
-from restore.inference.windows.exchange import solve_windows
+from restore.inference.windows.moments import expected, moments
 from restore.inference.windows.survey import Choice, choose
 from restore.inference.windows.tally import Tally
-from restore.inference.windows.tiles import Cover
-from restore.marginals import Marginals, voided
 
 # Beyond so many pixels results are kept in half precision.
 MANY = 2**24
@@ -68,7 +65,7 @@ def _restored(choice: Choice, pixels: Pixels, watch: Callable[[float], None]) ->
     precision = np.float32 if pixels.shape[0] * pixels.shape[1] <= MANY else np.float16
     means, deviations = np.empty(pixels.shape, precision), np.empty(pixels.shape, precision)
     estimate = np.empty(pixels.shape, precision if about.grey else bool)
-    alone = engine.pixel_means() if not (about.grey or about.conditional) else np.zeros(about.image_shape)
+    alone = expected(engine)
     tally = Tally()
     done = 0
     for block in blocks_of(pixels.shape, about, engine.max_memory):
@@ -79,7 +76,7 @@ def _restored(choice: Choice, pixels: Pixels, watch: Callable[[float], None]) ->
             damage.sigma,
             None if hidden is None else hidden[block.around],
         )
-        mean, variance = _moments(engine, 1 - grey if choice.invert else grey, told, alone, tally)
+        mean, variance = moments(engine, 1 - grey if choice.invert else grey, told, alone, tally)
         mean, variance = mean[block.inner], variance[block.inner]
         mean = 1 - mean if choice.invert else mean
         means[block.core], deviations[block.core] = mean, np.sqrt(variance.clip(0))
@@ -99,37 +96,11 @@ def _restored(choice: Choice, pixels: Pixels, watch: Callable[[float], None]) ->
     )
 
 
-def _moments(
-    engine: PictureEngine, grey: np.ndarray, damage: Damage, alone: np.ndarray, tally: Tally
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of every pixel of a block: of the mixture of what its windows say."""
-    about = engine.description
-    # A pixel at the border of a photograph lies in fewer windows: one at least.
-    cover = Cover.of(grey.shape, about.image_shape, about.tiling.overlap, within=about.mixture)
-    windows = cover.cut(about.as_known(grey), "edge" if about.conditional else 0.0)
-    told = Damage()
-    if not about.conditional:
-        hidden = cover.cut(np.zeros(grey.shape, bool) if damage.hidden is None else np.asarray(damage.hidden), True)
-        told = Damage(cover.cut(damage.p, 0.5) if isinstance(damage.p, np.ndarray) else damage.p, damage.sigma, hidden)
-        tally.blind |= bool((cover.crop(cover.counts(np.asarray((~hidden).any((1, 2))))) == 0).any())
-
-    def solve(seen: Observed) -> Marginals:
-        found, _ = engine.marginals(seen.grey, seen.damage)
-        return voided(replace(found, means=found.means[:1], variances=found.variances[:1]))
-
-    found = solve_windows(solve, about, cover, Observed(windows, told), alone, about.tiling)
-    tally.add(found.status[found.solved], found.iterations[found.solved], found.residual[found.solved])
-    mean = cover.crop(cover.mean(found.means, found.sound))
-    square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
-    tally.lost |= bool(np.isnan(mean).any())
-    return mean, square - mean**2
-
-
 def _notes(choice: Choice) -> list[str]:
     """What the user should know of the choice."""
     about = choice.engine.description
     height, width = about.image_shape
-    notes = [f"restored in windows of {width}x{height} pixels"]
+    notes = [] if about.convolutional else [f"restored in windows of {width}x{height} pixels"]
     if choice.invert and not choice.sample.inverted:
         expected = expected_by(choice.engine)
         notes.append(f"{about.name} expects {expected}, so the image was inverted for it, and back")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,14 +59,25 @@ class Stacked:
         return told.covering([self.hidden])
 
 
+class Crop(NamedTuple):
+    """A part of an image, (h, w): grey values, hidden pixels, and p where it differs from pixel to pixel."""
+
+    grey: np.ndarray
+    hidden: np.ndarray | None
+    p: np.ndarray | None
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The crops of an image: grey values, hidden pixels, and p where it differs from pixel to pixel."""
+    """The crops of an image."""
 
-    crops: list[tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]
+    crops: list[Crop]
 
     def stacked(self, engine: PictureEngine) -> Stacked:
         """The sample as a picture for a prior."""
+        if engine.description.convolutional:
+            height, width = self.crops[0].grey.shape
+            engine = engine.of_size((height, width))
         about = engine.description
         window = about.image_shape
         grey, hidden, rates = [], [], []
@@ -104,7 +116,7 @@ def sample_of(pixels: Pixels, damage: Damage, ranks: tuple[float, ...] = RANKS, 
     for top, left in corners:
         where = (slice(top, top + side), slice(left, left + side))
         p = damage.p[where] if isinstance(damage.p, np.ndarray) else None
-        crops.append((np.asarray(pixels[where]), None if hidden is None else hidden[where], p))
+        crops.append(Crop(np.asarray(pixels[where]), None if hidden is None else hidden[where], p))
     return Sample(crops)
 
 

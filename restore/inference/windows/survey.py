@@ -7,18 +7,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from restore.channels.values import log_odds_of
 from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.explained import FORGIVEN, INDEPENDENT, Observed, independent, wanting
+from restore.inference.held_out import folds, foretold
 from restore.inference.pictures import PictureEngine, Restored, restore_pictures, solved
 from restore.inference.tones import Pixels
 from restore.inference.windows.field import COARSE, PATCHES, allowed, of_objects, rival
-from restore.inference.windows.sampling import FEW, RANKS, Sample, Stacked, sample_of, side_for
+from restore.inference.windows.moments import expected, moments
+from restore.inference.windows.sampling import FEW, RANKS, Crop, Sample, Stacked, sample_of, side_for
+from restore.inference.windows.tally import Tally
 from restore.marginals import Marginals
 from restore.zoo import leave_out
 
 # Nats per pixel by which a way may be behind another at one level and ahead at another.
 FAR = 0.02
+
+# Folds of pixels that are held out, each a fourth of them, where what predicts them is compared.
+HELD_OUT = 2
+
+# Nats per pixel of the sample by which a prior of windows has to predict it better than a convolutional one, to be
+# taken instead: what they predict of noisy pixels differs less than what they restore.
+LEAD = 0.0025
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +37,7 @@ class Choice:
     """What is to restore an image, as a sample of it says.
 
     Attributes:
-        engine: the prior under which the sample is most probable.
+        engine: the prior under which the sample is most probable, or a convolutional one that predicts it better.
         invert: whether the image is to be inverted for it.
         damage: of the image, none of its levels to be chosen.
         sample: what came of the sample, with the level that was chosen, and its shortfall.
@@ -74,6 +85,22 @@ class Way:
         evidence = float(found.evidence[0] - self.sample.stack.log_partition)
         return evidence if np.isfinite(evidence) else -np.inf
 
+    def predicted(self, crops: Sequence[Crop], damage: Damage) -> float:
+        """log p(pixels held out | others) under damage of known levels, in nats; restored as the image would be."""
+        told, about = damage.inverted() if self.invert else damage, self.engine.description
+        alone, total = expected(self.engine), 0.0
+        for crop in crops:
+            grey = 1 - crop.grey if self.invert else crop.grey
+            known = replace(told, p=crop.p) if crop.p is not None else told
+            white = about.as_known(grey) > 0
+            for out in folds(grey.shape) == np.arange(HELD_OUT)[:, None, None]:
+                seen = replace(known, hidden=out if crop.hidden is None else out | crop.hidden)
+                mean, _ = moments(self.engine, grey, seen, alone, Tally())
+                asked = out if crop.hidden is None else out & ~crop.hidden
+                rates = [np.broadcast_to(rate, grey.shape)[asked] for rate in known.rates]
+                total += foretold(log_odds_of(mean[asked]), white[asked], (rates[0], rates[1]))
+        return total
+
     def restored(self, damage: Damage) -> tuple[Restored, Marginals]:
         """The sample, at the most probable level if none is told."""
         told = self.sample.damaged(damage)
@@ -116,6 +143,9 @@ def choose(
 ) -> Choice:
     """The prior, the polarity and the level under which a sample of an image is most probable.
 
+    Convolutional priors have no evidence that can be compared. They are held against the best of the others by how well
+    each predicts pixels that are held out.
+
     Priors and polarities are compared at a few levels if it is unknown, and the level is chosen for the best of them;
     not where other priors are far ahead of a prior of whole objects, which then restores nothing.
 
@@ -126,21 +156,24 @@ def choose(
         invert: take this polarity, and do not compare it with the other.
         force: choose a level in any case.
     """
-    side = side_for({engine.description.image_shape for engine in engines})
+    compared = [engine for engine in engines if not engine.description.convolutional] or engines
+    side = side_for({engine.description.image_shape for engine in compared})
     objects = len(engines) == 1 and of_objects(engines[0].description)
     sample = sample_of(pixels, damage, RANKS if len(engines) == 1 and not objects else FEW, side)
-    ways = [way for engine in engines for way in _ways(engine, sample, invert)]
+    ways = [way for engine in compared for way in _ways(engine, sample, invert)]
     levels = [damage] if damage.unknown is None else [damage.at(level) for level in COARSE]
     rivals = Rivals.of(sample, ways[0]) if objects and not ways[0].certain(damage) else None
     theirs: list[Known] = [] if rivals is None else [rivals.of_patches(level) for level in levels]
-    best, evidence, others = ways[0], -np.inf, tuple[str, ...]()
+    best, evidence, level, others = ways[0], -np.inf, levels[0], tuple[str, ...]()
     if len(ways) > 1 or rivals is not None:
-        best, evidence, others = _compared(ways, levels, theirs[len(theirs) // 2][0] if theirs else -np.inf)
+        best, evidence, level, others = _compared(ways, levels, theirs[len(theirs) // 2][0] if theirs else -np.inf)
     theirs += [] if rivals is None else map(rivals.alone, levels)
     ahead = max(theirs, default=(-np.inf, ""))[0] - evidence
     hopeless = damage.unknown is not None and ahead > max(0.0, best.allowed) + FAR * best.sample.grey.size
+    further = [way for engine in engines if engine not in compared for way in _ways(engine, sample, invert)]
+    restorer = _better(best, further, sample, level) if further else best
     # What is not restored needs no level; under little noise solvers are quickest.
-    restored, marginals = best.restored(levels[0] if hopeless and not force else damage)
+    restored, marginals = restorer.restored(levels[0] if hopeless and not force else damage)
     noise = marginals.noise
     known = damage if noise is None else damage.chosen(noise, 0)
     if rivals is not None:
@@ -148,8 +181,11 @@ def choose(
         lack, name = _behind_rivals(best, rivals, damage, theirs, evidence, marginals)
         restored = replace(restored, shortfall=lack, rival=name)
     if noise is not None and len(engines) > 1:
-        restored = replace(restored, shortfall=_behind_noise(best, damage, marginals))
-    return Choice(best.engine, best.invert, known, restored, marginals, others)
+        found = best.evidence(known) if restorer is not best else _log_p(best, marginals)
+        restored = replace(restored, shortfall=_behind_noise(best, damage, max(evidence, found)))
+    if further:
+        others = tuple(dict.fromkeys(way.name for way in (best, *further) if way.name != restorer.name)) + others
+    return Choice(restorer.engine, restorer.invert, known, restored, marginals, others)
 
 
 def _ways(engine: PictureEngine, sample: Sample, invert: bool) -> list[Way]:
@@ -161,8 +197,8 @@ def _ways(engine: PictureEngine, sample: Sample, invert: bool) -> list[Way]:
 
 def _compared(
     ways: Sequence[Way], levels: Sequence[Damage], floor: float = -np.inf
-) -> tuple[Way, float, tuple[str, ...]]:
-    """The best way at its best level, its evidence, and the names of other priors.
+) -> tuple[Way, float, Damage, tuple[str, ...]]:
+    """The best way, its evidence at its best level, this level, and the names of other priors.
 
     Those far behind another, or behind `floor`, are tried at no other level. A prior that fails where others succeed is
     left out with a warning.
@@ -181,11 +217,10 @@ def _compared(
         leave_out(str(each))
     least = max([floor, *(evidence for evidence, _ in found)]) - FAR * ways[0].sample.grey.size
     others = [*levels[:middle], *levels[middle + 1 :]]
-    at_best = [
-        (max([evidence, *(map(way.evidence, others) if evidence >= least else ())]), way) for evidence, way in found
-    ]
-    evidence, best = max(at_best, key=lambda each: each[0])
-    return best, evidence, tuple(dict.fromkeys(way.name for _, way in found if way.name != best.name))
+    at_each = [(evidence, levels[middle], way) for evidence, way in found]
+    at_each += [(way.evidence(level), level, way) for evidence, way in found if evidence >= least for level in others]
+    evidence, level, best = max(at_each, key=lambda each: each[0])
+    return best, evidence, level, tuple(dict.fromkeys(way.name for _, way in found if way.name != best.name))
 
 
 def _behind_rivals(
@@ -195,19 +230,30 @@ def _behind_rivals(
 
     A level that was told may be wrong, as in `Observed.forgiven`.
     """
-    assert marginals.evidence is not None  # see `of_objects`
     best, name = max(theirs)
-    lead = best - max(evidence, float(marginals.evidence[0] - way.sample.stack.log_partition))
+    lead = best - max(evidence, _log_p(way, marginals))
     if damage.unknown is None and lead > way.allowed:
         noisier = damage.with_at_least(FORGIVEN, way.engine.description)
         lead = min(lead, rivals.best(noisier)[0] - way.evidence(noisier))
     return (max(0.0, lead - way.allowed) if np.isfinite(lead) else 0.0), name
 
 
-def _behind_noise(way: Way, damage: Damage, marginals: Marginals) -> float:
+def _better(best: Way, further: Sequence[Way], sample: Sample, level: Damage) -> Way:
+    """The way, of the best by evidence and convolutional ones, that predicts held-out pixels of the sample best."""
+    found = [(way.predicted(sample.crops, level), way) for way in further]
+    score, other = max(found, key=lambda each: each[0])
+    pixels = sum(crop.grey.size for crop in sample.crops)
+    return best if best.predicted(sample.crops, level) > score + LEAD * pixels else other
+
+
+def _log_p(way: Way, marginals: Marginals) -> float:
+    """log p(sample) of what a way made of it."""
+    assert marginals.evidence is not None  # conditional priors are not compared, and choose no level
+    return float(marginals.evidence[0] - way.sample.stack.log_partition)
+
+
+def _behind_noise(way: Way, damage: Damage, evidence: float) -> float:
     """By how many nats a way fails to explain the sample better than noise; 0 if it does."""
     sample, about = way.sample, way.engine.description
-    assert marginals.evidence is not None  # levels are chosen by evidence
-    evidence = float(marginals.evidence[0] - sample.stack.log_partition)
     tried = [sample.damaged(damage.at(level)) for level in damage.scale(about).levels.tolist()]
     return wanting(about, evidence, Observed(sample.grey[None], tried[0]), tried)

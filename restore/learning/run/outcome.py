@@ -81,7 +81,7 @@ class Midway:
 
     @cached_property
     def _of_pixels(self) -> tuple[Tensor, Units | None]:
-        return pixel_means(self.images), grey_pixels_of(self.recipe, self.images)
+        return pixel_means_of(self.recipe, self.images), grey_pixels_of(self.recipe, self.images)
 
     def prior(self, machine: Machine, epoch: int, **told: Any) -> TrainedPrior:
         """The prior with a machine after an epoch; `told` goes into its description."""
@@ -108,6 +108,12 @@ class Midway:
         damage = recipe.training.watch or recipe.data.task
         error = f"a squared error of {passed.score:.5f}" if recipe.prior.grey else f"{passed.score:.2%} wrong pixels"
         return f"{said}, {error} after {damage}"
+
+
+def pixel_means_of(recipe: Recipe, training: Tensor) -> Tensor:
+    """Mean of each pixel; the same for all pixels if places are alike."""
+    means = pixel_means(training)
+    return means.mean().repeat(len(means)) if recipe.prior.kernel else means
 
 
 def grey_pixels_of(recipe: Recipe, training: Tensor) -> Units | None:

@@ -1,0 +1,58 @@
+"""What a prior makes of an image of any size: as a whole where places are alike to it, else in windows that overlap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from restore.inference.damage import Damage
+from restore.inference.explained import Observed
+from restore.inference.pictures import PictureEngine
+from restore.inference.windows.exchange import solve_windows
+from restore.inference.windows.tally import Tally
+from restore.inference.windows.tiles import Cover
+from restore.marginals import Marginals, voided
+
+
+def expected(engine: PictureEngine) -> np.ndarray:
+    """Probability of white of a window's pixels if nothing is seen, (h, w), where windows exchange messages."""
+    about = engine.description
+    messages = not (about.grey or about.conditional or about.convolutional)
+    return engine.pixel_means() if messages else np.zeros(about.image_shape)
+
+
+def moments(
+    engine: PictureEngine, grey: np.ndarray, damage: Damage, alone: np.ndarray, tally: Tally
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of every pixel of an image (H, W): of the mixture of what its windows say.
+
+    Args:
+        engine: the prior; a convolutional one takes the image as a whole.
+        grey: the image.
+        damage: what is known of it: p as a number, as two, or (H, W); hidden pixels (H, W).
+        alone: as `expected` says.
+        tally: counts what became of the windows.
+    """
+    if engine.description.convolutional:
+        engine = engine.of_size((grey.shape[0], grey.shape[1]))
+    about = engine.description
+    # A pixel at the border of a photograph lies in fewer windows: one at least.
+    cover = Cover.of(grey.shape, about.image_shape, about.tiling.overlap, within=about.mixture)
+    windows = cover.cut(about.as_known(grey), "edge" if about.conditional else 0.0)
+    told = Damage()
+    if not about.conditional:
+        hidden = cover.cut(np.zeros(grey.shape, bool) if damage.hidden is None else np.asarray(damage.hidden), True)
+        told = Damage(cover.cut(damage.p, 0.5) if isinstance(damage.p, np.ndarray) else damage.p, damage.sigma, hidden)
+        tally.blind |= bool((cover.crop(cover.counts(np.asarray((~hidden).any((1, 2))))) == 0).any())
+
+    def solve(seen: Observed) -> Marginals:
+        found, _ = engine.marginals(seen.grey, seen.damage)
+        return voided(replace(found, means=found.means[:1], variances=found.variances[:1]))
+
+    found = solve_windows(solve, about, cover, Observed(windows, told), alone, about.tiling)
+    tally.add(found.status[found.solved], found.iterations[found.solved], found.residual[found.solved])
+    mean = cover.crop(cover.mean(found.means, found.sound))
+    square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
+    tally.lost |= bool(np.isnan(mean).any())
+    return mean, square - mean**2
