@@ -39,10 +39,11 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
             facts |= {"unfinished": about.unfinished or None}
             tell(json_module.dumps(facts))
         else:
-            size = f"{width}x{height}"
+            size = "any size" if about.convolutional else f"{width}x{height}"
             undoes = f", undoes {about.task}" if about.task else ", grey images" if about.grey else ""
             undoes += f", unfinished: {about.unfinished}" if about.unfinished else ""
-            hidden = "+".join(map(str, about.sizes[1:])) or "0"
+            units = (about.hidden,) if about.convolutional else about.sizes[1:]
+            hidden = "+".join(map(str, units)) or "0"
             tell(
                 shown(
                     f"{folder.name:{NAME_WIDTH}} {origin:10} {size:>9} {hidden:>7} hidden  "

@@ -156,8 +156,9 @@ def train(
     if not is_first():
         return
     if learnt.trained.verdict and not quiet:
-        grown = learnt.trained.prior.description.hidden
-        say(f"{called}: {f'{grown} hidden units: ' if grown else ''}{learnt.trained.verdict}")
+        about = learnt.trained.prior.description
+        size = f"{about.hidden} {'features' if about.convolutional else 'hidden units'}: " if about.hidden else ""
+        say(f"{called}: {size}{learnt.trained.verdict}")
     with _says_what_there_is(place, called if output is None else str(output)):
         place.keep(learnt, command)
         if not quiet:

@@ -99,15 +99,13 @@ def _blockwise(weights: Tensor) -> Tensor:
 
 
 def _seen(images: Tensor, weights: Tensor, margin: int) -> Tensor:
-    """What features (features, channels, side, side) see of images (N, channels, H, W) with a margin of zeros."""
-    if not (tracing() and images.dtype == torch.float64):
-        return conv2d(images, weights, padding=margin)
-    # ONNX Runtime has convolutions in single precision only.
-    return weights.flatten(1) @ unfold(images, weights.shape[-1], padding=margin)
+    """What features (features, 1, side, side) see of images (N, 1, H, W) with a margin of zeros."""
+    if tracing():
+        # ONNX Runtime has convolutions in single precision only. The sums over all places, which follow, are in double.
+        return conv2d(images.float(), weights.float(), padding=margin).to(images.dtype)
+    return conv2d(images, weights, padding=margin)
 
 
 def _heard_in_graph(features: Tensor, weights: Tensor) -> Tensor:
     """The same as `Convolution._heard`, in the operation that is fastest in ONNX Runtime, and not in torch."""
-    if features.dtype == torch.float64:
-        return _seen(features, weights.flip(2, 3).transpose(0, 1), 0)
-    return conv_transpose2d(features, weights, padding=weights.shape[-1] - 1)
+    return conv_transpose2d(features.float(), weights.float(), padding=weights.shape[-1] - 1).to(features.dtype)

@@ -74,7 +74,7 @@ def measure_whole(engine: PictureEngine, truths: Sequence[Tensor], seed: int, wa
 
 def whole_section(reports: Sequence[Report], command: str) -> str:
     """As `as_section`, for whole images, with the scores of the others in columns of their own."""
-    said = f"Measured by `{command}` on whole images, restored in windows (± is the standard error)"
+    said = f"Measured by `{command}` on whole images, restored as `restore denoise` does it (± is the standard error)"
     measure = "PSNR in dB" if reports[0].grey else "wrong pixels in %, of holes in % of the hidden pixels"
     rows = []
     for report in reports:

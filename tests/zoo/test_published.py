@@ -82,7 +82,8 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     # A size that was found is on the card, with why it is that.
     card = (folder / zoo.CARD).read_text()
     units = "fully visible" if about.fully_visible else f"{' + '.join(map(str, about.sizes[1:]))} hidden units"
-    assert units in card
+    features = f"{about.hidden} features of {about.kernel}x{about.kernel} pixels"
+    assert (features if about.convolutional else units) in card
     assert "- growth: " in card if recipe.prior.grows else about.hidden == recipe.prior.hidden
     assert (about.conditional, about.task) == (folder in CONDITIONAL, recipe.data.task)
     if about.conditional:

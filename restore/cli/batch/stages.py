@@ -179,8 +179,9 @@ class Stages:
         seconds = (time.perf_counter() - started) / len(items)
         solved = []
         for item, answer in zip(items, answers, strict=True):
-            name, others = answer.engine.description.name, ", ".join(answer.others)
-            notes = (f"more probable under {name} than under {others}",) if others else ()
+            about, others = answer.engine.description, ", ".join(answer.others)
+            better, by = ("better predicted", "by") if about.convolutional else ("more probable", "under")
+            notes = (f"{better} {by} {about.name} than {by} {others}",) if others else ()
             told = self.damage if item.scan is None else replace(self.damage, p="scan")
             levels = levels_of(told, item, answer.marginals, answer.row)
             (model,) = (each for each, engine in zip(models, engines, strict=True) if engine is answer.engine)

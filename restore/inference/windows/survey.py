@@ -27,6 +27,9 @@ FAR = 0.02
 # Folds of pixels that are held out, each a fourth of them, where what predicts them is compared.
 HELD_OUT = 2
 
+# The share of white in the images that a prior of both polarities has learnt from is that near to a half.
+EVEN = 0.05
+
 # Nats per pixel of the sample by which a prior of windows has to predict it better than a convolutional one, to be
 # taken instead: what they predict of noisy pixels differs less than what they restore.
 LEAD = 0.0025
@@ -191,8 +194,14 @@ def choose(
 def _ways(engine: PictureEngine, sample: Sample, invert: bool) -> list[Way]:
     """A prior in the polarity given, or in both."""
     about, stacked = engine.description, sample.stacked(engine)
-    polarities = (invert,) if invert or about.conditional or about.mixture else (False, True)
+    alike = about.conditional or about.mixture or (about.convolutional and _even(engine))
+    polarities = (invert,) if invert or alike else (False, True)
     return [Way(engine, inverted, stacked) for inverted in polarities]
+
+
+def _even(engine: PictureEngine) -> bool:
+    """Whether a prior has seen as much black as white, and so knows either polarity."""
+    return abs(float(engine.pixel_means().mean()) - 0.5) < EVEN
 
 
 def _compared(
