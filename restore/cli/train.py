@@ -157,8 +157,8 @@ def train(
         return
     if learnt.trained.verdict and not quiet:
         about = learnt.trained.prior.description
-        size = f"{about.hidden} {'features' if about.convolutional else 'hidden units'}: " if about.hidden else ""
-        say(f"{called}: {size}{learnt.trained.verdict}")
+        units = f"{about.hidden} {'features' if about.convolutional else 'hidden units'}: " if about.hidden else ""
+        say(f"{called}: {units}{learnt.trained.verdict}")
     with _says_what_there_is(place, called if output is None else str(output)):
         place.keep(learnt, command)
         if not quiet:

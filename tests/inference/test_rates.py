@@ -170,7 +170,7 @@ def test_rates_of_a_drawing(rates: tuple[float, float], light: bool) -> None:
 @pytest.mark.thorough
 def test_a_level_keeps_to_what_the_evidence_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     noisy = sheet() ^ (np.random.default_rng(1).random(sheet().shape) < 0.1)
-    monkeypatch.setattr(pictures, "_rates", lambda engine, seen, levels: np.full((len(levels), 2), 0.001))
+    monkeypatch.setattr(pictures, "rates_by_held_out", lambda engine, seen, levels: np.full((len(levels), 2), 0.001))
     _, solution = restore.denoise(noisy, "tap-shapes", return_solution=True)
     # One pixel in ten has flipped, which at a rate of .001 is out of the question.
     assert abs(solution.noise.chosen[0] - 0.1) < 0.02

@@ -75,6 +75,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(1, 1), (2, 9), WINDOW, (13, 8)], ids=str)
 def test_one_graph_takes_images_of_any_size(exported: Path, shape: tuple[int, int]) -> None:
     images, draw = noisy(3, *shape), np.random.default_rng(2)
@@ -166,6 +167,7 @@ def test_a_convolutional_prior_is_chosen_where_it_predicts_better(light: bool) -
     assert choice.engine is knowing and choice.invert == light and choice.others == ("stranger",)
 
 
+@pytest.mark.thorough
 def test_it_is_not_chosen_for_what_others_predict_better() -> None:
     """Under a prior that neighbours differ, a drawing is better predicted by one that knows nothing."""
     rows, columns = np.mgrid[:64, :64]

@@ -10,6 +10,9 @@ from PIL import Image
 
 import restore
 from restore.errors import ModelError
+from restore.inference.damage import Damage
+from restore.inference.opening import open_engine
+from restore.inference.windows.survey import choose
 from restore.zoo import candidates
 
 ASSETS = Path(__file__).parents[3] / "assets"
@@ -44,11 +47,11 @@ def test_noise_and_blank_images_are_refused(disc: np.ndarray, white: float) -> N
 def test_a_silhouette_is_restored_in_either_polarity(disc: np.ndarray, p: float, inverted: bool) -> None:
     mask = disc ^ inverted
     found, solution = restore.denoise(flipped(mask, p), return_solution=True)
-    assert solution.model in ("tap-shapes", "ising")
+    assert solution.model == "conv-shapes"
     assert (found != mask).mean() < 0.1 * p
 
 
-def test_the_ising_field_restores_what_it_explains_best() -> None:
+def test_a_field_is_most_probable_under_the_ising_field() -> None:
     """A sample of the field itself, by heat-bath sweeps at its own coupling: no trained prior knows it better."""
     from restore.learning.rules.ising import neighbours
 
@@ -66,13 +69,14 @@ def test_the_ising_field_restores_what_it_explains_best() -> None:
             field = 2 * coupling * weights[chosen] @ spins
             spins[chosen] = np.where(draw.random(chosen.size) < 1 / (1 + np.exp(-field)), 1.0, -1.0)
     field = (spins > 0).reshape(side, side)
-    _, solution = restore.denoise(flipped(field, 0.02), return_solution=True, force=True)
-    assert solution.model == "ising"
+    engines = [open_engine(name) for name in ("tap-text", "tap-shapes", "ising")]
+    choice = choose(engines, flipped(field, 0.02).astype(float), Damage("auto"), invert=False)
+    assert choice.engine.description.name == "ising"
 
 
 def test_priors_of_whole_objects_are_asked_where_they_fit() -> None:
     assert "tap-mnist" in candidates((56, 84)) and "tap-mnist" in candidates((20, 20))
-    assert candidates((512, 512))[:3] == ("tap-text", "tap-shapes", "ising")
+    assert candidates((512, 512))[:4] == ("tap-text", "tap-shapes", "ising", "conv-shapes")
 
 
 def test_print_is_not_restored_as_digits() -> None:
