@@ -131,7 +131,7 @@ def train(
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if own is None else own
         watcher = (lambda passed: None) if own is None else drawer(lesson, folder, where)
-        elsewhere = time.monotonic() - began + keeping.KEEPING * keep
+        elsewhere = time.monotonic() - began + keeping.seconds_to_keep(lesson) * keep
         elsewhere += 0 if own is None else seconds_to_write(lesson)
         try:
             session = Session(folder, resume=resume, watch=watcher, usable=place.keeper(lesson, command, where))

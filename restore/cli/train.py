@@ -114,7 +114,7 @@ def train(
     made = _by_recipe if Path(source).suffix == ".toml" else _by_plan
     called, lesson_of = made(source, given, of_images, data, {"max_bad": max_bad, "max_pixels": max_pixels})
 
-    from restore.learning.run.keeping import KEEPING, reserve
+    from restore.learning.run.keeping import reserve, seconds_to_keep
 
     folder = run or Path("runs") / called
     place = reserve(called, output, overwrite=overwrite, run=folder, resume=resume)
@@ -148,7 +148,7 @@ def train(
             watch(passed)
             draw(passed)
 
-        elsewhere = time.monotonic() - began + KEEPING + seconds_to_write(lesson)
+        elsewhere = time.monotonic() - began + seconds_to_keep(lesson) + seconds_to_write(lesson)
         session = Session(
             folder, resume=resume, meter=meter, watch=watcher, usable=place.keeper(lesson, command, where)
         )
@@ -163,12 +163,14 @@ def train(
         place.keep(learnt, command)
         if not quiet:
             say(f"{place.target}: trained in {learnt.seconds[-1] / 60:.1f} minutes")
-        path = write_report(learnt, folder, called if output is None else str(output), command)
+        written = write_report(learnt, folder, called if output is None else str(output), command)
     if not quiet:
         about, named = learnt.trained.prior.description, called if output is None else str(output)
+        if written is not None and written.verdict:
+            say(f"{called}: {written.verdict}")
         say(f"{called}: {usage(about, named, any_size=bool(lesson.wholes))}")
-    if path is not None and not quiet:
-        say(f"{path}: what it has learnt, for a browser")
+    if written is not None and not quiet:
+        say(f"{written.path}: what it has learnt, for a browser")
 
 
 @contextmanager

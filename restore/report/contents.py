@@ -6,6 +6,7 @@ import json
 import shlex
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from restore.report.images import fitting, strip
 from restore.report.landscape import field_section, probe_section
 from restore.report.page import Charts, Command, Part, Rows, Section, Sentence, Strips, page
 from restore.report.trials import before_and_after, compared, score_section
+from restore.report.verdict import advice, by_heart, verdict
 from restore.report.whole import RESTORING, TITLE, whole_section
 from restore.zoo.description import Description
 
@@ -48,8 +50,21 @@ def seconds_to_write(lesson: Lesson) -> float:
     return WRITING + RESTORING * bool(lesson.wholes)
 
 
-def write_report(learnt: Learnt, folder: Path, model: str | None, command: str) -> Path | None:
-    """Write the page to the folder of a run, and return its path.
+@dataclass(frozen=True)
+class Written:
+    """A page.
+
+    Attributes:
+        path: where it is.
+        verdict: whether the prior is worth using, in words; empty if no images were held out.
+    """
+
+    path: Path
+    verdict: str
+
+
+def write_report(learnt: Learnt, folder: Path, model: str | None, command: str) -> Written | None:
+    """Write the page to the folder of a run.
 
     If it cannot be written, a warning says so: the prior is safe by then, and training has not failed.
 
@@ -60,16 +75,17 @@ def write_report(learnt: Learnt, folder: Path, model: str | None, command: str) 
         command: what was typed.
     """
     path = folder / REPORT
+    content, said = report(learnt, model, command)
     try:
-        write_atomically(path, report(learnt, model, command).encode())
+        write_atomically(path, content.encode())
     except OutputError as fault:
         warnings.warn(f"without a report: {fault}", stacklevel=2)
         return None
-    return path
+    return Written(path, said)
 
 
-def report(learnt: Learnt, model: str | None, command: str) -> str:
-    """The page in HTML; see `write_report`. A section that fails is left out, and the page says so."""
+def report(learnt: Learnt, model: str | None, command: str) -> tuple[str, str]:
+    """The page in HTML, and its verdict; see `write_report`. A section that fails is left out, and the page says so."""
     about, lesson = learnt.trained.prior.description, learnt.lesson
     processor = torch.device("cpu")
     training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
@@ -78,12 +94,20 @@ def report(learnt: Learnt, model: str | None, command: str) -> str:
     height, width = about.image_shape
     lead = f"A prior of images of {width}x{height} pixels, trained by {lesson.recipe.method} in "
     lead += f"{_time(learnt.seconds[-1])} on {learnt.device}."
+    said = ""
+
+    def scored() -> Section:
+        nonlocal said
+        scores = compared(engine, training, held_out)
+        said = verdict(about.name, scores, advice(learnt, by_heart(engine, training, scores[0])))
+        return score_section(about, scores)
+
     makers: dict[str, Callable[[], Section]] = {
         "The images": lambda: data_section(learnt, len(training), command),
         "How it learnt": lambda: curve_section(learnt),
         "What the hidden units look at": lambda: field_section(engine),
         "Before and after": lambda: before_and_after(engine, held_out),
-        "Scores beside simple restorers": lambda: score_section(about, compared(engine, training, held_out)),
+        "Scores beside simple restorers": scored,
         "What it takes for an image": lambda: probe_section(engine, training),
         "How to use it": lambda: use_section(about, model, any_size=bool(lesson.wholes)),
     }
@@ -96,7 +120,8 @@ def report(learnt: Learnt, model: str | None, command: str) -> str:
             "Before and after": lambda: Section("Before and after", [none]),
             "Scores beside simple restorers": lambda: Section("Scores beside simple restorers", [none]),
         }
-    return page(about.name, lead, [_attempted(title, make) for title, make in makers.items()])
+    sections = [_attempted(title, make) for title, make in makers.items()]
+    return page(about.name, f"{lead} It is {said}." if said else lead, sections), said
 
 
 def _attempted(title: str, make: Callable[[], Section]) -> Section:
@@ -189,7 +214,9 @@ def use_section(about: Description, model: str | None, *, any_size: bool = False
         said = "It is not kept under a name: train with keep=True, and resume=True to continue from here."
         return Section("How to use it", [Sentence(said)])
     level, argument, said = _levels(about)
-    if any_size:
+    if about.convolutional:
+        said += " Images of any size are restored."
+    elif any_size:
         said += " Images of any size are restored in windows of what it has learnt."
     lines = [f"restore denoise scan.png --model {shlex.quote(model)}{level}"]
     if not about.conditional:
@@ -203,8 +230,10 @@ def usage(about: Description, model: str, *, any_size: bool) -> str:
     """The command that restores an image with a prior, and what it is for, on one line."""
     level = "" if about.conditional else f" --{'sigma' if about.grey else 'p'} auto"
     height, width = about.image_shape
-    which = "images of any size, in windows" if any_size else "images"
-    return f"`restore denoise scan.png --model {shlex.quote(model)}{level}` restores {which} of {width}x{height} pixels"
+    size = f" of {width}x{height} pixels"
+    windows = f"images of any size, in windows{size}" if any_size else f"images{size}"
+    which = "images of any size" if about.convolutional else windows
+    return f"`restore denoise scan.png --model {shlex.quote(model)}{level}` restores {which}"
 
 
 def _levels(about: Description) -> tuple[str, str, str]:

@@ -17,8 +17,14 @@ from restore.learning.train import Learnt, Lesson
 from restore.progress import Passed
 from restore.zoo.description import Description
 
-# About how long `Place.keep` takes, in seconds, mostly for the graph; 11 to 13 on one core were measured.
-KEEPING = 10.0
+# About how long `Place.keep` takes, in seconds, mostly for the graph; 11 to 13 on one core were measured, and 22 to 29 for
+# one that takes images of any size.
+KEEPING, KEEPING_ANY_SIZE = 10.0, 22.0
+
+
+def seconds_to_keep(lesson: Lesson) -> float:
+    """About how long it takes to keep the prior of a lesson."""
+    return KEEPING_ANY_SIZE if lesson.recipe.prior.kernel else KEEPING
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,59 @@
+"""Whether a prior is worth using: on held-out images, beside the best simple restorer of each kind of damage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from restore.evaluation.evaluate import Report, evaluate, restorer_of
+from restore.inference.torch_engine import Engine
+from restore.learning.train import Learnt
+from restore.report.trials import SEED, Scores
+
+# A prior lacks images if it leaves so much less wrong of those it has learnt from than of others.
+BY_HEART = 0.8
+
+# It lacks time if the best epoch is among the last of them.
+LATE = 0.8
+
+
+def verdict(name: str, scores: Sequence[Scores], advice: str) -> str:
+    """Where a prior is ahead of all others, in figures; and what would help where it is not."""
+    said = []
+    for entry in scores:
+        rival = min((other for other in entry.reports if other != name), key=entry.order)
+        said.append(f"after {entry.task} {_figure(entry.reports[name])}, with {rival} {_figure(entry.reports[rival])}")
+    lost = [str(entry.task) for entry in scores if entry.best != name]
+    worth = "worth using" if not lost else "not worth using yet" if len(lost) == len(scores) else "worth using in part"
+    measure = "" if scores[0].reports[name].psnr is not None else " wrong pixels"
+    help_ = f"; what may help: {advice}" if lost else ""
+    return f"{worth}:{measure} {'; '.join(said)}{help_}"
+
+
+def advice(learnt: Learnt, by_heart: bool) -> str:
+    """What would make a prior better, in words."""
+    trained, lesson = learnt.trained, learnt.lesson
+    late = trained.error is not None and trained.epoch >= LATE * len(learnt.curve) > 1
+    reasons = []
+    if by_heart:
+        reasons.append("more images, for it restores those it has learnt from clearly better")
+    if late:
+        reasons.append("more time, for it was still getting better")
+    if lesson.wholes and not by_heart:
+        reasons.append("larger windows (--shape)")
+    return ", ".join(reasons) or "another method (--method)"
+
+
+def by_heart(engine: Engine, training: Tensor, scores: Scores) -> bool:
+    """Whether a prior restores images that it has learnt from (N, D) clearly better than others."""
+    about, held_out = engine.description, scores.reports[engine.description.name]
+    generator = torch.Generator().manual_seed(SEED)
+    images = training[: held_out.n]
+    seen = evaluate(restorer_of(engine), images, scores.task, about.image_shape, generator, grey=about.grey)
+    return seen.error_all.mean < BY_HEART * held_out.error_all.mean
+
+
+def _figure(report: Report) -> str:
+    return f"{report.error_all.mean:.2%}" if report.psnr is None else f"{report.psnr.mean:.1f} dB"
