@@ -17,8 +17,8 @@ from restore.learning.train import Learnt, Lesson
 from restore.progress import Passed
 from restore.zoo.description import Description
 
-# About how long `Place.keep` takes, in seconds, mostly for the graph; 11 to 13 on one core were measured, and 22 to 29 for
-# one that takes images of any size.
+# About how long `Place.keep` takes, in seconds, mostly for the graph; 11 to 13 on one core were measured, and 22 to 29
+# for one that takes images of any size.
 KEEPING, KEEPING_ANY_SIZE = 10.0, 22.0
 
 
