@@ -128,6 +128,7 @@ def _along(length: int, side: int) -> list[int]:
 
 def _richness(crop: np.ndarray) -> float:
     """How much the means of cells differ."""
-    rows, columns = (length // CELL * CELL for length in crop.shape)
-    cells = crop[:rows, :columns].reshape(rows // CELL, CELL, columns // CELL, CELL).mean((1, 3))
+    high, wide = (min(CELL, length) for length in crop.shape)
+    rows, columns = crop.shape[0] // high, crop.shape[1] // wide
+    cells = crop[: rows * high, : columns * wide].reshape(rows, high, columns, wide).mean((1, 3))
     return float(cells.std())

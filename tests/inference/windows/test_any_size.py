@@ -23,6 +23,7 @@ from restore.inference.windows import blocks
 from restore.inference.windows.blocks import blocks_of
 from restore.inference.windows.large import restore_large
 from restore.inference.windows.moments import expected, moments
+from restore.inference.windows.sampling import FEW, sample_of
 from restore.inference.windows.survey import choose
 from restore.inference.windows.tally import Tally
 from restore.priors import RBM, ConvolutionalRBM
@@ -177,3 +178,11 @@ def test_it_is_not_chosen_for_what_others_predict_better() -> None:
     other = stranger()
     choice = choose([other, engine(unlike, hidden=1)], image, Damage(0.05), invert=False)
     assert choice.engine is other and choice.others == ("alike",)
+
+
+def test_a_strip_thinner_than_a_cell_has_a_sample(recwarn: pytest.WarningsRecorder) -> None:
+    strip = np.zeros((3, 600))
+    strip[:, 300:360] = noisy(3, 60)
+    crops = sample_of(strip, Damage(0.1), FEW, 56).crops
+    # The richest is among them.
+    assert max(crop.grey.std() for crop in crops) > 0.3 and not recwarn.list
