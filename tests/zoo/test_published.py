@@ -172,7 +172,8 @@ def _clean(folder: Path) -> np.ndarray:
         return 0.5 + 0.3 * np.sin(np.add.outer(np.arange(19), np.arange(19)) / np.linspace(3, 5, 12)[:, None, None])
     digit = np.asarray(Image.open(ROOT / "assets" / "digit.png")) / 255
     if data == "drawings":
-        return drawings(24, seed=1)[:, 40:56, 40:56] / 255
+        height, width = zoo.describe(folder).image_shape
+        return drawings(24, seed=1)[:, 40 : 40 + height, 40 : 40 + width] / 255
     if data == "photographs":
         return photograph("camera.png")[100:110, 100:340].reshape(10, 24, 10).swapaxes(0, 1) / 255
     if data == "text":
