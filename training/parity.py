@@ -168,7 +168,13 @@ def main(
     apart = 0
     for name in models or [folder.name for folder in zoo.folders() if (folder / zoo.GRAPH).is_file()]:
         graph, torch = open_engine(name, "onnx"), open_engine(name, "torch", "cpu")
-        clean = load(data or torch.description.data, split="test", root=data_root).images[:n] / 255
+        images = load(data or torch.description.data, split="test", root=data_root).images[:n] / 255
+        # Of images larger than its windows a prior is shown the middle.
+        (top, height), (left, width) = (
+            (max(0, have - want) // 2, want)
+            for have, want in zip(images.shape[1:], torch.description.image_shape, strict=True)
+        )
+        clean = images[:, top : top + height, left : left + width]
         for found in parities(graph, torch, clean, seed):
             apart += not found.agrees
             print(
