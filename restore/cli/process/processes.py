@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from functools import wraps
 from pathlib import Path
-from typing import ParamSpec
+from typing import NoReturn, ParamSpec
 
 Arguments = ParamSpec("Arguments")
 
@@ -28,16 +29,29 @@ def with_others(command: Callable[Arguments, None]) -> Callable[Arguments, None]
 
         if os.environ.get("RANK", "0") == "0":
             with joined():
-                return command(*arguments, **options)
+                command(*arguments, **options)
+            _leave()
         try:
             with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere), joined():
-                return command(*arguments, **options)
+                command(*arguments, **options)
+            _leave()
         except RestoreError as fault:
             raise SystemExit(fault.exit_code) from fault
         except KeyboardInterrupt as stop:
             raise SystemExit(128 + getattr(stop, "signal_number", signal.SIGINT)) from stop
 
     return run
+
+
+def _leave() -> NoReturn:
+    """End a process that has done its work at once.
+
+    Threads of torch.distributed may still run while the interpreter ends, which then aborts: one in some ten times, and
+    torchrun ends the others.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def launched_by() -> list[str]:
