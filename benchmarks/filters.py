@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import uniform_filter
@@ -85,30 +86,31 @@ def bm3d(seen: Seen, sigma: float) -> np.ndarray:
 
 def filled(seen: Seen, side: float) -> np.ndarray:
     """Holes filled by medians of what is known around, from their rims inwards."""
+    from restore.evaluation.baselines import Median
+
+    return restored_by(Median((seen.ink.shape[0], seen.ink.shape[1]), int(side)), seen)
+
+
+def restored_by(restorer: Any, seen: Seen) -> np.ndarray:
+    """The page as one of the package's own baselines restores it."""
     from torch import from_numpy
 
     from restore.channels import BitFlip, Occlusion
-    from restore.evaluation.baselines import Median
 
     channel = BitFlip(seen.p) + Occlusion(from_numpy(seen.hidden).reshape(1, -1))
-    observed = from_numpy(seen.ink).float().reshape(1, -1)
-    shares = Median((seen.ink.shape[0], seen.ink.shape[1]), int(side)).restore(observed, channel)
-    return (shares > 0.5).reshape(seen.ink.shape).numpy()
+    shares = restorer.restore(from_numpy(seen.ink).float().reshape(1, -1), channel)
+    return np.asarray((shares > 0.5).reshape(seen.ink.shape).numpy())
 
 
 def total_variation(seen: Seen, weight: float) -> np.ndarray:
     return denoise_tv_chambolle(seen.ink.astype(np.float32), weight) > 0.5
 
 
-def ising(seen: Seen, coupling: float, steps: int = 60, damping: float = 0.5) -> np.ndarray:
+def ising(seen: Seen, coupling: float) -> np.ndarray:
     """Mean field of pixels of which each is coupled to its four neighbours."""
-    field = seen.evidence / 2
-    means = np.tanh(field)
-    for _ in range(steps):
-        around = np.pad(means, 1)
-        neighbours = around[:-2, 1:-1] + around[2:, 1:-1] + around[1:-1, :-2] + around[1:-1, 2:]
-        means = damping * means + (1 - damping) * np.tanh(coupling * neighbours + field)
-    return means > 0
+    from restore.evaluation.ising import IsingField
+
+    return restored_by(IsingField((seen.ink.shape[0], seen.ink.shape[1]), coupling), seen)
 
 
 def biharmonic(seen: Seen, _: float) -> np.ndarray:

@@ -13,7 +13,7 @@ from restore.couplings.contract import Coupling
 from restore.tracing import tracing
 
 # Pixels of which all features' sum is found at once are a square of this side: a convolution into one channel would
-# leave a processor's vectors empty, and takes four times as long.
+# leave a processor's vectors empty.
 BLOCK = 4
 
 

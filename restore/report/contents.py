@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from restore.errors import OutputError, RestoreError
 from restore.files import write_atomically
@@ -21,7 +22,7 @@ from restore.report.chart import Chart
 from restore.report.images import fitting, strip
 from restore.report.landscape import field_section, probe_section
 from restore.report.page import Charts, Command, Part, Rows, Section, Sentence, Strips, page
-from restore.report.trials import before_and_after, compared, score_section
+from restore.report.trials import SCORES, before_and_after, compared, score_section
 from restore.report.verdict import advice, by_heart, verdict
 from restore.report.whole import RESTORING, TITLE, whole_section
 from restore.zoo.description import Description
@@ -43,6 +44,11 @@ ERROR, CONVERGED, GAIN = "validation_error", "validation_converged", "validation
 
 # The most curves; the log has all.
 CURVES = 6
+
+# What must not stop other sections: lack of memory and missing libraries, too.
+FAULTS = (RestoreError, RuntimeError, ImportError)
+
+UNSEEN = Sentence("Left out: no images were held out of training, and others would prove nothing.")
 
 
 def seconds_to_write(lesson: Lesson) -> float:
@@ -94,20 +100,13 @@ def report(learnt: Learnt, model: str | None, command: str) -> tuple[str, str]:
     height, width = about.image_shape
     lead = f"A prior of images of {width}x{height} pixels, trained by {lesson.recipe.method} in "
     lead += f"{_time(learnt.seconds[-1])} on {learnt.device}."
-    said = ""
-
-    def scored() -> Section:
-        nonlocal said
-        scores = compared(engine, training, held_out)
-        said = verdict(about.name, scores, advice(learnt, by_heart(engine, training, scores[0])))
-        return score_section(about, scores)
-
+    scores, said = _scored(learnt, engine, training, held_out)
     makers: dict[str, Callable[[], Section]] = {
         "The images": lambda: data_section(learnt, len(training), command),
         "How it learnt": lambda: curve_section(learnt),
         "What the hidden units look at": lambda: field_section(engine),
         "Before and after": lambda: before_and_after(engine, held_out),
-        "Scores beside simple restorers": scored,
+        SCORES: lambda: scores,
         "What it takes for an image": lambda: probe_section(engine, training),
         "How to use it": lambda: use_section(about, model, any_size=bool(lesson.wholes)),
     }
@@ -115,11 +114,7 @@ def report(learnt: Learnt, model: str | None, command: str) -> tuple[str, str]:
         makers[TITLE] = lambda: whole_section(engine, lesson.whole_pixels()[0])
         makers["How to use it"] = makers.pop("How to use it")
     if not len(held_out):
-        none = Sentence("Left out: no images were held out of training, and others would prove nothing.")
-        makers |= {
-            "Before and after": lambda: Section("Before and after", [none]),
-            "Scores beside simple restorers": lambda: Section("Scores beside simple restorers", [none]),
-        }
+        makers["Before and after"] = lambda: Section("Before and after", [UNSEEN])
     sections = [_attempted(title, make) for title, make in makers.items()]
     return page(about.name, f"{lead} It is {said}." if said else lead, sections), said
 
@@ -128,9 +123,25 @@ def _attempted(title: str, make: Callable[[], Section]) -> Section:
     """A section, or why it is missing: a page with a gap is better than no page."""
     try:
         return make()
-    # Lack of memory, or a missing library, must not stop the other sections.
-    except (RestoreError, RuntimeError, ImportError) as fault:
-        return Section(title, [Sentence(f"Left out: {fault}")])
+    except FAULTS as fault:
+        return _without(title, fault)
+
+
+def _without(title: str, fault: Exception) -> Section:
+    return Section(title, [Sentence(f"Left out: {fault}")])
+
+
+def _scored(learnt: Learnt, engine: Engine, training: Tensor, held_out: Tensor) -> tuple[Section, str]:
+    """The scores beside simple restorers, and the verdict, which is empty if there are none."""
+    if not len(held_out):
+        return Section(SCORES, [UNSEEN]), ""
+    try:
+        scores = compared(engine, training, held_out)
+        remedy = advice(learnt, by_heart(engine, training, scores[0]))
+    except FAULTS as fault:
+        return _without(SCORES, fault), ""
+    about = engine.description
+    return score_section(about, scores), verdict(about.name, scores, remedy)
 
 
 def data_section(learnt: Learnt, learnt_from: int, command: str) -> Section:

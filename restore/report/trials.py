@@ -20,6 +20,8 @@ from restore.report.images import fitting, strip
 from restore.report.page import Part, Rows, Section, Sentence, Strips
 from restore.zoo.description import Description
 
+SCORES = "Scores beside simple restorers"
+
 # The seed of the damage.
 SEED = 0
 
@@ -118,7 +120,7 @@ def score_section(about: Description, scores: Sequence[Scores]) -> Section:
     rows = [[name, *(_cell(entry.reports[name]) for entry in scores)] for name in names]
     told = " The baselines are told how the images were damaged, the prior is not." if about.conditional else ""
     return Section(
-        "Scores beside simple restorers",
+        SCORES,
         [
             Rows(["", *(str(entry.task) for entry in scores)], rows, best),
             Sentence(f"{what}; {first.n} images held out, ± is the standard error.{told} {_RIVALS[first.grey]}"),

@@ -19,7 +19,7 @@ BY_HEART = 0.8
 LATE = 0.8
 
 
-def verdict(name: str, scores: Sequence[Scores], advice: str) -> str:
+def verdict(name: str, scores: Sequence[Scores], remedy: str) -> str:
     """Where a prior is ahead of all others, in figures; and what would help where it is not."""
     said = []
     for entry in scores:
@@ -28,20 +28,19 @@ def verdict(name: str, scores: Sequence[Scores], advice: str) -> str:
     lost = [str(entry.task) for entry in scores if entry.best != name]
     worth = "worth using" if not lost else "not worth using yet" if len(lost) == len(scores) else "worth using in part"
     measure = "" if scores[0].reports[name].psnr is not None else " wrong pixels"
-    help_ = f"; what may help: {advice}" if lost else ""
-    return f"{worth}:{measure} {'; '.join(said)}{help_}"
+    return f"{worth}:{measure} {'; '.join(said)}{f'; what may help: {remedy}' * bool(lost)}"
 
 
-def advice(learnt: Learnt, by_heart: bool) -> str:
-    """What would make a prior better, in words."""
+def advice(learnt: Learnt, memorised: bool) -> str:
+    """What would make a prior better, in words; it lacks images if it has learnt those it had by heart."""
     trained, lesson = learnt.trained, learnt.lesson
     late = trained.error is not None and trained.epoch >= LATE * len(learnt.curve) > 1
     reasons = []
-    if by_heart:
+    if memorised:
         reasons.append("more images, for it restores those it has learnt from clearly better")
     if late:
         reasons.append("more time, for it was still getting better")
-    if lesson.wholes and not by_heart:
+    if lesson.wholes and not memorised:
         reasons.append("larger windows (--shape)")
     return ", ".join(reasons) or "another method (--method)"
 
@@ -52,7 +51,12 @@ def by_heart(engine: Engine, training: Tensor, scores: Scores) -> bool:
     generator = torch.Generator().manual_seed(SEED)
     images = training[: held_out.n]
     seen = evaluate(restorer_of(engine), images, scores.task, about.image_shape, generator, grey=about.grey)
-    return seen.error_all.mean < BY_HEART * held_out.error_all.mean
+    return _loss(seen) < BY_HEART * _loss(held_out)
+
+
+def _loss(report: Report) -> float:
+    """The share of wrong pixels, or the mean squared error of grey ones."""
+    return report.error_all.mean if report.psnr is None else 10 ** (-report.psnr.mean / 10)
 
 
 def _figure(report: Report) -> str:

@@ -46,8 +46,8 @@ def with_others(command: Callable[Arguments, None]) -> Callable[Arguments, None]
 def _leave() -> NoReturn:
     """End a process that has done its work at once.
 
-    Threads of torch.distributed may still run while the interpreter ends, which then aborts: one in some ten times, and
-    torchrun ends the others.
+    Threads of torch.distributed may still run while the interpreter ends, which then sometimes aborts, and torchrun
+    ends the others.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnxruntime
 
+from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, reason, shown
 from restore.inference.damage import Damage, number
 from restore.inference.levels import log_partition
@@ -170,7 +171,7 @@ class OnnxEngine:
         """As in `restore.inference.pictures.PictureEngine`.
 
         A graph by itself is asked: where one pixel alone is seen, and is black, the gain by inversion is the log-odds
-        of its mean.
+        of its mean. One pixel tells those of a convolutional prior.
         """
         from safetensors import safe_open
 
@@ -181,9 +182,10 @@ class OnnxEngine:
         quick = replace(
             self, facts=replace(self.facts, about=replace(about, inference=replace(about.inference, max_iter=1)))
         )
-        hidden = ~np.eye(about.pixels, dtype=bool).reshape(-1, *about.image_shape)
+        seen = np.eye(1 if about.convolutional else about.pixels, about.pixels, dtype=bool)
+        hidden = ~seen.reshape(-1, *about.image_shape)
         _, gain = quick.marginals(np.zeros(hidden.shape), Damage(hidden=hidden))
-        return (1 / (1 + np.exp(-gain.astype(np.float64)))).reshape(about.image_shape)
+        return np.resize(probability_of(gain.astype(np.float64)), about.image_shape)
 
     def features(self, grey: np.ndarray) -> np.ndarray:
         """From the weights alone, as the images are whole; raises ModelError if the graph does not lie beside them."""

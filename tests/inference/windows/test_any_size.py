@@ -12,7 +12,7 @@ from machines import random_features, random_rbm
 
 from restore.couplings import Dense
 from restore.errors import UsageError
-from restore.export.packing import beside_weights
+from restore.export.packing import beside_weights, standalone
 from restore.fields import Fields
 from restore.inference.damage import Damage
 from restore.inference.explained import Observed
@@ -90,6 +90,13 @@ def test_one_graph_takes_images_of_any_size(exported: Path, shape: tuple[int, in
     np.testing.assert_allclose(their_gain, gain, atol=1e-5)
     # Once more under the size it was trained at.
     assert OnnxEngine.load(exported).description.image_shape == WINDOW
+
+
+@pytest.mark.thorough
+def test_a_graph_by_itself_tells_the_share_of_white(exported: Path, tmp_path: Path) -> None:
+    (tmp_path / "alone.onnx").write_bytes(standalone(exported))
+    alone = OnnxEngine.load(tmp_path / "alone.onnx")
+    np.testing.assert_allclose(alone.pixel_means(), np.full(WINDOW, 0.4), atol=1e-5)
 
 
 def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:

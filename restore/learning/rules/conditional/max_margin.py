@@ -7,6 +7,7 @@ found by inference in a tilted machine.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -40,37 +41,43 @@ def loss(found: Solution, clean: Tensor, truth: Tensor) -> dict[str, Tensor]:
 
 
 @dataclass(frozen=True)
-class MarginalMaxMargin(Matched):
+class MaxMargin(Matched):
+    """What both losses share: the state that is preferred to the truth, and the difference of the two."""
+
+    def means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
+    ) -> tuple[Gradient, dict[str, Tensor]]:
+        machine = prior.given(batch.observed)
+        found = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
+        model, data, truth = self.sides(machine, states(found), batch)
+        return difference(data, model), verdict(found) | loss(found, batch.clean, truth)
+
+    @abstractmethod
+    def sides(self, machine: RBM, preferred: tuple[Tensor, ...], batch: Pairs) -> tuple[Gradient, Gradient, Tensor]:
+        """The statistics of the preferred state and of the truth, and the truth's log-probability up to log Z."""
+
+
+@dataclass(frozen=True)
+class MarginalMaxMargin(MaxMargin):
     """MSSVM: hidden units are summed out on both sides (eq. 7); mixed-product finds the state."""
 
     solver: ClassVar[str] = "mixed_product"
 
-    def means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
-    ) -> tuple[Gradient, dict[str, Tensor]]:
-        machine = prior.given(batch.observed)
-        found = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
-        preferred, _ = states(found)
-        model = conditional_clamped(machine, preferred, batch.observed)
+    def sides(self, machine: RBM, preferred: tuple[Tensor, ...], batch: Pairs) -> tuple[Gradient, Gradient, Tensor]:
+        model = conditional_clamped(machine, preferred[0], batch.observed)
         data = conditional_clamped(machine, batch.clean, batch.observed)
-        truth = -machine.free_energy(batch.clean)
-        return difference(data, model), verdict(found) | loss(found, batch.clean, truth)
+        return model, data, -machine.free_energy(batch.clean)
 
 
 @dataclass(frozen=True)
-class LatentMaxMargin(Matched):
+class LatentMaxMargin(MaxMargin):
     """LSSVM: hidden units are maximised on both sides; max-product finds the state."""
 
     solver: ClassVar[str] = "max_product"
 
-    def means(
-        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator, epoch: int
-    ) -> tuple[Gradient, dict[str, Tensor]]:
-        machine = prior.given(batch.observed)
-        found = self.fixed_point(epoch).solve(loss_augmented(machine, batch.clean))
-        visible, hidden = states(found)
+    def sides(self, machine: RBM, preferred: tuple[Tensor, ...], batch: Pairs) -> tuple[Gradient, Gradient, Tensor]:
+        visible, hidden = preferred
         model = conditional(visible, hidden, batch.observed)
         answer = machine.hidden.mode(machine.hidden_fields(batch.clean))
         data = conditional(batch.clean, answer, batch.observed)
-        truth = -machine.energy((batch.clean, answer))
-        return difference(data, model), verdict(found) | loss(found, batch.clean, truth)
+        return model, data, -machine.energy((batch.clean, answer))
