@@ -58,6 +58,13 @@ class Passed:
         return self.seconds / self.done * (self.total - self.done) if self.done else 0.0
 
 
+def clock(seconds: float) -> str:
+    """A duration as people write it: 0:07, 12:30, 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
 # Plain lines are for log files: at most one in this many seconds, and always the last one.
 PLAIN_SECONDS = 5.0
 

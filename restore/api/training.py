@@ -97,6 +97,8 @@ def train(
     """
     began = time.monotonic()
     require_torch("restore.train")
+    import torch
+
     from restore.data import Wanted
     from restore.devices import pick_device
     from restore.inference.torch_engine import Engine
@@ -128,13 +130,15 @@ def train(
     else:
         place = keeping.Place(own, None)
     command = f"restore.train(name={name!r})"
+    threads = torch.get_num_threads()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if own is None else own
         watcher = (lambda passed: None) if own is None else drawer(lesson, folder, where)
         elsewhere = time.monotonic() - began + keeping.seconds_to_keep(lesson) * keep
         elsewhere += 0 if own is None else seconds_to_write(lesson)
         try:
-            session = Session(folder, resume=resume, watch=watcher, usable=place.keeper(lesson, command, where))
+            usable = place.keeper(lesson, lambda: command, where)
+            session = Session(folder, resume=resume, watch=watcher, usable=usable, any_threads=True)
             learnt = training.learn(lesson, session, device=where, elsewhere=elsewhere)
             if keep or own is not None:
                 place.keep(learnt, command)
@@ -143,8 +147,10 @@ def train(
         except KeyboardInterrupt as stop:
             goes_on = "" if own is None else f"restore.train(..., run={str(own)!r}, resume=True) goes on"
             found = place.best_so_far()
-            usable = "" if found is None else f"restore.load({str(found[0])!r}) is the best so far"
-            for note in filter(None, (goes_on, usable)):
+            best = "" if found is None else f"restore.load({str(found[0])!r}) is the best so far"
+            for note in filter(None, (goes_on, best)):
                 stop.add_note(note)
             raise
+        finally:
+            torch.set_num_threads(threads)
     return Restorer(Engine.of(learnt.trained.prior, where))

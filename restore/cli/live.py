@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from restore.console import escaped
-from restore.progress import Meter, Passed, progress
+from restore.progress import Meter, Passed, clock, progress
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -123,10 +123,3 @@ def table_of(name: str, judged: str, history: Sequence[Passed], since: float, be
 
 def _score(score: float | None) -> str:
     return "" if score is None else f"{score:.5f}"
-
-
-def clock(seconds: float) -> str:
-    """A duration as people write it: 0:07, 12:30, 1:02:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -136,9 +136,14 @@ def train(
     for note in lesson.notes:
         say(f"{lesson.recipe.data.source}: {note}")
     draw = drawer(lesson, folder, where)
-    typed = given | of_images | {"shape": shape, "data": data, "output": output, "threads": torch.get_num_threads()}
-    words = [(f"--{option.replace('_', '-')}", str(value)) for option, value in typed.items() if value is not None]
-    command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain(*words)])
+    typed = given | of_images | {"shape": shape, "data": data, "output": output}
+
+    def command() -> str:
+        # Training may choose the number of threads.
+        told = {key: value for key, value in typed.items() if value is not None} | {"threads": torch.get_num_threads()}
+        words = chain(*((f"--{option.replace('_', '-')}", str(value)) for option, value in told.items()))
+        return shlex.join([*launched_by(), "restore", "train", shown(source), *words])
+
     with (
         _says_what_there_is(place, called if output is None else str(output)),
         training_shown(called, lesson.recipe.limit or None, _judged(lesson), quiet=quiet) as (meter, watch),
@@ -150,7 +155,13 @@ def train(
 
         elsewhere = time.monotonic() - began + seconds_to_keep(lesson) + seconds_to_write(lesson)
         session = Session(
-            folder, resume=resume, meter=meter, watch=watcher, usable=place.keeper(lesson, command, where)
+            folder,
+            resume=resume,
+            meter=meter,
+            watch=watcher,
+            usable=place.keeper(lesson, command, where),
+            announce=lambda said: None if quiet else say(f"{called}: {said}"),
+            any_threads=not threads,
         )
         learnt = learn(lesson, session, device=where, every=every, elsewhere=elsewhere)
     if not is_first():
@@ -160,10 +171,10 @@ def train(
         units = f"{about.hidden} {'features' if about.convolutional else 'hidden units'}: " if about.hidden else ""
         say(f"{called}: {units}{learnt.trained.verdict}")
     with _says_what_there_is(place, called if output is None else str(output)):
-        place.keep(learnt, command)
+        place.keep(learnt, command())
         if not quiet:
             say(f"{place.target}: trained in {learnt.seconds[-1] / 60:.1f} minutes")
-        written = write_report(learnt, folder, called if output is None else str(output), command)
+        written = write_report(learnt, folder, called if output is None else str(output), command())
     if not quiet:
         about, named = learnt.trained.prior.description, called if output is None else str(output)
         if written is not None and written.verdict:

@@ -106,7 +106,7 @@ def train(
     main = replace(early, watch=keep, budget=left)
     if recipe.in_rounds:
         found, rounds, verdict = by_rounds(recipe, training, main, validation)
-        fitted: Fitted[Any] = Fitted(found, rounds - 1, epochs=rounds)
+        fitted: Fitted[Any] = Fitted(found, rounds - 1, epochs=rounds, watch_every=recipe.training.watch_every)
     else:
         if recipe.prior.grows:
             growing = early.stage(
@@ -122,7 +122,7 @@ def train(
         verdict = "; ".join(filter(None, (verdict, fitted.verdict)))
     # A run that a time limit has ended stays ended when the limit is lifted.
     limited = bool(recipe.training.minutes) or from_first(lambda: any(map(was_limited, (folder, folder / GROWTH))))
-    settled = settled_recipe(recipe, limited, fitted.epochs, fitted.last, grown, layered)
+    settled = settled_recipe(recipe, limited, fitted.epochs, fitted.last, fitted.watch_every, grown, layered)
     with torch.inference_mode():
         machine = as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from restore.cli.live import clock, in_lines, table_of
-from restore.progress import Passed, progress
+from restore.cli.live import in_lines, table_of
+from restore.progress import Passed, clock, progress
 
 
 def rendered(*history: Passed, since: float = 0.0, below: str = "") -> str:

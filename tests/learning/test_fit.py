@@ -32,7 +32,7 @@ from torch import Tensor
 from restore import zoo
 from restore.errors import TrainingError, UsageError
 from restore.learning.course import CleanImages, initial_prior, pixel_means
-from restore.learning.fit import fit, scheduled_rate
+from restore.learning.fit import fit
 from restore.learning.pipeline import epoch_folder, train
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
@@ -41,6 +41,7 @@ from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.run.checkpoint import locked, newest
 from restore.learning.run.folder import Stopped, epoch_seconds
 from restore.learning.run.session import Session
+from restore.learning.stepping import scheduled_rate
 from restore.priors import RBM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")

@@ -20,12 +20,12 @@ from restore.channels import parse_task
 from restore.errors import UsageError
 from restore.inference.torch_engine import Engine
 from restore.learning.course import CleanImages, pixel_means
-from restore.learning.fit import epochs_within
 from restore.learning.pipeline import Trained, course_of, split, train
 from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.rules.principal import PrincipalComponents, components_machine, held_out_fit
 from restore.learning.run.folder import Stopped
 from restore.learning.run.judging import Trial, verdict
+from restore.learning.run.pace import epochs_within
 from restore.learning.run.session import Session
 from restore.marginals import Status
 from restore.solvers import Solution

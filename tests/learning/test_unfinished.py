@@ -143,7 +143,7 @@ def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(ho
     Place(Path("other"), place.target).keep(other, "typed")
     before = (place.target / zoo.WEIGHTS).read_bytes()
     made = lesson(hidden=4)
-    learnt = learn(made, Session(Path("runs/parts"), usable=place.keeper(made, "typed", CPU)), device=CPU)
+    learnt = learn(made, Session(Path("runs/parts"), usable=place.keeper(made, lambda: "typed", CPU)), device=CPU)
     with pytest.raises(OutputError, match="holds a prior already"):
         place.keep(learnt, "typed")
     assert (place.target / zoo.WEIGHTS).read_bytes() == before

@@ -51,7 +51,7 @@ class Place:
         ended = _held(self.run)
         return ended is not None and not ended.unfinished and ended.recipe == held.recipe
 
-    def keeper(self, lesson: Lesson, command: str, device: torch.device) -> Callable[[Passed], None]:
+    def keeper(self, lesson: Lesson, command: Callable[[], str], device: torch.device) -> Callable[[Passed], None]:
         """A function that keeps the best prior so far, for the session of `restore.learning.train.learn`.
 
         A finished prior under the name stays until this one is finished, even if it may be overwritten.
@@ -59,7 +59,7 @@ class Place:
 
         def keep(passed: Passed) -> None:
             trained = Trained(passed.machine, passed.done, passed.score, "", lesson.recipe)
-            card = _card(lesson, trained, lesson.text, command, (passed.seconds,), device)
+            card = _card(lesson, trained, lesson.text, command(), (passed.seconds,), device)
             held = _held(self.target)
             free = held is None or (bool(held.unfinished) and (self.overwrite or self.holds_own()))
             for folder in (self.run, self.target if free else None):

@@ -45,7 +45,9 @@ class Trained:
     settled: Recipe
 
 
-def settled_recipe(recipe: Recipe, limited: bool, epochs: int, last: int, grown: int, layered: int) -> Recipe:
+def settled_recipe(
+    recipe: Recipe, limited: bool, epochs: int, last: int, watch_every: int, grown: int, layered: int
+) -> Recipe:
     """A recipe with the numbers that training has found instead of a time limit.
 
     Args:
@@ -53,6 +55,7 @@ def settled_recipe(recipe: Recipe, limited: bool, epochs: int, last: int, grown:
         limited: whether there was such a limit, in this sitting or an earlier one.
         epochs: number of epochs, or of rounds.
         last: number of epochs for which there was time, if that ended them early; else 0.
+        watch_every: every how many epochs the prior was judged.
         grown: number of units grown before.
         layered: number of epochs in which each layer was pre-trained.
     """
@@ -61,7 +64,8 @@ def settled_recipe(recipe: Recipe, limited: bool, epochs: int, last: int, grown:
         learner, prior = recipe.learner.settled(recipe.prior, epochs)
         growth = replace(recipe.growth, units=grown) if grown else recipe.growth
         settled = replace(recipe, learner=learner, prior=prior, growth=growth)
-    training = replace(recipe.training, minutes=0.0, epochs=0 if recipe.in_rounds else epochs, last=last)
+    length = 0 if recipe.in_rounds else epochs
+    training = replace(recipe.training, minutes=0.0, epochs=length, last=last, watch_every=watch_every)
     return replace(settled, training=training, pretraining=Pretraining(layered))
 
 

@@ -36,6 +36,7 @@ class Run(Generic[PriorT]):
         best_error, best_epoch: that error, and its epoch.
         mostly_converged: whether the solver converged for most images of the previous epoch.
         epochs: how many are planned.
+        watch_every: every how many of them the prior is judged.
         late: whether there is no time for all of them, or was none in a run that this one repeats.
         halvings: how often training diverged, went back to the start of an epoch, and halved its rate.
         changes: what changed between sittings, so that no recipe repeats the run exactly, in words.
@@ -52,6 +53,7 @@ class Run(Generic[PriorT]):
     best_epoch: int = 0
     mostly_converged: bool = True
     epochs: int = 0
+    watch_every: int = 0
     late: bool = False
     halvings: int = 0
     changes: list[str] = field(default_factory=list)
@@ -91,7 +93,7 @@ def numbers(sums: Mapping[str, Tensor | float]) -> dict[str, float]:
 
 
 # Attributes of a run that go into a checkpoint unchanged.
-_MEMORIES = ("best_error", "best_epoch", "mostly_converged", "epochs", "late", "halvings", "changes")
+_MEMORIES = ("best_error", "best_epoch", "mostly_converged", "epochs", "watch_every", "late", "halvings", "changes")
 
 
 def snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:

@@ -22,6 +22,10 @@ def _deaf(passed: Passed) -> None:
     """Ignore what has passed."""
 
 
+def _unheard(said: str) -> None:
+    """Ignore what is announced."""
+
+
 @dataclass(frozen=True)
 class Session:
     """Everything around a training run that does not decide what it learns; passed whole from the caller to the loop.
@@ -34,6 +38,8 @@ class Session:
         watch: called after each epoch or round; the one from which a stopped run continues may be reported twice.
         usable: called with every better prior that can restore: the best by held-out images, or that of the newest
             checkpoint as long as none was judged.
+        announce: called with the number of epochs for which there is time, and how long they should take, in words.
+        any_threads: whether, under a time limit, torch may use fewer threads if that is faster.
         budget: seconds for all of it, including the sittings before this one.
         clock: seconds since any moment.
     """
@@ -44,6 +50,8 @@ class Session:
     meter: Meter = _silent
     watch: Callable[[Passed], None] = _deaf
     usable: Callable[[Passed], None] = _deaf
+    announce: Callable[[str], None] = _unheard
+    any_threads: bool = False
     budget: float = math.inf
     clock: Callable[[], float] = time.monotonic
 
@@ -67,6 +75,7 @@ class Session:
             meter=before(self.meter, f"{name}, {piece}"),
             watch=named(self.watch),
             usable=named(self.usable) if of_use else _deaf,
+            announce=lambda said: self.announce(f"{name}: {said}"),
             budget=budget,
         )
 
