@@ -65,7 +65,8 @@ class Marginals:
         variances: variance of every unit, per layer (N, units).
         log_partition: the method's estimate of log Z of the prior under the evidence, (N,), float64.
         iterations: iterations spent, (N,), int64.
-        residual: largest change of a mean in the last iteration, (N,).
+        residual: how far means moved in the last iteration, (N,): the largest change; of convolutional priors the
+            average one of pixels.
         status: a `Status` value per image, (N,), int64.
         evidence: log p(image | noise level) + log Z of the prior, in nats, (N,), float64; None for conditional priors.
         noise: the noise levels that were chosen; None if they were given.

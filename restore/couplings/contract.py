@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 from torch import Tensor
 
@@ -24,6 +24,9 @@ class Coupling(ABC):
     """
 
     weights: Tensor
+
+    # Whether the same weights fit images of any size.
+    any_size: ClassVar[bool] = False
 
     @property
     @abstractmethod

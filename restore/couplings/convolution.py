@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -31,6 +31,8 @@ class Convolution(Coupling):
     >>> coupling.up(torch.tensor([[1.0, 1.0]])).reshape(2, 3).tolist()  # the lower row of windows, and the upper
     [[0.0, 0.0, 0.0], [2.0, 3.0, 1.0]]
     """
+
+    any_size: ClassVar[bool] = True
 
     image_shape: tuple[int, int]
 

@@ -7,7 +7,6 @@ from restore.errors import TrainingError
 from restore.learning.course import wider
 from restore.learning.recipes.tables import PriorShape
 from restore.priors import RBM, LayeredPrior
-from restore.zoo import TrainedPrior
 
 
 def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> LayeredPrior:
@@ -20,22 +19,17 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
 
     Raises:
         ModelError: if there is no such prior.
-        TrainingError: if it is another kind of machine, or for images of another size, unless it is convolutional.
+        TrainingError: if it is another kind of machine, or for images of another size.
     """
     folder = zoo.find(shape.start)
     about = zoo.describe(folder)
-    if about.convolutional:
-        about = about.of_size(image_shape)
     kind = (about.family, about.visible, about.hidden_type, about.deeper, about.image_shape)
     wanted = (shape.family, shape.visible, shape.hidden_type, shape.deeper, image_shape)
     if kind != wanted:
         raise TrainingError(
             f"{shape.start}: {_in_words(kind)} cannot be the start of {_in_words(wanted)}; give another [prior] start"
         )
-    trained = zoo.load(folder)
-    if about.convolutional:
-        return _of_features(trained.of_size(image_shape), shape)
-    machine = trained.machine
+    machine = zoo.load(folder).machine
     assert isinstance(machine, LayeredPrior) and isinstance(shape.hidden, int)
     missing = shape.hidden - machine.layers[1].size
     if missing == 0:
@@ -46,18 +40,6 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
             f"{' or more' if missing < 0 and shape.plain else ''}"
         )
     return wider(machine, missing, shape.weight_scale, seed)
-
-
-def _of_features(trained: TrainedPrior, shape: PriorShape) -> LayeredPrior:
-    """The machine of a convolutional prior, which knows all places alike and so images of any size."""
-    about, machine = trained.description, trained.machine
-    if (about.hidden, about.kernel) != (shape.hidden, shape.kernel):
-        raise TrainingError(
-            f"{shape.start}: has {about.hidden} features of {about.kernel}x{about.kernel} pixels; give [prior] hidden "
-            "and kernel the same"
-        )
-    assert isinstance(machine, LayeredPrior)
-    return machine
 
 
 def _in_words(kind: tuple[str, str, str, tuple[int, ...], tuple[int, int]]) -> str:

@@ -15,7 +15,7 @@ from torch import Tensor
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.solvers.layered_map import first_means
-from restore.solvers.loop import State, check_settings, iterate
+from restore.solvers.loop import State, check_settings, iterate, largest_change
 from restore.solvers.parts import check_memory, images_at_once, parts_of
 from restore.solvers.solution import Solution, concatenate
 from restore.tracing import tracing
@@ -86,7 +86,12 @@ class HeavyMap(ABC, Generic[Machine]):
     def _together(self, machine: Machine, start: Tensor) -> Solution:
         depth = len(machine.layers)
         outcome = iterate(
-            self.step, machine, self.init(machine, start), max_iter=self.max_iter, tol=self.tol, watched=2 * depth
+            self.step,
+            machine,
+            self.init(machine, start),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            change=largest_change(2 * depth),
         )
         log_z = self.log_partition(machine, outcome.state)
         # A state without a log Z is not a solution, even if it stands still.

@@ -17,20 +17,25 @@ from torch import Tensor
 from restore.fields import Fields
 from restore.priors import BoltzmannMachine
 from restore.priors.stability import stable
-from restore.solvers.loop import State, check_settings, damped, iterate
+from restore.solvers.loop import Change, State, average_change, check_settings, damped, iterate, largest_change
 from restore.solvers.solution import Solution
 from restore.tracing import tracing
 from restore.units import Bernoulli
 
 
-def watched(machine: BoltzmannMachine) -> int:
-    """How many tensors of a state decide that it has converged: all means, or all means and variances.
+def watched(machine: BoltzmannMachine) -> Change:
+    """What decides that a state has converged: the largest change of all means, or of all means and variances.
 
     The variances of binary units follow their means. Those of other units can still move, even without bound, while the
     means rest: in a machine without biases the means are 0 from the start.
+
+    Where a coupling fits images of any size it is the average change of the pixels' means: among a million pixels one
+    always moves.
     """
+    if machine.couplings[0].any_size:
+        return average_change
     binary = all(isinstance(layer, Bernoulli) for layer in machine.layers)
-    return len(machine.layers) * (1 if binary else 2)
+    return largest_change(len(machine.layers) * (1 if binary else 2))
 
 
 def first_means(machine: BoltzmannMachine, start: Tensor | None) -> Tensor:
@@ -65,7 +70,8 @@ class LayeredMap(ABC):
 
     Attributes:
         max_iter: iteration limit per image.
-        tol: an image has converged when no mean moves by more than this in one iteration; see `watched`.
+        tol: an image has converged when no mean moves by more than this in one iteration, or for machines of any size
+            when pixels do not on average; see `watched`.
         damping: share of the old value kept at each update, in [0, 1).
     """
 
@@ -113,7 +119,7 @@ class LayeredMap(ABC):
             self.init(machine, start),
             max_iter=self.max_iter,
             tol=self.tol,
-            watched=watched(machine),
+            change=watched(machine),
         )
         means, variances = list(outcome.state[:depth]), list(outcome.state[depth:])
         return Solution(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,9 @@ from restore.marginals import Status
 from restore.tracing import tracing
 
 State = tuple[Tensor, ...]
+
+# How far a state has moved from an old one, per image (batch,); NaN if a value that counts is NaN.
+Change: TypeAlias = Callable[[State, State], Tensor]
 
 
 class Rows(Protocol):
@@ -66,13 +69,22 @@ def damped(new: State, old: State, damping: float) -> State:
     )
 
 
-def change(new: State, old: State, watched: int) -> Tensor:
-    """Largest absolute change per image over the first `watched` tensors of the state; NaN if any value is NaN."""
-    moves = [(value - before).abs() for value, before in zip(new[:watched], old[:watched], strict=True)]
-    largest = torch.stack([move.amax(-1) for move in moves]).amax(0)
-    # In some runtimes of exported graphs a maximum ignores NaN; a sum never does.
-    total = torch.stack([move.sum(-1) for move in moves]).sum(0)
-    return torch.where(torch.isnan(total), total, largest)
+def largest_change(count: int) -> Change:
+    """The largest absolute change over the first `count` tensors of the state."""
+
+    def change(new: State, old: State) -> Tensor:
+        moves = [(value - before).abs() for value, before in zip(new[:count], old[:count], strict=True)]
+        largest = torch.stack([move.amax(-1) for move in moves]).amax(0)
+        # In some runtimes of exported graphs a maximum ignores NaN; a sum never does.
+        total = torch.stack([move.sum(-1) for move in moves]).sum(0)
+        return torch.where(torch.isnan(total), total, largest)
+
+    return change
+
+
+def average_change(new: State, old: State) -> Tensor:
+    """The average absolute change over the first tensor of the state: the same for an image and for a part like it."""
+    return (new[0] - old[0]).abs().mean(-1)
 
 
 class Progress(NamedTuple):
@@ -110,11 +122,11 @@ class Progress(NamedTuple):
 
 
 def advance(
-    step: Callable[[Problem, State], State], problem: Problem, now: Progress, tol: float, watched: int
+    step: Callable[[Problem, State], State], problem: Problem, now: Progress, tol: float, change: Change
 ) -> Progress:
     """One iteration of the active images; all others stay as they are."""
     stepped = step(problem, now.state)
-    moved = change(stepped, now.state, watched)
+    moved = change(stepped, now.state)
     broken = now.active & ~torch.isfinite(moved)
     settled = now.active & (moved <= tol)
     status = torch.where(settled, int(Status.CONVERGED), now.status)
@@ -134,7 +146,7 @@ def iterate(
     *,
     max_iter: int,
     tol: float,
-    watched: int,
+    change: Change,
 ) -> Outcome:
     """Apply `step` to every image until its state changes by at most `tol`.
 
@@ -143,21 +155,21 @@ def iterate(
         problem: what the step needs besides the state; `problem.rows(index)` takes the part of some images.
         state: where to start; every tensor has shape (batch, n).
         max_iter: iteration limit, at least 1.
-        tol: an image has converged when `change` is at most this.
-        watched: how many of the state's tensors decide about convergence.
+        tol: an image has converged when its state changes by at most this.
+        change: how far a state has moved.
     """
     loop = _traced if tracing() else _gathering
-    return loop(step, problem, Progress.at(state), max_iter, tol, watched).outcome()
+    return loop(step, problem, Progress.at(state), max_iter, tol, change).outcome()
 
 
 def _gathering(
-    step: Callable[[Problem, State], State], problem: Problem, now: Progress, max_iter: int, tol: float, watched: int
+    step: Callable[[Problem, State], State], problem: Problem, now: Progress, max_iter: int, tol: float, change: Change
 ) -> Progress:
     """The loop in Python. When half of the images at work are done, the rest are gathered into a smaller batch."""
     final = tuple(value.clone() for value in now.tensors())
     at_work = torch.arange(len(now.active), device=now.active.device)
     for _ in range(max_iter):
-        now = advance(step, problem, now, tol, watched)
+        now = advance(step, problem, now, tol, change)
         remaining = int(now.active.sum())
         if remaining == 0:
             break
@@ -176,7 +188,7 @@ def _store(final: State, rows: Tensor, now: Progress) -> None:
 
 
 def _traced(
-    step: Callable[[Problem, State], State], problem: Problem, now: Progress, max_iter: int, tol: float, watched: int
+    step: Callable[[Problem, State], State], problem: Problem, now: Progress, max_iter: int, tol: float, change: Change
 ) -> Progress:
     """The loop as one operation of a graph."""
 
@@ -188,7 +200,7 @@ def _traced(
         rows = Progress.of(tensors).active.nonzero().squeeze(-1)
         torch._check(rows.shape[0] >= 1)
         part = Progress.of(tuple(value.index_select(0, rows) for value in tensors))
-        moved = advance(step, problem.rows(rows), part, tol, watched).tensors()
+        moved = advance(step, problem.rows(rows), part, tol, change).tensors()
         return (iteration + 1, *(value.index_copy(0, rows, new) for value, new in zip(tensors, moved, strict=True)))
 
     _, *tensors = while_loop(unfinished, body, (torch.zeros((), dtype=torch.int64), *now.tensors()))

@@ -22,7 +22,7 @@ from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
 from restore.priors.exact import binary_states, exact_moments, log_likelihood
 from restore.solvers import TAP
-from restore.solvers.loop import iterate
+from restore.solvers.loop import iterate, largest_change
 
 # --- TAP likelihood ---
 
@@ -108,7 +108,7 @@ def test_persistent_solutions_go_on_from_where_they_were() -> None:
     start = tuple(state[f"solution.{index}"] for index in range(4))
     for _ in range(3):
         state = learner.step(machine, images, state, seeded(2)).state
-    wanted = iterate(TAP(damping=0.0).step, machine, start, max_iter=6, tol=0.0, watched=2).state
+    wanted = iterate(TAP(damping=0.0).step, machine, start, max_iter=6, tol=0.0, change=largest_change(2)).state
     for index, value in enumerate(wanted):
         torch.testing.assert_close(state[f"solution.{index}"], value)
 

@@ -40,9 +40,7 @@ def test_judging_takes_at_most_its_share_and_is_as_rare_as_asked(speed: Speed, l
     st.integers(1, 20),
     st.one_of(st.just(0.0), st.floats(0.01, 1)),
 )
-def test_as_many_epochs_as_are_forecast_to_end_in_time(
-    speed: Speed, seconds: float, every: int, slower: float
-) -> None:
+def test_as_many_epochs_as_are_forecast_to_end_in_time(speed: Speed, seconds: float, every: int, slower: float) -> None:
     epochs = speed.epochs(seconds, every, slower)
     # The number is found as if each epoch were judged by its share; the last one is judged in any case.
     assert epochs == 1 or speed.forecast(epochs, every, slower) <= SPARE * seconds + speed.judging + 1e-6 * seconds

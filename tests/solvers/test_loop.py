@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from restore.marginals import Status
-from restore.solvers.loop import iterate
+from restore.solvers.loop import iterate, largest_change
 from restore.tracing import tracing
 
 
@@ -68,7 +68,7 @@ def test_every_image_ends_as_it_would_alone(
     rate, shift, start = torch.tensor(images, dtype=torch.float64).T
     state = (start[:, None].expand(-1, 3).contiguous(), torch.zeros(len(images), 1, dtype=torch.float64))
     kept = tuple(value.clone() for value in state)
-    outcome = iterate(linear_step, Linear(rate, shift), state, max_iter=max_iter, tol=tol, watched=1)
+    outcome = iterate(linear_step, Linear(rate, shift), state, max_iter=max_iter, tol=tol, change=largest_change(1))
     for row, image in enumerate(images):
         value, iterations, moved, status = one_by_one(*image, max_iter, tol)
         assert int(outcome.status[row]) == status
@@ -84,7 +84,9 @@ def test_finished_images_are_taken_out_of_the_work() -> None:
     sizes.clear()
     rate = torch.tensor([0.99, 0.0, 0.5, 0.5, 0.9, 0.0, 0.0, 0.97], dtype=torch.float64)
     state = (torch.ones(8, 2, dtype=torch.float64), torch.zeros(8, 1, dtype=torch.float64))
-    outcome = iterate(linear_step, Linear(rate, torch.zeros(8)), state, max_iter=1000, tol=1e-6, watched=1)
+    outcome = iterate(
+        linear_step, Linear(rate, torch.zeros(8)), state, max_iter=1000, tol=1e-6, change=largest_change(1)
+    )
     assert sizes == [3, 1]
     assert not tracing()
     assert outcome.iterations[0] > outcome.iterations[7] > outcome.iterations[4] > outcome.iterations[2]

@@ -17,7 +17,7 @@ from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP
 from restore.solvers.adaptive_tap import closing
 from restore.solvers.layered_map import watched
-from restore.solvers.loop import State, iterate
+from restore.solvers.loop import Change, State, iterate, largest_change
 
 
 class Free(NamedTuple):
@@ -59,7 +59,7 @@ def by_adaptive_tap(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
 
 def _part(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
     """Solutions that are computed together."""
-    before = _before_last(solver, prior, start, 2 * len(prior.layers))
+    before = _before_last(solver, prior, start, largest_change(2 * len(prior.layers)))
     last = closing(prior, before)
     visible, hidden, *_ = last.state
     statistics = {"weights.0": prior.couplings[0].statistics(visible, hidden) + last.covariance}
@@ -70,12 +70,12 @@ def _part(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
     return Free(statistics, last.state, {"solution_change": change, "lawless": last.lawless.to(change).mean()})
 
 
-def _before_last(solver: TAP | AdaptiveTAP, prior: LayeredPrior, start: State, moments: int) -> State:
-    """The state before the last iteration; the first `moments` tensors decide whether a solution has converged."""
+def _before_last(solver: TAP | AdaptiveTAP, prior: LayeredPrior, start: State, change: Change) -> State:
+    """The state before the last iteration; `change` decides whether a solution has converged."""
     if solver.max_iter == 1:
         return start
     step: Callable[[Any, State], State] = solver.step
-    return iterate(step, prior, start, max_iter=solver.max_iter - 1, tol=solver.tol, watched=moments).state
+    return iterate(step, prior, start, max_iter=solver.max_iter - 1, tol=solver.tol, change=change).state
 
 
 def _moved(means: Tensor, before: Tensor) -> Tensor:

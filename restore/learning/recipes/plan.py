@@ -31,11 +31,11 @@ WATCHED = {"binary": "flip:0.1", "grey": "noise:0.2"}
 # Images with at most this many pixels get as many hidden units as pixels.
 SMALL = 200
 
-# Features of a convolutional prior, their side in pixels, its steps, which take longer than those of others, and the
-# damage that it learns to undo.
-FEATURES, KERNEL = 12, 5
+# Features of a convolutional prior, their side in pixels where images are as large, the least side of such images, its
+# steps, which take longer than those of others, and the damage that it learns to undo.
+FEATURES, KERNEL, LEAST_SIDE = 12, 7, 5
 LEARNT_FLIPS = (0.05, 0.1, 0.15, 0.2, 0.3)
-CONVOLUTIONAL_STEPS = 4000
+CONVOLUTIONAL_STEPS = 10_000
 
 # From more pixels than this in all, some 3,000 images of 28x28, a machine of whole images can learn more; and an epoch
 # of a convolutional one would take minutes.
@@ -119,7 +119,7 @@ def _method(facts: Facts, wishes: Wishes) -> str:
         method = "crbm-bp"
     if method == "auto":
         closed = facts.grey and facts.black < MOSTLY_BLACK and not wishes.by_steps
-        local = min(facts.image_shape) >= KERNEL and facts.images * facts.pixels <= MANY
+        local = min(facts.image_shape) >= LEAST_SIDE and facts.images * facts.pixels <= MANY
         asked = wishes.hidden is not None or wishes.tables
         usual = "convolutional" if local and not (facts.grey or asked) else "tap"
         method = "principal" if closed else usual
@@ -257,7 +257,8 @@ def _convolutional(method: str, facts: Facts, wishes: Wishes) -> Tables:
             "kernel": min(KERNEL, *facts.image_shape),
             "weight_scale": 0.05,
         },
-        "learner": PLAIN[method] | {"tasks": [f"flip:{p}" for p in LEARNT_FLIPS], "unrolled": 4},
+        "learner": PLAIN[method]
+        | {"tasks": [f"flip:{p}" for p in LEARNT_FLIPS], "iterations": 8, "damping": 0.1, "unrolled": 4},
         "optimizer": {"name": "adam", "rate": 0.02, "momentum": 0.9, "weight_decay": 0.0, "average": 0.99},
         "training": {
             "epochs": epochs,
@@ -266,7 +267,7 @@ def _convolutional(method: str, facts: Facts, wishes: Wishes) -> Tables:
             "watch_every": every,
             "checkpoint_every": every,
         },
-        "inference": {"max_iter": 100, "tol": 0.01, "damping": 0.5},
+        "inference": {"max_iter": 40, "tol": 1e-3, "damping": 0.1},
     }
 
 

@@ -20,7 +20,7 @@ from restore.learning.rules.rule import LearningRule
 from restore.learning.run.parallel import summed
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP
-from restore.solvers.loop import iterate
+from restore.solvers.loop import iterate, largest_change
 from restore.solvers.tap import cavity_fields
 from restore.units import Bernoulli
 
@@ -133,7 +133,12 @@ class TAPLikelihood(LearningRule):
         above = prior.above(batch)
         start = self.solver.init(above, above.layers[0].moments(Fields(batch.new_zeros(1)))[0])
         state = iterate(
-            self.solver.step, above, start, max_iter=self.iterations, tol=self.tol, watched=len(above.layers)
+            self.solver.step,
+            above,
+            start,
+            max_iter=self.iterations,
+            tol=self.tol,
+            change=largest_change(len(above.layers)),
         ).state
         depth = len(above.layers)
         return clamped_above(prior, batch, above, list(state[:depth]), list(state[depth:]))

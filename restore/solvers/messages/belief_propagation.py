@@ -27,7 +27,7 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine
-from restore.solvers.loop import State, check_settings, damped, iterate
+from restore.solvers.loop import State, check_settings, damped, iterate, largest_change
 from restore.solvers.messages import bp_kernel
 from restore.solvers.parts import check_memory, images_at_once, parts_of
 from restore.solvers.solution import Solution, concatenate
@@ -188,7 +188,12 @@ class BeliefPropagation:
 
     def _plain(self, machine: RBM, batch: int, pairs: bool) -> Solution:
         outcome = iterate(
-            self.step, machine, self.init(machine, batch), max_iter=self.max_iter, tol=self.tol, watched=2
+            self.step,
+            machine,
+            self.init(machine, batch),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            change=largest_change(2),
         )
         _, hidden_means, hidden, flat = outcome.state
         sent = flat.unflatten(-1, machine.weights.shape)
