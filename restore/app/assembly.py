@@ -99,6 +99,7 @@ def facts(folder: Path) -> dict[str, Any]:
         "example": _EXAMPLES.get(about.data, _DIGIT_OR_SILHOUETTE[ground]),
         "method": about.method,
         "data": about.data,
+        "triesAgain": about.tries_again,
         "outcomes": {status.name.lower(): outcome(status, about) for status in Status},
         "inverted": INVERTED,
         "blind": BLIND,

@@ -205,6 +205,8 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
     machine = machine_under(trained, evidence)
     if not settings.starts:
         return solver.solve(machine)
+    if not trained.description.tries_again:
+        return solver.solve(machine, pointwise(trained, evidence))
     evidence = _like(trained.pixel_means, evidence)
     strength = evidence.linear.abs().mean(-1)
     power = (strength / settings.trust).clamp(max=1)

@@ -125,6 +125,14 @@ class Description:
         return FAMILIES[self.family].conditional
 
     @property
+    def tries_again(self) -> bool:
+        """Whether images that have not converged are solved again with more damping.
+
+        Not if the prior has learnt what its solver makes of an image in so many iterations.
+        """
+        return self.inference.starts > 0 and not (self.conditional or self.convolutional)
+
+    @property
     def comparable(self) -> bool:
         """Whether its evidence says how well it explains an image, and not only which level of noise is likeliest.
 

@@ -44,6 +44,7 @@ def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> Non
         "data": "noise",
         "inference": {"max_iter": 1000, "tol": 0.01, "damping": 0.3},
         "example": "digit.png",
+        "triesAgain": True,
         "tiling": {"overlap": 1, "rounds": 1, "worth": 0.15, "least": 1.3},
         "inverted": INVERTED,
         "blind": BLIND,
@@ -52,6 +53,7 @@ def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> Non
     }
     assert told["bytes"] > len("graph of told")
     assert (seer["conditional"], seer["task"], seer["polarity"]) == (True, "flip:0.1", "dark on light")
+    assert not seer["triesAgain"]
 
 
 def test_a_site_without_priors_is_refused(files: dict[str, Path], priors: list[Path]) -> None:

@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
 from restore.marginals import Status
-from restore.solvers.loop import iterate, largest_change
+from restore.solvers.loop import average_change, iterate, largest_change
 from restore.tracing import tracing
 
 
@@ -78,6 +79,19 @@ def test_every_image_ends_as_it_would_alone(
         np.testing.assert_allclose(outcome.state[0][row], [value] * 3, rtol=1e-12)
         np.testing.assert_allclose(float(outcome.residual[row]), moved, rtol=1e-9, atol=1e-13)
     assert all(torch.equal(value, before) for value, before in zip(state, kept, strict=True))
+
+
+def test_the_average_change_is_the_same_for_a_part_and_for_what_repeats_it() -> None:
+    draw = torch.Generator().manual_seed(0)
+    new, old = (torch.rand(3, 7, generator=draw, dtype=torch.float64) for _ in range(2))
+    # What else is in the state does not count.
+    other = torch.full((3, 2), torch.inf)
+    change = average_change((new, other), (old, -other))
+    assert change.tolist() == pytest.approx([float(abs(a - b).mean()) for a, b in zip(new, old, strict=True)])
+    repeated = average_change((new.repeat(1, 50),), (old.repeat(1, 50),))
+    np.testing.assert_allclose(repeated, change, rtol=1e-12)
+    new[1, 3] = torch.nan
+    assert average_change((new,), (old,)).isnan().tolist() == [False, True, False]
 
 
 def test_finished_images_are_taken_out_of_the_work() -> None:

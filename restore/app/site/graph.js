@@ -72,8 +72,8 @@ async function bytes(name, file) {
 export async function run(graph, observed) {
   const { prior } = graph;
   const found = await runOnce(graph, observed, prior.inference);
-  // Another try with half the step, as `restore denoise` has; a conditional prior stops where it did in training.
-  const left = prior.conditional ? [] : [...found.converged.keys()].filter((row) => !found.converged[row]);
+  // Another try with half the step, as `restore denoise` has.
+  const left = prior.triesAgain ? [...found.converged.keys()].filter((row) => !found.converged[row]) : [];
   if (!left.length) return found;
   const { max_iter, tol, damping } = prior.inference;
   const some = Object.fromEntries(Object.entries(observed).map(([name, all]) => [name, rows(prior, all, left)]));

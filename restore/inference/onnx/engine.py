@@ -207,11 +207,11 @@ class OnnxEngine:
     def run(self, observed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The outputs of the graph by name, for its inputs by name, with the prior's own settings.
 
-        Images without a fixed point are tried again with more damping, as `restore.solvers.SeveralStarts` does.
+        Images without a fixed point may be tried again with more damping, as `restore.solvers.SeveralStarts` does.
         """
         settings = self.description.inference
         found = self._run_once(observed, settings)
-        left = ~found["converged"] & (settings.starts > 0)
+        left = ~found["converged"] & self.description.tries_again
         if left.any():
             rows = {name: value if len(value) == 1 else value[left] for name, value in observed.items()}
             damping, tol = calmer(settings.damping, settings.tol)

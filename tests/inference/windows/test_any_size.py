@@ -26,6 +26,7 @@ from restore.inference.windows.moments import expected, moments
 from restore.inference.windows.sampling import FEW, sample_of
 from restore.inference.windows.survey import choose
 from restore.inference.windows.tally import Tally
+from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
 from restore.priors.convolutional import Shared
 from restore.solvers import TAP
@@ -97,6 +98,35 @@ def test_a_graph_by_itself_tells_the_share_of_white(exported: Path, tmp_path: Pa
     (tmp_path / "alone.onnx").write_bytes(standalone(exported))
     alone = OnnxEngine.load(tmp_path / "alone.onnx")
     np.testing.assert_allclose(alone.pixel_means(), np.full(WINDOW, 0.4), atol=1e-5)
+
+
+def unsettled() -> TrainedPrior:
+    """A prior that has not converged when its iterations are over."""
+    return prior(about=replace(ABOUT, inference=replace(SETTINGS, max_iter=3, tol=1e-9)))
+
+
+def test_what_has_not_converged_is_left_as_the_last_iteration_has_it() -> None:
+    image = noisy(2, *WINDOW)
+    trained = unsettled()
+    found, _ = Engine.of(trained, torch.device("cpu")).marginals(image, Damage(0.2))
+    assert found.iterations.tolist() == [3, 3]
+    assert found.status.tolist() == [int(Status.MAX_ITER)] * 2
+    evidence = torch.from_numpy((2 * image - 1) * np.log(0.8 / 0.2)).reshape(2, -1).float()
+    solver, machine = TAP(max_iter=3, tol=0.0, damping=0.3), trained.machine.tilt(Fields(evidence))
+    start = torch.sigmoid(torch.logit(torch.full((30,), 0.4)) + evidence)
+    wanted = solver.stepped(machine, solver.init(machine, start), 3)[0]
+    np.testing.assert_allclose(found.means[0], wanted, atol=1e-6)
+
+
+@pytest.mark.thorough
+def test_no_graph_of_it_is_run_twice(tmp_path: Path) -> None:
+    save(tmp_path, unsettled(), "# unsettled")
+    (tmp_path / GRAPH).write_bytes(beside_weights(tmp_path))
+    image, damage = noisy(2, *WINDOW), Damage(0.2)
+    theirs, _ = OnnxEngine.load(tmp_path).marginals(image, damage)
+    ours, _ = Engine.of(unsettled(), torch.device("cpu")).marginals(image, damage)
+    assert theirs.iterations.tolist() == [3, 3]
+    np.testing.assert_allclose(theirs.means[0], ours.means[0], atol=1e-5)
 
 
 def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
