@@ -126,9 +126,8 @@ class Steps(Generic[PriorT]):
         fitting = found.epochs(self.session.budget - elapsed(), run.watch_every, slower)
         run.epochs = min(training.epochs or fitting, fitting)
         seconds = elapsed() + found.forecast(run.epochs, run.watch_every, slower)
-        threads = torch.get_num_threads()
-        on = f" on {threads} thread{'s' * (threads > 1)}" if self.course.images.device.type == "cpu" else ""
-        self.session.announce(f"{run.epochs} epochs{on}, about {clock(seconds)}")
+        on = f" on {_counted(torch.get_num_threads(), 'thread')}" if self.course.images.device.type == "cpu" else ""
+        self.session.announce(f"{_counted(run.epochs, 'epoch')}{on}, about {clock(seconds)} of training")
 
     def advance(self, elapsed: Callable[[], float]) -> Lap | None:
         run, course, recipe = self.run, self.course, self.recipe
@@ -247,6 +246,10 @@ def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int) -> dict[str
         "warning": f"the solver converged for only {share:.0%} of the images of epoch {epoch + 1}: lower the rate, "
         f"raise weight_decay, or allow more iterations{kept}"
     }
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _times(count: int) -> str:

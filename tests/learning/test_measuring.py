@@ -103,7 +103,7 @@ def test_what_is_announced_comes_true(tmp_path: Path) -> None:
     epochs = len(log_of(tmp_path))
     assert said[0].startswith(f"{epochs} epochs on ")
     minutes, rest = divmod(round(learner.clock.now), 60)
-    assert said[0].endswith(f", about {minutes}:{rest:02d}")
+    assert said[0].endswith(f", about {minutes}:{rest:02d} of training")
 
 
 @pytest.mark.usefixtures("same_learner")
