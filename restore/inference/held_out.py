@@ -74,3 +74,13 @@ def foretold(odds: np.ndarray, white: np.ndarray, rates: tuple[np.ndarray, np.nd
     ink = probability_of(np.nan_to_num(odds) / np.array(SURER)[:, None])
     shown = (ink * (1 - rates[0]) + (1 - ink) * rates[1]).clip(LEAST, 1 - LEAST)
     return float(np.log(np.where(white, shown, 1 - shown)).sum(1).max())
+
+
+def foretold_by_share(white: np.ndarray, others: np.ndarray) -> float:
+    """log p in nats of what was seen at some pixels, (D,), if they are white with the share of others that is, (E,).
+
+    >>> round(foretold_by_share(np.array([True, False]), np.ones(9, bool)), 2)  # the odds of white are 19 to 1
+    -3.05
+    """
+    share = (others.sum() + 0.5) / (others.size + 1)
+    return float(np.log(np.where(white, share, 1 - share)).sum())

@@ -7,13 +7,14 @@ more so the smaller the windows are: a prior of large windows may gain from that
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from restore.inference.damage import Damage
+from restore.inference.held_out import folds
 from restore.inference.pictures import PictureEngine
 from restore.inference.tones import Pixels
 from restore.inference.windows.stack import Stack
@@ -65,6 +66,12 @@ class Crop(NamedTuple):
     grey: np.ndarray
     hidden: np.ndarray | None
     p: np.ndarray | None
+
+    def held_out(self, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """For each of `count` folds, which pixels are predicted, and which are hidden meanwhile; (h, w) each."""
+        hidden = np.zeros(self.grey.shape, bool) if self.hidden is None else self.hidden
+        for out in folds(self.grey.shape) == np.arange(count)[:, None, None]:
+            yield out & ~hidden, out | hidden
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 from restore.channels.values import log_odds_of
 from restore.errors import ModelError
 from restore.inference.damage import Damage
-from restore.inference.explained import FORGIVEN, INDEPENDENT, Observed, independent, wanting
-from restore.inference.held_out import folds, foretold
+from restore.inference.explained import FORGIVEN, INDEPENDENT, ODDS, Observed, independent, wanting
+from restore.inference.held_out import SURER, foretold, foretold_by_share
 from restore.inference.pictures import PictureEngine, Restored, restore_pictures, solved
 from restore.inference.tones import Pixels
 from restore.inference.windows.field import COARSE, PATCHES, allowed, of_objects, rival
@@ -96,10 +96,8 @@ class Way:
             grey = 1 - crop.grey if self.invert else crop.grey
             known = replace(told, p=crop.p) if crop.p is not None else told
             white = about.as_known(grey) > 0
-            for out in folds(grey.shape) == np.arange(HELD_OUT)[:, None, None]:
-                seen = replace(known, hidden=out if crop.hidden is None else out | crop.hidden)
-                mean, _ = moments(self.engine, grey, seen, alone, Tally())
-                asked = out if crop.hidden is None else out & ~crop.hidden
+            for asked, hidden in crop.held_out(HELD_OUT):
+                mean, _ = moments(self.engine, grey, replace(known, hidden=hidden), alone, Tally())
                 rates = [np.broadcast_to(rate, grey.shape)[asked] for rate in known.rates]
                 total += foretold(log_odds_of(mean[asked]), white[asked], (rates[0], rates[1]))
         return total
@@ -185,7 +183,9 @@ def choose(
         restored = replace(restored, shortfall=lack, rival=name)
     if noise is not None and len(engines) > 1:
         found = best.evidence(known) if restorer is not best else _log_p(best, marginals)
-        restored = replace(restored, shortfall=_behind_noise(best, damage, max(evidence, found)))
+        lack = _behind_noise(best, damage, max(evidence, found))
+        foreseen = lack > 0 and _ahead_of_share(restorer, sample, known) > np.log(ODDS)
+        restored = replace(restored, shortfall=0.0 if foreseen else lack)
     if further:
         others = tuple(dict.fromkeys(way.name for way in (best, *further) if way.name != restorer.name)) + others
     return Choice(restorer.engine, restorer.invert, known, restored, marginals, others)
@@ -253,6 +253,15 @@ def _better(best: Way, further: Sequence[Way], sample: Sample, level: Damage) ->
     score, other = max(found, key=lambda each: each[0])
     pixels = sum(crop.grey.size for crop in sample.crops)
     return best if best.predicted(sample.crops, level) > score + LEAD * pixels else other
+
+
+def _ahead_of_share(way: Way, sample: Sample, damage: Damage) -> float:
+    """By how many nats a way predicts held-out pixels of the sample better than the share of white of the others."""
+    alone, about = 0.0, way.engine.description
+    for crop in sample.crops:
+        white = about.as_known(crop.grey) > 0
+        alone += sum(foretold_by_share(white[asked], white[~hidden]) for asked, hidden in crop.held_out(HELD_OUT))
+    return way.predicted(sample.crops, damage) - alone - np.log(len(SURER))
 
 
 def _log_p(way: Way, marginals: Marginals) -> float:

@@ -12,6 +12,7 @@ import restore
 from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.opening import open_engine
+from restore.inference.windows import survey
 from restore.inference.windows.survey import choose
 from restore.zoo import candidates
 
@@ -40,6 +41,15 @@ def test_noise_and_blank_images_are_refused(disc: np.ndarray, white: float) -> N
     # Who knows better says so.
     with pytest.warns(UserWarning, match="no better than independent"):
         restore.denoise(noise, force=True)
+
+
+def test_what_a_prior_foresees_is_not_refused(disc: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evidence alone may be too low: it is that of windows which know nothing of each other."""
+    monkeypatch.setattr(survey, "_behind_noise", lambda *seen: 20.0)
+    found, solution = restore.denoise(flipped(disc, 0.1), return_solution=True)
+    assert not solution.shortfall.any() and (found != disc).mean() < 0.01
+    with pytest.raises(ModelError, match="no prior explains it better than independent pixels"):
+        restore.denoise(flipped(np.zeros_like(disc), 0.3))
 
 
 @pytest.mark.parametrize("p", [0.05, 0.2])
