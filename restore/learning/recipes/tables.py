@@ -248,8 +248,7 @@ class Optimizer:
     `average` is the share that a moving average of the parameters keeps at each step; if it is not 0, the average is
     validated and kept.
 
-    `clip` is the largest norm that the gradient of all parameters together may have; a longer one is shortened. 0 sets
-    no limit.
+    `clip` is the largest norm of the gradient of all parameters together; a longer one is shortened. 0 is no limit.
     """
 
     name: str = "sgd"

@@ -1,0 +1,89 @@
+"""A step of training: up the gradient, with rate, momentum, decay and schedule, and no longer than it may be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fits import BATCHES, EPOCHS, IMAGES, Still, recipe_of, run
+from machines import seeded
+from torch import Tensor
+
+from restore.learning.course import initial_prior
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.recipes.tables import Optimizer, Training
+from restore.learning.stepping import scheduled_rate
+from restore.priors import RBM
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+def start_of(recipe: Recipe, images: Tensor = IMAGES) -> RBM:
+    return initial_prior(images, recipe.prior.hidden, recipe.prior.weight_scale, seeded(recipe.seed))
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_weight_decay_acts_on_weights_only(name: Any, tmp_path: Path) -> None:
+    optimizer = Optimizer(name=name, rate=0.1, momentum=0.0, weight_decay=0.05, schedule="constant")
+    recipe = recipe_of(Still(), optimizer)
+    # Pixels of different means, so that there are biases to decay.
+    images = IMAGES[IMAGES[:, 0] == 1]
+    recipe = replace(recipe, training=Training(epochs=EPOCHS * BATCHES, batch=len(images)))
+    before, after = start_of(recipe, images), run(recipe, tmp_path, images=images)
+    assert float(before.visible.parameters["bias"].abs().max()) > 1
+    factor = (1 - 0.1 * 0.05) ** (EPOCHS * BATCHES)
+    torch.testing.assert_close(after.weights, factor * before.weights)
+    for layer, wanted in zip(after.layers, before.layers, strict=True):
+        assert torch.equal(layer.parameters["bias"], wanted.parameters["bias"])
+
+
+def test_steps_climb_with_rate_momentum_and_schedule(tmp_path: Path) -> None:
+    recipe = recipe_of(Still(slope=0.3), Optimizer(rate=0.1, momentum=0.5, weight_decay=0.0, schedule="linear"))
+    before, after = start_of(recipe), run(recipe, tmp_path)
+    total, velocity, moved = EPOCHS * BATCHES, 0.0, 0.0
+    for step in range(total):
+        velocity = 0.5 * velocity + 0.3
+        moved += 0.1 * (1 - step / total) * velocity
+    for name, value in after.parameters.items():
+        torch.testing.assert_close(value, before.parameters[name] + moved)
+
+
+def test_schedules() -> None:
+    linear, constant = (Optimizer(rate=2.0, schedule=schedule) for schedule in ("linear", "constant"))
+    assert [scheduled_rate(linear, share) for share in (0, 0.25, 1)] == [2, 1.5, 0]
+    assert [scheduled_rate(constant, share) for share in (0, 0.25, 1)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(("clip", "share"), [(0.0, 1.0), (1e3, 1.0), (0.25, None)])
+def test_a_gradient_is_no_longer_than_it_may_be(clip: float, share: float | None, tmp_path: Path) -> None:
+    settings = Optimizer(rate=0.1, momentum=0.0, weight_decay=0.0, schedule="constant", clip=clip)
+    recipe = recipe_of(Still(slope=0.3), settings)
+    before, after = start_of(recipe), run(recipe, tmp_path)
+    numbers = sum(value.numel() for value in before.parameters.values())
+    # Every number has the slope .3, so all of them together are a vector of this norm.
+    factor = clip / (0.3 * math.sqrt(numbers)) if share is None else share
+    assert factor <= 1
+    for name, value in after.parameters.items():
+        wanted = before.parameters[name] + 0.1 * 0.3 * factor * EPOCHS * BATCHES
+        torch.testing.assert_close(value, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("average", [0.5, 0.999])
+def test_the_average_forgets_as_it_says(average: float, tmp_path: Path) -> None:
+    optimizer = Optimizer(rate=0.1, momentum=0.5, weight_decay=0.0, schedule="constant", average=average)
+    recipe = recipe_of(Still(slope=0.3), optimizer)
+    before, after = start_of(recipe), run(recipe, tmp_path)
+    velocity, moved, mean = 0.0, 0.0, 0.0
+    for step in range(EPOCHS * BATCHES):
+        velocity = 0.5 * velocity + 0.3
+        moved += 0.1 * velocity
+        # Within the first steps there is little to remember.
+        keep = min(average, (step + 1) / (step + 1 + 10))
+        mean = keep * mean + (1 - keep) * moved
+    assert mean < 0.95 * moved
+    for name, value in after.parameters.items():
+        torch.testing.assert_close(value, before.parameters[name] + mean)
