@@ -38,7 +38,7 @@ def choose_level(evidence: Evidence, images: int, scale: Scale) -> NoiseLevel:
     for first in range(0, images, BLOCK):
         parts.append(_climbed(evidence, np.arange(first, min(first + BLOCK, images)), scale.levels))
     curve, converged = (np.concatenate(part) for part in zip(*parts, strict=True))
-    peaks = _peaks(np.where(np.isfinite(curve), curve, -np.inf), scale.places)
+    peaks = _peaks(_counting(curve, converged), scale.places)
     return NoiseLevel(scale.level(peaks), scale.levels, curve, converged)
 
 
@@ -53,15 +53,24 @@ def _climbed(evidence: Evidence, images: np.ndarray, levels: np.ndarray) -> tupl
         columns, rows = np.nonzero(wanted.T)
         curve[rows, columns], converged[rows, columns] = evidence(images[rows], levels[columns])
         met |= wanted
-        wanted = _in_question(curve, met)
+        wanted = _in_question(_counting(curve, converged & met), met)
     return curve, converged
 
 
+def _counting(curves: np.ndarray, converged: np.ndarray) -> np.ndarray:
+    """The evidence (N, G) that counts, -inf at other levels.
+
+    Where a solver did not converge it is no log-probability, and often far too high; it counts where none converged.
+    """
+    known = np.where(np.isfinite(curves), curves, -np.inf)
+    sure = np.where(converged, known, -np.inf)
+    return np.where(np.isneginf(sure).all(1, keepdims=True), known, sure)
+
+
 def _in_question(curves: np.ndarray, met: np.ndarray) -> np.ndarray:
-    """The levels to try next, boolean (N, G), from the evidence at those met."""
+    """The levels to try next, boolean (N, G), from the evidence that counts, -inf at others, and the levels met."""
     rows, count = np.arange(len(curves)), curves.shape[1]
-    known = np.where(met & np.isfinite(curves), curves, -np.inf)
-    best = known.argmax(1)
+    best = curves.argmax(1)
     place = np.arange(count)
     below = np.where(met & (place < best[:, None]), place, -1).max(1)
     above = np.where(met & (place > best[:, None]), place, count).min(1)
@@ -70,7 +79,7 @@ def _in_question(curves: np.ndarray, met: np.ndarray) -> np.ndarray:
     right = np.where(above == count, (best + STRIDE).clip(max=count - 1), (above + best + 1) // 2)
     wanted = np.zeros_like(met)
     wanted[rows, left] = wanted[rows, right] = True
-    wanted[np.isneginf(known).all(1)] = True
+    wanted[np.isneginf(curves).all(1)] = True
     return wanted & ~met
 
 

@@ -15,7 +15,7 @@ from restore.zoo.store import describe
 # The published priors that `auto` considers: one for each kind of image.
 PREFERRED_BINARY, PREFERRED_GREY = "tap-mnist", "tap-mnist-real"
 OF_GREY = (PREFERRED_GREY, "ppca-cbcl", "em-photographs")
-PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "tap-shapes", "ising", "conv-shapes", *OF_GREY)
+PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "ising", "conv-shapes", *OF_GREY)
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:

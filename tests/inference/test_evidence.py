@@ -149,16 +149,22 @@ ODD = {
     "diverged-where-best": ([0, 1, np.nan, 1.5, 0], 30.0),
     "impossible": ([-np.inf, 1, 2, 1, 0], 20.0),
     "diverged-everywhere": ([np.nan] * 5, 0.0),
+    # What has not converged has no log Z, however high the number.
+    "restless-where-best": ([0, 1, 9, 1.5, 0], 30.0, [True, True, False, True, True]),
+    "restless-at-an-end": ([0, 1, 2, 1, 900], 20.0, [True, True, True, True, False]),
+    "restless-everywhere": ([0, 1, 2, 1, 0], 20.0, [False] * 5),
 }
 
 
-@pytest.mark.parametrize(("curve", "level"), ODD.values(), ids=ODD)
-def test_levels_that_tell_nothing_are_left_out(curve: list[float], level: float) -> None:
-    found = chosen([curve], [[True, True, False, True, True]])
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_levels_that_tell_nothing_are_left_out(odd: tuple[Any, ...]) -> None:
+    curve, level, *told = odd
+    converged = told[0] if told else [True] * 5
+    found = chosen([curve], [converged])
     assert found.chosen.tolist() == [level]
     tried = ~np.isneginf(found.evidence[0])
     np.testing.assert_array_equal(found.evidence[0][tried], np.array(curve, float)[tried])
-    assert found.converged[0].tolist() == [True, True, False, True, True]
+    assert (found.converged[0] == (np.array(converged) | ~tried)).all()
     # Both neighbours of the best were tried, or there are none.
     beside = np.searchsorted(SCALE.levels, level) + np.array([-1, 1])
     assert np.isfinite(level) and all(tried[place] or np.isneginf(curve[place]) for place in beside if 0 <= place < 5)
