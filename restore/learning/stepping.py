@@ -51,10 +51,10 @@ def advance(run: Run[Any], recipe: Recipe, batch: Any, rate: float, epoch: int) 
     try:
         # A new prior object for each step, so that nothing computed from old weights is reused.
         step = recipe.learner.step(_renewed(run.prior), batch, run.learner_state, run.generator, epoch)
-        _climb(run, step, recipe.optimizer.clip)
+        _climb(run, step)
         while step.again is not None:
             step = step.again(_renewed(run.prior))
-            _climb(run, step, recipe.optimizer.clip)
+            _climb(run, step)
     except RuntimeError as fault:
         # Sampling refuses NaN probabilities, so diverging weights may show here first. If the magnitudes of all
         # parameters have a finite sum, no field is NaN.
@@ -75,11 +75,9 @@ def _renewed(prior: PriorT) -> PriorT:
     return prior.with_parameters(prior.parameters)
 
 
-def _climb(run: Run[Any], step: Step, clip: float) -> None:
+def _climb(run: Run[Any], step: Step) -> None:
     for name, parameter in run.prior.parameters.items():
         parameter.grad = step.gradient[name]
-    if clip:
-        torch.nn.utils.clip_grad_norm_(run.prior.parameters.values(), clip)
     run.optimizer.step()
 
 

@@ -267,7 +267,7 @@ def _convolutional(method: str, facts: Facts, wishes: Wishes) -> Tables:
             "watch_every": every,
             "checkpoint_every": every,
         },
-        "inference": {"max_iter": 40, "tol": 3e-4, "damping": 0.1},
+        "inference": {"max_iter": 40, "tol": 1e-4, "damping": 0.1},
     }
 
 

@@ -247,8 +247,6 @@ class Optimizer:
 
     `average` is the share that a moving average of the parameters keeps at each step; if it is not 0, the average is
     validated and kept.
-
-    `clip` is the largest norm of the gradient of all parameters together; a longer one is shortened. 0 is no limit.
     """
 
     name: str = "sgd"
@@ -258,10 +256,8 @@ class Optimizer:
     schedule: Literal["constant", "linear", "geometric"] = "linear"
     average: float = 0.0
     end: float = 0.0
-    clip: float = 0.0
 
     def __post_init__(self) -> None:
-        require(0 <= self.clip < math.inf, f"clip must be 0 or positive, not {self.clip}")
         require(0 <= self.end <= 1, f"end is the share of the rate left at the end, in [0, 1], not {self.end}")
         require(self.schedule != "geometric" or self.end > 0, "end is missing; a geometric schedule never reaches 0")
         require(self.schedule != "constant" or not self.end, "end has no meaning for a constant rate; leave it out")
