@@ -10,6 +10,7 @@ import pytest
 import restore
 from restore.couplings import Convolution
 from restore.inference.torch_engine import Engine
+from restore.learning.recipes.plan import KERNEL
 from restore.priors import ConvolutionalRBM
 from restore.zoo.tiling import Tiling
 
@@ -33,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_restores_what_it_has_learnt(run: Path) -> None:
     prior = restore.load(run)
     about = prior.description
-    assert (about.family, about.kernel, about.method) == ("convolutional", 5, "matched")
+    assert (about.family, about.kernel, about.method) == ("convolutional", KERNEL, "matched")
     clean = blocks(40, (12, 12), 1)
     flipped = np.random.default_rng(2).random(clean.shape) < 0.1
     restored = prior.denoise(clean ^ flipped, p=0.1)

@@ -42,7 +42,7 @@ def killed_at(write: int, folder: Path) -> None:
     Path.replace = dying  # type: ignore[method-assign,assignment]
     torch.set_num_threads(1)
     place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
-    learn(made, Session(folder / "run", usable=place.keeper(made, "typed", CPU)), device=CPU)
+    learn(made, Session(folder / "run", usable=place.keeper(made, lambda: "typed", CPU)), device=CPU)
 
 
 def killed_at_each(folder: Path) -> None:
@@ -75,7 +75,9 @@ def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Pa
         # The next sitting sweeps up what was not finished.
         assert len(list(folder.rglob(".restore-*"))) == 1
         place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
-        learnt = learn(made, Session(folder / "run", resume=True, usable=place.keeper(made, "typed", CPU)), device=CPU)
+        learnt = learn(
+            made, Session(folder / "run", resume=True, usable=place.keeper(made, lambda: "typed", CPU)), device=CPU
+        )
         assert not list(folder.rglob(".restore-*"))
     whole = learn(lesson(tables=QUICK), Session(tmp_path / "whole"), device=CPU)
     for name, value in whole.trained.prior.machine.parameters.items():
