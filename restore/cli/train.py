@@ -79,7 +79,10 @@ def train(
         bool, typer.Option("--overwrite", help="Replace a prior of the same name at the end.")
     ] = False,
     threads: Annotated[
-        int, typer.Option(help="CPU threads; 0 for torch's default. The exact result depends on them.")
+        int,
+        typer.Option(
+            help="CPU threads; 0 for torch's default, with --minutes the fastest. The exact result depends on them."
+        ),
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
