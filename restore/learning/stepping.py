@@ -23,6 +23,7 @@ WARM_UP = 10
 
 
 def begin(recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
+    """The state of a run before the first step."""
     generator = torch.Generator(course.images.device).manual_seed(recipe.seed)
     # If the size is not given, the course knows the prior to start from.
     hidden = 0 if recipe.prior.hidden == "auto" else recipe.prior.hidden
@@ -103,4 +104,5 @@ def judge(run: Run[PriorT], recipe: Recipe, course: Course[PriorT, Any], epoch: 
 
 
 def hopeless(folder: Path, fault: Diverged) -> TrainingError:
+    """The error of a run that diverges whatever is done."""
     return TrainingError(f"{shown(folder)}: training diverged ({fault}); lower the rate")
