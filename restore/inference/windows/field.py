@@ -21,7 +21,6 @@ from restore.inference.damage import Damage
 from restore.inference.explained import OFF_PIXELS, Observed
 from restore.inference.opening import open_engine
 from restore.inference.pictures import PictureEngine, solved
-from restore.inference.windows.stack import Stack
 from restore.zoo.description import Description
 
 # The rival of images of one object; and all rivals of larger ones.
@@ -93,8 +92,8 @@ def beaten(engine: PictureEngine, seen: Observed, evidence: np.ndarray, tried: S
     return np.where(ahead > most, ahead - most, nothing)
 
 
-def _log_p(field: PictureEngine, seen: Observed, threshold: int) -> np.ndarray:
-    """log p of images (N, H, W) under the Ising field, which takes them in windows side by side; (N,)."""
+def log_p_of_windows(field: PictureEngine, seen: Observed) -> np.ndarray:
+    """log p of images (N, H, W) of 0 and 1 under the Ising field, in windows side by side, (N, rows, columns)."""
     height, width = field.description.image_shape
     images, rows, columns = seen.grey.shape
     down, across = -(-rows // height), -(-columns // width)
@@ -102,12 +101,18 @@ def _log_p(field: PictureEngine, seen: Observed, threshold: int) -> np.ndarray:
     def cut(values: np.ndarray, outside: float) -> np.ndarray:
         margins = [(0, 0), (0, down * height - rows), (0, across * width - columns)]
         padded = np.pad(np.broadcast_to(values, seen.grey.shape), margins, constant_values=outside)
-        apart = padded.reshape(images, down, height, across, width).swapaxes(2, 3)
-        return apart.reshape(images, down * across * height, width)
+        return padded.reshape(images, down, height, across, width).swapaxes(2, 3).reshape(-1, height, width)
 
-    told = seen.damage.mapped(lambda level: level if level.shape[1:] == (1, 1) else cut(level, 0.5))
-    stack = Stack(field, down * across)
-    white = cut((seen.grey > threshold / 255).astype(np.float64), 0.0)
-    found, _ = solved(stack, Observed(white, told.covering(cut(~seen.visible, True))))
+    def of_windows(level: np.ndarray) -> np.ndarray:
+        return np.repeat(level, down * across, 0) if level.shape[1:] == (1, 1) else cut(level, 0.5)
+
+    told = seen.damage.mapped(of_windows).covering(cut(~seen.visible, True))
+    found, _ = solved(field, Observed(cut(seen.grey, 0.0), told))
     assert found.evidence is not None  # the Ising field is not conditional
-    return found.evidence - stack.log_partition
+    return np.asarray(found.evidence - field.log_partition).reshape(images, down, across)
+
+
+def _log_p(field: PictureEngine, seen: Observed, threshold: int) -> np.ndarray:
+    """log p of images (N, H, W) under the Ising field, which takes them in windows side by side; (N,)."""
+    white = (seen.grey > threshold / 255).astype(np.float64)
+    return log_p_of_windows(field, replace(seen, grey=white)).sum((1, 2))

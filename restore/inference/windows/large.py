@@ -9,14 +9,15 @@ import numpy as np
 
 from restore.errors import UsageError
 from restore.inference.damage import Damage
-from restore.inference.pictures import PictureEngine, Restored, expected_by
+from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, expected_by
 from restore.inference.tones import Pixels
 from restore.inference.windows.blocks import blocks_of
+from restore.inference.windows.enlarged import Enlarged, drawn_large
 from restore.inference.windows.moments import expected, moments
 from restore.inference.windows.survey import Choice, choose
 from restore.inference.windows.tally import Tally
 
-# Beyond so many pixels results are kept in half precision.
+# Beyond so many pixels results are kept in half precision, and the picture is not looked through as a whole.
 MANY = 2**24
 
 
@@ -46,10 +47,32 @@ def restore_large(
         raise UsageError(
             f"p has shape {damage.p.shape}; give one number, or one per pixel of the image: {pixels.shape}"
         )
+    about = engines[0].description
+    if len(engines) > 1 and not about.grey and pixels.shape[0] * pixels.shape[1] <= MANY:
+        before = drawn_large(about.as_known(pixels[slice(None), slice(None)]) > 0, damage)
+        if before is not None:
+            return _as_before(engines, before, damage, invert, watch)
     choice = choose(engines, pixels, damage, invert=invert, force=force)
     if choice.sample.shortfall and not force:
         return choice, _as_it_is(choice, pixels)
     return choice, _restored(choice, pixels, watch)
+
+
+def _as_before(
+    engines: Sequence[PictureEngine], before: Enlarged, damage: Damage, invert: bool, watch: Callable[[float], None]
+) -> tuple[Choice, Restored]:
+    """A picture that was drawn large, restored as it was before; its squares explain it, if no prior does."""
+    choice = choose(engines, before.pixels, before.damage, invert=invert, force=True)
+    told = replace(choice.sample, notes=(before.note,), shortfall=0.0)
+    found, drawn, noise = _restored(replace(choice, sample=told), before.pixels, watch), before.grid.drawn, before.noise
+    return replace(choice, damage=before.flips, marginals=replace(choice.marginals, noise=noise)), replace(
+        found,
+        estimate=drawn(found.estimate),
+        means=drawn(found.means),
+        deviations=drawn(found.deviations),
+        replaced=None if damage.touched or damage.hidden is None else damage.hidden[0],
+        level=None if noise is None else ChosenLevel.of("p", noise, 0),
+    )
 
 
 def _as_it_is(choice: Choice, pixels: Pixels) -> Restored:
