@@ -2,6 +2,7 @@
 
     python benchmarks/hidden_auto.py [--data caltech101-silhouettes] [--minutes 3] [--sizes 50 100 200 400 auto]
     python benchmarks/hidden_auto.py --sizes 400 --epochs 71
+    python benchmarks/hidden_auto.py --minutes 1 --sizes 400 auto --processor
 
 Each prior learns with the defaults of `restore train DATA --hidden N --minutes M`, one after the other, and restores
 test images of the same data with 10 % and with 20 % of their pixels inverted. With epochs there is no limit of time.
@@ -30,7 +31,11 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=500, help="how many test images [%(default)s]")
     parser.add_argument("--seed", type=int, default=0, help="of training and of the damage [%(default)s]")
     parser.add_argument("--threads", type=int, default=1, help="[%(default)s]")
+    parser.add_argument("--processor", action="store_true", help="count processor time: for busy machines")
     chosen = parser.parse_args()
+    if chosen.processor:
+        # Before training is loaded, whose clock this is.
+        time.monotonic = time.process_time
     torch.set_num_threads(chosen.threads)
     clean = (load(chosen.data, split="test").images[: chosen.n] > 127).astype(np.float64)
     length = {"epochs": chosen.epochs} if chosen.epochs else {"minutes": chosen.minutes}
@@ -41,9 +46,9 @@ def main() -> None:
     print("| ---: " * (3 + len(FLIPS)) + "|")
     for size in chosen.sizes:
         hidden = "auto" if size == "auto" else int(size)
-        started = time.perf_counter()
+        started = time.monotonic()
         prior = restore.train(chosen.data, hidden=hidden, seed=chosen.seed, device="cpu", **length)
-        minutes = (time.perf_counter() - started) / 60
+        minutes = (time.monotonic() - started) / 60
         wrong = []
         for p in FLIPS:
             flipped = np.random.default_rng(chosen.seed).random(clean.shape) < p

@@ -56,12 +56,12 @@ class Convolution(Coupling):
 
     def up(self, below: Tensor) -> Tensor:
         found = _seen(self._pixels(below), self.weights, self.side - 1)
-        return found.reshape(*below.shape[:-1], -1)
+        return found.flatten(-3)
 
     def down(self, above: Tensor) -> Tensor:
         features = self._features(above)
         found = _heard_in_graph(features, self.weights) if tracing() else self._heard(features)
-        return found.reshape(*above.shape[:-1], -1)
+        return found.flatten(-3)
 
     def _heard(self, features: Tensor) -> Tensor:
         """What pixels hear of all features, a block at a time."""
@@ -86,10 +86,10 @@ class Convolution(Coupling):
         return self.with_weights(self.weights - outer)
 
     def _pixels(self, below: Tensor) -> Tensor:
-        return below.reshape(-1, 1, *self.image_shape)
+        return below.unflatten(-1, (1, *self.image_shape))
 
     def _features(self, above: Tensor) -> Tensor:
-        return above.reshape(-1, len(self.weights), *self.places)
+        return above.unflatten(-1, (len(self.weights), *self.places))
 
 
 def _blockwise(weights: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from restore.learning.gradients.matched import CONVERGED
 from restore.learning.loop import Lap, drive
 from restore.learning.measuring import speed, use_fastest_threads
 from restore.learning.recipes.recipe import Recipe
-from restore.learning.run.checkpoint import Checkpoint, newest
+from restore.learning.run.checkpoint import Checkpoint, identity
 from restore.learning.run.folder import THREADS
 from restore.learning.run.pace import epochs_in_all, slowing
 from restore.learning.run.parallel import processes
@@ -225,9 +225,9 @@ def _on_threads(recipe: Recipe, course: Course[Any, Any], session: Session) -> S
     """Use as many threads as a resumed run did, or as train fastest; the session has the rest of the time."""
     if not (recipe.training.minutes and session.any_threads) or processes() > 1 or course.images.is_cuda:
         return session
-    elapsed, found = session.timer(), newest(session.folder) if session.folder.is_dir() else None
-    if found is not None:
-        torch.set_num_threads(found.facts["identity"].get(THREADS, torch.get_num_threads()))
+    elapsed, found = session.timer(), identity(session.folder)
+    if found:
+        torch.set_num_threads(found.get(THREADS, torch.get_num_threads()))
         return session
     with torch.inference_mode():
         use_fastest_threads(recipe, course, session)

@@ -29,7 +29,7 @@ from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.recipes.tables import PriorShape
 from restore.learning.recipes.wishes import Facts, Wishes
 from restore.learning.recipes.written import written
-from restore.learning.run.checkpoint import newest
+from restore.learning.run.checkpoint import identity
 from restore.learning.run.folder import GROWTH, epoch_records, epoch_seconds
 from restore.learning.run.outcome import Trained
 from restore.learning.run.parallel import from_first
@@ -142,8 +142,7 @@ class Learnt:
 
 def _filled_before(folder: Path) -> int:
     """How many units growth was filled up to in a run that is resumed; 0 if it did not get that far."""
-    found = newest(folder) if folder.is_dir() else None
-    return 0 if found is None else found.facts["identity"]["recipe"].get("prior", {}).get("filled", 0)
+    return int(identity(folder).get("recipe", {}).get("prior", {}).get("filled", 0))
 
 
 class Limits(TypedDict, total=False):

@@ -67,8 +67,9 @@ DAMAGES = [
 def test_a_damaged_newest_checkpoint_is_passed_over(part: str, how: str, tmp_path: Path) -> None:
     recipe = recipe_of(training=Training(epochs=EPOCHS, batch=4))
     whole = run(recipe, tmp_path)
-    names = log_of(tmp_path)
+    names, told = log_of(tmp_path), checkpoints.identity(tmp_path)
     spoil(tmp_path / f"checkpoint-{EPOCHS * BATCHES:09d}.{part}", how)
+    assert checkpoints.identity(tmp_path) == told != {}
     with pytest.warns(UserWarning, match=rf"{EPOCHS * BATCHES:09d}.json: damaged checkpoint passed over") as warned:
         resumed = run(recipe, tmp_path, resume=True)
     assert len(warned) == 1

@@ -6,6 +6,7 @@ damaged, the one before it is used.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -26,6 +27,9 @@ from restore.files import write_atomically
 
 FORMAT = 1
 KEPT = 2
+
+# How the reading of a damaged record fails.
+DAMAGE = (OSError, ValueError, TypeError, KeyError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -70,20 +74,34 @@ def newest(folder: Path) -> Checkpoint | None:
     for path in listed:
         try:
             return _read(path)
-        except (OSError, ValueError, TypeError, KeyError, RecursionError, SafetensorError) as fault:
+        except (*DAMAGE, SafetensorError) as fault:
             warnings.warn(f"{shown(path)}: damaged checkpoint passed over ({fault})", stacklevel=2)
     if listed:
         raise TrainingError(f"{shown(folder)}: every checkpoint is damaged; remove the folder and train again")
     return None
 
 
-def _read(path: Path) -> Checkpoint:
-    record = json.loads(path.read_text())
+def identity(folder: Path) -> dict[str, Any]:
+    """What decides the course of a folder's run, by its newest intact record; empty without one. Reads no tensors."""
+    for path in _listed(folder):
+        with contextlib.suppress(*DAMAGE):
+            found: dict[str, Any] = _record(path)["facts"]["identity"]
+            return found
+    return {}
+
+
+def _record(path: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(path.read_text())
     if record["format"] != FORMAT:
         raise ValueError(f"format {record['format']}, this version reads {FORMAT}")
     # Early checkpoints of this format lack the checksum of the record.
     if record.pop("check", None) not in (None, _digest(record)):
         raise ValueError("its record does not match its checksum")
+    return record
+
+
+def _read(path: Path) -> Checkpoint:
+    record = _record(path)
     weights = path.with_suffix(".safetensors")
     if _sha256(weights) != record["sha256"]:
         raise ValueError("its tensors do not match their checksum")

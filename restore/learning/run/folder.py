@@ -145,8 +145,7 @@ def tell_changes(folder: Path, changes: Sequence[str]) -> None:
 
 def was_limited(folder: Path) -> bool:
     """Whether a run, or a stage of one, had a time limit in its last sitting."""
-    found = checkpoints.newest(folder) if folder.is_dir() else None
-    recipe = {} if found is None else found.facts["identity"].get("recipe", {})
+    recipe = checkpoints.identity(folder).get("recipe", {})
     return bool(recipe.get("minutes") or recipe.get("training", {}).get("minutes"))
 
 
