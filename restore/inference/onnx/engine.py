@@ -44,6 +44,11 @@ onnxruntime.create_and_register_allocator(
 NOT_BEFORE = ["ConstantFolding"]
 
 
+# Units, from all starts: a batch of fewer takes no less time. Where images may have any size, a batch has no more than
+# this many, unless one image has.
+SMALL, LARGE = 2**15, 2**18
+
+
 @dataclass(frozen=True)
 class OnnxEngine:
     """A prior with its solver in onnxruntime: a `restore.inference.pictures.PictureEngine`.
@@ -143,7 +148,7 @@ class OnnxEngine:
             "sigma": np.array(number(damage.sigma), np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        alone, at_once = self.description.mixture, self.facts.at_once
+        alone, at_once = self.description.mixture, self._at_once(len(seen))
         groups = _alike(told) if alone else [np.arange(len(seen))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
 
@@ -162,6 +167,14 @@ class OnnxEngine:
         order = np.argsort(np.concatenate(batches))
         found = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
+
+    def _at_once(self, images: int) -> int:
+        """How many of these to give the graph at a time: no more than caches hold, and a batch for every thread."""
+        about = self.description
+        each = sum(about.sizes) * max(1, about.inference.starts)
+        most = max(1, LARGE // each) if about.convolutional else self.facts.at_once
+        threads = _threads() or os.cpu_count() or 1
+        return min(most, max(-(-images // threads), SMALL // each))
 
     @cached_property
     def log_partition(self) -> float:
