@@ -20,7 +20,7 @@ from restore.inference.held_out import FOLDS, LEAST, SURER, folds, foretold, pre
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.inference.windows import blocks
-from restore.inference.windows.blocks import blocks_of
+from restore.inference.windows.blocks import AROUND, PART, blocks_of, parts_of
 from restore.inference.windows.large import restore_large
 from restore.inference.windows.moments import expected, moments
 from restore.inference.windows.sampling import FEW, sample_of
@@ -139,6 +139,44 @@ def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     # What a pixel hears of another falls by a factor for each place between them, and 32 lie in between.
     np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
     assert not any("windows" in note for note in whole.notes)
+
+
+@pytest.mark.parametrize("size", [1, 40, 287, 288, 289, 300, 1000, 1088])
+def test_parts_are_equal_and_share_an_image(size: int) -> None:
+    parts = parts_of((size, 30))
+    counts = np.zeros((size, 30), int)
+    for part in parts:
+        counts[part.core] += 1
+        assert np.zeros((size, 30))[part.around].shape == np.zeros((size, 30))[parts[0].around].shape
+        core, around = part.core[0], part.around[0]
+        assert around.start == 0 or core.start - around.start >= AROUND
+        assert around.stop == size or around.stop - core.stop >= AROUND
+        assert 0 <= around.start < around.stop <= size
+        np.testing.assert_array_equal(np.arange(size)[around][part.inner[0]], np.arange(size)[core])
+    assert (counts == 1).all()
+    assert len(parts) == max(1, -(-(size - 2 * AROUND) // PART))
+
+
+def test_parts_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    image, rng = noisy(90, 75), np.random.default_rng(1)
+    damage = Damage(rng.uniform(0.05, 0.3, image.shape), hidden=rng.random(image.shape) < 0.1)
+    whole, parts = Tally(), Tally()
+    means, variances = moments(engine(), image, damage, expected(engine()), whole)
+    monkeypatch.setattr(blocks, "PART", 20)
+    again, spread = moments(engine(), image, damage, expected(engine()), parts)
+    assert (whole.windows, parts.windows, parts.blind) == (1, 9, False)
+    np.testing.assert_allclose(again, means, atol=1e-4)
+    np.testing.assert_allclose(spread, variances, atol=1e-4)
+
+
+def test_a_part_without_anything_visible_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "PART", 20)
+    hidden = np.zeros((90, 20), bool)
+    for first, blind in ((60, False), (30, True)):
+        hidden[first:] = True
+        tally = Tally()
+        moments(engine(), noisy(90, 20), Damage(0.1, hidden=hidden), expected(engine()), tally)
+        assert tally.blind == blind
 
 
 def test_little_memory_makes_blocks_small_and_too_little_is_refused() -> None:
