@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from restore.channels.values import log_odds_of
 from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.explained import FORGIVEN, INDEPENDENT, ODDS, Observed, independent, wanting
-from restore.inference.held_out import SURER, foretold, foretold_by_share
+from restore.inference.held_out import FOLDS, SURER, foretold, foretold_by_share
 from restore.inference.pictures import PictureEngine, Restored, restore_pictures, solved
 from restore.inference.tones import Pixels
 from restore.inference.windows.field import COARSE, PATCHES, allowed, of_objects, rival
@@ -24,15 +24,15 @@ from restore.zoo import leave_out
 # Nats per pixel by which a way may be behind another at one level and ahead at another.
 FAR = 0.02
 
-# Folds of pixels that are held out, each a fourth of them, where what predicts them is compared.
+# The most folds of pixels that are held out, each a fourth of them, where what predicts them is compared.
 HELD_OUT = 2
 
 # The share of white in the images that a prior of both polarities has learnt from is that near to a half.
 EVEN = 0.05
 
-# Nats per pixel of the sample by which a prior of windows has to predict it better than a convolutional one, to be
-# taken instead: what they predict of noisy pixels differs less than what they restore.
-LEAD = 0.0025
+# Nats per pixel held out by which a prior of windows has to predict them better than a convolutional one, to be taken
+# instead: what they predict of noisy pixels differs less than what they restore.
+LEAD = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class Way:
         evidence = float(found.evidence[0] - self.sample.stack.log_partition)
         return evidence if np.isfinite(evidence) else -np.inf
 
-    def predicted(self, crops: Sequence[Crop], damage: Damage) -> float:
+    def predicted(self, crops: Sequence[Crop], damage: Damage, folds: Iterable[int]) -> float:
         """log p(pixels held out | others) under damage of known levels, in nats; restored as the image would be."""
         told, about = damage.inverted() if self.invert else damage, self.engine.description
         alone, total = expected(self.engine), 0.0
@@ -96,7 +96,7 @@ class Way:
             grey = 1 - crop.grey if self.invert else crop.grey
             known = replace(told, p=crop.p) if crop.p is not None else told
             white = about.as_known(grey) > 0
-            for asked, hidden in crop.held_out(HELD_OUT):
+            for asked, hidden in crop.held_out(folds):
                 mean, _ = moments(self.engine, grey, replace(known, hidden=hidden), alone, Tally())
                 rates = [np.broadcast_to(rate, grey.shape)[asked] for rate in known.rates]
                 total += foretold(log_odds_of(mean[asked]), white[asked], (rates[0], rates[1]))
@@ -249,19 +249,23 @@ def _behind_rivals(
 
 def _better(best: Way, further: Sequence[Way], sample: Sample, level: Damage) -> Way:
     """The way, of the best by evidence and convolutional ones, that predicts held-out pixels of the sample best."""
-    found = [(way.predicted(sample.crops, level), way) for way in further]
-    score, other = max(found, key=lambda each: each[0])
-    pixels = sum(crop.grey.size for crop in sample.crops)
-    return best if best.predicted(sample.crops, level) > score + LEAD * pixels else other
+    own, theirs, pixels = 0.0, np.zeros(len(further)), sum(crop.grey.size for crop in sample.crops) / FOLDS
+    for fold in range(HELD_OUT):
+        own += best.predicted(sample.crops, level, [fold])
+        theirs += [way.predicted(sample.crops, level, [fold]) for way in further]
+        lead = own - theirs.max() - LEAD * pixels * (fold + 1)
+        if abs(lead) > np.log(ODDS):
+            break
+    return best if lead > 0 else further[int(theirs.argmax())]
 
 
 def _ahead_of_share(way: Way, sample: Sample, damage: Damage) -> float:
     """By how many nats a way predicts held-out pixels of the sample better than the share of white of the others."""
-    alone, about = 0.0, way.engine.description
+    alone, about, folds = 0.0, way.engine.description, range(HELD_OUT)
     for crop in sample.crops:
         white = about.as_known(crop.grey) > 0
-        alone += sum(foretold_by_share(white[asked], white[~hidden]) for asked, hidden in crop.held_out(HELD_OUT))
-    return way.predicted(sample.crops, damage) - alone - np.log(len(SURER))
+        alone += sum(foretold_by_share(white[asked], white[~hidden]) for asked, hidden in crop.held_out(folds))
+    return way.predicted(sample.crops, damage, folds) - alone - np.log(len(SURER))
 
 
 def _log_p(way: Way, marginals: Marginals) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,8 +24,8 @@ from restore.inference.windows import blocks
 from restore.inference.windows.blocks import AROUND, PART, blocks_of, parts_of
 from restore.inference.windows.large import restore_large
 from restore.inference.windows.moments import expected, moments
-from restore.inference.windows.sampling import FEW, sample_of
-from restore.inference.windows.survey import choose
+from restore.inference.windows.sampling import FEW, Crop, sample_of
+from restore.inference.windows.survey import LEAD, Way, choose
 from restore.inference.windows.tally import Tally
 from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
@@ -241,6 +242,31 @@ def test_a_convolutional_prior_is_chosen_where_it_predicts_better(light: bool) -
     knowing = engine(ALIKE, hidden=1)
     choice = choose([stranger(), knowing], image.astype(float), Damage(0.1), invert=False)
     assert choice.engine is knowing and choice.invert == light and choice.others == ("stranger",)
+
+
+@pytest.mark.parametrize(
+    ("lead", "asked", "chosen"),
+    [
+        ([9.5], 1, "stranger"),
+        ([-9.5], 1, "alike"),
+        ([9.0, -9.5], 2, "alike"),
+        ([-9.0, 9.5], 2, "stranger"),
+    ],
+)
+def test_folds_are_held_out_until_one_predicts_ten_thousand_times_better(
+    lead: list[float], asked: int, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: list[int] = []
+
+    def predicted(way: Way, crops: Sequence[Crop], damage: Damage, folds: Iterable[int]) -> float:
+        if way.name == "alike":
+            return -100.0
+        known.extend(folds)
+        return -100.0 + lead[known[-1]] + LEAD * sum(crop.grey.size for crop in crops) / FOLDS
+
+    monkeypatch.setattr(Way, "predicted", predicted)
+    choice = choose([stranger(), engine(ALIKE, hidden=1)], noisy(64, 64), Damage(0.1), invert=False)
+    assert choice.engine.description.name == chosen and known == list(range(asked))
 
 
 @pytest.mark.thorough
