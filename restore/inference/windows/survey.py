@@ -35,6 +35,10 @@ EVEN = 0.05
 # instead: what they predict of noisy pixels differs less than what they restore.
 LEAD = 0.005
 
+# Nats by which one fold decides alone, as in 156 of 192 pictures of six families: three more turned none of these
+# decisions. The leads in one fold and on average over four differ by 7.0 (standard deviation).
+CLEAR = 10.0
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -261,7 +265,7 @@ def _better(best: Way, further: Sequence[Way], sample: Sample, level: Damage) ->
         scores = threads.each(lambda each: each[0].predicted(each[1], level, [each[2]]), asked)
         found += np.reshape(scores, (len(ways), -1)).sum(1)
         lead = found[0] - found[1:].max() - LEAD * pixels * (fold + 1)
-        if abs(lead) > np.log(ODDS):
+        if abs(lead) > CLEAR:
             break
     return best if lead > 0 else further[int(found[1:].argmax())]
 
