@@ -28,7 +28,7 @@ SIDE, MARGIN = 1024, 32
 
 # The same for the parts in which it takes a block: their state fits into the caches of a processor, and its cores share
 # them. Further away there is less than what solvers leave undone where they stop.
-PART, AROUND = 256, 16
+PART, AROUND = 128, 16
 
 # Rows and columns of an image.
 Part: TypeAlias = tuple[slice, slice]

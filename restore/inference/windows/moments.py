@@ -1,4 +1,4 @@
-"""What a prior makes of an image of any size: as a whole where places are alike to it, else in windows that overlap."""
+"""What a prior makes of an image of any size: in parts where places are alike to it, else in windows that overlap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def moments(
     """Mean and variance of every pixel of an image (H, W): of the mixture of what its windows say.
 
     Args:
-        engine: the prior; a convolutional one takes the image in few parts.
+        engine: the prior; a convolutional one takes the image in parts.
         grey: the image.
         damage: what is known of it: p as a number, as two, or (H, W); hidden pixels (H, W).
         alone: as `expected` says.
