@@ -15,6 +15,7 @@ import onnxruntime
 
 from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, reason, shown
+from restore.inference import threads
 from restore.inference.damage import Damage, number
 from restore.inference.levels import log_partition
 from restore.inference.onnx.contract import OBSERVED, Facts
@@ -42,6 +43,10 @@ onnxruntime.create_and_register_allocator(
 
 # Computing constants in advance saves no time here, and takes seconds and gigabytes where a shape is damaged.
 NOT_BEFORE = ["ConstantFolding"]
+
+
+# Units, of all starts: batches of fewer take as long, and where images have any size, batches of several have no more.
+SMALL, LARGE = 2**15, 2**18
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class OnnxEngine:
         weights = path.parent / WEIGHTS if refers else None
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
-        options.intra_op_num_threads = _threads()
+        options.intra_op_num_threads = threads.told()
         # Waiting threads would take the processors from other batches; see `marginals`.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
@@ -143,7 +148,7 @@ class OnnxEngine:
             "sigma": np.array(number(damage.sigma), np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        alone, at_once = self.description.mixture, self.facts.at_once
+        alone, at_once = self.description.mixture, self._at_once(len(seen))
         groups = _alike(told) if alone else [np.arange(len(seen))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
 
@@ -151,17 +156,18 @@ class OnnxEngine:
             part = {name: value if len(value) == 1 else value[rows] for name, value in told.items()}
             return self.run({name: value[:1] if alone and name != "image" else value for name, value in part.items()})
 
-        if len(batches) == 1:
-            parts = [solve(batches[0])]
-        else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            # Threads gain more from a batch each than from a share of every operation, which is small.
-            with ThreadPoolExecutor(_threads() or os.cpu_count()) as pool:
-                parts = list(pool.map(solve, batches))
+        # Threads gain more from a batch each than from a share of every operation, which is small.
+        parts = threads.each(solve, batches)
         order = np.argsort(np.concatenate(batches))
         found = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
+
+    def _at_once(self, images: int) -> int:
+        """How many of these to give the graph at a time: no more than caches hold, and a batch for every thread."""
+        about = self.description
+        each = sum(about.sizes) * max(1, about.inference.starts)
+        most = max(1, LARGE // each) if about.convolutional else self.facts.at_once
+        return min(most, max(-(-images // threads.count()), SMALL // each))
 
     @cached_property
     def log_partition(self) -> float:
@@ -243,12 +249,6 @@ def _alike(told: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     rows = np.ascontiguousarray(np.concatenate(both, 1))
     _, kind = np.unique(rows.view(np.dtype((np.void, rows.shape[1]))).ravel(), return_inverse=True)
     return np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
-
-
-def _threads() -> int:
-    """How many threads share the work: OMP_NUM_THREADS, as in torch, or 0 for one on each processor."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(asked) if asked.isdecimal() else 0
 
 
 def _named(path: Path) -> str | bytes:

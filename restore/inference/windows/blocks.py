@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
+
+import numpy as np
 
 from restore.errors import UsageError
 from restore.inference.windows.tiles import blocks
@@ -22,6 +25,10 @@ ARRAYS, HIDDEN = 14, 4
 # For a prior that takes a block as one image: how long its sides may be, and by how much it is wider than its core. A
 # pixel that is decided hardly depends on others that far away.
 SIDE, MARGIN = 1024, 32
+
+# The same for the parts in which it takes a block: their state fits into the caches of a processor, and its cores share
+# them. Further away there is less than what solvers leave undone where they stop.
+PART, AROUND = 128, 16
 
 # Rows and columns of an image.
 Part: TypeAlias = tuple[slice, slice]
@@ -78,6 +85,21 @@ def _blocks(
                 (slice(*top), slice(*left)),
                 (_widened(*top, margins[0], shape[0]), _widened(*left, margins[1], shape[1])),
             )
+
+
+def parts_of(shape: tuple[int, int]) -> list[Block]:
+    """The parts of an image for a prior that takes each as an image: all of one size, with what is around them."""
+    down, across = map(_spans, shape)
+    return [Block((top, left), (above, before)) for top, above in down for left, before in across]
+
+
+def _spans(size: int) -> list[tuple[slice, slice]]:
+    """Equally long spans of an axis that overlap by twice `AROUND`: the middle of each, and all of it."""
+    count = max(1, -(-(size - 2 * AROUND) // PART))
+    length = -(-(size + 2 * AROUND * (count - 1)) // count)
+    starts = np.linspace(0, size - length, count).round().astype(int).tolist()
+    cuts = [0, *((left + right + length) // 2 for left, right in pairwise(starts)), size]
+    return [(slice(*core), slice(start, start + length)) for start, core in zip(starts, pairwise(cuts), strict=True)]
 
 
 def _windows_allowed(about: Description, max_memory: int | None) -> int:

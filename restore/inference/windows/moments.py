@@ -1,4 +1,4 @@
-"""What a prior makes of an image of any size: as a whole where places are alike to it, else in windows that overlap."""
+"""What a prior makes of an image of any size: in parts where places are alike to it, else in windows that overlap."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from restore.inference.damage import Damage
 from restore.inference.explained import Observed
 from restore.inference.pictures import PictureEngine
+from restore.inference.windows.blocks import parts_of
 from restore.inference.windows.exchange import solve_windows
 from restore.inference.windows.tally import Tally
 from restore.inference.windows.tiles import Cover
@@ -28,14 +29,14 @@ def moments(
     """Mean and variance of every pixel of an image (H, W): of the mixture of what its windows say.
 
     Args:
-        engine: the prior; a convolutional one takes the image as a whole.
+        engine: the prior; a convolutional one takes the image in parts.
         grey: the image.
         damage: what is known of it: p as a number, as two, or (H, W); hidden pixels (H, W).
         alone: as `expected` says.
         tally: counts what became of the windows.
     """
     if engine.description.convolutional:
-        engine = engine.of_size((grey.shape[0], grey.shape[1]))
+        return _in_parts(engine, grey, damage, tally)
     about = engine.description
     # A pixel at the border of a photograph lies in fewer windows: one at least.
     cover = Cover.of(grey.shape, about.image_shape, about.tiling.overlap, within=about.mixture)
@@ -56,3 +57,23 @@ def moments(
     square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
     tally.lost |= bool(np.isnan(mean).any())
     return mean, square - mean**2
+
+
+def _in_parts(engine: PictureEngine, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
+    """As `moments`, by a prior to which all places are alike."""
+    parts = parts_of((grey.shape[0], grey.shape[1]))
+
+    def cut(image: np.ndarray) -> np.ndarray:
+        return np.stack([image[part.around] for part in parts])
+
+    seen = cut(grey)
+    told = damage.mapped(cut).covering(None if damage.hidden is None else cut(np.asarray(damage.hidden)))
+    found, _ = engine.of_size((seen.shape[1], seen.shape[2])).marginals(seen, told)
+    found = voided(found)
+    tally.add(found.status, found.iterations, found.residual)
+    tally.blind |= told.hidden is not None and bool(np.asarray(told.hidden).all((1, 2)).any())
+    mean, variance = np.empty(grey.shape, np.float32), np.empty(grey.shape, np.float32)
+    for part, *values in zip(parts, found.means[0], found.variances[0], strict=True):
+        mean[part.core], variance[part.core] = (each.reshape(seen.shape[1:])[part.inner] for each in values)
+    tally.lost |= bool(np.isnan(mean).any())
+    return mean, variance

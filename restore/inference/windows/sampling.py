@@ -7,7 +7,7 @@ more so the smaller the windows are: a prior of large windows may gain from that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -67,11 +67,12 @@ class Crop(NamedTuple):
     hidden: np.ndarray | None
     p: np.ndarray | None
 
-    def held_out(self, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """For each of `count` folds, which pixels are predicted, and which are hidden meanwhile; (h, w) each."""
+    def held_out(self, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """For each of these folds, which pixels are predicted, and which are hidden meanwhile; (h, w) each."""
         hidden = np.zeros(self.grey.shape, bool) if self.hidden is None else self.hidden
-        for out in folds(self.grey.shape) == np.arange(count)[:, None, None]:
-            yield out & ~hidden, out | hidden
+        fold = folds(self.grey.shape)
+        for number in numbers:
+            yield (fold == number) & ~hidden, (fold == number) | hidden
 
 
 @dataclass(frozen=True, eq=False)

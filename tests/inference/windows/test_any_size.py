@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,11 +21,11 @@ from restore.inference.held_out import FOLDS, LEAST, SURER, folds, foretold, pre
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.inference.windows import blocks
-from restore.inference.windows.blocks import blocks_of
+from restore.inference.windows.blocks import AROUND, PART, blocks_of, parts_of
 from restore.inference.windows.large import restore_large
 from restore.inference.windows.moments import expected, moments
-from restore.inference.windows.sampling import FEW, sample_of
-from restore.inference.windows.survey import choose
+from restore.inference.windows.sampling import FEW, Crop, sample_of
+from restore.inference.windows.survey import CLEAR, LEAD, Way, choose
 from restore.inference.windows.tally import Tally
 from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
@@ -141,6 +142,44 @@ def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any("windows" in note for note in whole.notes)
 
 
+@pytest.mark.parametrize("size", [1, 40, 159, 160, 161, 300, 1000])
+def test_parts_are_equal_and_share_an_image(size: int) -> None:
+    parts = parts_of((size, 30))
+    counts = np.zeros((size, 30), int)
+    for part in parts:
+        counts[part.core] += 1
+        assert np.zeros((size, 30))[part.around].shape == np.zeros((size, 30))[parts[0].around].shape
+        core, around = part.core[0], part.around[0]
+        assert around.start == 0 or core.start - around.start >= AROUND
+        assert around.stop == size or around.stop - core.stop >= AROUND
+        assert 0 <= around.start < around.stop <= size
+        np.testing.assert_array_equal(np.arange(size)[around][part.inner[0]], np.arange(size)[core])
+    assert (counts == 1).all()
+    assert len(parts) == max(1, -(-(size - 2 * AROUND) // PART))
+
+
+def test_parts_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    image, rng = noisy(90, 75), np.random.default_rng(1)
+    damage = Damage(rng.uniform(0.05, 0.3, image.shape), hidden=rng.random(image.shape) < 0.1)
+    whole, parts = Tally(), Tally()
+    means, variances = moments(engine(), image, damage, expected(engine()), whole)
+    monkeypatch.setattr(blocks, "PART", 20)
+    again, spread = moments(engine(), image, damage, expected(engine()), parts)
+    assert (whole.windows, parts.windows, parts.blind) == (1, 9, False)
+    np.testing.assert_allclose(again, means, atol=1e-4)
+    np.testing.assert_allclose(spread, variances, atol=1e-4)
+
+
+def test_a_part_without_anything_visible_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "PART", 20)
+    hidden = np.zeros((90, 20), bool)
+    for first, blind in ((60, False), (30, True)):
+        hidden[first:] = True
+        tally = Tally()
+        moments(engine(), noisy(90, 20), Damage(0.1, hidden=hidden), expected(engine()), tally)
+        assert tally.blind == blind
+
+
 def test_little_memory_makes_blocks_small_and_too_little_is_refused() -> None:
     image = noisy(40, 50)
     _, found = restore_large([engine(memory=10**6)], image, Damage(0.1), invert=False)
@@ -203,6 +242,33 @@ def test_a_convolutional_prior_is_chosen_where_it_predicts_better(light: bool) -
     knowing = engine(ALIKE, hidden=1)
     choice = choose([stranger(), knowing], image.astype(float), Damage(0.1), invert=False)
     assert choice.engine is knowing and choice.invert == light and choice.others == ("stranger",)
+
+
+@pytest.mark.parametrize(
+    ("lead", "asked", "chosen"),
+    [
+        ([CLEAR + 0.1], 1, "stranger"),
+        ([-CLEAR - 0.1], 1, "alike"),
+        ([CLEAR - 0.1, -CLEAR], 2, "alike"),
+        ([0.1 - CLEAR, CLEAR], 2, "stranger"),
+    ],
+)
+def test_folds_are_held_out_until_one_predicts_clearly_better(
+    lead: list[float], asked: int, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: set[int] = set()
+
+    def predicted(way: Way, crop: Crop, damage: Damage, folds: Iterable[int]) -> float:
+        if way.name == "alike":
+            return -100.0
+        (fold,) = folds
+        known.add(fold)
+        # Of each of two crops.
+        return -100.0 + lead[fold] / 2 + LEAD * crop.grey.size / FOLDS
+
+    monkeypatch.setattr(Way, "predicted", predicted)
+    choice = choose([stranger(), engine(ALIKE, hidden=1)], noisy(64, 64), Damage(0.1), invert=False)
+    assert choice.engine.description.name == chosen and known == set(range(asked))
 
 
 @pytest.mark.thorough

@@ -195,6 +195,31 @@ def test_batches_on_several_threads_come_back_in_order(monkeypatch: pytest.Monke
         np.testing.assert_allclose(parts.means[0], whole.means[0], atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("threads", "images", "sizes"),
+    [("1", 300, [256, 44]), ("2", 300, [150, 150]), ("2", 700, [256, 256, 188]), ("8", 60, [43, 17]), ("2", 5, [5])],
+)
+def test_threads_share_what_is_worth_it(
+    threads: str, images: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded, run, batches = OnnxEngine.load(zoo.find("tap-text")), OnnxEngine.run, []
+
+    def counted(engine: OnnxEngine, observed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        batches.append(len(observed["image"]))
+        return run(engine, observed)
+
+    monkeypatch.setattr(OnnxEngine, "run", counted)
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    loaded.marginals(np.zeros((images, 16, 16)), Damage(0.1))
+    assert sorted(batches, reverse=True) == sizes
+
+
+def test_large_images_are_restored_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = OnnxEngine.load(zoo.find("conv-shapes"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert [loaded.of_size((side, side))._at_once(9) for side in (32, 64, 256)] == [9, 3, 1]
+
+
 def test_a_header_keeps_how_images_are_tiled(tmp_path: Path) -> None:
     about = replace(ABOUT, tiling=Tiling(4, 2, 0.5, 1.0))
     assert Description.from_header(about.to_header(), "it") == about
