@@ -13,7 +13,7 @@ from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, exp
 from restore.inference.tones import Pixels
 from restore.inference.windows.blocks import blocks_of
 from restore.inference.windows.enlarged import Enlarged, drawn_large
-from restore.inference.windows.moments import expected, moments
+from restore.inference.windows.moments import Turned
 from restore.inference.windows.survey import Choice, choose
 from restore.inference.windows.tally import Tally
 
@@ -82,13 +82,12 @@ def _as_it_is(choice: Choice, pixels: Pixels) -> Restored:
 
 
 def _restored(choice: Choice, pixels: Pixels, watch: Callable[[float], None]) -> Restored:
-    engine, about = choice.engine, choice.engine.description
-    damage = choice.damage.inverted() if choice.invert else choice.damage
-    hidden = None if damage.hidden is None else damage.hidden[0]
+    prior, damage = choice.both or Turned(choice.engine, choice.invert), choice.damage
+    engine = choice.engine if choice.both is None else choice.both.windows.engine
+    about, hidden = engine.description, None if damage.hidden is None else damage.hidden[0]
     precision = np.float32 if pixels.shape[0] * pixels.shape[1] <= MANY else np.float16
     means, deviations = np.empty(pixels.shape, precision), np.empty(pixels.shape, precision)
     estimate = np.empty(pixels.shape, precision if about.grey else bool)
-    alone = expected(engine)
     tally = Tally()
     done = 0
     for block in blocks_of(pixels.shape, about, engine.max_memory):
@@ -99,9 +98,7 @@ def _restored(choice: Choice, pixels: Pixels, watch: Callable[[float], None]) ->
             damage.sigma,
             None if hidden is None else hidden[block.around],
         )
-        mean, variance = moments(engine, 1 - grey if choice.invert else grey, told, alone, tally)
-        mean, variance = mean[block.inner], variance[block.inner]
-        mean = 1 - mean if choice.invert else mean
+        mean, variance = (part[block.inner] for part in prior.moments(grey, told, tally))
         means[block.core], deviations[block.core] = mean, np.sqrt(variance.clip(0))
         estimate[block.core] = mean if about.grey else mean > 0.5
         done += mean.size
@@ -127,4 +124,7 @@ def _notes(choice: Choice) -> list[str]:
     if choice.invert and not choice.sample.inverted:
         expected = expected_by(choice.engine)
         notes.append(f"{about.name} expects {expected}, so the image was inverted for it, and back")
+    if choice.both is not None:
+        names = " and ".join(each.engine.description.name for each in (choice.both.windows, choice.both.places))
+        notes.append(f"is of several kinds: {names} restored it, each where it predicts pixels better")
     return [*notes, *choice.sample.notes]

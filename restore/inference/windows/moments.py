@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,21 @@ def expected(engine: PictureEngine) -> np.ndarray:
     about = engine.description
     messages = not (about.grey or about.conditional or about.convolutional)
     return engine.pixel_means() if messages else np.zeros(about.image_shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """A prior, and whether images are inverted for it."""
+
+    engine: PictureEngine
+    invert: bool
+
+    def moments(self, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
+        """As `moments`, of the image as it is."""
+        told = damage.inverted() if self.invert else damage
+        seen = 1 - grey if self.invert else grey
+        mean, variance = moments(self.engine, seen, told, expected(self.engine), tally)
+        return (1 - mean if self.invert else mean), variance
 
 
 def moments(

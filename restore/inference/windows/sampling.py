@@ -17,8 +17,9 @@ from restore.inference.damage import Damage
 from restore.inference.held_out import folds
 from restore.inference.pictures import PictureEngine
 from restore.inference.tones import Pixels
-from restore.inference.windows.stack import Stack
 from restore.inference.windows.tiles import Cover
+from restore.marginals import Marginals, Status
+from restore.zoo.description import Description
 
 # Side of the crops in pixels, if priors of several windows share them; else as many whole windows as are nearest to it.
 # Pixels beyond the edge of a crop are hidden, of which solvers of one start know little.
@@ -35,6 +36,66 @@ CELL = 4
 
 # Crops of which a few are taken; more say nothing new.
 MOST = 400
+
+# A stack is solved if all but so many of its windows are: its evidence is a sum, in which few of them count little.
+UNSOLVED_IN_STACK = 0.1
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Windows of a prior as one picture, whose log p is theirs together: a `PictureSolver` of them."""
+
+    engine: PictureEngine
+    count: int
+
+    @property
+    def description(self) -> Description:
+        height, width = self.engine.description.image_shape
+        return replace(self.engine.description, image_shape=(self.count * height, width))
+
+    @property
+    def light_ground(self) -> bool:
+        return self.engine.light_ground
+
+    @property
+    def log_partition(self) -> float:
+        return self.count * self.engine.log_partition
+
+    def for_evidence(self) -> Stack:
+        """The same: what is chosen by a sum over windows differs by more than they may be off."""
+        return self
+
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        """As in `restore.inference.pictures.PictureSolver`; of the layers only the image."""
+        images, window = len(grey), self.engine.description.image_shape
+
+        def apart(level: np.ndarray) -> np.ndarray:
+            if level.ndim == 3 and level.shape[1:] == (1, 1):
+                return np.repeat(level, self.count, axis=0)
+            whole = level if level.ndim == 3 else level[None]
+            return np.array(np.broadcast_to(whole, grey.shape)).reshape(-1, *window)
+
+        def together(values: np.ndarray) -> np.ndarray:
+            return values.reshape(images, self.count, *values.shape[1:])
+
+        hidden = np.zeros(grey.shape, bool) if damage.hidden is None else np.asarray(damage.hidden)
+        told = damage.mapped(apart).covering(hidden.reshape(-1, *window))
+        found, gain = self.engine.marginals(grey.reshape(-1, *window), told)
+        lost = (together(found.status) == Status.DIVERGED).any(1)
+        solved = (together(found.status) == Status.CONVERGED).mean(1) >= 1 - UNSOLVED_IN_STACK
+        marginals = Marginals(
+            (found.means[0].reshape(images, -1),),
+            (found.variances[0].reshape(images, -1),),
+            together(found.log_partition).sum(1),
+            together(found.iterations).max(1),
+            together(found.residual).max(1),
+            np.where(lost, Status.DIVERGED, np.where(solved, Status.CONVERGED, Status.MAX_ITER)),
+        )
+        if not self.engine.description.conditional:
+            # Evidence tells polarities apart better.
+            return marginals, np.zeros(images)
+        visible = (~hidden).reshape(images, self.count, -1).sum(2)
+        return marginals, (together(gain) * visible).sum(1) / visible.sum(1).clip(1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from restore.channels.values import log_odds_of
 from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.damage import Damage
 from restore.inference.explained import FORGIVEN, INDEPENDENT, ODDS, Observed, independent, wanting
-from restore.inference.held_out import FOLDS, SURER, foretold, foretold_by_share
-from restore.inference.pictures import PictureEngine, Restored, restore_pictures, solved
+from restore.inference.held_out import FOLDS, SURER, foretold_by_share
+from restore.inference.pictures import PictureEngine, Restored
 from restore.inference.tones import Pixels
-from restore.inference.windows.field import COARSE, PATCHES, allowed, of_objects, rival
-from restore.inference.windows.moments import expected, moments
-from restore.inference.windows.sampling import FEW, RANKS, Crop, Sample, Stacked, sample_of, side_for
-from restore.inference.windows.tally import Tally
-from restore.marginals import Marginals
+from restore.inference.windows.field import COARSE, FIELD, PATCHES, of_objects, rival
+from restore.inference.windows.moments import Turned
+from restore.inference.windows.regions import CLEAR, HELD_OUT, LEAD, WIDE, Both
+from restore.inference.windows.sampling import FEW, RANKS, Sample, sample_of, side_for
+from restore.inference.windows.ways import Way
+from restore.marginals import Marginals, NoiseLevel
 from restore.zoo import leave_out
 
 # Nats per pixel by which a way may be behind another at one level and ahead at another.
 FAR = 0.02
 
-# The most folds of pixels that are held out, each a fourth of them, where what predicts them is compared.
-HELD_OUT = 2
-
 # The share of white in the images that a prior of both polarities has learnt from is that near to a half.
 EVEN = 0.05
 
-# Nats per pixel held out by which a prior of windows has to predict them better than a convolutional one, to be taken
-# instead: what they predict of noisy pixels differs less than what they restore.
-LEAD = 0.005
 
-# Nats by which one fold decides alone, as in 156 of 192 pictures of six families: three more turned none of these
-# decisions. The leads in one fold and on average over four differ by 7.0 (standard deviation).
-CLEAR = 10.0
+# Two priors agree on a level if neither finds so many times that of the other: both may be wrong, but not alike.
+AGREED = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +44,7 @@ class Choice:
         sample: what came of the sample, with the level that was chosen, and its shortfall.
         marginals: of the sample.
         others: names of the priors under which it is less probable.
+        both: this prior and another one, if the image is of several kinds; each then restores what it knows better.
     """
 
     engine: PictureEngine
@@ -59,58 +53,7 @@ class Choice:
     sample: Restored
     marginals: Marginals
     others: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Way:
-    """A prior and a polarity to restore the sample in."""
-
-    engine: PictureEngine
-    invert: bool
-    sample: Stacked
-
-    @property
-    def name(self) -> str:
-        return self.engine.description.name
-
-    @property
-    def allowed(self) -> float:
-        """By how many nats rivals may be ahead."""
-        return float(allowed(int((~self.sample.hidden).sum())))
-
-    def certain(self, damage: Damage) -> bool:
-        """Whether no pixel of the sample is a guess."""
-        seen = Observed(self.sample.grey[None], self.sample.damaged(damage))
-        return damage.unknown is None and bool(seen.certain.all())
-
-    def evidence(self, damage: Damage) -> float:
-        """log p(sample | prior) under damage of known levels, in nats; -inf if there is none."""
-        told = self.sample.damaged(damage.inverted() if self.invert else damage)
-        told.check_for(self.sample.stack.description)
-        grey = 1 - self.sample.grey if self.invert else self.sample.grey
-        found, _ = solved(self.sample.stack, Observed(grey[None], told))
-        assert found.evidence is not None  # conditional priors are not compared
-        evidence = float(found.evidence[0] - self.sample.stack.log_partition)
-        return evidence if np.isfinite(evidence) else -np.inf
-
-    def predicted(self, crop: Crop, damage: Damage, folds: Iterable[int]) -> float:
-        """log p(pixels held out | others) under damage of known levels, in nats; restored as the image would be."""
-        told, about = damage.inverted() if self.invert else damage, self.engine.description
-        alone, total = expected(self.engine), 0.0
-        grey = 1 - crop.grey if self.invert else crop.grey
-        known = replace(told, p=crop.p) if crop.p is not None else told
-        white = about.as_known(grey) > 0
-        for asked, hidden in crop.held_out(folds):
-            mean, _ = moments(self.engine, grey, replace(known, hidden=hidden), alone, Tally())
-            rates = [np.broadcast_to(rate, grey.shape)[asked] for rate in known.rates]
-            total += foretold(log_odds_of(mean[asked]), white[asked], (rates[0], rates[1]))
-        return total
-
-    def restored(self, damage: Damage) -> tuple[Restored, Marginals]:
-        """The sample, at the most probable level if none is told."""
-        told = self.sample.damaged(damage)
-        (restored,), marginals = restore_pictures(self.sample.stack, [self.sample.grey], told, invert=self.invert)
-        return restored, marginals
+    both: Both | None = None
 
 
 # Evidence of the sample, in nats, and what it is called that has it.
@@ -169,16 +112,20 @@ def choose(
     levels = [damage] if damage.unknown is None else [damage.at(level) for level in COARSE]
     rivals = Rivals.of(sample, ways[0]) if objects and not ways[0].certain(damage) else None
     theirs: list[Known] = [] if rivals is None else [rivals.of_patches(level) for level in levels]
-    best, evidence, level, others = ways[0], -np.inf, levels[0], tuple[str, ...]()
+    ranked, evidence = list(ways), -np.inf
     if len(ways) > 1 or rivals is not None:
-        best, evidence, level, others = _compared(ways, levels, theirs[len(theirs) // 2][0] if theirs else -np.inf)
+        ranked, evidence = _compared(ways, levels, theirs[len(theirs) // 2][0] if theirs else -np.inf)
+    best, *behind = ranked
     theirs += [] if rivals is None else map(rivals.alone, levels)
     ahead = max(theirs, default=(-np.inf, ""))[0] - evidence
     hopeless = damage.unknown is not None and ahead > max(0.0, best.allowed) + FAR * best.sample.grey.size
     further = [way for engine in engines if engine not in compared for way in _ways(engine, sample, invert)]
-    restorer = _better(best, further, sample, level) if further else best
-    # What is not restored needs no level; under little noise solvers are quickest.
-    restored, marginals = restorer.restored(levels[0] if hopeless and not force else damage)
+    if further:
+        restorer, both, restored, marginals = _of_all(ranked, further, pixels, damage)
+    else:
+        # What is not restored needs no level; under little noise solvers are quickest.
+        restorer, both = best, None
+        restored, marginals = best.restored(levels[0] if hopeless and not force else damage)
     noise = marginals.noise
     known = damage if noise is None else damage.chosen(noise, 0)
     if rivals is not None:
@@ -190,9 +137,8 @@ def choose(
         lack = _behind_noise(best, damage, max(evidence, found))
         foreseen = lack > 0 and _ahead_of_share(restorer, sample, known) > np.log(ODDS)
         restored = replace(restored, shortfall=0.0 if foreseen else lack)
-    if further:
-        others = tuple(dict.fromkeys(way.name for way in (best, *further) if way.name != restorer.name)) + others
-    return Choice(restorer.engine, restorer.invert, known, restored, marginals, others)
+    others = tuple(dict.fromkeys(way.name for way in (best, *further, *behind) if way.name != restorer.name))
+    return Choice(restorer.engine, restorer.invert, known, restored, marginals, others, both)
 
 
 def _ways(engine: PictureEngine, sample: Sample, invert: bool) -> list[Way]:
@@ -208,10 +154,8 @@ def _even(engine: PictureEngine) -> bool:
     return abs(float(engine.pixel_means().mean()) - 0.5) < EVEN
 
 
-def _compared(
-    ways: Sequence[Way], levels: Sequence[Damage], floor: float = -np.inf
-) -> tuple[Way, float, Damage, tuple[str, ...]]:
-    """The best way, its evidence at its best level, this level, and the names of other priors.
+def _compared(ways: Sequence[Way], levels: Sequence[Damage], floor: float = -np.inf) -> tuple[list[Way], float]:
+    """The best way of each prior, the best prior first, and its evidence at its best level.
 
     Those far behind another, or behind `floor`, are tried at no other level. A prior that fails where others succeed is
     left out with a warning.
@@ -237,8 +181,11 @@ def _compared(
     near = [(way, level) for evidence, way in found if evidence >= least for level in others]
     elsewhere = threads.each(lambda each: each[0].evidence(each[1]), near)
     at_each += [(evidence, level, way) for evidence, (way, level) in zip(elsewhere, near, strict=True)]
-    evidence, level, best = max(at_each, key=lambda each: each[0])
-    return best, evidence, level, tuple(dict.fromkeys(way.name for _, way in found if way.name != best.name))
+    at_each.sort(key=lambda each: -each[0])
+    first: dict[str, Way] = {}
+    for _, _, way in at_each:
+        first.setdefault(way.name, way)
+    return list(first.values()), at_each[0][0]
 
 
 def _behind_rivals(
@@ -256,18 +203,61 @@ def _behind_rivals(
     return (max(0.0, lead - way.allowed) if np.isfinite(lead) else 0.0), name
 
 
-def _better(best: Way, further: Sequence[Way], sample: Sample, level: Damage) -> Way:
-    """The way, of the best by evidence and convolutional ones, that predicts held-out pixels of the sample best."""
-    ways, found = [best, *further], np.zeros(1 + len(further))
-    pixels = sum(crop.grey.size for crop in sample.crops) / FOLDS
-    for fold in range(HELD_OUT):
-        asked = [(way, crop, fold) for way in ways for crop in sample.crops]
-        scores = threads.each(lambda each: each[0].predicted(each[1], level, [each[2]]), asked)
-        found += np.reshape(scores, (len(ways), -1)).sum(1)
-        lead = found[0] - found[1:].max() - LEAD * pixels * (fold + 1)
-        if abs(lead) > CLEAR:
-            break
-    return best if lead > 0 else further[int(found[1:].argmax())]
+def _of_all(
+    ranked: Sequence[Way], further: Sequence[Way], pixels: Pixels, damage: Damage
+) -> tuple[Way, Both | None, Restored, Marginals]:
+    """The way that predicts crops all over an image best, two if they differ clearly, and what the sample says of it.
+
+    Args:
+        ranked: the best way of each prior, by evidence.
+        further: ways of convolutional priors.
+        pixels: the image (H, W).
+        damage: what is known of it. An unknown level is that of the best by evidence, the higher of two while they are
+            compared: a prior that takes noise for structure predicts less well than it could.
+    """
+    best, known = ranked[0], damage.unknown is None
+    found = threads.each(lambda way: way.restored(damage), ranked[: 1 if known else 2])
+    levels = [] if known else [_noise(marginals) for _, marginals in found]
+    likely = damage.chosen(max(levels, key=_level), 0) if levels else damage
+    first = next((way for way in ranked if way.name != FIELD), best)
+    windows = [best] if first is best else [best, first]
+    ways, crops = [*windows, *further], sample_of(pixels, likely, WIDE).crops
+    asked = [(way, crop) for way in ways for crop in crops]
+    scores = np.reshape(threads.each(lambda each: each[0].predicted(each[1], likely, [0]), asked), (len(ways), -1))
+    scores[: len(windows)] -= LEAD / FOLDS * np.array([crop.grey.size for crop in crops])
+    restorer = ways[int(scores.sum(1).argmax())]
+    alike = len(windows) + int(scores[len(windows) :].sum(1).argmax())
+    leads = scores[len(windows) - 1] - scores[alike]
+    both = None
+    if restorer in (first, ways[alike]) and leads.min() < -CLEAR and leads.max() > CLEAR:
+        pair = [Turned(way.engine, way.invert) for way in (first, ways[alike])]
+        both = Both(pair[0], pair[1], pair[int(leads.sum() < 0)])
+    if restorer in ranked[: len(found)]:
+        return restorer, both, *found[ranked.index(restorer)]
+    if known:
+        return restorer, both, *restorer.restored(damage)
+    return restorer, both, *restorer.at_level(damage, _agreed(levels, restorer, damage))
+
+
+def _agreed(levels: Sequence[NoiseLevel], restorer: Way, damage: Damage) -> NoiseLevel:
+    """The level for a way whose free energy is no evidence: that of the best by evidence if the second agrees.
+
+    Else it is the middle one of theirs and the way's own.
+    """
+    low, high = min(map(_level, levels)), max(map(_level, levels))
+    if len(levels) > 1 and high <= AGREED * low:
+        return levels[0]
+    each = sorted([*levels, _noise(restorer.restored(damage)[1])], key=_level)
+    return each[len(each) // 2]
+
+
+def _noise(marginals: Marginals) -> NoiseLevel:
+    assert marginals.noise is not None  # it was to be chosen
+    return marginals.noise
+
+
+def _level(noise: NoiseLevel) -> float:
+    return float(noise.chosen[0])
 
 
 def _ahead_of_share(way: Way, sample: Sample, damage: Damage) -> float:

@@ -24,9 +24,11 @@ from restore.inference.windows import blocks
 from restore.inference.windows.blocks import AROUND, PART, blocks_of, parts_of
 from restore.inference.windows.large import restore_large
 from restore.inference.windows.moments import expected, moments
+from restore.inference.windows.regions import CLEAR, LEAD
 from restore.inference.windows.sampling import FEW, Crop, sample_of
-from restore.inference.windows.survey import CLEAR, LEAD, Way, choose
+from restore.inference.windows.survey import choose
 from restore.inference.windows.tally import Tally
+from restore.inference.windows.ways import Way
 from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
 from restore.priors.convolutional import Shared

@@ -1,0 +1,82 @@
+"""A prior in one polarity, tried on a sample of a large image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from restore.channels.values import log_odds_of
+from restore.inference.damage import Damage
+from restore.inference.explained import Observed
+from restore.inference.held_out import foretold
+from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, restore_pictures, solved
+from restore.inference.windows.field import allowed
+from restore.inference.windows.moments import expected, moments
+from restore.inference.windows.sampling import Crop, Sample, Stacked
+from restore.inference.windows.tally import Tally
+from restore.marginals import Marginals, NoiseLevel
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A prior and a polarity to restore the sample in."""
+
+    engine: PictureEngine
+    invert: bool
+    sample: Stacked
+
+    @property
+    def name(self) -> str:
+        return self.engine.description.name
+
+    @property
+    def allowed(self) -> float:
+        """By how many nats rivals may be ahead."""
+        return float(allowed(int((~self.sample.hidden).sum())))
+
+    def certain(self, damage: Damage) -> bool:
+        """Whether no pixel of the sample is a guess."""
+        seen = Observed(self.sample.grey[None], self.sample.damaged(damage))
+        return damage.unknown is None and bool(seen.certain.all())
+
+    def evidence(self, damage: Damage) -> float:
+        """log p(sample | prior) under damage of known levels, in nats; -inf if there is none."""
+        told = self.sample.damaged(damage.inverted() if self.invert else damage)
+        told.check_for(self.sample.stack.description)
+        grey = 1 - self.sample.grey if self.invert else self.sample.grey
+        found, _ = solved(self.sample.stack, Observed(grey[None], told))
+        assert found.evidence is not None  # conditional priors are not compared
+        evidence = float(found.evidence[0] - self.sample.stack.log_partition)
+        return evidence if np.isfinite(evidence) else -np.inf
+
+    def on(self, crop: Crop) -> Way:
+        """The same prior and polarity, to restore a crop in."""
+        return replace(self, sample=Sample([crop]).stacked(self.engine))
+
+    def predicted(self, crop: Crop, damage: Damage, folds: Iterable[int]) -> float:
+        """log p(pixels held out | others) under damage of known levels, in nats; restored as the image would be."""
+        told, about = damage.inverted() if self.invert else damage, self.engine.description
+        alone, total = expected(self.engine), 0.0
+        grey = 1 - crop.grey if self.invert else crop.grey
+        known = replace(told, p=crop.p) if crop.p is not None else told
+        white = about.as_known(grey) > 0
+        for asked, hidden in crop.held_out(folds):
+            mean, _ = moments(self.engine, grey, replace(known, hidden=hidden), alone, Tally())
+            rates = [np.broadcast_to(rate, grey.shape)[asked] for rate in known.rates]
+            total += foretold(log_odds_of(mean[asked]), white[asked], (rates[0], rates[1]))
+        return total
+
+    def restored(self, damage: Damage) -> tuple[Restored, Marginals]:
+        """The sample, at the most probable level if none is told."""
+        told = self.sample.damaged(damage)
+        (restored,), marginals = restore_pictures(self.sample.stack, [self.sample.grey], told, invert=self.invert)
+        return restored, marginals
+
+    def at_level(self, damage: Damage, noise: NoiseLevel) -> tuple[Restored, Marginals]:
+        """The sample at a level that was chosen otherwise."""
+        assert damage.unknown is not None
+        restored, marginals = self.restored(damage.chosen(noise, 0))
+        level = ChosenLevel.of(damage.unknown, noise, 0)
+        return replace(restored, level=level), replace(marginals, noise=noise)
