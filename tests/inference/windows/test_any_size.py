@@ -24,7 +24,7 @@ from restore.inference.windows import blocks
 from restore.inference.windows.blocks import AROUND, PART, blocks_of, parts_of
 from restore.inference.windows.large import restore_large
 from restore.inference.windows.moments import expected, moments
-from restore.inference.windows.regions import CLEAR, LEAD
+from restore.inference.windows.regions import CLEAR, LEAD, WIDE
 from restore.inference.windows.sampling import FEW, Crop, sample_of
 from restore.inference.windows.survey import choose
 from restore.inference.windows.tally import Tally
@@ -247,30 +247,34 @@ def test_a_convolutional_prior_is_chosen_where_it_predicts_better(light: bool) -
 
 
 @pytest.mark.parametrize(
-    ("lead", "asked", "chosen"),
+    ("leads", "chosen", "favoured"),
     [
-        ([CLEAR + 0.1], 1, "stranger"),
-        ([-CLEAR - 0.1], 1, "alike"),
-        ([CLEAR - 0.1, -CLEAR], 2, "alike"),
-        ([0.1 - CLEAR, CLEAR], 2, "stranger"),
+        ([1, 1, 1, 1, 1, -4.9], "stranger", None),
+        ([1, 1, 1, 1, 1, -5.1], "alike", None),
+        ([CLEAR - 0.1, 0, 0, 0, 0, -CLEAR - 0.1], "alike", None),
+        ([CLEAR + 0.1, 0, 0, 0, 0, -CLEAR - 0.2], "alike", "alike"),
+        ([0, CLEAR + 0.2, 0, 0, -CLEAR - 0.1, 0], "stranger", "stranger"),
     ],
 )
-def test_folds_are_held_out_until_one_predicts_clearly_better(
-    lead: list[float], asked: int, chosen: str, monkeypatch: pytest.MonkeyPatch
+def test_crops_all_over_an_image_choose_its_prior_or_both(
+    leads: list[float], chosen: str, favoured: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known: set[int] = set()
+    draw = np.random.default_rng(7)
+    # Crops side by side, more and more of each: they are known by their richness.
+    image = np.concatenate([draw.random((56, 56)) < share for share in np.linspace(0, 0.5, 6)], 1).astype(float)
+    crops = sample_of(image, Damage(0.1), WIDE).crops
+    assert len(crops) == 6
 
     def predicted(way: Way, crop: Crop, damage: Damage, folds: Iterable[int]) -> float:
         if way.name == "alike":
             return -100.0
-        (fold,) = folds
-        known.add(fold)
-        # Of each of two crops.
-        return -100.0 + lead[fold] / 2 + LEAD * crop.grey.size / FOLDS
+        (place,) = (index for index, each in enumerate(crops) if np.array_equal(each.grey, crop.grey))
+        return -100.0 + leads[place] + LEAD * crop.grey.size / FOLDS
 
     monkeypatch.setattr(Way, "predicted", predicted)
-    choice = choose([stranger(), engine(ALIKE, hidden=1)], noisy(64, 64), Damage(0.1), invert=False)
-    assert choice.engine.description.name == chosen and known == set(range(asked))
+    choice = choose([stranger(), engine(ALIKE, hidden=1)], image, Damage(0.1), invert=False)
+    assert choice.engine.description.name == chosen
+    assert (choice.both and choice.both.favoured.engine.description.name) == favoured
 
 
 @pytest.mark.thorough

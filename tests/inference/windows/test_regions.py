@@ -1,0 +1,84 @@
+"""Pictures of several kinds: two priors restore them together, and agree on how noisy they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import restore
+from restore.channels.bit_flip import LEVELS
+from restore.data.sets.pages import page
+from restore.data.sets.text import families_to_learn_from
+from restore.inference.damage import Damage
+from restore.inference.opening import open_engine
+from restore.inference.pictures import Restored
+from restore.inference.windows.moments import Turned
+from restore.inference.windows.regions import Both
+from restore.inference.windows.survey import _agreed
+from restore.inference.windows.tally import Tally
+from restore.inference.windows.ways import Way
+from restore.marginals import Marginals, NoiseLevel
+
+WORDS, FIGURE = (slice(None), slice(0, 200)), (slice(None), slice(200, 400))
+
+
+def drawn() -> np.ndarray:
+    """Words on the left, and rings on the right."""
+    found = page(families_to_learn_from(), 300, 1, (240, 400)) <= 127
+    rows, columns = np.mgrid[:240, :200]
+    found[FIGURE] = (np.hypot(rows - 120, columns - 100) // 23).astype(int) % 2 == 0
+    return found
+
+
+def flipped(white: np.ndarray, p: float) -> np.ndarray:
+    return np.asarray(white ^ (np.random.default_rng(3).random(white.shape) < p))
+
+
+def noise(level: float) -> NoiseLevel:
+    return NoiseLevel(np.array([level]), LEVELS.levels, np.zeros((1, 15)), np.ones((1, 15), bool))
+
+
+def test_two_priors_restore_what_each_knows_better() -> None:
+    clean = drawn()
+    seen = flipped(clean, 0.1)
+    alone = {name: restore.denoise(seen, name, p=0.1, force=True) != clean for name in ("tap-text", "conv-shapes")}
+    found, solution = restore.denoise(seen, return_solution=True)
+    wrong = found != clean
+    assert wrong.sum() < min(each.sum() for each in alone.values())
+    # In either half it is nearly as good as the prior that knows it, and far better than the other one.
+    for part, knows, other in ((WORDS, "tap-text", "conv-shapes"), (FIGURE, "conv-shapes", "tap-text")):
+        assert wrong[part].sum() < (alone[knows][part].sum() + alone[other][part].sum()) / 2
+    assert solution.noise.chosen[0] == pytest.approx(0.1, abs=0.02)
+
+
+def test_the_same_prior_twice_is_that_prior() -> None:
+    prior = Turned(open_engine("conv-shapes"), False)
+    grey, damage = flipped(drawn()[:64, 170:240], 0.1).astype(float), Damage(0.1)
+    both = Both(prior, Turned(prior.engine, False), prior)
+    for found, wanted in zip(both.moments(grey, damage, Tally()), prior.moments(grey, damage, Tally()), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_the_favoured_prior_decides_where_both_predict_alike() -> None:
+    words, shapes = Turned(open_engine("tap-text"), True), Turned(open_engine("conv-shapes"), False)
+    grey = flipped(np.ones((64, 64), bool), 0.02).astype(float)
+    alone = {prior: prior.moments(grey, Damage(0.02), Tally())[0] for prior in (words, shapes)}
+    for favoured, other in ((words, shapes), (shapes, words)):
+        found, _ = Both(words, shapes, favoured).moments(grey, Damage(0.02), Tally())
+        assert (np.abs(found - alone[favoured]) <= np.abs(found - alone[other]) + 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    ("levels", "own", "wanted"),
+    [([0.1, 0.12], 0.3, 0.1), ([0.1, 0.13], 0.3, 0.13), ([0.1, 0.2], 0.15, 0.15), ([0.2, 0.1], 0.05, 0.1)],
+)
+def test_a_level_is_agreed_on(levels: Sequence[float], own: float, wanted: float) -> None:
+    class Own(Way):
+        def restored(self, damage: Damage) -> tuple[Restored, Marginals]:
+            empty = np.zeros(1)
+            return None, Marginals((empty,), (empty,), empty, empty, empty, empty, None, noise(own))  # type: ignore[return-value]
+
+    restorer = Own(None, False, None)  # type: ignore[arg-type]
+    assert _agreed([noise(level) for level in levels], restorer, Damage("auto")).chosen[0] == wanted
