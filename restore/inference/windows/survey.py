@@ -17,7 +17,7 @@ from restore.inference.tones import Pixels
 from restore.inference.windows.field import COARSE, FIELD, PATCHES, of_objects, rival
 from restore.inference.windows.moments import Turned
 from restore.inference.windows.regions import CLEAR, HELD_OUT, LEAD, WIDE, Both
-from restore.inference.windows.sampling import FEW, RANKS, Sample, sample_of, side_for
+from restore.inference.windows.sampling import FEW, RANKS, Crop, Sample, sample_of, side_for
 from restore.inference.windows.ways import Way
 from restore.marginals import Marginals, NoiseLevel
 from restore.zoo import leave_out
@@ -28,6 +28,8 @@ FAR = 0.02
 # The share of white in the images that a prior of both polarities has learnt from is that near to a half.
 EVEN = 0.05
 
+# Nats by which one way is clearly ahead, so that no more pixels are held out.
+DECIDED = 20.0
 
 # Two priors agree on a level if neither finds so many times that of the other: both may be wrong, but not alike.
 AGREED = 1.25
@@ -221,10 +223,7 @@ def _of_all(
     likely = damage.chosen(max(levels, key=_level), 0) if levels else damage
     first = next((way for way in ranked if way.name != FIELD), best)
     windows = [best] if first is best else [best, first]
-    ways, crops = [*windows, *further], sample_of(pixels, likely, WIDE).crops
-    asked = [(way, crop) for way in ways for crop in crops]
-    scores = np.reshape(threads.each(lambda each: each[0].predicted(each[1], likely, [0]), asked), (len(ways), -1))
-    scores[: len(windows)] -= LEAD / FOLDS * np.array([crop.grey.size for crop in crops])
+    ways, scores = [*windows, *further], _scores(windows, further, sample_of(pixels, likely, WIDE).crops, likely)
     restorer = ways[int(scores.sum(1).argmax())]
     alike = len(windows) + int(scores[len(windows) :].sum(1).argmax())
     leads = scores[len(windows) - 1] - scores[alike]
@@ -237,6 +236,21 @@ def _of_all(
     if known:
         return restorer, both, *restorer.restored(damage)
     return restorer, both, *restorer.at_level(damage, _agreed(levels, restorer, damage))
+
+
+def _scores(windows: Sequence[Way], further: Sequence[Way], crops: Sequence[Crop], damage: Damage) -> np.ndarray:
+    """How well each way predicts pixels of each crop that are held out, in nats, (ways, crops)."""
+    ways = [*windows, *further]
+    behind = np.outer(np.repeat([LEAD, 0], [len(windows), len(further)]), [crop.grey.size / FOLDS for crop in crops])
+    scores = np.zeros((len(ways), len(crops)))
+    for fold in range(HELD_OUT):
+        asked = [(way, crop, fold) for way in ways for crop in crops]
+        found = threads.each(lambda each: each[0].predicted(each[1], damage, [each[2]]), asked)
+        scores += np.reshape(found, scores.shape) - behind
+        second, best = np.sort(scores.sum(1))[-2:]
+        if best - second > DECIDED:
+            break
+    return scores
 
 
 def _agreed(levels: Sequence[NoiseLevel], restorer: Way, damage: Damage) -> NoiseLevel:
