@@ -16,9 +16,13 @@ from restore.inference.windows.enlarged import Enlarged, drawn_large
 from restore.inference.windows.moments import Turned
 from restore.inference.windows.survey import Choice, choose
 from restore.inference.windows.tally import Tally
+from restore.zoo.description import Description
 
 # Beyond so many pixels results are kept in half precision, and the picture is not looked through as a whole.
 MANY = 2**24
+
+# Rows whose grey levels are held in memory at once where only their colours are asked for.
+STRIP = 512
 
 
 def restore_large(
@@ -47,15 +51,21 @@ def restore_large(
         raise UsageError(
             f"p has shape {damage.p.shape}; give one number, or one per pixel of the image: {pixels.shape}"
         )
-    about = engines[0].description
-    if len(engines) > 1 and not about.grey and pixels.shape[0] * pixels.shape[1] <= MANY:
-        before = drawn_large(about.as_known(pixels[slice(None), slice(None)]) > 0, damage)
-        if before is not None:
-            return _as_before(engines, before, damage, invert, watch)
+    if len(engines) > 1 and (before := _before(engines[0].description, pixels, damage)) is not None:
+        return _as_before(engines, before, damage, invert, watch)
     choice = choose(engines, pixels, damage, invert=invert, force=force)
     if choice.sample.shortfall and not force:
         return choice, _as_it_is(choice, pixels)
     return choice, _restored(choice, pixels, watch)
+
+
+def _before(about: Description, pixels: Pixels, damage: Damage) -> Enlarged | None:
+    """The picture as it was before it was drawn large, for priors of binary images; None if it was not."""
+    height, width = pixels.shape
+    if about.grey or height * width > MANY:
+        return None
+    strips = [(slice(top, top + STRIP), slice(None)) for top in range(0, height, STRIP)]
+    return drawn_large(np.concatenate([about.as_known(pixels[strip]) > 0 for strip in strips]), damage)
 
 
 def _as_before(

@@ -7,7 +7,6 @@ probable each prior is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +23,8 @@ from restore.inference.windows.tally import Tally
 # instead: what they predict of noisy pixels differs less than what they restore.
 LEAD = 0.005
 
-# Nats by which one fold decides alone, as in 156 of 192 pictures of six families: three more turned none of these
-# decisions. The leads in one fold and on average over four differ by 7.0 (standard deviation).
+# Nats by which a prior is clearly ahead in a crop. Between one fold of it and the average of four, leads differ by 7.0
+# (standard deviation, 192 pictures of six families).
 CLEAR = 10.0
 
 # Folds of pixels that are held out in every place.
@@ -55,7 +54,7 @@ class Both:
     def moments(self, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every pixel of an image (H, W), as `Turned.moments`."""
         around = Local(grey.shape, REACH)
-        nats = around.image(around.sums(self._leads(grey, damage, range(HELD_OUT)))) * FOLDS / HELD_OUT
+        nats = around.image(around.sums(self._leads(grey, damage))) * FOLDS / HELD_OUT
         nats += np.log(ODDS) if self.favoured is self.windows else -np.log(ODDS)
         share = 1 / (1 + np.exp(-nats.clip(-SURE, SURE)))
         mean, square = np.zeros(grey.shape), np.zeros(grey.shape)
@@ -65,11 +64,11 @@ class Both:
             square += weight * (variance + own**2)
         return mean, square - mean**2
 
-    def _leads(self, grey: np.ndarray, damage: Damage, numbers: Iterable[int]) -> np.ndarray:
+    def _leads(self, grey: np.ndarray, damage: Damage) -> np.ndarray:
         """By how many nats the prior of windows predicts pixels better, (H, W); 0 for those that are not held out."""
         hidden = np.zeros(grey.shape, bool) if damage.hidden is None else np.asarray(damage.hidden)
         fold, found = folds(grey.shape), np.zeros(grey.shape)
-        for number in numbers:
+        for number in range(HELD_OUT):
             out = (fold == number) & ~hidden
             told = damage.covering(hidden | out)
             found[out] = (_foretold(self.windows, grey, told) - _foretold(self.places, grey, told) - LEAD)[out]
