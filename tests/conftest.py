@@ -63,8 +63,7 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def without_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is trained gets an empty file in place of its graph: to make one takes seconds, and has tests of its own."""
-    monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder, *traced: b"")
-    monkeypatch.setattr("restore.learning.run.keeping.Place.foresee", lambda place, sketch: None)
+    monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder: b"")
 
 
 @pytest.fixture

@@ -138,9 +138,7 @@ def train(
         elsewhere += 0 if own is None else seconds_to_write(lesson)
         try:
             usable = place.keeper(lesson, lambda: command, where)
-            session = Session(
-                folder, resume=resume, watch=watcher, usable=usable, sketched=place.foresee, any_threads=True
-            )
+            session = Session(folder, resume=resume, watch=watcher, usable=usable, any_threads=True)
             learnt = training.learn(lesson, session, device=where, elsewhere=elsewhere)
             if keep or own is not None:
                 place.keep(learnt, command)

@@ -163,7 +163,6 @@ def train(
             meter=meter,
             watch=watcher,
             usable=place.keeper(lesson, command, where),
-            sketched=place.foresee,
             announce=lambda said: None if quiet else say(f"{called}: {said}"),
             any_threads=not threads,
         )

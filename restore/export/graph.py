@@ -165,11 +165,11 @@ GRAPHS = {"flips and mask": Told, "noise and mask": Grey, "one noise and mask": 
 
 
 def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
-    """Make the graph of a prior from its description and the kinds and sizes of its tensors; see `simplified`.
+    """Make the graph of a prior, with its tensors under their names in the weights file (dots as `DOT`).
 
     Args:
         facts: the metadata of the file.
-        stored: the tensors of the prior's weights file; their values decide nothing here.
+        stored: the tensors of the prior's weights file.
     """
     graph = GRAPHS[facts.channel](facts.about, stored).eval()
     # A number of images, and sizes where these are free, that differ from all other sizes.
@@ -195,22 +195,9 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
             optimize=False,
             verbose=False,
         )
-    assert program is not None  # it is None only if a file name is given
-    return program.model_proto
-
-
-def simplified(model: onnx.ModelProto, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
-    """Give a traced graph the tensors of a prior, under their names in the weights file (dots as `DOT`).
-
-    What follows from small ones is computed here, so they must be the final ones.
-    """
-    for tensor in model.graph.initializer:
-        name = tensor.name.replace(DOT, ".")
-        if name in stored:
-            tensor.raw_data = stored[name].contiguous().numpy().tobytes()
-    with _quiet():
         # Folding large constants would store what follows from the weights in addition to the weights.
-        return optimize(model, input_size_limit=FOLDED, output_size_limit=FOLDED)
+        assert program is not None  # it is None only if a file name is given
+        return optimize(program.model_proto, input_size_limit=FOLDED, output_size_limit=FOLDED)
 
 
 def _free_sizes(of_images: bool) -> dict[int, Any]:

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
 from onnx import external_data_helper, helper
-from torch import Tensor
 
 from restore.errors import UsageError, shown
-from restore.export.graph import DOT, IR_VERSION, simplified, trace
+from restore.export.graph import DOT, IR_VERSION, trace
 from restore.inference.onnx.contract import Channel, Facts
 from restore.inference.onnx.seal import sealed
 from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
-
-# What makes the operations of a graph: `trace`, or what has done so ahead.
-Tracer = Callable[[Facts, Mapping[str, Tensor]], onnx.ModelProto]
 
 # Starts per image that the batch of a solver's graph is meant for.
 STARTS = 16
@@ -47,13 +43,13 @@ def standalone(folder: Path, *, float16: bool = False, field: bool = False) -> b
     return sealed(_packed(folder, float16=float16, field=field).SerializeToString())
 
 
-def beside_weights(folder: Path, tracer: Tracer = trace) -> bytes:
+def beside_weights(folder: Path) -> bytes:
     """A prior with its solver as a file for the prior's own folder, with the tensors left in the weights file.
 
     Raises:
         ModelError: if the prior is damaged.
     """
-    model = _packed(folder, tracer=tracer)
+    model = _packed(folder, float16=False, field=False)
     places = _places((folder / WEIGHTS).read_bytes())
     for tensor in model.graph.initializer:
         if tensor.name in places:
@@ -63,7 +59,7 @@ def beside_weights(folder: Path, tracer: Tracer = trace) -> bytes:
     return sealed(model.SerializeToString())
 
 
-def _packed(folder: Path, *, float16: bool = False, field: bool = False, tracer: Tracer = trace) -> onnx.ModelProto:
+def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     about, stored = read(folder)
     if field and about.conditional:
         raise UsageError(f"{shown(about.name)} has learnt its channel, which cannot be left out; export it with it")
@@ -87,7 +83,7 @@ def _packed(folder: Path, *, float16: bool = False, field: bool = False, tracer:
     starts = FEW if about.inference.clear else about.inference.starts
     at_once = solver.graph_batch * max(1, STARTS // (starts or STARTS))
     facts = Facts(about, channel, light_ground(stored["pixel_means"].numpy()), digest, at_once)
-    model = simplified(tracer(facts, stored), stored)
+    model = trace(facts, stored)
     model.ir_version = IR_VERSION
     model.producer_name, model.producer_version = "restore", ""
     _rename(model.graph, {tensor.name: tensor.name.replace(DOT, ".") for tensor in model.graph.initializer})

@@ -85,14 +85,7 @@ def train(
     training, validation = split(recipe, images, held_out)
     midway = Midway(recipe, training, image_shape)
 
-    # In rounds a prior may still grow.
-    unseen = bool(recipe.training.minutes) and not recipe.in_rounds
-
     def keep(passed: Passed) -> None:
-        nonlocal unseen
-        if unseen and passed.done < passed.total:
-            session.sketched(midway.sketch(passed))
-            unseen = False
         if every and passed.done % every == 0:
             prior = midway.prior(passed.machine, passed.done, name=f"{recipe.name}-epoch-{passed.done}")
             save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)

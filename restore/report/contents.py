@@ -30,7 +30,7 @@ from restore.zoo.description import Description
 REPORT = "report.html"
 
 # How long a page takes, in seconds: 2 to 6 on one core for shapes and silhouettes, more for priors of more units.
-WRITING = 10.0
+WRITING = 6.0
 
 # How many held-out images restorers are scored on.
 IMAGES = 100

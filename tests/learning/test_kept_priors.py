@@ -12,19 +12,16 @@ import pytest
 import torch
 from commands import Run
 from lessons import CPU, WORDS, lesson
-from safetensors.torch import load_file
 from timed_runs import SHAPE
 from timed_runs import bars as columns
 
 from restore import zoo
-from restore.export.ahead import kind_of
 from restore.learning.pipeline import train
 from restore.learning.recipes.recipe import parse
 from restore.learning.run.keeping import Place
 from restore.learning.run.session import Session
 from restore.learning.train import learn
 from restore.progress import Passed
-from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 
 # --- however it ends ---
@@ -197,49 +194,3 @@ def test_there_is_something_to_restore_with_from_the_first_checkpoint_of_the_who
     train(settings, columns(), SHAPE, Session(tmp_path / "run", "x", usable=use))
     assert [said[: len(start)] for (said, _), start in zip(seen, first, strict=False)] == first
     assert [seconds for _, seconds in seen] == sorted(seconds for _, seconds in seen)
-
-
-# --- its graph, traced ahead ---
-
-# More than one epoch, however slow the computer is.
-LIMITED: dict[str, Any] = {"minutes": 1, "epochs": None}
-FEW: dict[str, Any] = {"training": {"epochs": 3}}
-MODES: dict[str, Any] = {"inference": {"modes": 4, "starts": 3}}
-ENDS: dict[str, dict[str, Any]] = {
-    "convolutional": {"method": "convolutional", "hidden": None},
-    "several starts": {"method": "tap", "tables": FEW | MODES},
-    "conditional": {"task": "flip:0.1"},
-    "grown": {"method": "tap", "hidden": "auto", "tables": FEW | MODES},
-}
-
-
-@pytest.mark.parametrize("asked", ENDS.values(), ids=ENDS)
-def test_a_run_says_early_what_its_graph_will_be(asked: dict[str, Any], tmp_path: Path) -> None:
-    told: list[TrainedPrior] = []
-    session = Session(tmp_path / "run", sketched=told.append)
-    last = learn(lesson(**{"tables": FEW} | LIMITED | asked), session, device=CPU).trained.prior
-    assert [kind(prior, tmp_path) for prior in told] == [kind(last, tmp_path)]
-
-
-@pytest.mark.parametrize("asked", [{"epochs": 3}, {"minutes": 0.1, "epochs": None, "method": "fw", "hidden": "auto"}])
-def test_nothing_is_said_without_a_limit_or_of_what_may_still_grow(asked: dict[str, Any], tmp_path: Path) -> None:
-    told: list[TrainedPrior] = []
-    learn(lesson(**asked), Session(tmp_path / "run", sketched=told.append), device=CPU)
-    assert not told
-
-
-def kind(prior: TrainedPrior, folder: Path) -> str:
-    zoo.save(folder / "saved", prior, "")
-    return kind_of(prior.description, load_file(folder / "saved" / zoo.WEIGHTS))
-
-
-def test_a_graph_traced_ahead_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Known:
-        def __init__(self, sketch: TrainedPrior) -> None:
-            self.trace = sketch.description.name
-
-    monkeypatch.setattr("restore.export.ahead.Ahead", Known)
-    monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder, trace: f"{trace}, ahead".encode())
-    place, made = Place(tmp_path / "run", tmp_path / "named"), lesson(tables=FEW, **LIMITED)
-    place.keep(learn(made, Session(tmp_path / "run", sketched=place.foresee), device=CPU), "typed")
-    assert {(folder / zoo.GRAPH).read_bytes() for folder in (place.run, place.target) if folder} == {b"x, ahead"}

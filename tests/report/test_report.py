@@ -82,10 +82,12 @@ def ramps(count: int = 60) -> np.ndarray:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_graph: None) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in that is also where priors are kept."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    # Graphs have tests of their own.
+    monkeypatch.setattr("restore.export.packing.beside_weights", lambda folder: b"")
     return tmp_path
 
 

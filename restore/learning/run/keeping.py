@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -18,17 +17,14 @@ from restore.learning.train import Learnt, Lesson
 from restore.progress import Passed
 from restore.zoo.description import Description
 
-if TYPE_CHECKING:
-    from restore.export.ahead import Ahead
-
-# About how long `Place.keep` takes, in seconds: with a graph that was traced ahead, where there is a core for that, and
-# with one that is traced then.
-KEEPING, TRACING = 4.0, 12.0
+# About how long `Place.keep` takes, in seconds, mostly for the graph; 11 to 13 on one core were measured, and 19 to 23
+# for one that takes images of any size.
+KEEPING, KEEPING_ANY_SIZE = 10.0, 20.0
 
 
 def seconds_to_keep(lesson: Lesson) -> float:
     """About how long it takes to keep the prior of a lesson."""
-    return TRACING if lesson.recipe.in_rounds else KEEPING
+    return KEEPING_ANY_SIZE if lesson.recipe.prior.kernel else KEEPING
 
 
 @dataclass(frozen=True)
@@ -39,13 +35,11 @@ class Place:
         run: the run's folder; None if nobody will look into it.
         target: the folder that the name, or -o, stands for; None if the prior is kept in the run only.
         overwrite: whether a prior of another run may be replaced in the target.
-        ahead: the graph of the prior, if it is traced already.
     """
 
     run: Path | None
     target: Path | None
     overwrite: bool = False
-    ahead: list[Ahead] = field(default_factory=list, compare=False)
 
     def holds_own(self) -> bool:
         """Whether the target holds a prior of this run."""
@@ -74,16 +68,6 @@ class Place:
 
         return keep
 
-    def foresee(self, sketch: zoo.TrainedPrior) -> None:
-        """Begin to make the graph of a prior of this kind, for `keep`."""
-        if self.run is None and self.target is None:
-            return
-        try:
-            from restore.export.ahead import Ahead
-        except ModuleNotFoundError:
-            return
-        self.ahead.append(Ahead(sketch))
-
     def keep(self, learnt: Learnt, command: str) -> None:
         """Write the prior at the end of training with its card and, if possible, its graph.
 
@@ -108,9 +92,9 @@ class Place:
         """Write the graph beside the weights just saved, if the library for it is there."""
         folders = [folder for folder in (self.target, self.run) if folder is not None]
         try:
-            from restore.export.packing import beside_weights, trace
+            from restore.export.packing import beside_weights
 
-            graph = beside_weights(folders[0], self.ahead[0].trace if self.ahead else trace)
+            graph = beside_weights(folders[0])
         except ModuleNotFoundError:
             # Without a graph only torch can load the prior.
             return

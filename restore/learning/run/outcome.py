@@ -96,14 +96,6 @@ class Midway:
         means, grey = self._of_pixels
         return TrainedPrior(about, as_stored(recipe, machine), means, pack(self.images[:0]), grey)
 
-    def sketch(self, passed: Passed) -> TrainedPrior:
-        """A prior of the kind and sizes that the run ends with; its modes are blank."""
-        prior, final = self.prior(passed.machine, passed.done), self.recipe.inference
-        if self.recipe.conditional:
-            return prior
-        modes = prior.modes.new_zeros(final.modes, (prior.description.pixels + 7) // 8)
-        return replace(prior, description=replace(prior.description, inference=final), modes=modes)
-
     def usable(self, passed: Passed, folder: Path) -> TrainedPrior:
         """The prior of a run in a folder if it ended now."""
         return self.prior(passed.machine, passed.done, unfinished=self._said(passed), run=shown(str(folder.resolve())))

@@ -12,7 +12,6 @@ from typing import Any
 
 from restore.learning.run.parallel import from_first, highest
 from restore.progress import Meter, Passed, before
-from restore.zoo import TrainedPrior
 
 
 def _silent(done: int, note: str = "") -> None:
@@ -21,10 +20,6 @@ def _silent(done: int, note: str = "") -> None:
 
 def _deaf(passed: Passed) -> None:
     """Ignore what has passed."""
-
-
-def _blind(sketch: TrainedPrior) -> None:
-    """Ignore what a prior will be."""
 
 
 def _unheard(said: str) -> None:
@@ -43,7 +38,6 @@ class Session:
         watch: called after each epoch or round; the one from which a stopped run continues may be reported twice.
         usable: called with every better prior that can restore: the best by held-out images, or that of the newest
             checkpoint as long as none was judged.
-        sketched: called early, under a time limit, with a prior of the kind and sizes that training will end with.
         announce: called with the number of epochs for which there is time, and how long they should take, in words.
         any_threads: whether, under a time limit, torch may use fewer threads if that is faster.
         budget: seconds for all of it, including the sittings before this one.
@@ -56,7 +50,6 @@ class Session:
     meter: Meter = _silent
     watch: Callable[[Passed], None] = _deaf
     usable: Callable[[Passed], None] = _deaf
-    sketched: Callable[[TrainedPrior], None] = _blind
     announce: Callable[[str], None] = _unheard
     any_threads: bool = False
     budget: float = math.inf
