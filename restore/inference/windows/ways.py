@@ -14,7 +14,7 @@ from restore.inference.held_out import foretold
 from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, restore_pictures, solved
 from restore.inference.windows.field import allowed
 from restore.inference.windows.moments import expected, moments
-from restore.inference.windows.sampling import Crop, Sample, Stacked
+from restore.inference.windows.sampling import Crop, Stacked
 from restore.inference.windows.tally import Tally
 from restore.marginals import Marginals, NoiseLevel
 
@@ -50,10 +50,6 @@ class Way:
         assert found.evidence is not None  # conditional priors are not compared
         evidence = float(found.evidence[0] - self.sample.stack.log_partition)
         return evidence if np.isfinite(evidence) else -np.inf
-
-    def on(self, crop: Crop) -> Way:
-        """The same prior and polarity, to restore a crop in."""
-        return replace(self, sample=Sample([crop]).stacked(self.engine))
 
     def predicted(self, crop: Crop, damage: Damage, folds: Iterable[int]) -> float:
         """log p(pixels held out | others) under damage of known levels, in nats; restored as the image would be."""
