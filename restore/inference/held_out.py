@@ -72,8 +72,21 @@ def foretold(odds: np.ndarray, white: np.ndarray, rates: tuple[np.ndarray, np.nd
     True
     """
     ink = probability_of(np.nan_to_num(odds) / np.array(SURER)[:, None])
+    return float(log_p_of_seen(ink, white, rates).sum(1).max())
+
+
+def log_p_of_seen(
+    ink: np.ndarray, white: np.ndarray, rates: tuple[float | np.ndarray, float | np.ndarray]
+) -> np.ndarray:
+    """log p in nats of what was seen at each pixel, white or black, that is white with probability `ink`.
+
+    Args:
+        ink: probabilities; those of `white` and of rates broadcast against them.
+        white: where white was seen.
+        rates: at which white and black pixels flip.
+    """
     shown = (ink * (1 - rates[0]) + (1 - ink) * rates[1]).clip(LEAST, 1 - LEAST)
-    return float(np.log(np.where(white, shown, 1 - shown)).sum(1).max())
+    return np.asarray(np.log(np.where(white, shown, 1 - shown)))
 
 
 def foretold_by_share(white: np.ndarray, others: np.ndarray) -> float:

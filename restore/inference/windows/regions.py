@@ -14,7 +14,7 @@ import numpy as np
 from restore.channels.values import SURE
 from restore.inference.damage import Damage
 from restore.inference.explained import ODDS
-from restore.inference.held_out import FOLDS, LEAST, folds
+from restore.inference.held_out import FOLDS, folds, log_p_of_seen
 from restore.inference.scans import Local
 from restore.inference.windows.moments import Turned
 from restore.inference.windows.tally import Tally
@@ -77,7 +77,5 @@ class Both:
 
 def _foretold(prior: Turned, grey: np.ndarray, damage: Damage) -> np.ndarray:
     """log p of what was seen of every pixel, (H, W), as a prior predicts it where it is hidden."""
-    white, (of_white, of_black) = prior.engine.description.as_known(grey) > 0, damage.rates
     mean, _ = prior.moments(grey, damage, Tally())
-    shown = (mean * (1 - of_white) + (1 - mean) * of_black).clip(LEAST, 1 - LEAST)
-    return np.log(np.where(white, shown, 1 - shown))
+    return log_p_of_seen(mean, prior.engine.description.as_known(grey) > 0, damage.rates)

@@ -15,7 +15,6 @@ from restore.inference.held_out import FOLDS, SURER, foretold_by_share
 from restore.inference.pictures import PictureEngine, Restored
 from restore.inference.tones import Pixels
 from restore.inference.windows.field import COARSE, FIELD, PATCHES, of_objects, rival
-from restore.inference.windows.moments import Turned
 from restore.inference.windows.regions import CLEAR, HELD_OUT, LEAD, WIDE, Both
 from restore.inference.windows.sampling import FEW, RANKS, Crop, Sample, sample_of, side_for
 from restore.inference.windows.ways import Way
@@ -229,8 +228,7 @@ def _of_all(
     leads = scores[len(windows) - 1] - scores[alike]
     both = None
     if restorer in (first, ways[alike]) and leads.min() < -CLEAR and leads.max() > CLEAR:
-        pair = [Turned(way.engine, way.invert) for way in (first, ways[alike])]
-        both = Both(pair[0], pair[1], pair[int(leads.sum() < 0)])
+        both = Both(first, ways[alike], first if leads.sum() >= 0 else ways[alike])
     if restorer in ranked[: len(found)]:
         return restorer, both, *found[ranked.index(restorer)]
     if known:

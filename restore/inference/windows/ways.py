@@ -11,20 +11,18 @@ from restore.channels.values import log_odds_of
 from restore.inference.damage import Damage
 from restore.inference.explained import Observed
 from restore.inference.held_out import foretold
-from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, restore_pictures, solved
+from restore.inference.pictures import ChosenLevel, Restored, restore_pictures, solved
 from restore.inference.windows.field import allowed
-from restore.inference.windows.moments import expected, moments
+from restore.inference.windows.moments import Turned
 from restore.inference.windows.sampling import Crop, Stacked
 from restore.inference.windows.tally import Tally
 from restore.marginals import Marginals, NoiseLevel
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class Way(Turned):
     """A prior and a polarity to restore the sample in."""
 
-    engine: PictureEngine
-    invert: bool
     sample: Stacked
 
     @property
@@ -53,14 +51,11 @@ class Way:
 
     def predicted(self, crop: Crop, damage: Damage, folds: Iterable[int]) -> float:
         """log p(pixels held out | others) under damage of known levels, in nats; restored as the image would be."""
-        told, about = damage.inverted() if self.invert else damage, self.engine.description
-        alone, total = expected(self.engine), 0.0
-        grey = 1 - crop.grey if self.invert else crop.grey
-        known = replace(told, p=crop.p) if crop.p is not None else told
-        white = about.as_known(grey) > 0
+        told, total = replace(damage, p=crop.p) if crop.p is not None else damage, 0.0
+        white = self.engine.description.as_known(crop.grey) > 0
         for asked, hidden in crop.held_out(folds):
-            mean, _ = moments(self.engine, grey, replace(known, hidden=hidden), alone, Tally())
-            rates = [np.broadcast_to(rate, grey.shape)[asked] for rate in known.rates]
+            mean, _ = self.moments(crop.grey, replace(told, hidden=hidden), Tally())
+            rates = [np.broadcast_to(rate, crop.grey.shape)[asked] for rate in told.rates]
             total += foretold(log_odds_of(mean[asked]), white[asked], (rates[0], rates[1]))
         return total
 
