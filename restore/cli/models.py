@@ -39,7 +39,7 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
             facts |= {"unfinished": about.unfinished or None}
             tell(json_module.dumps(facts))
         else:
-            size = "any size" if about.convolutional else f"{width}x{height}"
+            size = "any size" if about.whole else f"{width}x{height}"
             undoes = f", undoes {about.task}" if about.task else ", grey images" if about.grey else ""
             undoes += f", unfinished: {about.unfinished}" if about.unfinished else ""
             units = (about.hidden,) if about.convolutional else about.sizes[1:]

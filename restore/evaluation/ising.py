@@ -6,22 +6,19 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d
 
 from restore.channels import Channel, Task
 from restore.evaluation.evaluate import evaluate
+from restore.inference.windows.moments import mean_field
 
 # Couplings that are tried, and on how many images.
 COUPLINGS = (0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8)
 TRIED = 50
 
-# Iterations, each of which keeps so much of the last one.
-STEPS, DAMPING = 60, 0.5
-
 
 @dataclass(frozen=True)
 class IsingField:
-    """Pixels of -1 and 1 of which each is coupled to the four beside it: m = tanh(coupling · sum + evidence / 2).
+    """Pixels of which each is coupled to the four beside it, as in `restore.inference.windows.moments.mean_field`.
 
     Attributes:
         image_shape: (H, W).
@@ -38,12 +35,9 @@ class IsingField:
     coupling: float
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        field = channel.evidence(observed).linear.reshape(-1, 1, *self.image_shape) / 2
-        around = self.coupling * field.new_tensor([[[[0, 1, 0], [1, 0, 1], [0, 1, 0]]]])
-        means = torch.tanh(field)
-        for _ in range(STEPS):
-            means = DAMPING * means + (1 - DAMPING) * torch.tanh(conv2d(means, around, padding=1) + field)
-        return ((1 + means) / 2).reshape(observed.shape)
+        evidence = channel.evidence(observed).linear.reshape(-1, *self.image_shape)
+        means, _, _ = mean_field(evidence.cpu().numpy(), self.coupling)
+        return ((1 + torch.from_numpy(means)) / 2).reshape(observed.shape).to(observed)
 
 
 def tuned_field(images: Tensor, task: Task, image_shape: tuple[int, int], seed: int) -> IsingField:

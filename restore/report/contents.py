@@ -225,7 +225,7 @@ def use_section(about: Description, model: str | None, *, any_size: bool = False
         said = "It is not kept under a name: train with keep=True, and resume=True to continue from here."
         return Section("How to use it", [Sentence(said)])
     level, argument, said = _levels(about)
-    if about.convolutional:
+    if about.whole:
         said += " Images of any size are restored."
     elif any_size:
         said += " Images of any size are restored in windows of what it has learnt."
@@ -243,7 +243,7 @@ def usage(about: Description, model: str, *, any_size: bool) -> str:
     height, width = about.image_shape
     size = f" of {width}x{height} pixels"
     windows = f"images of any size, in windows{size}" if any_size else f"images{size}"
-    which = "images of any size" if about.convolutional else windows
+    which = "images of any size" if about.whole else windows
     return f"`restore denoise scan.png --model {shlex.quote(model)}{level}` restores {which}"
 
 

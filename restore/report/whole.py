@@ -41,7 +41,7 @@ def whole_section(engine: Engine, image: Tensor) -> Section:
     generator = torch.Generator().manual_seed(SEED)
     report = evaluate_whole(watched, [truth], task, generator, grey=about.grey)
     height, width = about.image_shape
-    manner = "as a whole" if about.convolutional else f"in windows of {width}x{height} pixels that overlap"
+    manner = "as a whole" if about.whole else f"in windows of {width}x{height} pixels that overlap"
     said = f"None of this image was learnt from. It is restored {manner}."
     if truth.shape != image.shape:
         said += f" Shown is the middle, {shape[1]}x{shape[0]} of {image.shape[1]}x{image.shape[0]} pixels."

@@ -120,6 +120,11 @@ class Description:
         return FAMILIES[self.family].convolutional
 
     @property
+    def whole(self) -> bool:
+        """Whether it restores an image of any size as a whole, and not in windows."""
+        return self.convolutional or self.tiling.neighbours > 0
+
+    @property
     def conditional(self) -> bool:
         """Whether the prior restores from the damaged image alone, without being told a channel."""
         return FAMILIES[self.family].conditional

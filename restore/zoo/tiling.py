@@ -22,12 +22,15 @@ class Tiling:
         worth: share of their log-odds that such messages are worth.
         least: mean strength of the evidence, in log-odds per pixel. Under weaker evidence a solver may find the blank
             window alone; the first round is then solved under evidence as strong as this.
+        neighbours: how strongly each pixel agrees with the four beside it, in a mean field that restores the whole
+            image; 0 for windows.
     """
 
     overlap: int = 1
     rounds: int = 1
     worth: float = 0.15
     least: float = 1.3
+    neighbours: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.overlap <= limits.OVERLAP or not 0 <= self.rounds <= limits.ROUNDS:
@@ -37,6 +40,8 @@ class Tiling:
             )
         if not 0 <= self.worth <= 1 or not 0 <= self.least < math.inf:
             raise UsageError(f"worth must lie in [0, 1] and least be finite and >= 0, not {self.worth}, {self.least}")
+        if not 0 <= self.neighbours < math.inf:
+            raise UsageError(f"neighbours must be finite and >= 0, not {self.neighbours}")
 
 
 # How priors restore that learn from windows of larger images.

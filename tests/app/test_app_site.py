@@ -45,7 +45,7 @@ def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> Non
         "inference": {"max_iter": 1000, "tol": 0.01, "damping": 0.3},
         "example": "digit.png",
         "triesAgain": True,
-        "tiling": {"overlap": 1, "rounds": 1, "worth": 0.15, "least": 1.3},
+        "tiling": {"overlap": 1, "rounds": 1, "worth": 0.15, "least": 1.3, "neighbours": 0.0},
         "inverted": INVERTED,
         "blind": BLIND,
         "outcomes": told["outcomes"],

@@ -59,7 +59,7 @@ def blocks_of(shape: tuple[int, ...], about: Description, max_memory: int | None
     Raises:
         UsageError: if the memory allowed, in bytes, does not hold a window.
     """
-    if about.convolutional:
+    if about.whole:
         side = _side_allowed(about, max_memory)
         yield from _blocks(shape, (side, side), (1, 1), (MARGIN, MARGIN))
         return

@@ -13,7 +13,6 @@ from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, exp
 from restore.inference.tones import Pixels
 from restore.inference.windows.blocks import blocks_of
 from restore.inference.windows.enlarged import Enlarged, drawn_large
-from restore.inference.windows.moments import Turned
 from restore.inference.windows.survey import Choice, choose
 from restore.inference.windows.tally import Tally
 from restore.zoo.description import Description
@@ -92,8 +91,8 @@ def _as_it_is(choice: Choice, pixels: Pixels) -> Restored:
 
 
 def _restored(choice: Choice, pixels: Pixels, watch: Callable[[float], None]) -> Restored:
-    prior, damage = choice.both or Turned(choice.engine, choice.invert), choice.damage
-    engine = choice.engine if choice.both is None else choice.both.windows.engine
+    prior, damage = choice.prior, choice.damage
+    engine = prior.engine
     about, hidden = engine.description, None if damage.hidden is None else damage.hidden[0]
     precision = np.float32 if pixels.shape[0] * pixels.shape[1] <= MANY else np.float16
     means, deviations = np.empty(pixels.shape, precision), np.empty(pixels.shape, precision)
@@ -130,11 +129,10 @@ def _notes(choice: Choice) -> list[str]:
     """What the user should know of the choice."""
     about = choice.engine.description
     height, width = about.image_shape
-    notes = [] if about.convolutional else [f"restored in windows of {width}x{height} pixels"]
+    notes = [] if about.whole else [f"restored in windows of {width}x{height} pixels"]
     if choice.invert and not choice.sample.inverted:
         expected = expected_by(choice.engine)
         notes.append(f"{about.name} expects {expected}, so the image was inverted for it, and back")
-    if choice.both is not None:
-        names = " and ".join(each.engine.description.name for each in (choice.both.windows, choice.both.places))
-        notes.append(f"is of several kinds: {names} restored it, each where it predicts pixels better")
+    if choice.prior.note:
+        notes.append(choice.prior.note)
     return [*notes, *choice.sample.notes]

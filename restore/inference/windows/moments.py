@@ -1,7 +1,8 @@
-"""What a prior makes of an image of any size: in parts where places are alike to it, else in windows that overlap."""
+"""What a prior makes of an image of any size: as a whole where places are alike to it, else in windows that overlap."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,10 +11,15 @@ from restore.inference.damage import Damage
 from restore.inference.explained import Observed
 from restore.inference.pictures import PictureEngine
 from restore.inference.windows.blocks import parts_of
-from restore.inference.windows.exchange import solve_windows
+from restore.inference.windows.exchange import log_odds, solve_windows
 from restore.inference.windows.tally import Tally
 from restore.inference.windows.tiles import Cover
-from restore.marginals import Marginals, voided
+from restore.marginals import Marginals, Status, voided
+from restore.zoo.description import Description
+
+# A mean field stops once pixels change by less than this on average, or after so many steps; each keeps this share of
+# the means before it.
+STILL, STEPS, KEPT = 1e-5, 200, 0.5
 
 
 def expected(engine: PictureEngine) -> np.ndarray:
@@ -29,6 +35,15 @@ class Turned:
 
     engine: PictureEngine
     invert: bool
+
+    @property
+    def name(self) -> str:
+        return self.engine.description.name
+
+    @property
+    def note(self) -> str:
+        """What the user should know of how an image is restored; empty if there is nothing to say."""
+        return ""
 
     def moments(self, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
         """As `moments`, of the image as it is."""
@@ -50,9 +65,11 @@ def moments(
         alone: as `expected` says.
         tally: counts what became of the windows.
     """
-    if engine.description.convolutional:
-        return _in_parts(engine, grey, damage, tally)
     about = engine.description
+    if about.convolutional:
+        return _in_parts(engine, grey, damage, tally)
+    if about.tiling.neighbours:
+        return _by_neighbours(about, grey, damage, tally)
     # A pixel at the border of a photograph lies in fewer windows: one at least.
     cover = Cover.of(grey.shape, about.image_shape, about.tiling.overlap, within=about.mixture)
     windows = cover.cut(about.as_known(grey), "edge" if about.conditional else 0.0)
@@ -72,6 +89,60 @@ def moments(
     square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
     tally.lost |= bool(np.isnan(mean).any())
     return mean, square - mean**2
+
+
+def _by_neighbours(about: Description, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
+    """As `moments`, by a prior that only knows how alike neighbours are."""
+    told = damage.mapped(lambda level: level[None])
+    told = told.covering(None if damage.hidden is None else np.asarray(damage.hidden)[None])
+    means, steps, change = mean_field(log_odds(about, Observed(grey[None], told)), about.tiling.neighbours)
+    status = Status.CONVERGED if change < STILL else Status.MAX_ITER
+    tally.add(np.array([status]), np.array([steps]), np.array([change]))
+    tally.blind |= told.hidden is not None and bool(np.asarray(told.hidden).all())
+    white = (1 + means[0]) / 2
+    return white, white * (1 - white)
+
+
+def mixed(
+    answers: Sequence[tuple[np.ndarray, np.ndarray]], shares: Sequence[np.ndarray | float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of a mixture of answers, each a mean and a variance, of which each has its share."""
+    mean, square = np.zeros(answers[0][0].shape), np.zeros(answers[0][0].shape)
+    for (own, variance), share in zip(answers, shares, strict=True):
+        mean += share * own
+        square += share * (variance + own**2)
+    return mean, square - mean**2
+
+
+def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, float]:
+    """Means of an Ising model with four neighbours: m = tanh(coupling · sum of those beside it + evidence / 2).
+
+    Args:
+        evidence: log-odds of white of every pixel, (..., H, W).
+        coupling: how strongly neighbours agree.
+
+    Returns:
+        The means, from -1 for black to 1 for white, float32; the number of steps; and by how much they changed in the
+        last one, on average over the pixels of the image where they changed most.
+
+    >>> speck = np.full((5, 5), -2.0)
+    >>> speck[2, 2] = 2
+    >>> bool(mean_field(speck, 0.6)[0].max() < 0)
+    True
+    """
+    field = np.asarray(evidence, np.float32) / 2
+    means, steps, change = np.tanh(field), 0, np.inf
+    while steps < STEPS and change >= STILL:
+        drawn = field.copy()
+        pull = np.float32(coupling) * means
+        drawn[..., 1:, :] += pull[..., :-1, :]
+        drawn[..., :-1, :] += pull[..., 1:, :]
+        drawn[..., 1:] += pull[..., :-1]
+        drawn[..., :-1] += pull[..., 1:]
+        step = np.float32(1 - KEPT) * (np.tanh(drawn) - means)
+        means += step
+        steps, change = steps + 1, float(np.abs(step).mean((-2, -1)).max())
+    return means, steps, change
 
 
 def _in_parts(engine: PictureEngine, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:

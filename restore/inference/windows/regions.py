@@ -15,8 +15,9 @@ from restore.channels.values import SURE
 from restore.inference.damage import Damage
 from restore.inference.explained import ODDS
 from restore.inference.held_out import FOLDS, folds, log_p_of_seen
+from restore.inference.pictures import PictureEngine
 from restore.inference.scans import Local
-from restore.inference.windows.moments import Turned
+from restore.inference.windows.moments import Turned, mixed
 from restore.inference.windows.tally import Tally
 
 # Nats per pixel held out by which a prior of windows has to predict them better than a convolutional one, to be taken
@@ -51,18 +52,24 @@ class Both:
     places: Turned
     favoured: Turned
 
+    @property
+    def engine(self) -> PictureEngine:
+        """Of the prior of windows, which asks for more around a block."""
+        return self.windows.engine
+
+    @property
+    def note(self) -> str:
+        """What the user should know of how an image is restored."""
+        names = f"{self.windows.name} and {self.places.name}"
+        return f"is of several kinds: {names} restored it, each where it predicts pixels better"
+
     def moments(self, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of every pixel of an image (H, W), as `Turned.moments`."""
         around = Local(grey.shape, REACH)
         nats = around.image(around.sums(self._leads(grey, damage))) * FOLDS / HELD_OUT
         nats += np.log(ODDS) if self.favoured is self.windows else -np.log(ODDS)
         share = 1 / (1 + np.exp(-nats.clip(-SURE, SURE)))
-        mean, square = np.zeros(grey.shape), np.zeros(grey.shape)
-        for prior, weight in ((self.windows, share), (self.places, 1 - share)):
-            own, variance = prior.moments(grey, damage, tally)
-            mean += weight * own
-            square += weight * (variance + own**2)
-        return mean, square - mean**2
+        return mixed([prior.moments(grey, damage, tally) for prior in (self.windows, self.places)], (share, 1 - share))
 
     def _leads(self, grey: np.ndarray, damage: Damage) -> np.ndarray:
         """By how many nats the prior of windows predicts pixels better, (H, W); 0 for those that are not held out."""

@@ -15,9 +15,10 @@ from restore.inference.held_out import FOLDS, SURER, foretold_by_share
 from restore.inference.pictures import PictureEngine, Restored
 from restore.inference.tones import Pixels
 from restore.inference.windows.field import COARSE, FIELD, PATCHES, of_objects, rival
+from restore.inference.windows.moments import Turned
 from restore.inference.windows.regions import CLEAR, HELD_OUT, LEAD, WIDE, Both
 from restore.inference.windows.sampling import FEW, RANKS, Crop, Sample, sample_of, side_for
-from restore.inference.windows.ways import Way
+from restore.inference.windows.ways import Averaged, Way
 from restore.marginals import Marginals, NoiseLevel
 from restore.zoo import leave_out
 
@@ -45,7 +46,7 @@ class Choice:
         sample: what came of the sample, with the level that was chosen, and its shortfall.
         marginals: of the sample.
         others: names of the priors under which it is less probable.
-        both: this prior and another one, if the image is of several kinds; each then restores what it knows better.
+        prior: what restores the whole image: this prior, or it and another one.
     """
 
     engine: PictureEngine
@@ -54,7 +55,7 @@ class Choice:
     sample: Restored
     marginals: Marginals
     others: tuple[str, ...]
-    both: Both | None = None
+    prior: Turned | Both
 
 
 # Evidence of the sample, in nats, and what it is called that has it.
@@ -122,10 +123,10 @@ def choose(
     hopeless = damage.unknown is not None and ahead > max(0.0, best.allowed) + FAR * best.sample.grey.size
     further = [way for engine in engines if engine not in compared for way in _ways(engine, sample, invert)]
     if further:
-        restorer, both, restored, marginals = _of_all(ranked, further, pixels, damage)
+        restorer, prior, restored, marginals = _of_all(ranked, further, pixels, damage)
     else:
         # What is not restored needs no level; under little noise solvers are quickest.
-        restorer, both = best, None
+        restorer, prior = best, best
         restored, marginals = best.restored(levels[0] if hopeless and not force else damage)
     noise = marginals.noise
     known = damage if noise is None else damage.chosen(noise, 0)
@@ -139,7 +140,7 @@ def choose(
         foreseen = lack > 0 and _ahead_of_share(restorer, sample, known) > np.log(ODDS)
         restored = replace(restored, shortfall=0.0 if foreseen else lack)
     others = tuple(dict.fromkeys(way.name for way in (best, *further, *behind) if way.name != restorer.name))
-    return Choice(restorer.engine, restorer.invert, known, restored, marginals, others, both)
+    return Choice(restorer.engine, restorer.invert, known, restored, marginals, others, prior)
 
 
 def _ways(engine: PictureEngine, sample: Sample, invert: bool) -> list[Way]:
@@ -206,8 +207,10 @@ def _behind_rivals(
 
 def _of_all(
     ranked: Sequence[Way], further: Sequence[Way], pixels: Pixels, damage: Damage
-) -> tuple[Way, Both | None, Restored, Marginals]:
-    """The way that predicts crops all over an image best, two if they differ clearly, and what the sample says of it.
+) -> tuple[Way, Turned | Both, Restored, Marginals]:
+    """The way that predicts crops all over an image best, what restores it, and what the sample says of it.
+
+    Two priors restore it if they differ clearly from crop to crop.
 
     Args:
         ranked: the best way of each prior, by evidence.
@@ -221,33 +224,42 @@ def _of_all(
     levels = [] if known else [_noise(marginals) for _, marginals in found]
     likely = damage.chosen(max(levels, key=_level), 0) if levels else damage
     first = next((way for way in ranked if way.name != FIELD), best)
-    windows = [best] if first is best else [best, first]
-    ways, scores = [*windows, *further], _scores(windows, further, sample_of(pixels, likely, WIDE).crops, likely)
-    restorer = ways[int(scores.sum(1).argmax())]
-    alike = len(windows) + int(scores[len(windows) :].sum(1).argmax())
-    leads = scores[len(windows) - 1] - scores[alike]
-    both = None
+    fields = [way for way in ranked if way.name == FIELD]
+    averages = [Averaged(way.engine, way.invert, way.sample, field) for way in further for field in fields]
+    ways = [first, *further, *averages]
+    scores = _scores(ways, sample_of(pixels, likely, WIDE).crops, likely)
+    totals = scores.sum(1) - [CLEAR * (way in averages) for way in ways]
+    restorer = ways[int(totals.argmax())]
+    alike = 1 + int(totals[1:].argmax())
+    leads = scores[0] - scores[alike]
+    prior: Turned | Both = restorer
     if restorer in (first, ways[alike]) and leads.min() < -CLEAR and leads.max() > CLEAR:
-        both = Both(first, ways[alike], first if leads.sum() >= 0 else ways[alike])
+        prior = Both(first, ways[alike], first if leads.sum() >= 0 else ways[alike])
     if restorer in ranked[: len(found)]:
-        return restorer, both, *found[ranked.index(restorer)]
+        return restorer, prior, *found[ranked.index(restorer)]
     if known:
-        return restorer, both, *restorer.restored(damage)
-    return restorer, both, *restorer.at_level(damage, _agreed(levels, restorer, damage))
+        return restorer, prior, *restorer.restored(damage)
+    return restorer, prior, *restorer.at_level(damage, _agreed(levels, restorer, damage))
 
 
-def _scores(windows: Sequence[Way], further: Sequence[Way], crops: Sequence[Crop], damage: Damage) -> np.ndarray:
-    """How well each way predicts pixels of each crop that are held out, in nats, (ways, crops)."""
-    ways = [*windows, *further]
-    behind = np.outer(np.repeat([LEAD, 0], [len(windows), len(further)]), [crop.grey.size / FOLDS for crop in crops])
-    scores = np.zeros((len(ways), len(crops)))
+def _scores(ways: Sequence[Way], crops: Sequence[Crop], damage: Damage) -> np.ndarray:
+    """How well each way predicts pixels of each crop that are held out, in nats, (ways, crops).
+
+    A way that is clearly behind, and ahead in no crop, is not asked again, but taken to predict other pixels alike.
+    """
+    least = [0 if way.engine.description.convolutional else LEAD for way in ways]
+    behind = np.outer(least, [crop.grey.size / FOLDS for crop in crops])
+    scores, found, asked = np.zeros(behind.shape), np.zeros(behind.shape), np.ones(len(ways), bool)
     for fold in range(HELD_OUT):
-        asked = [(way, crop, fold) for way in ways for crop in crops]
-        found = threads.each(lambda each: each[0].predicted(each[1], damage, [each[2]]), asked)
-        scores += np.reshape(found, scores.shape) - behind
+        each = [(way, crop, fold) for way, again in zip(ways, asked, strict=True) if again for crop in crops]
+        predicted = threads.each(lambda one: one[0].predicted(one[1], damage, [one[2]]), each)
+        found[asked] = np.reshape(predicted, (-1, len(crops)))
+        scores += found - behind
         second, best = np.sort(scores.sum(1))[-2:]
         if best - second > DECIDED:
             break
+        leads = scores - scores[scores.sum(1).argmax()]
+        asked = (leads.sum(1) > -DECIDED) | (leads.max(1) > 0)
     return scores
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from restore.learning.rules.contract import LearnerState
 from restore.learning.rules.rule import InRounds
 from restore.priors import FullyVisible
 from restore.solvers import TAP
+from restore.zoo.tiling import OF_WINDOWS, Tiling
 
 CORNER = math.sqrt(0.5)
 
@@ -107,6 +108,8 @@ class IsingField(InRounds):
     """
 
     rounds: ClassVar[int] = 1
+    # Pictures larger than a window are restored by four neighbours alone; how strong these are is found afterwards.
+    windows: ClassVar[Tiling] = replace(OF_WINDOWS, neighbours=1.0)
 
     width: int = 16
     images: int = 1000

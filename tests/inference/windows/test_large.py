@@ -21,6 +21,7 @@ from restore.inference.torch_engine import Engine
 from restore.inference.windows import blocks, large
 from restore.inference.windows.blocks import blocks_of
 from restore.inference.windows.large import restore_large
+from restore.inference.windows.moments import Turned
 from restore.inference.windows.survey import choose
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
@@ -91,7 +92,8 @@ def test_rates_of_white_and_black_follow_the_polarity() -> None:
     image = noisy((9, 9))
     one = answer(image, Damage.of((0.2, 0.05)))
     other = restore_large([engine()], 1 - image, Damage.of((0.05, 0.2)), force=True)
-    direct = large._restored(replace(other[0], invert=False), 1 - image, lambda share: None)
+    turned = replace(other[0], prior=Turned(other[0].engine, False))
+    direct = large._restored(turned, 1 - image, lambda share: None)
     np.testing.assert_allclose(one.means, 1 - direct.means, atol=1e-6)
 
 
