@@ -17,7 +17,7 @@ from restore.inference.explained import ODDS
 from restore.inference.held_out import FOLDS, folds, log_p_of_seen
 from restore.inference.pictures import PictureEngine
 from restore.inference.scans import Local
-from restore.inference.windows.moments import Turned, mixed
+from restore.inference.windows.moments import Turned
 from restore.inference.windows.tally import Tally
 
 # Nats per pixel held out by which a prior of windows has to predict them better than a convolutional one, to be taken
@@ -69,7 +69,12 @@ class Both:
         nats = around.image(around.sums(self._leads(grey, damage))) * FOLDS / HELD_OUT
         nats += np.log(ODDS) if self.favoured is self.windows else -np.log(ODDS)
         share = 1 / (1 + np.exp(-nats.clip(-SURE, SURE)))
-        return mixed([prior.moments(grey, damage, tally) for prior in (self.windows, self.places)], (share, 1 - share))
+        mean, square = np.zeros(grey.shape), np.zeros(grey.shape)
+        for prior, weight in ((self.windows, share), (self.places, 1 - share)):
+            own, variance = prior.moments(grey, damage, tally)
+            mean += weight * own
+            square += weight * (variance + own**2)
+        return mean, square - mean**2
 
     def _leads(self, grey: np.ndarray, damage: Damage) -> np.ndarray:
         """By how many nats the prior of windows predicts pixels better, (H, W); 0 for those that are not held out."""

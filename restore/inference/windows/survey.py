@@ -18,7 +18,7 @@ from restore.inference.windows.field import COARSE, FIELD, PATCHES, of_objects, 
 from restore.inference.windows.moments import Turned
 from restore.inference.windows.regions import CLEAR, HELD_OUT, LEAD, WIDE, Both
 from restore.inference.windows.sampling import FEW, RANKS, Crop, Sample, sample_of, side_for
-from restore.inference.windows.ways import Averaged, Way
+from restore.inference.windows.ways import Way
 from restore.marginals import Marginals, NoiseLevel
 from restore.zoo import leave_out
 
@@ -224,22 +224,22 @@ def _of_all(
     levels = [] if known else [_noise(marginals) for _, marginals in found]
     likely = damage.chosen(max(levels, key=_level), 0) if levels else damage
     first = next((way for way in ranked if way.name != FIELD), best)
-    fields = [way for way in ranked if way.name == FIELD]
-    averages = [Averaged(way.engine, way.invert, way.sample, field) for way in further for field in fields]
-    ways = [first, *further, *averages]
+    windows = [first] if first is best else [best, first]
+    ways = [*windows, *further]
     scores = _scores(ways, sample_of(pixels, likely, WIDE).crops, likely)
-    totals = scores.sum(1) - [CLEAR * (way in averages) for way in ways]
-    restorer = ways[int(totals.argmax())]
-    alike = 1 + int(totals[1:].argmax())
-    leads = scores[0] - scores[alike]
+    restorer = ways[int(scores.sum(1).argmax())]
+    alike = len(windows) + int(scores[len(windows) :].sum(1).argmax())
+    leads = scores[len(windows) - 1] - scores[alike]
     prior: Turned | Both = restorer
     if restorer in (first, ways[alike]) and leads.min() < -CLEAR and leads.max() > CLEAR:
         prior = Both(first, ways[alike], first if leads.sum() >= 0 else ways[alike])
-    if restorer in ranked[: len(found)]:
+    if restorer in ranked[: len(found)] and (known or restorer.name != FIELD):
         return restorer, prior, *found[ranked.index(restorer)]
     if known:
         return restorer, prior, *restorer.restored(damage)
-    return restorer, prior, *restorer.at_level(damage, _agreed(levels, restorer, damage))
+    # The field takes weak noise for what it restores: its own level is too low.
+    level = max(levels, key=_level) if restorer.name == FIELD else _agreed(levels, restorer, damage)
+    return restorer, prior, *restorer.at_level(damage, level)
 
 
 def _scores(ways: Sequence[Way], crops: Sequence[Crop], damage: Damage) -> np.ndarray:

@@ -13,7 +13,7 @@ from restore.inference.explained import Observed
 from restore.inference.held_out import foretold
 from restore.inference.pictures import ChosenLevel, Restored, restore_pictures, solved
 from restore.inference.windows.field import allowed
-from restore.inference.windows.moments import Turned, mixed
+from restore.inference.windows.moments import Turned
 from restore.inference.windows.sampling import Crop, Stacked
 from restore.inference.windows.tally import Tally
 from restore.marginals import Marginals, NoiseLevel
@@ -67,18 +67,3 @@ class Way(Turned):
         restored, marginals = self.restored(damage.chosen(noise, 0))
         level = ChosenLevel.of(damage.unknown, noise, 0)
         return replace(restored, level=level), replace(marginals, noise=noise)
-
-
-@dataclass(frozen=True, eq=False)
-class Averaged(Way):
-    """A way whose answers are averaged with those of another prior, which errs elsewhere."""
-
-    other: Way
-
-    @property
-    def note(self) -> str:
-        return f"{self.name} and {self.other.name} restored it: the average of both predicts its pixels better"
-
-    def moments(self, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
-        answers = (super().moments(grey, damage, tally), self.other.moments(grey, damage, tally))
-        return mixed(answers, (0.5, 0.5))

@@ -1,4 +1,4 @@
-"""Priors that know how alike neighbours are: a mean field of the whole image, alone and beside another prior."""
+"""A prior that only knows how alike neighbours are: a mean field of the whole image."""
 
 from __future__ import annotations
 
@@ -8,28 +8,18 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from machines import random_rbm
 
 import restore
 from restore.channels import BitFlip
 from restore.evaluation.ising import IsingField
 from restore.inference.damage import Damage, Rates
 from restore.inference.opening import open_engine
-from restore.inference.torch_engine import Engine
 from restore.inference.windows.field import FIELD
-from restore.inference.windows.moments import STEPS, STILL, Turned, mean_field, mixed, moments
-from restore.inference.windows.regions import CLEAR, Both
-from restore.inference.windows.sampling import Crop, sample_of
+from restore.inference.windows.moments import STEPS, STILL, mean_field, moments
+from restore.inference.windows.sampling import FEW, Crop, sample_of
 from restore.inference.windows.survey import choose
 from restore.inference.windows.tally import Tally
-from restore.inference.windows.ways import Averaged, Way
-from restore.marginals import Status
-from restore.zoo import TrainedPrior
-from restore.zoo.description import Description
-from restore.zoo.inference import Inference
-from restore.zoo.tiling import OF_WINDOWS
-
-SETTINGS = Inference(max_iter=500, tol=1e-6, damping=0.3, modes=0, starts=1)
+from restore.inference.windows.ways import Way
 
 
 def noisy(*shape: int, seed: int = 0) -> np.ndarray:
@@ -68,7 +58,7 @@ def test_it_hears_the_evidence_of_every_pixel(p: float | Rates | np.ndarray) -> 
     expected, _, _ = mean_field(np.where(hidden, 0, told), field.description.tiling.neighbours)
     np.testing.assert_allclose(mean, (1 + expected) / 2, atol=1e-5)
     np.testing.assert_allclose(variance, mean * (1 - mean), atol=1e-6)
-    assert tally.status == Status.CONVERGED and tally.iterations > 0
+    assert 0 < tally.iterations <= STEPS and not tally.lost
 
 
 def test_the_published_field_restores_any_image_as_a_whole() -> None:
@@ -82,41 +72,25 @@ def test_the_published_field_restores_any_image_as_a_whole() -> None:
     assert (found != disc).sum() < (seen != disc).sum() / 4
 
 
-def test_an_average_is_the_mixture_of_two_answers() -> None:
-    draw = np.random.default_rng(5)
-    answers = [(draw.random((3, 4)), draw.random((3, 4))) for _ in range(2)]
-    shares = (0.5, 0.5)
-    mean, variance = mixed(answers, shares)
-    # Of a mixture: the mean of the variances, and the variance of the means.
-    np.testing.assert_allclose(mean, (answers[0][0] + answers[1][0]) / 2)
-    between = (answers[0][0] - answers[1][0]) ** 2 / 4
-    np.testing.assert_allclose(variance, (answers[0][1] + answers[1][1]) / 2 + between)
+def test_it_restores_at_the_higher_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds weak noise probable as it is, and its own level too low; another prior knows better."""
+    rows, columns = np.mgrid[:112, :112]
+    disc = np.hypot(rows - 56, columns - 56) < 40
+    image = (disc ^ (np.random.default_rng(7).random(disc.shape) < 0.05)).astype(float)
+    engines = [open_engine("tap-text"), open_engine(FIELD), open_engine("conv-shapes")]
 
-
-@pytest.mark.parametrize("ahead", [CLEAR - 0.1, CLEAR + 0.1])
-def test_it_is_averaged_with_a_prior_that_it_clearly_helps(ahead: float, monkeypatch: pytest.MonkeyPatch) -> None:
     def predicted(way: Way, crop: Crop, damage: Damage, folds: Iterable[int]) -> float:
-        # What one fold leaves open is asked again, and stays open.
-        (fold,) = folds
-        return ahead * (fold == 0) if isinstance(way, Averaged) else 0.0 if way.engine.description.whole else -50.0
+        return 1000.0 if way.name == FIELD else 0.0
 
     monkeypatch.setattr(Way, "predicted", predicted)
-    image = noisy(50, 50, seed=6)
-    assert len(sample_of(image, Damage(0.1)).crops) == 1
-    engines = [stranger(), open_engine(FIELD), open_engine("conv-shapes")]
-    choice = choose(engines, image, Damage(0.1), invert=False, force=True)
-    assert choice.engine is engines[2] and not isinstance(choice.prior, Both)
-    averaged = choice.prior.moments(image, Damage(0.1), Tally())
-    parts = [Turned(engine, False).moments(image, Damage(0.1), Tally()) for engine in engines[1:]]
-    expected = mixed(parts, (0.5, 0.5)) if ahead > CLEAR else parts[1]
-    np.testing.assert_allclose(averaged[0], expected[0], atol=1e-5)
-    assert ("conv-shapes and ising restored it" in choice.prior.note) == (ahead > CLEAR)
-
-
-def stranger() -> Engine:
-    """A prior of windows that knows nothing of what an image looks like."""
-    machine = random_rbm(16, 3, scale=0.4, bias=0.3, seed=1)
-    machine = machine.with_parameters({name: value.float() for name, value in machine.parameters.items()})
-    about = Description("stranger", (4, 4), 3, 127, "", "", inference=SETTINGS, tiling=OF_WINDOWS)
-    prior = TrainedPrior(about, machine, torch.full((16,), 0.5), torch.zeros(0, 2, dtype=torch.uint8))
-    return Engine.of(prior, torch.device("cpu"))
+    sample = sample_of(image, Damage("auto"), FEW)
+    own, other = (
+        max(
+            float(Way(engine, invert, sample.stacked(engine)).restored(Damage("auto"))[1].noise.chosen[0])
+            for invert in (False, True)
+        )
+        for engine in (engines[1], engines[0])
+    )
+    choice = choose(engines, image, Damage("auto"), invert=False, force=True)
+    assert choice.engine is engines[1]
+    assert own < other and choice.damage.p > (own + other) / 2
