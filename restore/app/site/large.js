@@ -1,6 +1,7 @@
-/** Restoring an image of another size than the prior's, in windows that overlap, whose answers are blended. */
+/** Restoring an image of another size than the prior's: mostly in windows that overlap, whose answers are blended. */
 
 import { isSound, logOdds, logOddsOf, solveWindows } from "./exchange.js";
+import { restoreByNeighbours } from "./neighbours.js";
 import { Cover } from "./tiles.js";
 
 /** An image is solved if all but so many of its windows are. */
@@ -15,6 +16,7 @@ const UNSOLVED = 0.01;
  * @returns {Promise<import("./solver.js").Result>} without the time that it took
  */
 export async function restoreLarge(solve, prior, request, pixelMeans, watch) {
+  if (prior.tiling.neighbours) return restoreByNeighbours(prior, request, watch);
   const cover = new Cover(request, prior, prior.tiling.overlap);
   const exchanged = !prior.conditional && cover.count > 1;
   const tiling = exchanged ? prior.tiling : { ...prior.tiling, rounds: 0 };
