@@ -2,11 +2,13 @@
 
     python benchmarks/families.py --pictures 3 --validation 2
     python benchmarks/families.py --recognised 5
+    python benchmarks/families.py --pictures 5 --unet-minutes 20
 
 Nothing is told to `restore.denoise`, and only the mask to `restore.complete`. Each filter has the setting that leaves
 least wrong on validation pictures of the family, at the same damage; it is told p. A tenth of a picture lies in known
 8x8 holes, and only hidden pixels are scored there. `--recognised` counts pictures, and images of noise, that are
-refused because no prior explains them. Codes need segno, and BM3D is left out where it is not installed.
+refused because no prior explains them. `--unet-minutes` holds `conv-shapes`, told the level, against a network that has
+learnt from `drawings`, too. Codes need segno, and BM3D is left out where it is not installed.
 """
 
 from __future__ import annotations
@@ -17,17 +19,23 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import torch
+import unet
 from filters import FILTERS, MORE, Candidate, Seen
 from kinds_of_pictures import FAMILIES
 from scoring import HOLES, holed, inverted, least, row, wrong
 
 import restore
+from restore.data.sets.drawings import drawings
 from restore.learning.run.card import machine_facts
 
 FLIPS = (0.05, 0.1, 0.2)
+
+# What has learnt from drawings, and how many a network learns from.
+PRIOR, DRAWN = "conv-shapes", 2400
 
 
 def without_options(seen: Seen) -> tuple[np.ndarray, str]:
@@ -80,6 +88,22 @@ def family(name: str, asked: argparse.Namespace, candidates: Mapping[str, Candid
         )
 
 
+def beside_network(name: str, asked: argparse.Namespace) -> None:
+    """Print what a network and the prior make of a family that have both learnt from drawings, told the damage."""
+    network = unet.kept(asked.unet, "drawings", lambda: drawings(DRAWN, seed=5) > 127, asked.unet_minutes, seed=0)
+    clean = [FAMILIES[name](number) for number in range(asked.validation, asked.validation + asked.pictures)]
+    for damage in asked.damages:
+        seen = holed(clean, 1) if damage == HOLES else inverted(clean, float(damage), 1)
+        told = [
+            restore.complete(each.ink, each.hidden, PRIOR, force=True)
+            if damage == HOLES
+            else restore.denoise(each.ink, PRIOR, each.p, force=True)
+            for each in seen
+        ]
+        found = [[network.repair(each, 0.0) for each in seen], told]
+        row(name, damage, *(f"{100 * wrong(clean, seen)(each):.3f}" for each in found))
+
+
 def noise(number: int) -> np.ndarray:
     """Independent pixels, a tenth to a half of them white: no prior should explain it."""
     draw = np.random.default_rng(number)
@@ -104,12 +128,20 @@ def main() -> None:
     damages = [*map(str, FLIPS), HOLES]
     parser.add_argument("--damages", nargs="+", default=damages, choices=damages, help="[all]")
     parser.add_argument("--recognised", type=int, default=0, help="count refusals among so many of each family")
+    parser.add_argument("--unet-minutes", type=float, default=0.0, help="of processor time, for a network")
+    parser.add_argument("--unet", type=Path, default=Path("runs"), help="folder that keeps the network [%(default)s]")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     print(machine_facts())
     if asked.recognised:
         refused(asked.recognised)
+        return
+    if asked.unet_minutes:
+        row("family", "damage", "U-Net", PRIOR)
+        row("---", "---", "---:", "---:")
+        for name in asked.families:
+            beside_network(name, asked)
         return
     candidates = FILTERS | MORE
     if find_spec("bm3d") is None:

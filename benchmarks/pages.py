@@ -94,7 +94,7 @@ def main() -> None:
     torch.set_num_threads(asked.threads)
     candidates = dict(FILTERS)
     if asked.unet_minutes:
-        network = unet.kept(asked.unet, unet.families_to_learn_from(), asked.unet_minutes, seed=0)
+        network = unet.kept(asked.unet, "pages", lambda: unet.printed(0), asked.unet_minutes, seed=0)
         size = sum(weights.numel() for weights in network.parameters())
         candidates[f"U-Net, {size} weights, {asked.unet_minutes:g} minutes"] = Candidate(network.repair)
     if asked.model != "none":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import torch
 from filters import Seen
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, max_pool2d
+from torch.nn.functional import binary_cross_entropy_with_logits, max_pool2d, pad
 
 from restore.data.sets.pages import Family, pages
 
@@ -50,8 +50,10 @@ class UNet(nn.Module):
         return self.last(self.up[0](torch.cat([fine, self.rise[0](middle)], dim=1)))
 
     def repair(self, seen: Seen, _: float) -> np.ndarray:
+        height, width = seen.ink.shape
         with torch.inference_mode():
-            return (self(_channels([seen]))[0, 0] > 0).numpy()
+            wide = pad(_channels([seen]), (0, -width % 4, 0, -height % 4), mode="replicate")
+            return (self(wide)[0, 0, :height, :width] > 0).numpy()
 
 
 def _channels(seen: list[Seen]) -> Tensor:
@@ -90,9 +92,8 @@ def lessons(clean: np.ndarray, draw: np.random.Generator) -> Iterator[tuple[Tens
         yield _channels(seen), torch.from_numpy(np.stack(truth))[:, None].float()
 
 
-def trained(families: list[Family], minutes: float, seed: int) -> UNet:
-    """A network that has learnt for so many minutes of processor time from pages in these fonts."""
-    clean = pages(families, PAGES, seed) > 127
+def trained(clean: np.ndarray, minutes: float, seed: int) -> UNet:
+    """A network that has learnt for so many minutes of processor time from pictures (N, H, W)."""
     torch.manual_seed(seed)
     network = UNet().train()
     optimizer = torch.optim.Adam(network.parameters(), RATE)
@@ -111,15 +112,20 @@ def trained(families: list[Family], minutes: float, seed: int) -> UNet:
     return network.eval()
 
 
-def kept(folder: Path, families: list[Family], minutes: float, seed: int) -> UNet:
-    """The network of so many minutes that is in this folder; otherwise one is trained and put there."""
-    path = folder / f"unet-{minutes:g}-minutes-seed-{seed}.safetensors"
+def kept(folder: Path, learnt: str, draw: Callable[[], np.ndarray], minutes: float, seed: int) -> UNet:
+    """The network of so many minutes in this folder; where there is none, one learns from what is drawn, and is kept."""
+    path = folder / f"unet-{learnt}-{minutes:g}-minutes-seed-{seed}.safetensors"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        save_file(trained(families, minutes, seed).state_dict(), path)
+        save_file(trained(draw(), minutes, seed).state_dict(), path)
     network = UNet()
     network.load_state_dict(load_file(path))
     return network.eval()
+
+
+def printed(seed: int) -> np.ndarray:
+    """Pages in fonts to learn from."""
+    return pages(families_to_learn_from(), PAGES, seed) > 127
 
 
 def families_to_learn_from() -> list[Family]:

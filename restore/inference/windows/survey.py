@@ -146,7 +146,7 @@ def choose(
 def _ways(engine: PictureEngine, sample: Sample, invert: bool) -> list[Way]:
     """A prior in the polarity given, or in both."""
     about, stacked = engine.description, sample.stacked(engine)
-    alike = about.conditional or about.mixture or (about.convolutional and _even(engine))
+    alike = about.conditional or about.mixture or (about.whole and _even(engine))
     polarities = (invert,) if invert or alike else (False, True)
     return [Way(engine, inverted, stacked) for inverted in polarities]
 
