@@ -113,7 +113,7 @@ def trained(clean: np.ndarray, minutes: float, seed: int) -> UNet:
 
 
 def kept(folder: Path, learnt: str, draw: Callable[[], np.ndarray], minutes: float, seed: int) -> UNet:
-    """The network of so many minutes in this folder; where there is none, one learns from what is drawn, and is kept."""
+    """The network of so many minutes in this folder; if there is none, one learns from what is drawn, and is kept."""
     path = folder / f"unet-{learnt}-{minutes:g}-minutes-seed-{seed}.safetensors"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
