@@ -26,6 +26,7 @@ from filters import (
 from letters import distance, misread, printed
 
 from restore.data.sets import text
+from restore.data.sets.pages import pages
 from restore.errors import InputError
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "pages.py"
@@ -88,14 +89,22 @@ def two_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.thorough
-def test_the_network_has_the_size_it_says_and_is_kept(
-    families: list[text.Family], tmp_path: Path, two_lessons: None
-) -> None:
-    network = unet.kept(tmp_path, families, 1e-3, seed=0)
+def test_the_network_has_the_size_it_says_and_is_kept(families: list[text.Family], tmp_path: Path) -> None:
+    drawn = list[int]()
+
+    def draw() -> np.ndarray:
+        drawn.append(1)
+        return pages(families, 2, 0) > 127
+
+    network = unet.kept(tmp_path, "pages", draw, 1e-3, seed=0)
     assert 115_000 < sum(weights.numel() for weights in network.parameters()) < 120_000
-    again = unet.kept(tmp_path, [], 1e-3, seed=0)
+    again = unet.kept(tmp_path, "pages", draw, 1e-3, seed=0)
+    assert len(drawn) == 1
     seen = Seen(np.eye(64, dtype=bool), 0.1, np.zeros((64, 64), bool))
     np.testing.assert_array_equal(again.repair(seen, 0), network.repair(seen, 0))
+    # Sides need not be multiples of four.
+    odd = Seen(np.eye(63, 61, dtype=bool), 0.1, np.zeros((63, 61), bool))
+    assert again.repair(odd, 0).shape == (63, 61)
     inputs = next(unet.lessons(np.ones((1, 64, 64), bool), np.random.default_rng(0)))[0]
     # The network sees nothing of hidden pixels.
     assert inputs.shape == (unet.BATCH, 2, unet.CROP, unet.CROP) and inputs[:, 1].any()

@@ -13,6 +13,7 @@ from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, exp
 from restore.inference.tones import Pixels
 from restore.inference.windows.blocks import blocks_of
 from restore.inference.windows.enlarged import Enlarged, drawn_large
+from restore.inference.windows.regions import Both
 from restore.inference.windows.survey import Choice, choose
 from restore.inference.windows.tally import Tally
 from restore.zoo.description import Description
@@ -133,6 +134,6 @@ def _notes(choice: Choice) -> list[str]:
     if choice.invert and not choice.sample.inverted:
         expected = expected_by(choice.engine)
         notes.append(f"{about.name} expects {expected}, so the image was inverted for it, and back")
-    if choice.prior.note:
+    if isinstance(choice.prior, Both):
         notes.append(choice.prior.note)
     return [*notes, *choice.sample.notes]

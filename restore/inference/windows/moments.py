@@ -39,11 +39,6 @@ class Turned:
     def name(self) -> str:
         return self.engine.description.name
 
-    @property
-    def note(self) -> str:
-        """What the user should know of how an image is restored; empty if there is nothing to say."""
-        return ""
-
     def moments(self, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
         """As `moments`, of the image as it is."""
         told = damage.inverted() if self.invert else damage
@@ -104,6 +99,8 @@ def _by_neighbours(about: Description, grey: np.ndarray, damage: Damage, tally: 
 
 def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, float]:
     """Means of an Ising model with four neighbours: m = tanh(coupling · sum of those beside it + evidence / 2).
+
+    The naive mean field (MacKay, 2003, section 33.2), from what the evidence says alone.
 
     Args:
         evidence: log-odds of white of every pixel, (..., H, W).
