@@ -5,9 +5,9 @@
 
 import { logOdds } from "./exchange.js";
 
-/** Pixels change by less on average, or so many steps are over; each keeps so much of the means before it. */
-const [STILL, STEPS, KEPT] = [1e-5, 60, 0.5];
-/** It is solved if pixels change by less than this in the last step. */
+/** No pixel changes by more, or so many steps are over; each keeps so much of the means before it. */
+const [STILL, STEPS, KEPT] = [1e-4, 60, 0.5];
+/** It is solved if pixels change by less than this on average in the last step. */
 const SOLVED = 1e-3;
 
 /**
@@ -38,10 +38,11 @@ export function restoreByNeighbours(prior, { width, height, pixels, p, mask }, w
 /** Means of spins -1 and 1, each pulled by the four beside it and by half of its evidence. */
 function meanField(field, width, height, coupling) {
   const spins = field.map(Math.tanh);
-  let [iterations, residual] = [0, Infinity];
-  while (iterations < STEPS && residual >= STILL) {
+  let [iterations, residual, most] = [0, Infinity, Infinity];
+  while (iterations < STEPS && most > STILL) {
     const before = spins.slice();
     let changed = 0;
+    most = 0;
     for (let i = 0; i < spins.length; i++) {
       const column = i % width;
       const above = i >= width ? before[i - width] : 0;
@@ -51,6 +52,7 @@ function meanField(field, width, height, coupling) {
       const step = (1 - KEPT) * (Math.tanh(field[i] + coupling * (above + below + left + right)) - before[i]);
       spins[i] += step;
       changed += Math.abs(step);
+      most = Math.max(most, Math.abs(step));
     }
     iterations += 1;
     residual = changed / spins.length;

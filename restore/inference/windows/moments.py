@@ -16,9 +16,10 @@ from restore.inference.windows.tiles import Cover
 from restore.marginals import Marginals, Status, voided
 from restore.zoo.description import Description
 
-# A mean field stops once pixels change by less than this on average, or after so many steps: further ones would only
-# swallow thin lines. Each keeps this share of the means before it. It is solved if the last changes less than `SOLVED`.
-STILL, STEPS, KEPT, SOLVED = 1e-5, 60, 0.5, 1e-3
+# A mean field stops once no pixel changes by more than this, or after so many steps: further ones would only swallow
+# thin lines. Each keeps this share of the means before it. It is solved if the last one changes pixels by less than
+# `SOLVED` on average.
+STILL, STEPS, KEPT, SOLVED = 1e-4, 60, 0.5, 1e-3
 
 
 def expected(engine: PictureEngine) -> np.ndarray:
@@ -116,8 +117,8 @@ def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, 
     True
     """
     field = np.asarray(evidence, np.float32) / 2
-    means, steps, change = np.tanh(field), 0, np.inf
-    while steps < STEPS and change >= STILL:
+    means, steps, moved = np.tanh(field), 0, np.ones_like(field)
+    while steps < STEPS and moved.max() > STILL:
         drawn = field.copy()
         pull = np.float32(coupling) * means
         drawn[..., 1:, :] += pull[..., :-1, :]
@@ -126,8 +127,8 @@ def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, 
         drawn[..., :-1] += pull[..., 1:]
         step = np.float32(1 - KEPT) * (np.tanh(drawn) - means)
         means += step
-        steps, change = steps + 1, float(np.abs(step).mean((-2, -1)).max())
-    return means, steps, change
+        steps, moved = steps + 1, np.abs(step)
+    return means, steps, float(moved.mean((-2, -1)).max())
 
 
 def _in_parts(engine: PictureEngine, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
