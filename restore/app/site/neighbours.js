@@ -6,7 +6,7 @@
 import { logOdds } from "./exchange.js";
 
 /** No pixel changes by more, or so many steps are over; each keeps so much of the means before it. */
-const [STILL, STEPS, KEPT] = [1e-4, 60, 0.5];
+const [STILL, STEPS, KEPT] = [1e-6, 60, 0.5];
 /** It is solved if pixels change by less than this on average in the last step. */
 const SOLVED = 1e-3;
 

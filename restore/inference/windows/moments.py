@@ -19,13 +19,13 @@ from restore.zoo.description import Description
 # A mean field stops once no pixel changes by more than this, or after so many steps: further ones would only swallow
 # thin lines. Each keeps this share of the means before it. It is solved if the last one changes pixels by less than
 # `SOLVED` on average.
-STILL, STEPS, KEPT, SOLVED = 1e-4, 60, 0.5, 1e-3
+STILL, STEPS, KEPT, SOLVED = 1e-6, 60, 0.5, 1e-3
 
 
 def expected(engine: PictureEngine) -> np.ndarray:
     """Probability of white of a window's pixels if nothing is seen, (h, w), where windows exchange messages."""
     about = engine.description
-    messages = not (about.grey or about.conditional or about.convolutional)
+    messages = not (about.grey or about.conditional or about.whole)
     return engine.pixel_means() if messages else np.zeros(about.image_shape)
 
 
