@@ -88,9 +88,8 @@ def family(name: str, asked: argparse.Namespace, candidates: Mapping[str, Candid
         )
 
 
-def beside_network(name: str, asked: argparse.Namespace) -> None:
+def beside_network(name: str, asked: argparse.Namespace, network: unet.UNet) -> None:
     """Print what a network and the prior make of a family that have both learnt from drawings, told the damage."""
-    network = unet.kept(asked.unet, "drawings", lambda: drawings(DRAWN, seed=5) > 127, asked.unet_minutes, seed=0)
     clean = [FAMILIES[name](number) for number in range(asked.validation, asked.validation + asked.pictures)]
     for damage in asked.damages:
         seen = holed(clean, 1) if damage == HOLES else inverted(clean, float(damage), 1)
@@ -138,10 +137,11 @@ def main() -> None:
         refused(asked.recognised)
         return
     if asked.unet_minutes:
+        network = unet.kept(asked.unet, "drawings", lambda: drawings(DRAWN, seed=5) > 127, asked.unet_minutes, seed=0)
         row("family", "damage", "U-Net", PRIOR)
         row("---", "---", "---:", "---:")
         for name in asked.families:
-            beside_network(name, asked)
+            beside_network(name, asked, network)
         return
     candidates = FILTERS | MORE
     if find_spec("bm3d") is None:
