@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,13 @@ from restore.data.sets.pages import page
 from restore.data.sets.text import families_to_learn_from
 from restore.inference.damage import Damage
 from restore.inference.opening import open_engine
-from restore.inference.pictures import Restored
 from restore.inference.windows.moments import Turned
 from restore.inference.windows.regions import Both
-from restore.inference.windows.survey import _agreed
+from restore.inference.windows.sampling import Crop
+from restore.inference.windows.survey import _by_restoring
 from restore.inference.windows.tally import Tally
 from restore.inference.windows.ways import Way
-from restore.marginals import Marginals, NoiseLevel
+from restore.marginals import NoiseLevel
 
 FIGURE = (slice(80, 240), slice(100, 300))
 
@@ -82,15 +83,27 @@ def test_the_favoured_prior_decides_where_both_predict_alike() -> None:
         assert (np.abs(found - alone[favoured]) <= np.abs(found - alone[other]) + 1e-6).all()
 
 
-@pytest.mark.parametrize(
-    ("levels", "own", "wanted"),
-    [([0.1, 0.12], 0.3, 0.1), ([0.1, 0.13], 0.3, 0.13), ([0.1, 0.2], 0.15, 0.15), ([0.2, 0.1], 0.05, 0.1)],
-)
-def test_a_level_is_agreed_on(levels: Sequence[float], own: float, wanted: float) -> None:
-    class Own(Way):
-        def restored(self, damage: Damage) -> tuple[Restored, Marginals]:
-            empty = np.zeros(1)
-            return None, Marginals((empty,), (empty,), empty, empty, empty, empty, None, noise(own))  # type: ignore[return-value]
+def test_a_level_is_the_share_of_seen_pixels_that_are_inverted() -> None:
+    class White(Way):
+        """Makes white of everything."""
 
-    restorer = Own(None, False, None)  # type: ignore[arg-type]
-    assert _agreed([noise(level) for level in levels], restorer, Damage("auto")).chosen[0] == wanted
+        def moments(self, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
+            return np.ones(grey.shape), np.zeros(grey.shape)
+
+    prior = White(open_engine("conv-shapes"), False, None)  # type: ignore[arg-type]
+    grey, hidden = np.ones((10, 20)), np.zeros((10, 20), bool)
+    grey[:2], hidden[:1] = 0, True
+    crops = [Crop(grey, hidden, None), Crop(np.ones((10, 20)), None, None)]
+    found = _by_restoring(noise(0.3), prior, crops, Damage("auto"))
+    assert found.chosen.tolist() == pytest.approx([20 / 380])
+    one, two = (replace(noise(0.3), rates=np.array([rates])) for rates in ([0.3, 0.3], [0.1, 0.2]))
+    assert _by_restoring(one, prior, crops, Damage("auto")).rates is None
+    assert _by_restoring(two, prior, crops, Damage("auto")) is two
+
+
+@pytest.mark.parametrize("first", [0.03, 0.08])
+def test_a_level_is_found_from_another(first: float) -> None:
+    grey = flipped(drawn()[FIGURE], 0.05).astype(float)
+    prior = Way(open_engine("conv-shapes"), False, None)  # type: ignore[arg-type]
+    found = _by_restoring(noise(first), prior, [Crop(grey, None, None)], Damage("auto"))
+    assert found.chosen[0] == pytest.approx(0.05, abs=0.005)
