@@ -7,6 +7,7 @@ the Ising field of its pixels does, and this field must nowhere be far ahead: wh
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -127,7 +128,7 @@ def drawn_large(white: np.ndarray, damage: Damage) -> Enlarged | None:
     seen = np.ones(white.shape, bool) if damage.hidden is None else ~np.asarray(damage.hidden[0])
     found = [_read(grid, white & seen, ~white & seen, damage) for grid in _grids(white, seen)]
     best = max(found, key=lambda each: each.alone, default=None)
-    return best if best is not None and _explained(best, white, seen, field) else None
+    return best if best is not None and _alike(best, white, seen) and _explained(best, white, seen, field) else None
 
 
 def _grids(white: np.ndarray, seen: np.ndarray) -> list[Grid]:
@@ -224,6 +225,33 @@ def _explained(found: Enlarged, white: np.ndarray, seen: np.ndarray, field: Pict
         if (theirs > surest + most).any() or (ahead > most).any() or ahead.sum() > -most:
             return False
     return True
+
+
+def _alike(found: Enlarged, white: np.ndarray, seen: np.ndarray) -> bool:
+    """Whether squares hold as many pixels of the other colour as independent flips leave in them.
+
+    Where thin lines run through squares, many are half black and half white, and few a quarter.
+    """
+    grid, pixels = found.grid, found.grid.side**2
+    whole = grid.squares(seen).sum((1, 3)) == pixels
+    whites, module = grid.squares(white & seen).sum((1, 3))[whole], (found.pixels > 0)[whole]
+    if not 0 < module.sum() < module.size:
+        return True
+    met, counts = np.unique(whites, return_counts=True)
+    several = np.array([math.log(math.comb(pixels, number)) for number in met.tolist()])
+
+    def lead(flips: Damage) -> float:
+        """By how many nats a share of their own for every count is ahead."""
+        kept, lost = _log_rates(flips)
+        of_white, of_black = met * kept[0] + (pixels - met) * lost[0], met * lost[1] + (pixels - met) * kept[1]
+        expected = several + np.logaddexp(np.log(module.mean()) + of_white, np.log((~module).mean()) + of_black)
+        return float((counts * (np.log(counts / counts.sum()) - expected)).sum())
+
+    # The level may be told wrong, and there may be fewer flips than at the lowest one.
+    odd = Rates(1 - whites[module].mean() / pixels, whites[~module].mean() / pixels)
+    # A number that is fitted gains so much by itself (Schwarz, 1978).
+    by_themselves = len(met) * np.log(counts.sum()) / 2
+    return bool(min(map(lead, (found.flips, Damage(odd)))) < by_themselves + np.log(ODDS))
 
 
 def _log_rates(flips: Damage) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ import restore
 from restore.data.sets.pages import page
 from restore.data.sets.text import families_to_learn_from
 from restore.inference.damage import Damage, Rates
-from restore.inference.windows.enlarged import Grid, _read, drawn_large
+from restore.inference.windows.enlarged import Grid, _alike, _read, drawn_large
 
 
 def code(seed: int, height: int = 21, width: int = 25) -> np.ndarray:
@@ -139,3 +139,22 @@ def test_the_command_says_that_a_picture_was_drawn_large(
     Image.fromarray(flipped(large(code(5), 5), 0.1)).save(tmp_path / "code.png")
     run("denoise", tmp_path / "code.png")
     assert "is drawn 5 times as large, and was restored as a picture of 25x21 pixels" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("p", [0.0, 0.01, 0.1])
+def test_squares_on_thin_lines_are_not_alike(p: float) -> None:
+    """A line of one pixel leaves squares of two half black, and independent flips leave as many a quarter black."""
+    seen, lines = np.ones((200, 200), bool), np.ones((200, 200), bool)
+    lines[20:180:12, 20:180] = False
+    squares = large(code(2, 100, 100), 2)
+    for clean, alike in ((squares, True), (lines, False)):
+        white = flipped(clean, p)
+        found = _read(Grid(2, 0, 0, white.shape), white, ~white, Damage("auto"))
+        assert _alike(found, white, seen) is alike
+
+
+@pytest.mark.parametrize(("p", "told"), [(0.0, "auto"), (0.0005, "auto"), (0.05, 0.1), (0.1, 0.05)])
+def test_squares_are_found_at_any_level(p: float, told: float | str) -> None:
+    clean = large(code(1), 4)
+    found = drawn_large(flipped(clean, p), Damage(told))  # type: ignore[arg-type]
+    assert found is not None and (found.grid.drawn(found.pixels > 0) == clean).mean() > 0.99
