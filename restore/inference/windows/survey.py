@@ -36,6 +36,10 @@ DECIDED = 20.0
 # Steps by which a level is found: from 15 % beside where they end, two are within 1 % of it.
 ROUNDS = 2
 
+# At lower levels convolutional priors take every speck for something that was drawn; at this one they leave clean
+# pictures as they are.
+QUIETEST = 0.005
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -244,7 +248,7 @@ def _of_all(
         # It takes weak noise for what it restores: its own level is too low.
         level = max(levels, key=_level)
     else:
-        level = _by_restoring(levels[0], restorer, crops, damage) if prior is restorer else levels[0]
+        level = _audible(_by_restoring(levels[0], restorer, crops, damage) if prior is restorer else levels[0])
     return restorer, prior, *restorer.at_level(damage, level)
 
 
@@ -278,8 +282,17 @@ def _by_restoring(noise: NoiseLevel, prior: Turned, crops: Sequence[Crop], damag
         return noise
     for _ in range(ROUNDS):
         shares = np.concatenate(threads.each(partial(_inverted, prior, damage.chosen(noise, 0)), crops))
-        noise = replace(noise, chosen=shares.mean(keepdims=True), rates=None)
+        if not shares.size:
+            return noise
+        level = shares.mean(keepdims=True).clip(noise.tried[0], noise.tried[-1])
+        noise = replace(noise, chosen=level, rates=None)
     return noise
+
+
+def _audible(noise: NoiseLevel) -> NoiseLevel:
+    """The level, or the lowest one at which specks are removed."""
+    rates = None if noise.rates is None else noise.rates.clip(QUIETEST)
+    return replace(noise, chosen=noise.chosen.clip(QUIETEST), rates=rates)
 
 
 def _inverted(prior: Turned, damage: Damage, crop: Crop) -> np.ndarray:

@@ -13,6 +13,7 @@ from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.opening import open_engine
 from restore.inference.windows import survey
+from restore.inference.windows.sampling import sample_of
 from restore.inference.windows.survey import choose
 from restore.zoo import candidates
 
@@ -50,6 +51,26 @@ def test_what_a_prior_foresees_is_not_refused(disc: np.ndarray, monkeypatch: pyt
     assert not solution.shortfall.any() and (found != disc).mean() < 0.01
     with pytest.raises(ModelError, match="no prior explains it better than independent pixels"):
         restore.denoise(flipped(np.zeros_like(disc), 0.3))
+
+
+def test_what_lies_under_a_mask_does_not_count() -> None:
+    draw = np.random.default_rng(2)
+    image, hidden = draw.random((200, 230)) < np.linspace(0, 1, 230), np.zeros((200, 230), bool)
+    hidden[30:90, 100:200] = True
+    found = [
+        [(crop.hidden, crop.grey[~crop.hidden]) for crop in sample_of(under, Damage(hidden=[hidden])).crops]  # type: ignore[operator]
+        for under in (np.where(hidden, fill, image.astype(float)) for fill in (0, 1, draw.random(image.shape)))
+    ]
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            assert all(map(np.array_equal, one, two))
+
+
+def test_specks_are_removed_and_a_clean_picture_stays(disc: np.ndarray) -> None:
+    """The evidence of half a percent is that of no noise at all: each speck might have been drawn."""
+    assert np.array_equal(restore.denoise(disc), disc)
+    seen = flipped(disc, 0.005)
+    assert (restore.denoise(seen) != disc).sum() < (seen != disc).sum() / 3
 
 
 @pytest.mark.parametrize("p", [0.05, 0.2])

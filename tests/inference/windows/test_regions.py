@@ -96,6 +96,9 @@ def test_a_level_is_the_share_of_seen_pixels_that_are_inverted() -> None:
     crops = [Crop(grey, hidden, None), Crop(np.ones((10, 20)), None, None)]
     found = _by_restoring(noise(0.3), prior, crops, Damage("auto"))
     assert found.chosen.tolist() == pytest.approx([20 / 380])
+    assert _by_restoring(noise(0.3), prior, crops[1:], Damage("auto")).chosen.tolist() == [LEVELS.levels[0]]
+    nothing_seen = [Crop(grey, np.ones(grey.shape, bool), None)]
+    assert _by_restoring(noise(0.3), prior, nothing_seen, Damage("auto")).chosen.tolist() == [0.3]
     one, two = (replace(noise(0.3), rates=np.array([rates])) for rates in ([0.3, 0.3], [0.1, 0.2]))
     assert _by_restoring(one, prior, crops, Damage("auto")).rates is None
     assert _by_restoring(two, prior, crops, Damage("auto")) is two
