@@ -177,7 +177,8 @@ def sample_of(pixels: Pixels, damage: Damage, ranks: tuple[float, ...] = RANKS, 
     corners = [(top, left) for top in _along(height, side) for left in _along(width, side)]
     if len(corners) > len(ranks):
         corners = [corners[place] for place in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
-        richness = [_richness(pixels[top : top + side, left : left + side]) for top, left in corners]
+        places = [(slice(top, top + side), slice(left, left + side)) for top, left in corners]
+        richness = [_richness(pixels[where], None if hidden is None else hidden[where]) for where in places]
         order = np.argsort(richness, kind="stable")
         chosen = np.unique([round(rank * (len(order) - 1)) for rank in ranks])
         corners = [corners[place] for place in order[chosen]]
@@ -195,8 +196,10 @@ def _along(length: int, side: int) -> list[int]:
     return sorted({*range(0, last + 1, side), last})
 
 
-def _richness(crop: np.ndarray) -> float:
-    """How much the means of cells differ."""
+def _richness(crop: np.ndarray, hidden: np.ndarray | None) -> float:
+    """How much the means of cells differ, whatever is hidden."""
+    if hidden is not None and hidden.any():
+        crop = np.where(hidden, crop[~hidden].mean() if not hidden.all() else 0.0, crop)
     high, wide = (min(CELL, length) for length in crop.shape)
     rows, columns = crop.shape[0] // high, crop.shape[1] // wide
     cells = crop[: rows * high, : columns * wide].reshape(rows, high, columns, wide).mean((1, 3))
