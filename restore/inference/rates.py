@@ -24,8 +24,9 @@ ENOUGH = 2000
 # Two rates are taken where they are so many times as probable as one.
 ODDS = 1e4
 
-# Rates that are no lower, as few pixels say nothing of lower ones; and what two of them may come to together.
-LEAST, MOST = 1e-3, 0.95
+# Rates that are no lower, as few pixels say nothing of lower ones; what two of them may come to together; and either
+# of them: one that is higher shows a prior to which the colour is unknown, not pixels that flip.
+LEAST, MOST, HIGHEST = 1e-3, 0.95, 0.4
 
 # Log-odds beyond which a prediction says nothing more, and into how many bins they are counted.
 SURE, BINS = 9.0, 72
@@ -66,7 +67,7 @@ def _chosen(counts: np.ndarray, given: np.ndarray) -> np.ndarray:
     by_itself = np.log(counts[:, :2].sum((1, 2)).clip(1)) / 2
     moved = (one.log_p - none.log_p > by_itself)[:, None]
     best, log_p = np.where(moved, one.rates, given), np.where(moved[:, 0], one.log_p, none.log_p)
-    differ = (two.log_p - log_p > np.log(ODDS)) & (two.rates.sum(1) < MOST)
+    differ = (two.log_p - log_p > np.log(ODDS)) & (two.rates.sum(1) < MOST) & (two.rates.max(1) < HIGHEST)
     return np.where(differ[:, None], two.rates, best)
 
 

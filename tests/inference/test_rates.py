@@ -101,6 +101,12 @@ def test_one_rate_stays_and_two_are_told_apart() -> None:
             np.testing.assert_allclose(found, np.maximum(rates, LEAST), atol=0.02)
 
 
+def test_a_colour_that_a_prior_does_not_know_is_no_flip() -> None:
+    seen, odds = drawn((0.02, 0.45))
+    found = rates_of(seen, np.ones_like(seen), np.array([0.1]), lambda told: odds)[0]
+    assert found[0] == found[1]
+
+
 def test_a_level_that_is_clearly_wrong_is_mended() -> None:
     seen, odds = drawn((0.2, 0.2))
     found = rates_of(seen, np.ones_like(seen), np.array([0.16]), lambda told: odds)[0]
