@@ -213,6 +213,11 @@ def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float
 
 def _unpack_array(images: np.ndarray, channel_axis: int | None, beyond: float, colour: bool = False) -> Collection:
     white = _white(images)
+    if white > 1 and images.size and images.max() == 1:
+        raise UsageError(
+            f"the array is of {images.dtype}, in which {white} is white, and holds no value above 1; if that is its "
+            "white, give array.astype(bool)"
+        )
     if channel_axis is not None:
         if not -images.ndim <= channel_axis < images.ndim:
             raise UsageError(f"channel_axis {channel_axis} is no axis of an array of shape {images.shape}")

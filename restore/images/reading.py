@@ -28,6 +28,9 @@ DEFAULT_MAX_PIXELS = 50_000_000
 # set of small images (EMNIST, 638 million).
 _SET = 20
 
+# A mask that marks more than this share of an image may be the wrong way round.
+_MUCH = 0.5
+
 # Only raster formats: page descriptions such as EPS, which Pillow would pass to another program, are excluded.
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 # The TIFF tag PhotometricInterpretation.
@@ -108,8 +111,8 @@ def read_mask(
         source, name, frame, max_pixels: as in `read_picture`.
 
     Raises:
-        InputError: the file cannot be read (as in `read_picture`), has another size than the picture, or marks every
-            pixel, which leaves nothing to restore from.
+        InputError: the file cannot be read (as in `read_picture`), has another size than the picture, marks every
+            pixel, which leaves nothing to restore from, or has pixels that are not black, and none that it marks.
     """
     label = shown(name)
     raster = _decode(read_content(source, label, max_pixels), label, frame, max_pixels)
@@ -130,8 +133,16 @@ def read_mask(
         notes += ("the mask is transparent in places, which count as black and are not filled",)
         levels = levels * (alpha / white)
     hidden = levels > white / 2
+    if hidden.mean() > _MUCH:
+        notes += (
+            f"the mask marks {100 * hidden.mean():.0f} % of the image; white is what is filled, not what is kept",
+        )
     if hidden.all():
         raise InputError(f"{label}: the mask marks every pixel; leave black what is to be kept")
+    if levels.any() and not hidden.any():
+        raise InputError(
+            f"{label}: no pixel of the mask is brighter than half of white; make white what is to be filled"
+        )
     if not hidden.any():
         notes += ("the mask marks nothing to fill, and the image stays as it is",)
     return Mask(hidden, notes)

@@ -85,6 +85,7 @@ REFUSED: dict[str, tuple[Any, type[RestoreError], str]] = {
     "void": (np.zeros((3, 3), "V4"), UsageError, "give uint8"),
     "signed": (GREY.astype(np.int16), UsageError, "give uint8"),
     "wide": (GREY.astype(np.uint32), UsageError, "give uint8"),
+    "zeros-and-ones": (np.uint8(GREY > 9), UsageError, r"255 is white, and holds no value above 1; .*astype\(bool\)"),
     "masked": (np.ma.masked_less(GREY, 9), UsageError, r"array\.filled\(0\)"),
     "masked-nowhere": (np.ma.array(UNIT), UsageError, r"array\.filled\(0\)"),
     "scipy-sparse": (csr_array(GREY), UsageError, "csr_array is no image"),
@@ -137,7 +138,7 @@ def test_row75_images_to_learn_are_refused_for_the_same_faults(name: str) -> Non
 
 
 def test_row75_a_mask_that_would_be_lost_is_refused_too() -> None:
-    for mask in (np.ma.masked_less(GREY, 9) > 9, torch.tensor(UNIT, requires_grad=True)):
+    for mask in (np.uint8(GREY > 9), np.ma.masked_less(GREY, 9) > 9, torch.tensor(UNIT, requires_grad=True)):
         with pytest.raises(UsageError):
             restore.complete(np.zeros((28, 28)), mask, "tap-mnist-25")
 

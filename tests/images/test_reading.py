@@ -230,6 +230,12 @@ def test_mask(case, tmp_path):
     assert case.says in str(caught.value)
 
 
+def test_row33_a_mask_that_may_be_inverted_gets_a_note():
+    mask = read_mask(io.BytesIO(encoded(255 - HOLE)), name="m", shape=SHAPE)
+    assert np.array_equal(mask.hidden, HOLE == 0)
+    assert mask.notes == ("the mask marks 85 % of the image; white is what is filled, not what is kept",)
+
+
 def test_row33_threshold_is_half_of_white():
     mask = read_mask(io.BytesIO(encoded(SOFT)), name="m", shape=SHAPE)
     np.testing.assert_array_equal(mask.hidden, SOFT == 128)

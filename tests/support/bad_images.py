@@ -270,6 +270,7 @@ MASKS = [
     ),
     Case("row31-all-fill", file("mask.png", lambda: encoded(np.full_like(HOLE, 255))), InputError, "every pixel"),
     Case("row32-empty", file("mask.png", lambda: encoded(np.zeros_like(HOLE))), None, "nothing to fill"),
+    Case("row33-too-dark", file("mask.png", lambda: encoded(HOLE // 255)), InputError, "brighter than half of white"),
     Case("row33-plain", file("mask.png", lambda: encoded(HOLE)), None),
     Case("row33-1-bit", file("mask.png", lambda: encoded(Image.fromarray(HOLE > 0))), None),
     Case("row33-16-bit", file("mask.png", lambda: encoded(HOLE.astype(np.uint16) * 257)), None),
