@@ -169,7 +169,8 @@ def objection(about: Description, rival: str, *, inverted: bool, invert: bool, c
     if compared and chosen:
         return (
             f"no prior explains it better than {INDEPENDENT}: it is all noise, or blank, or unlike what they know; "
-            "train one on images like it with `restore train`, or restore it all the same with --force"
+            "give --p if you know the level of noise, train one on images like it with `restore train`, or restore it "
+            "all the same with --force"
         )
     other = "leave --invert out" if invert else "try --invert"
     noisier = f", or give --{'sigma' if about.grey else 'p'} auto if it may be noisier than told"

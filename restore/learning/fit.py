@@ -101,7 +101,7 @@ class Steps(Generic[PriorT]):
         if self.finished:
             warnings.warn(
                 f"{shown(self.session.folder)}: its training has ended, which no other limit changes; give another "
-                "--run for a longer one",
+                "--run for a longer one, and --overwrite if it is to replace this prior",
                 stacklevel=5,
             )
             return ""

@@ -191,7 +191,8 @@ class PriorShape:
         )
         if self.kind.convolutional:
             require(self.plain, "features of a convolutional machine are binary units in one layer; leave the rest out")
-            require(self.hidden != "auto" and not self.start, "hidden of a convolutional machine is a number; give one")
+            require(self.hidden != "auto", "hidden of a convolutional machine is a number; give one")
+            require(not self.start, "a convolutional machine begins with random features; leave start out")
         if self.kind.fully_visible:
             require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden out")
             require(self.plain, "a fully visible machine has binary units in one layer; leave the rest out")
