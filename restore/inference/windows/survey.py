@@ -244,11 +244,10 @@ def _of_all(
         return restorer, prior, *found[ranked.index(restorer)]
     if known:
         return restorer, prior, *restorer.restored(damage)
-    if restorer.name == FIELD:
-        # It takes weak noise for what it restores: its own level is too low.
-        level = max(levels, key=_level)
-    else:
-        level = _audible(_by_restoring(levels[0], restorer, crops, damage) if prior is restorer else levels[0])
+    # The field takes weak noise for what it restores: its own level is too low.
+    level = levels[-1 if best.name == FIELD else 0]
+    if restorer.name != FIELD:
+        level = _audible(_by_restoring(level, restorer, crops, damage) if prior is restorer else level)
     return restorer, prior, *restorer.at_level(damage, level)
 
 
