@@ -197,10 +197,15 @@ def _along(length: int, side: int) -> list[int]:
 
 
 def _richness(crop: np.ndarray, hidden: np.ndarray | None) -> float:
-    """How much the means of cells differ, whatever is hidden."""
-    if hidden is not None and hidden.any():
-        crop = np.where(hidden, crop[~hidden].mean() if not hidden.all() else 0.0, crop)
+    """How much the means of cells differ, those of hidden pixels alone left out."""
+    seen = np.ones(crop.shape) if hidden is None else (~hidden).astype(float)
     high, wide = (min(CELL, length) for length in crop.shape)
     rows, columns = crop.shape[0] // high, crop.shape[1] // wide
-    cells = crop[: rows * high, : columns * wide].reshape(rows, high, columns, wide).mean((1, 3))
-    return float(cells.std())
+
+    def sums(values: np.ndarray) -> np.ndarray:
+        cells = values[: rows * high, : columns * wide].reshape(rows, high, columns, wide)
+        return np.asarray(cells.sum((1, 3)))
+
+    count = sums(seen)
+    means = sums(np.where(seen > 0, crop, 0.0))[count > 0] / count[count > 0]
+    return float(means.std()) if len(means) else 0.0
