@@ -11,6 +11,7 @@ often as they do, and the level at strong noise too low.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -33,6 +34,17 @@ SURE, BINS = 9.0, 72
 
 # Standard deviations of a around 0 and of b around 1 where nothing is seen: a blank page says nothing of them.
 DOUBT = np.array([2.0, 0.5])
+
+# So much of a rate is certain where two are found; and how rarely as few pixels may be flipped by chance.
+CERTAIN, BY_CHANCE = 0.75, 0.01
+
+# Where a pixel has the colour that surrounds it: between four neighbours, or three pixels on either side.
+REACH = 3
+SURROUNDED = (
+    [(0, 1), (0, -1), (1, 0), (-1, 0)],
+    [(0, right) for right in (-3, -2, -1, 1, 2, 3)],
+    [(down, 0) for down in (-3, -2, -1, 1, 2, 3)],
+)
 
 # Steps of scoring, the first of them damped so much, and the longest.
 STEPS, DAMPING, LONGEST = 40, 1e-2, 2.0
@@ -69,6 +81,47 @@ def _chosen(counts: np.ndarray, given: np.ndarray) -> np.ndarray:
     best, log_p = np.where(moved, one.rates, given), np.where(moved[:, 0], one.log_p, none.log_p)
     differ = (two.log_p - log_p > np.log(ODDS)) & (two.rates.sum(1) < MOST) & (two.rates.max(1) < HIGHEST)
     return np.where(differ[:, None], two.rates, best)
+
+
+def possible(rates: np.ndarray, white: np.ndarray, seen: np.ndarray) -> bool:
+    """Whether an image shows as many lone pixels as flips at the higher of two rates would leave.
+
+    A pixel that is surrounded by one colour has this colour but for flips, or because it was drawn so. Thin strokes
+    that a prior takes for faded ink leave no such holes.
+
+    Args:
+        rates: of white and of black pixels, (2,).
+        white: where the image looks white, boolean (H, W).
+        seen: the pixels that count, boolean (H, W).
+
+    >>> stripes = np.arange(60)[:, None] % 6 < np.full(60, 3)
+    >>> everywhere, faded = np.ones(stripes.shape, bool), np.random.default_rng(0).random(stripes.shape) < 0.2
+    >>> [possible(np.array([0.001, 0.2]), each, everywhere) for each in (stripes, stripes | faded)]
+    [False, True]
+    """
+    looks = ~white if rates[1] > rates[0] else white
+    height, width = looks.shape
+    same = np.pad(looks & seen, REACH)
+    for places in SURROUNDED:
+        around = seen.copy()
+        for down, right in places:
+            around &= same[REACH + down :, REACH + right :][:height, :width]
+        if _at_most(int((around & ~looks).sum()), int(around.sum()), CERTAIN * float(rates.max())) < BY_CHANCE:
+            return False
+    return True
+
+
+def _at_most(flipped: int, count: int, rate: float) -> float:
+    """No less than the probability that so few of so many pixels are flipped (Chernoff, 1952).
+
+    >>> round(_at_most(0, 10, 0.5) * 2**10, 9), _at_most(6, 10, 0.5)  # the first is exact
+    (1.0, 1.0)
+    """
+    share = flipped / max(count, 1)
+    if share >= rate or not count:
+        return 1.0
+    kept = (1 - share) * math.log((1 - share) / (1 - rate))
+    return math.exp(-count * (kept + (share * math.log(share / rate) if share else 0.0)))
 
 
 def counted(seen: np.ndarray, visible: np.ndarray, log_odds: np.ndarray) -> np.ndarray:

@@ -14,12 +14,9 @@ from restore.inference.tones import Pixels
 from restore.inference.windows.blocks import blocks_of
 from restore.inference.windows.enlarged import Enlarged, drawn_large
 from restore.inference.windows.regions import Both
-from restore.inference.windows.survey import Choice, choose
+from restore.inference.windows.survey import MANY, Choice, choose
 from restore.inference.windows.tally import Tally
 from restore.zoo.description import Description
-
-# Beyond so many pixels results are kept in half precision, and the picture is not looked through as a whole.
-MANY = 2**24
 
 # Rows whose grey levels are held in memory at once where only their colours are asked for.
 STRIP = 512

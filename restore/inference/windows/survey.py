@@ -14,6 +14,7 @@ from restore.inference.damage import Damage
 from restore.inference.explained import FORGIVEN, INDEPENDENT, ODDS, Observed, independent, wanting
 from restore.inference.held_out import FOLDS, SURER, foretold_by_share
 from restore.inference.pictures import PictureEngine, Restored
+from restore.inference.rates import possible
 from restore.inference.tones import Pixels
 from restore.inference.windows.field import COARSE, FIELD, PATCHES, of_objects, rival
 from restore.inference.windows.moments import Turned
@@ -32,6 +33,9 @@ EVEN = 0.05
 
 # Nats by which one way is clearly ahead, so that no more pixels are held out.
 DECIDED = 20.0
+
+# Beyond so many pixels a picture is not looked through as a whole, and results are kept in half precision.
+MANY = 2**24
 
 # Steps by which a level is found: from 15 % beside where they end, two are within 1 % of it.
 ROUNDS = 2
@@ -135,6 +139,9 @@ def choose(
         restorer, prior = best, best
         restored, marginals = best.restored(levels[0] if hopeless and not force else damage)
     noise = marginals.noise
+    if noise is not None and noise.rates is not None and not _possible(noise.rates[0], pixels, restorer, damage):
+        noise = replace(noise, rates=None)
+        restored, marginals = restorer.at_level(damage, noise)
     known = damage if noise is None else damage.chosen(noise, 0)
     if rivals is not None:
         theirs += [] if noise is None else [rivals.best(known)]
@@ -147,6 +154,15 @@ def choose(
         restored = replace(restored, shortfall=0.0 if foreseen else lack)
     others = tuple(dict.fromkeys(way.name for way in (best, *further, *behind) if way.name != restorer.name))
     return Choice(restorer.engine, restorer.invert, known, restored, marginals, others, prior)
+
+
+def _possible(rates: np.ndarray, pixels: Pixels, way: Way, damage: Damage) -> bool:
+    """Whether two rates of flips are possible in an image (H, W), as far as it is looked through as a whole."""
+    height, width = pixels.shape
+    if rates[0] == rates[1] or height * width > MANY:
+        return True
+    white = way.engine.description.as_known(pixels[slice(None), slice(None)]) > 0
+    return possible(rates, white, np.ones(white.shape, bool) if damage.hidden is None else ~damage.hidden[0])
 
 
 def _ways(engine: PictureEngine, sample: Sample, invert: bool) -> list[Way]:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 import restore
+from restore.data.sets.text import families_to_learn_from
 from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.opening import open_engine
@@ -51,6 +52,19 @@ def test_what_a_prior_foresees_is_not_refused(disc: np.ndarray, monkeypatch: pyt
     assert not solution.shortfall.any() and (found != disc).mean() < 0.01
     with pytest.raises(ModelError, match="no prior explains it better than independent pixels"):
         restore.denoise(flipped(np.zeros_like(disc), 0.3))
+
+
+@pytest.mark.parametrize("size", [9, 11])
+def test_small_clean_print_is_not_taken_for_faded_ink(size: int) -> None:
+    sheet = Image.new("L", (240, 200), 255)
+    # A font of matplotlib, whatever others are installed.
+    font = ImageFont.truetype(str(families_to_learn_from()[0][0]), size, layout_engine=ImageFont.Layout.BASIC)
+    for row in range(12):
+        words = "the quick brown fox jumps over the lazy dog"[row:]
+        ImageDraw.Draw(sheet).text((6, 4 + 16 * row), words, fill=0, font=font)
+    clean = np.asarray(sheet) > 127
+    # More than one percent was changed as long as its strokes passed for ink that fades.
+    assert (restore.denoise(clean) != clean).mean() < 0.004
 
 
 def test_what_lies_under_a_mask_does_not_count() -> None:
