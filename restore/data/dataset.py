@@ -194,7 +194,7 @@ def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:
         for first in range(0, len(values), step := max(1, _TURNED_AT_ONCE // max(1, values[:1].size))):
             part = values[first : first + step]
             check_unit_range(part, name=name)
-            levels[first : first + step] = np.rint(part * 255)
+            levels[first : first + step] = np.rint(part.clip(0, 1) * 255)
         return levels, ()
     raise InputError(f"{shown(name)}: pixels are {values.dtype}; store them as uint8, bool, or floats in [0, 1]")
 

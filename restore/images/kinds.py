@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _PNG_MODES = ("1", "L", "LA", "I;16", "P", "RGB", "RGBA")
 _SAVED_AS = {"La": "LA", "RGBa": "RGBA", "HSV": "RGB", "RGBX": "RGB", "I;16N": "I;16"}
 
+# Numbers of colour channels, as of grey, of colours, and of colours with transparency.
+_CHANNELS = (1, 3, 4)
+
 _NUMBERS = "give uint8, uint16, bool, or floats in [0, 1]"
 
 
@@ -213,10 +216,16 @@ def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float
 
 def _unpack_array(images: np.ndarray, channel_axis: int | None, beyond: float, colour: bool = False) -> Collection:
     white = _white(images)
-    if white > 1 and images.size and images.max() == 1:
+    least, kind = (1, "bool") if not images.size or images.max() <= 1 else (255, "np.uint8")
+    if white > least and images.size and 0 < images.max() <= least:
         raise UsageError(
-            f"the array is of {images.dtype}, in which {white} is white, and holds no value above 1; if that is its "
-            "white, give array.astype(bool)"
+            f"the array is of {images.dtype}, in which {white} is white, and holds no value above {least}; if that is "
+            f"its white, give array.astype({kind})"
+        )
+    if channel_axis is None and images.ndim == 3 and images.shape[2] in _CHANNELS and min(images.shape[:2]) > 4:
+        raise UsageError(
+            f"an array of shape {images.shape} seems to be one image with an axis of colours, not a batch; give "
+            "channel_axis=-1, or the images of a batch as a list"
         )
     if channel_axis is not None:
         if not -images.ndim <= channel_axis < images.ndim:
@@ -240,7 +249,7 @@ def _unpack_array(images: np.ndarray, channel_axis: int | None, beyond: float, c
     batch = images if images.ndim == 3 else images[None]
     if images.dtype.kind == "f":
         check_unit_range(images, name="the array", beyond=beyond)
-    items = [Item(image.astype(np.float64) / white, _array_back(image, white)) for image in batch]
+    items = [_array_item(image, white, beyond) for image in batch]
     return Collection(items, lambda found: np.stack(found) if images.ndim == 3 else found[0])
 
 
@@ -251,12 +260,16 @@ def _unpack_colours(images: np.ndarray, channel_axis: int, beyond: float, white:
     if images.dtype.kind == "f":
         check_unit_range(images, name="the array", beyond=beyond)
     batch = images if images.ndim == 4 else images[None]
-    items = [Item(image.astype(np.float64) / white, _array_back(image, white)) for image in batch]
+    items = [_array_item(image, white, beyond) for image in batch]
 
     def together(found: list[Any]) -> Any:
         return np.moveaxis(np.stack(found) if images.ndim == 4 else found[0], -1, channel_axis)
 
     return Collection(items, together)
+
+
+def _array_item(image: np.ndarray, white: int, beyond: float) -> Item:
+    return Item((image.astype(np.float64) / white).clip(-beyond, 1 + beyond), _array_back(image, white))
 
 
 def _array_back(original: np.ndarray, white: int) -> Callable[[np.ndarray, np.ndarray | None], np.ndarray]:

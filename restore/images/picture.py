@@ -129,15 +129,20 @@ def plain(values: np.ndarray) -> np.ndarray:
     return np.asarray(values)
 
 
+# Half a grey level of 8 bits: by less, resizing and other sums carry floats out of [0, 1].
+ROUNDED = 0.5 / 255
+
+
 def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> None:
-    """Check that all floating-point grey values are finite, and at most `beyond` outside [0, 1].
+    """Check that all floating-point grey values are finite, and at most `beyond` outside [0, 1] beside rounding.
 
     Raises:
         InputError: for the first fault found, naming the range.
     """
     if not np.isfinite(values).all():
         raise InputError(f"{shown(name)}: holds NaN or infinite values; replace them by numbers in [0, 1]")
-    if ((values < -beyond) | (values > 1 + beyond)).any():
+    allowed = beyond + ROUNDED
+    if ((values < -allowed) | (values > 1 + allowed)).any():
         span = f"{values.min():g} to {values.max():g}"
         raise InputError(
             f"{shown(name)}: holds values from {span}, outside [{0 - beyond:g}, {1 + beyond:g}]; scale them to [0, 1]"

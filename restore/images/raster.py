@@ -47,7 +47,7 @@ def expand(image: Image.Image, label: str) -> Raster:
     if image.mode == "F":
         values = np.asarray(image)
         check_unit_range(values, name=label)
-        levels = np.rint(values * np.float64(65535)).astype(np.uint16)
+        levels = np.rint(values.clip(0, 1) * np.float64(65535)).astype(np.uint16)
         return Raster(levels, notes=("its floating-point levels are rounded to 16 bits",))
     if image.mode == "I":
         raise InputError(f"{label}: has integer levels whose white is not defined; convert it to 8 or 16 bits first")

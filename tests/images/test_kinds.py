@@ -68,6 +68,14 @@ def test_row75_layouts_do_not_matter(array: np.ndarray) -> None:
     np.testing.assert_allclose(found.astype(np.float64), np.asarray(array, np.float64), atol=1e-3 if white == 1 else 0)
 
 
+def test_what_rounding_carried_out_of_range_is_cut() -> None:
+    """Resizing gives 1.0000001, which no picture should be refused for."""
+    (item,) = unpack(np.array([[0.0, 1 + 1e-6], [-1e-3, 0.5]])).items
+    np.testing.assert_array_equal(item.pixels, [[0, 1], [0, 0.5]])
+    with pytest.raises(InputError, match=r"outside \[0, 1\]"):
+        unpack(np.array([[0.0, 1.01]]))
+
+
 REFUSED: dict[str, tuple[Any, type[RestoreError], str]] = {
     "empty": (np.zeros((0, 0)), InputError, "holds no images"),
     "no-rows": (np.zeros((0, 5), np.uint8), InputError, "holds no images"),
@@ -86,6 +94,12 @@ REFUSED: dict[str, tuple[Any, type[RestoreError], str]] = {
     "signed": (GREY.astype(np.int16), UsageError, "give uint8"),
     "wide": (GREY.astype(np.uint32), UsageError, "give uint8"),
     "zeros-and-ones": (np.uint8(GREY > 9), UsageError, r"255 is white, and holds no value above 1; .*astype\(bool\)"),
+    "eight-bits-in-sixteen": (
+        GREY.astype(np.uint16),
+        UsageError,
+        r"65535 is white, .* above 255; .*astype\(np.uint8\)",
+    ),
+    "colours-last": (COLOUR, UsageError, "channel_axis=-1"),
     "masked": (np.ma.masked_less(GREY, 9), UsageError, r"array\.filled\(0\)"),
     "masked-nowhere": (np.ma.array(UNIT), UsageError, r"array\.filled\(0\)"),
     "scipy-sparse": (csr_array(GREY), UsageError, "csr_array is no image"),
