@@ -105,7 +105,7 @@ class ChosenLevel:
 
     Attributes:
         name: "p" or "sigma".
-        value: the level with the highest evidence.
+        value: the level that was found.
         largest: whether it is the largest that was tried.
         rates: flip probabilities of white and of black pixels, if they differ.
     """
@@ -135,7 +135,7 @@ class ChosenLevel:
             white, black = (f"{rate:.2g}" for rate in self.rates)
             return f"{self.name} = {white},{black}: white pixels turned black at the first rate, black ones white"
         end = " (the largest that was tried)" if self.largest else ""
-        return f"{self.name} = {self.value:.3g} has the highest evidence{end}"
+        return f"{self.name} = {self.value:.3g} was found{end}"
 
     def objection(self, about: Description) -> str:
         """Why an image whose damage nobody described is not restored at this level; empty if it may be."""

@@ -67,7 +67,7 @@ def test_other_priors_that_are_told_nothing_find_the_level(
     assert run("denoise", image, "--model", other, "-o", out) == 0
     said = capsys.readouterr().err
     found, wanted = (np.asarray(Image.open(path)) > 127 for path in (out, image))
-    assert "has the highest evidence" in said
+    assert "was found" in said
     assert f"restored with {other.name}, which changed {np.mean(found != wanted):.2%} of its pixels: {out}" in said
     assert run("denoise", image, "--model", other, "-o", tmp_path / "same.png", "--p", "auto") == 0
     assert (tmp_path / "same.png").read_bytes() == out.read_bytes()

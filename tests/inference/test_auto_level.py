@@ -111,7 +111,7 @@ def test_the_chosen_level_is_restored_with_and_reported(engine: PictureEngine, m
         assert its.evidence[0] > noise.evidence[row].max() - 0.05
         chosen = restored[row].level
         assert chosen is not None and (chosen.name, chosen.value) == ("p", level) and alone.level is None
-        assert chosen.sentence == f"p = {level:.3g} has the highest evidence"
+        assert chosen.sentence == f"p = {level:.3g} was found"
 
 
 @pytest.mark.thorough

@@ -89,7 +89,7 @@ class Notes:
             middle, low, high = (f"{value:.3g}" for value in (median(values), min(values), max(values)))
             end = f", for {self.largest} of them the largest that was tried" if self.largest else ""
             say(
-                f"{len(values)} of {total} images: {name} = {middle} has the highest evidence (the median; from {low} "
+                f"{len(values)} of {total} images: {name} = {middle} was found (the median; from {low} "
                 f"to {high}{end})"
             )
         for note, count in self.counted.items():

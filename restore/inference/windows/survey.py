@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from restore.inference import threads
 from restore.inference.damage import Damage
 from restore.inference.explained import FORGIVEN, INDEPENDENT, ODDS, Observed, independent, wanting
 from restore.inference.held_out import FOLDS, SURER, foretold_by_share
+from restore.inference.lone import Flips, flips_of
 from restore.inference.pictures import PictureEngine, Restored
 from restore.inference.rates import possible
 from restore.inference.tones import Pixels
@@ -20,10 +20,10 @@ from restore.inference.windows.field import COARSE, FIELD, PATCHES, of_objects, 
 from restore.inference.windows.moments import Turned
 from restore.inference.windows.regions import CLEAR, HELD_OUT, LEAD, WIDE, Both
 from restore.inference.windows.sampling import FEW, RANKS, Crop, Sample, sample_of, side_for
-from restore.inference.windows.tally import Tally
 from restore.inference.windows.ways import Way
 from restore.marginals import Marginals, NoiseLevel
 from restore.zoo import leave_out
+from restore.zoo.description import Description
 
 # Nats per pixel by which a way may be behind another at one level and ahead at another.
 FAR = 0.02
@@ -36,9 +36,6 @@ DECIDED = 20.0
 
 # Beyond so many pixels a picture is not looked through as a whole, and results are kept in half precision.
 MANY = 2**24
-
-# Steps by which a level is found: from 15 % beside where they end, two are within 1 % of it.
-ROUNDS = 2
 
 # At lower levels convolutional priors take every speck for something that was drawn; at this one they leave clean
 # pictures as they are.
@@ -121,7 +118,9 @@ def choose(
     objects = len(engines) == 1 and of_objects(engines[0].description)
     sample = sample_of(pixels, damage, RANKS if len(engines) == 1 and not objects else FEW, side)
     ways = [way for engine in compared for way in _ways(engine, sample, invert)]
+    flips = _flips(engines[0].description, pixels, damage)
     levels = [damage] if damage.unknown is None else [damage.at(level) for level in COARSE]
+    levels = levels if flips is None else [damage.at(flips.rate)]
     rivals = Rivals.of(sample, ways[0]) if objects and not ways[0].certain(damage) else None
     theirs: list[Known] = [] if rivals is None else [rivals.of_patches(level) for level in levels]
     ranked, evidence = list(ways), -np.inf
@@ -133,14 +132,14 @@ def choose(
     hopeless = damage.unknown is not None and ahead > max(0.0, best.allowed) + FAR * best.sample.grey.size
     further = [way for engine in engines if engine not in compared for way in _ways(engine, sample, invert)]
     if further:
-        restorer, prior, restored, marginals = _of_all(ranked, further, pixels, damage)
+        restorer, prior, restored, marginals = _of_all(ranked, further, pixels, damage, flips)
     else:
         # What is not restored needs no level; under little noise solvers are quickest.
         restorer, prior = best, best
-        restored, marginals = best.restored(levels[0] if hopeless and not force else damage)
+        restored, marginals = best.restored(levels[0]) if hopeless and not force else _at_best(best, damage, flips)
     noise = marginals.noise
     if noise is not None and noise.rates is not None and not _possible(noise.rates[0], pixels, restorer, damage):
-        noise = replace(noise, rates=None)
+        noise = replace(noise, rates=None) if flips is None else flips.level
         restored, marginals = restorer.at_level(damage, noise)
     known = damage if noise is None else damage.chosen(noise, 0)
     if rivals is not None:
@@ -152,6 +151,8 @@ def choose(
         lack = _behind_noise(best, damage, max(evidence, found))
         foreseen = lack > 0 and _ahead_of_share(restorer, sample, known) > np.log(ODDS)
         restored = replace(restored, shortfall=0.0 if foreseen else lack)
+    if flips is not None and flips.places is not None and noise is not None and not _two_rates(noise):
+        known, restored = replace(known, p=flips.places), replace(restored, notes=(flips.note, *restored.notes))
     others = tuple(dict.fromkeys(way.name for way in (best, *further, *behind) if way.name != restorer.name))
     return Choice(restorer.engine, restorer.invert, known, restored, marginals, others, prior)
 
@@ -228,7 +229,7 @@ def _behind_rivals(
 
 
 def _of_all(
-    ranked: Sequence[Way], further: Sequence[Way], pixels: Pixels, damage: Damage
+    ranked: Sequence[Way], further: Sequence[Way], pixels: Pixels, damage: Damage, flips: Flips | None
 ) -> tuple[Way, Turned | Both, Restored, Marginals]:
     """The way that predicts crops all over an image best, what restores it, and what the sample says of it.
 
@@ -238,13 +239,19 @@ def _of_all(
         ranked: the best way of each prior, by evidence.
         further: ways of convolutional priors.
         pixels: the image (H, W).
-        damage: what is known of it. While ways are compared, an unknown level is the higher of the two best by
-            evidence: a prior that takes noise for structure predicts less well than it could.
+        damage: what is known of it.
+        flips: its flips, if they are to be found and can be told. Otherwise ways are compared at the higher of the two
+            best levels by evidence: a prior that takes noise for structure predicts less well than it could.
     """
     best, known = ranked[0], damage.unknown is None
-    found = threads.each(lambda way: way.restored(damage), ranked[: 1 if known else 2])
-    levels = [] if known else [_noise(marginals) for _, marginals in found]
-    likely = damage.chosen(max(levels, key=_level), 0) if levels else damage
+    likely, level = damage, None
+    if not known:
+        levels = [_noise(_at_best(way, damage, flips)[1]) for way in ranked[: 1 if flips is not None else 2]]
+        # The field takes weak noise for what it restores: its own level is too low.
+        level = levels[-1 if best.name == FIELD else 0]
+        likely = damage.chosen(max(levels, key=lambda noise: float(noise.chosen[0])), 0)
+        if flips is not None and flips.places is not None and not _two_rates(level):
+            likely = replace(damage, p=flips.places)
     first = next((way for way in ranked if way.name != FIELD), best)
     windows = [first] if first is best else [best, first]
     ways = [*windows, *further]
@@ -256,15 +263,31 @@ def _of_all(
     prior: Turned | Both = restorer
     if restorer in (first, ways[alike]) and leads.min() < -CLEAR and leads.max() > CLEAR:
         prior = Both(first, ways[alike], first if leads.sum() >= 0 else ways[alike])
-    if restorer in ranked[: len(found)] and (known or not restorer.engine.description.whole):
-        return restorer, prior, *found[ranked.index(restorer)]
-    if known:
+    if level is None:
         return restorer, prior, *restorer.restored(damage)
-    # The field takes weak noise for what it restores: its own level is too low.
-    level = levels[-1 if best.name == FIELD else 0]
-    if restorer.name != FIELD:
-        level = _audible(_by_restoring(level, restorer, crops, damage) if prior is restorer else level)
-    return restorer, prior, *restorer.at_level(damage, level)
+    return restorer, prior, *restorer.at_level(damage, _audible(level) if restorer in further else level)
+
+
+def _at_best(way: Way, damage: Damage, flips: Flips | None) -> tuple[Restored, Marginals]:
+    """The sample at the most probable level if none is told: at the rate of its flips, unless colours differ in it."""
+    if flips is not None and flips.alike:
+        return way.at_level(damage, flips.level)
+    restored, marginals = way.restored(damage)
+    if flips is None or _two_rates(_noise(marginals)):
+        return restored, marginals
+    return way.at_level(damage, flips.level)
+
+
+def _flips(about: Description, pixels: Pixels, damage: Damage) -> Flips | None:
+    """The flips of an image (H, W), if they are to be found and it is looked through as a whole."""
+    if damage.unknown != "p" or about.grey or pixels.shape[0] * pixels.shape[1] > MANY:
+        return None
+    white = about.as_known(pixels[slice(None), slice(None)]) > 0
+    return flips_of(white, np.ones(white.shape, bool) if damage.hidden is None else ~np.asarray(damage.hidden[0]))
+
+
+def _two_rates(noise: NoiseLevel) -> bool:
+    return noise.rates is not None and bool(np.ptp(noise.rates))
 
 
 def _scores(ways: Sequence[Way], crops: Sequence[Crop], damage: Damage) -> np.ndarray:
@@ -288,42 +311,15 @@ def _scores(ways: Sequence[Way], crops: Sequence[Crop], damage: Damage) -> np.nd
     return scores
 
 
-def _by_restoring(noise: NoiseLevel, prior: Turned, crops: Sequence[Crop], damage: Damage) -> NoiseLevel:
-    """The level for a prior whose free energy is no evidence: the share of pixels that it inverts, from another level.
-
-    Steps of expectation maximisation (Dempster, Laird and Rubin, 1977).
-    """
-    if noise.rates is not None and np.ptp(noise.rates):
-        return noise
-    for _ in range(ROUNDS):
-        shares = np.concatenate(threads.each(partial(_inverted, prior, damage.chosen(noise, 0)), crops))
-        if not shares.size:
-            return noise
-        level = shares.mean(keepdims=True).clip(noise.tried[0], noise.tried[-1])
-        noise = replace(noise, chosen=level, rates=None)
-    return noise
-
-
 def _audible(noise: NoiseLevel) -> NoiseLevel:
     """The level, or the lowest one at which specks are removed."""
     rates = None if noise.rates is None else noise.rates.clip(QUIETEST)
     return replace(noise, chosen=noise.chosen.clip(QUIETEST), rates=rates)
 
 
-def _inverted(prior: Turned, damage: Damage, crop: Crop) -> np.ndarray:
-    """The probability that each pixel of a crop is not what it was, for those that are seen."""
-    mean, _ = prior.moments(crop.grey, damage.covering(crop.hidden), Tally())
-    flipped = np.where(prior.engine.description.as_known(crop.grey) > 0, 1 - mean, mean)
-    return flipped[np.isfinite(mean) if crop.hidden is None else np.isfinite(mean) & ~crop.hidden]
-
-
 def _noise(marginals: Marginals) -> NoiseLevel:
     assert marginals.noise is not None  # it was to be chosen
     return marginals.noise
-
-
-def _level(noise: NoiseLevel) -> float:
-    return float(noise.chosen[0])
 
 
 def _ahead_of_share(way: Way, sample: Sample, damage: Damage) -> float:

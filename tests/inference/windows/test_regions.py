@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,7 @@ from restore.inference.damage import Damage
 from restore.inference.opening import open_engine
 from restore.inference.windows.moments import Turned
 from restore.inference.windows.regions import Both
-from restore.inference.windows.sampling import Crop
-from restore.inference.windows.survey import _by_restoring
 from restore.inference.windows.tally import Tally
-from restore.inference.windows.ways import Way
 from restore.marginals import NoiseLevel
 
 FIGURE = (slice(80, 240), slice(100, 300))
@@ -81,32 +77,3 @@ def test_the_favoured_prior_decides_where_both_predict_alike() -> None:
     for favoured, other in ((words, shapes), (shapes, words)):
         found, _ = Both(words, shapes, favoured).moments(grey, Damage(0.02), Tally())
         assert (np.abs(found - alone[favoured]) <= np.abs(found - alone[other]) + 1e-6).all()
-
-
-def test_a_level_is_the_share_of_seen_pixels_that_are_inverted() -> None:
-    class White(Way):
-        """Makes white of everything."""
-
-        def moments(self, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
-            return np.ones(grey.shape), np.zeros(grey.shape)
-
-    prior = White(open_engine("conv-shapes"), False, None)  # type: ignore[arg-type]
-    grey, hidden = np.ones((10, 20)), np.zeros((10, 20), bool)
-    grey[:2], hidden[:1] = 0, True
-    crops = [Crop(grey, hidden, None), Crop(np.ones((10, 20)), None, None)]
-    found = _by_restoring(noise(0.3), prior, crops, Damage("auto"))
-    assert found.chosen.tolist() == pytest.approx([20 / 380])
-    assert _by_restoring(noise(0.3), prior, crops[1:], Damage("auto")).chosen.tolist() == [LEVELS.levels[0]]
-    nothing_seen = [Crop(grey, np.ones(grey.shape, bool), None)]
-    assert _by_restoring(noise(0.3), prior, nothing_seen, Damage("auto")).chosen.tolist() == [0.3]
-    one, two = (replace(noise(0.3), rates=np.array([rates])) for rates in ([0.3, 0.3], [0.1, 0.2]))
-    assert _by_restoring(one, prior, crops, Damage("auto")).rates is None
-    assert _by_restoring(two, prior, crops, Damage("auto")) is two
-
-
-@pytest.mark.parametrize("first", [0.03, 0.08])
-def test_a_level_is_found_from_another(first: float) -> None:
-    grey = flipped(drawn()[FIGURE], 0.05).astype(float)
-    prior = Way(open_engine("conv-shapes"), False, None)  # type: ignore[arg-type]
-    found = _by_restoring(noise(first), prior, [Crop(grey, None, None)], Damage("auto"))
-    assert found.chosen[0] == pytest.approx(0.05, abs=0.005)
