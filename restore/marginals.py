@@ -40,8 +40,8 @@ class NoiseLevel:
             out.
         converged: boolean (N, G); where the solver did not converge, the evidence is less certain.
         rates: flip probabilities of white and of black pixels, (N, 2), which differ where held-out pixels say so (see
-            `restore.inference.rates`); `chosen` is then the best single one. None for other levels than flips, and for
-            small images.
+            `restore.inference.noise.rates`); `chosen` is then the best single one. None for other levels than flips,
+            and for small images.
     """
 
     chosen: np.ndarray

@@ -22,7 +22,7 @@ from restore.sizes import Fit, check_size, in_windows, lost_detail, near
 from restore.zoo.description import Description
 
 if TYPE_CHECKING:
-    from restore.inference.windows.survey import Choice
+    from restore.inference.windows.choosing.survey import Choice
 
 # Standard deviations of noise by which a float of a noisy image may lie outside [0, 1].
 FARTHEST = 6.0

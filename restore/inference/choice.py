@@ -1,8 +1,8 @@
 """Choose among several priors: the one under which an image is most probable.
 
-log p(image | prior) is the evidence of the image (see `restore.inference.levels`) minus log Z of the prior. The prior's
-own solver computes both log Z, so that the two share its errors. Log Z of the prior alone is that of an image of which
-no pixel was seen. For the published priors it is 2 to 17 nats below annealed importance sampling's; digits and
+log p(image | prior) is the evidence of the image (see `restore.inference.noise.levels`) minus log Z of the prior. The
+prior's own solver computes both log Z, so that the two share its errors. Log Z of the prior alone is that of an image
+of which no pixel was seen. For the published priors it is 2 to 17 nats below annealed importance sampling's; digits and
 silhouettes are tens of nats apart even with 30 % of their pixels inverted.
 """
 
@@ -24,7 +24,7 @@ from restore.zoo import leave_out
 from restore.zoo.description import Description
 
 if TYPE_CHECKING:
-    from restore.inference.windows.survey import Choice
+    from restore.inference.windows.choosing.survey import Choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def _held_against_field(
     if marginals.evidence is None:
         return found
     # Most commands restore larger images.
-    from restore.inference.windows.field import COARSE, beaten
+    from restore.inference.windows.choosing.field import COARSE, beaten
 
     noise = marginals.noise
     told = damage if noise is None else damage.chosen(noise)
@@ -121,7 +121,7 @@ def _held_against_field(
 
 def _with(restored: Restored, shortfall: float, about: Description) -> Restored:
     """The same picture, with a shortfall against the Ising field where it has none yet."""
-    from restore.inference.windows.field import FIELD
+    from restore.inference.windows.choosing.field import FIELD
 
     if not shortfall or restored.shortfall:
         return restored

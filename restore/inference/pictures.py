@@ -15,9 +15,9 @@ from restore.errors import ModelError
 from restore.images import enlarge, shrink
 from restore.inference.damage import Damage, Rates
 from restore.inference.explained import INDEPENDENT, Observed, shortfall, unexplained
-from restore.inference.held_out import FOLDS, rates_by_held_out
-from restore.inference.levels import BLOCK, choose_level
-from restore.inference.rates import ENOUGH
+from restore.inference.noise.held_out import FOLDS, rates_by_held_out
+from restore.inference.noise.levels import BLOCK, choose_level
+from restore.inference.noise.rates import ENOUGH
 from restore.marginals import Marginals, NoiseLevel, Status, voided
 from restore.sizes import lost_detail, near, said, without_resizing
 from restore.zoo.description import Description

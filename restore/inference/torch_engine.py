@@ -14,7 +14,7 @@ from restore.devices import pick_device
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.inference.damage import Damage
-from restore.inference.levels import log_partition
+from restore.inference.noise.levels import log_partition
 from restore.marginals import Marginals
 from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.registry import SOLVERS

@@ -19,7 +19,7 @@ import restore
 from restore.channels import BitFlip, bit_flip, gaussian_noise, salt_and_pepper
 from restore.errors import InputError, UsageError
 from restore.inference.damage import Damage
-from restore.inference.levels import BLOCK
+from restore.inference.noise.levels import BLOCK
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.pictures import PictureEngine, restore_pictures
 from restore.inference.torch_engine import Engine, solve

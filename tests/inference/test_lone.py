@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import restore
 from restore.channels.bit_flip import LEVELS
-from restore.inference.lone import ENOUGH, ERRORS, flips_of
+from restore.inference.noise.lone import ENOUGH, ERRORS, flips_of
 
 # Bars of 3 to 9 pixels both ways: every pixel is beside one of its own colour, so none is lone by itself.
 BARS = np.repeat(np.arange(60) % 2, np.tile([3, 9, 4, 7, 5, 6], 10)) > 0
@@ -49,6 +49,16 @@ def test_one_colour_that_flips_more_is_seen() -> None:
     faded = np.where(DRAWN, flipped(0.2), DRAWN)
     found = flips_of(faded, everywhere(faded))
     assert found is not None and not found.alike
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_is_nothing_drawn(share: float, seed: int) -> None:
+    noise = np.random.default_rng(seed).random((400, 400)) < share
+    found = flips_of(noise, everywhere(noise))
+    assert found is not None and not found.drawn
+    drawn = flips_of(flipped(0.2, seed), everywhere(DRAWN))
+    assert drawn is not None and drawn.drawn
 
 
 def test_hidden_pixels_tell_nothing() -> None:

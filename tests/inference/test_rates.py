@@ -18,9 +18,9 @@ from scipy.optimize import minimize
 import restore
 from restore.inference import pictures
 from restore.inference.damage import Damage, Rates
-from restore.inference.held_out import FOLDS, folds
+from restore.inference.noise.held_out import FOLDS, folds
+from restore.inference.noise.rates import BINS, DOUBT, LEAST, counted, fitted, rates_of
 from restore.inference.pictures import ChosenLevel
-from restore.inference.rates import BINS, DOUBT, LEAST, counted, fitted, rates_of
 from restore.inference.torch_engine import Engine
 from restore.marginals import NoiseLevel
 from restore.priors.exact import binary_states, log_likelihood

@@ -88,10 +88,7 @@ class Notes:
         for name, values in self.levels.items():
             middle, low, high = (f"{value:.3g}" for value in (median(values), min(values), max(values)))
             end = f", for {self.largest} of them the largest that was tried" if self.largest else ""
-            say(
-                f"{len(values)} of {total} images: {name} = {middle} was found (the median; from {low} "
-                f"to {high}{end})"
-            )
+            say(f"{len(values)} of {total} images: {name} = {middle} was found (the median; from {low} to {high}{end})")
         for note, count in self.counted.items():
             say(f"{count} of {total} images: {note}")
 

@@ -17,7 +17,7 @@ from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, reason, shown
 from restore.inference import threads
 from restore.inference.damage import Damage, number
-from restore.inference.levels import log_partition
+from restore.inference.noise.levels import log_partition
 from restore.inference.onnx.contract import OBSERVED, Facts
 from restore.inference.onnx.inspection import read_checked
 from restore.marginals import Marginals, Status

@@ -15,8 +15,8 @@ from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.pictures import PictureEngine, Restored
 from restore.inference.tones import Pixels
+from restore.inference.windows.choosing.survey import Choice
 from restore.inference.windows.large import restore_large
-from restore.inference.windows.survey import Choice
 from restore.marginals import Status
 
 # Rows are light, red against blue, and green against both; the middle grey is the centre of every plane.

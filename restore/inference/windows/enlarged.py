@@ -16,9 +16,9 @@ from restore.channels import bit_flip
 from restore.channels.values import SURE
 from restore.inference.damage import Damage, Rates
 from restore.inference.explained import ODDS, Observed
-from restore.inference.levels import choose_level
+from restore.inference.noise.levels import choose_level
 from restore.inference.pictures import PictureEngine
-from restore.inference.windows.field import COARSE, FIELD, log_p_of_windows, rival
+from restore.inference.windows.choosing.field import COARSE, FIELD, log_p_of_windows, rival
 from restore.marginals import NoiseLevel
 from restore.sizes import said
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from restore.inference.choice import Tried
 from restore.inference.pictures import Restored
-from restore.inference.windows.survey import Choice
+from restore.inference.windows.choosing.survey import Choice
 from restore.marginals import Marginals, NoiseLevel
 
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from restore.errors import UsageError
 from restore.inference.damage import Damage
+from restore.inference.noise.patterned import NOTE, patterned, shares
 from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, expected_by
 from restore.inference.tones import Pixels
 from restore.inference.windows.blocks import blocks_of
+from restore.inference.windows.choosing.levels import MANY
+from restore.inference.windows.choosing.survey import Choice, choose
 from restore.inference.windows.enlarged import Enlarged, drawn_large
 from restore.inference.windows.regions import Both
-from restore.inference.windows.survey import MANY, Choice, choose
 from restore.inference.windows.tally import Tally
 from restore.zoo.description import Description
 
@@ -119,8 +121,21 @@ def _restored(choice: Choice, pixels: Pixels, watch: Callable[[float], None]) ->
         iterations=tally.iterations,
         residual=tally.residual,
         status=tally.status,
-        notes=(*_notes(choice), *tally.notes(about)),
+        notes=(*_notes(choice), *tally.notes(about), *_doubts(choice, pixels, estimate)),
     )
+
+
+def _doubts(choice: Choice, pixels: Pixels, estimate: np.ndarray) -> list[str]:
+    """Whether flips, counted or told as numbers, can have been what was changed in a black and white image."""
+    about, damage = choice.engine.description, choice.damage
+    in_places = damage.p if isinstance(damage.p, np.ndarray) else None
+    counted = in_places is None or choice.sample.level is not None
+    if about.grey or damage.p is None or not counted or estimate.size > MANY:
+        return []
+    seen = np.ones(estimate.shape, bool) if damage.hidden is None else ~np.asarray(damage.hidden[0])
+    changed = ((about.as_known(pixels[slice(None), slice(None)]) > 0) != estimate) & seen
+    rates = shares(changed, estimate, seen) if in_places is None else in_places * seen
+    return [NOTE] if patterned(changed, rates) else []
 
 
 def _notes(choice: Choice) -> list[str]:

@@ -1,8 +1,8 @@
 """Restore a picture of several kinds, such as text with figures, by two priors, each where it knows the picture better.
 
 How well a prior knows a place is told by what it predicts of pixels around it that are held out, as where one prior is
-chosen for all (`restore.inference.windows.survey`). The answer is the mixture of both priors' answers, weighted by how
-probable each prior is there.
+chosen for all (`restore.inference.windows.choosing.survey`). The answer is the mixture of both priors' answers,
+weighted by how probable each prior is there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from restore.channels.values import SURE
 from restore.inference.damage import Damage
 from restore.inference.explained import ODDS
-from restore.inference.held_out import FOLDS, folds, log_p_of_seen
+from restore.inference.noise.held_out import FOLDS, folds, log_p_of_seen
 from restore.inference.pictures import PictureEngine
 from restore.inference.scans import Local
 from restore.inference.windows.moments import Turned

@@ -16,7 +16,7 @@ from restore.inference.damage import Damage, Rates
 from restore.inference.explained import Observed
 from restore.inference.opening import open_engine
 from restore.inference.torch_engine import Engine
-from restore.inference.windows.field import BEHIND, FIELD, _log_p, allowed, beaten, of_objects
+from restore.inference.windows.choosing.field import BEHIND, FIELD, _log_p, allowed, beaten, of_objects
 
 
 def test_log_p_of_the_field_is_that_of_its_windows() -> None:

@@ -14,12 +14,12 @@ from restore.channels import BitFlip
 from restore.evaluation.ising import IsingField
 from restore.inference.damage import Damage, Rates
 from restore.inference.opening import open_engine
-from restore.inference.windows.field import FIELD
+from restore.inference.windows.choosing.field import FIELD
+from restore.inference.windows.choosing.sampling import FEW, Crop, sample_of
+from restore.inference.windows.choosing.survey import choose
+from restore.inference.windows.choosing.ways import Way
 from restore.inference.windows.moments import STEPS, STILL, mean_field, moments
-from restore.inference.windows.sampling import FEW, Crop, sample_of
-from restore.inference.windows.survey import choose
 from restore.inference.windows.tally import Tally
-from restore.inference.windows.ways import Way
 
 
 def noisy(*shape: int, seed: int = 0) -> np.ndarray:

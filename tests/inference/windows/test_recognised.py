@@ -13,9 +13,9 @@ from restore.data.sets.text import families_to_learn_from
 from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.opening import open_engine
-from restore.inference.windows import survey
-from restore.inference.windows.sampling import sample_of
-from restore.inference.windows.survey import choose
+from restore.inference.windows.choosing import survey
+from restore.inference.windows.choosing.sampling import sample_of
+from restore.inference.windows.choosing.survey import choose
 from restore.zoo import candidates
 
 ASSETS = Path(__file__).parents[3] / "assets"

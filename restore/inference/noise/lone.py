@@ -21,6 +21,9 @@ ENOUGH = 100
 # Both colours flip at one rate if their rates differ by no more than this share of it, beside so many standard errors.
 ALIKE, ERRORS = 0.3, 4.0
 
+# Standard errors by which there is more in an image than independent pixels.
+ERRORS_OF_ALL = 6.0
+
 # Standard deviation, in pixels, of the Gaussian over which pixels count for a place; and how many surrounded ones there
 # are, of the rate of the whole image, beside those that are seen.
 REACH, DRAWN = 16.0, 20.0
@@ -37,25 +40,32 @@ class Flips:
     Attributes:
         rate: their share, within the levels that are tried.
         alike: whether both colours are known to flip at this rate.
+        drawn: whether there is more than them in it. Amid one colour, independent pixels have the other one as often as
+            anywhere.
         places: the rate at every pixel, (H, W), where it differs from place to place; else None.
     """
 
     rate: float
     alike: bool
+    drawn: bool
     places: np.ndarray | None
 
     @property
     def level(self) -> NoiseLevel:
-        """The rate as a level; no evidence was asked for it."""
-        tried = np.asarray(LEVELS.levels)
-        unasked, rate = np.full((1, len(tried)), -np.inf), np.array([self.rate])
-        return NoiseLevel(rate, tried, unasked, np.ones(unasked.shape, bool), np.repeat(rate[:, None], 2, 1))
+        return level_of(self.rate)
 
     @property
     def note(self) -> str:
         """What the user should know of places."""
         assert self.places is not None
         return f"flips differ from place to place: p from {self.places.min():.2g} to {self.places.max():.2g}"
+
+
+def level_of(rate: float) -> NoiseLevel:
+    """A rate of flips of both colours as the level of an image; no evidence was asked for it."""
+    tried = np.asarray(LEVELS.levels)
+    unasked = np.full((1, len(tried)), -np.inf)
+    return NoiseLevel(np.array([rate]), tried, unasked, np.ones(unasked.shape, bool), np.full((1, 2), rate))
 
 
 def flips_of(white: np.ndarray, seen: np.ndarray) -> Flips | None:
@@ -84,8 +94,11 @@ def flips_of(white: np.ndarray, seen: np.ndarray) -> Flips | None:
     share = int(lone.sum()) / count
     errors = float(np.sqrt(share * (1 - share) * (1 / each.clip(1)).sum()))
     alike = bool(each.min() >= ENOUGH and abs(shares[0] - shares[1]) <= ALIKE * share + ERRORS * errors)
+    others = np.array([(white & seen).sum(), (~white & seen).sum()]) / seen.sum()
+    apart = ERRORS_OF_ALL * np.sqrt(others * (1 - others) / each.clip(1))
+    drawn = bool(((each >= ENOUGH) & (others - shares > apart)).any())
     rate = float(np.clip(share, LEVELS.levels[0], LEVELS.levels[-1]))
-    return Flips(rate, alike, _in_places(surrounded, lone, share))
+    return Flips(rate, alike, drawn, _in_places(surrounded, lone, share))
 
 
 def _lone(white: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from restore.channels.values import log_odds_of, probability_of
 from restore.inference.damage import Rates
-from restore.inference.rates import rates_of
+from restore.inference.noise.rates import rates_of
 from restore.marginals import voided
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ Independent pixels are too weak a rival by themselves: any prior of strokes expl
 and a prior of digits makes digits of it. A prior of patches has no such objects, and is not tested.
 
 An image of the prior's size is compared with the Ising field, whose neighbours agree; the sample of a larger one (see
-`restore.inference.windows.survey`) with all published priors of patches. Each takes its own best level of noise if
-none is told: a prior that does not know an image takes what is foreign for noise, and at that level others see no more.
+`restore.inference.windows.choosing.survey`) with all published priors of patches. Each takes its own best level of
+noise if none is told: a prior that does not know an image takes what is foreign for noise, and at that level others see
+no more.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restore.inference.damage import Damage
-from restore.inference.held_out import folds
+from restore.inference.noise.held_out import folds
 from restore.inference.pictures import PictureEngine
 from restore.inference.tones import Pixels
 from restore.inference.windows.tiles import Cover

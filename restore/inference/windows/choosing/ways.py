@@ -10,11 +10,11 @@ import numpy as np
 from restore.channels.values import log_odds_of
 from restore.inference.damage import Damage
 from restore.inference.explained import Observed
-from restore.inference.held_out import foretold
+from restore.inference.noise.held_out import foretold
 from restore.inference.pictures import ChosenLevel, Restored, restore_pictures, solved
-from restore.inference.windows.field import allowed
+from restore.inference.windows.choosing.field import allowed
+from restore.inference.windows.choosing.sampling import Crop, Stacked
 from restore.inference.windows.moments import Turned
-from restore.inference.windows.sampling import Crop, Stacked
 from restore.inference.windows.tally import Tally
 from restore.marginals import Marginals, NoiseLevel
 

@@ -11,35 +11,25 @@ from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.damage import Damage
 from restore.inference.explained import FORGIVEN, INDEPENDENT, ODDS, Observed, independent, wanting
-from restore.inference.held_out import FOLDS, SURER, foretold_by_share
-from restore.inference.lone import Flips, flips_of
+from restore.inference.noise.held_out import SURER, foretold_by_share
+from restore.inference.noise.lone import Flips
+from restore.inference.noise.rates import possible
 from restore.inference.pictures import PictureEngine, Restored
-from restore.inference.rates import possible
 from restore.inference.tones import Pixels
-from restore.inference.windows.field import COARSE, FIELD, PATCHES, of_objects, rival
+from restore.inference.windows.choosing.field import COARSE, FIELD, PATCHES, of_objects, rival
+from restore.inference.windows.choosing.levels import MANY, at_best, audible, flips_in, scored, two_rates
+from restore.inference.windows.choosing.sampling import FEW, RANKS, Sample, sample_of, side_for
+from restore.inference.windows.choosing.ways import Way
 from restore.inference.windows.moments import Turned
-from restore.inference.windows.regions import CLEAR, HELD_OUT, LEAD, WIDE, Both
-from restore.inference.windows.sampling import FEW, RANKS, Crop, Sample, sample_of, side_for
-from restore.inference.windows.ways import Way
+from restore.inference.windows.regions import CLEAR, HELD_OUT, Both
 from restore.marginals import Marginals, NoiseLevel
 from restore.zoo import leave_out
-from restore.zoo.description import Description
 
 # Nats per pixel by which a way may be behind another at one level and ahead at another.
 FAR = 0.02
 
 # The share of white in the images that a prior of both polarities has learnt from is that near to a half.
 EVEN = 0.05
-
-# Nats by which one way is clearly ahead, so that no more pixels are held out.
-DECIDED = 20.0
-
-# Beyond so many pixels a picture is not looked through as a whole, and results are kept in half precision.
-MANY = 2**24
-
-# At lower levels convolutional priors take every speck for something that was drawn; at this one they leave clean
-# pictures as they are.
-QUIETEST = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +108,15 @@ def choose(
     objects = len(engines) == 1 and of_objects(engines[0].description)
     sample = sample_of(pixels, damage, RANKS if len(engines) == 1 and not objects else FEW, side)
     ways = [way for engine in compared for way in _ways(engine, sample, invert)]
-    flips = _flips(engines[0].description, pixels, damage)
+    flips = flips_in(engines[0].description, pixels, damage)
     levels = [damage] if damage.unknown is None else [damage.at(level) for level in COARSE]
     levels = levels if flips is None else [damage.at(flips.rate)]
     rivals = Rivals.of(sample, ways[0]) if objects and not ways[0].certain(damage) else None
     theirs: list[Known] = [] if rivals is None else [rivals.of_patches(level) for level in levels]
-    ranked, evidence = list(ways), -np.inf
-    if len(ways) > 1 or rivals is not None:
+    ranked, evidence, foretold = list(ways), -np.inf, None
+    if compared[0].description.convolutional and not compared[0].description.grey:
+        ranked, foretold = _by_prediction(ways, pixels, damage, flips)
+    elif len(ways) > 1 or rivals is not None:
         ranked, evidence = _compared(ways, levels, theirs[len(theirs) // 2][0] if theirs else -np.inf)
     best, *behind = ranked
     theirs += [] if rivals is None else map(rivals.alone, levels)
@@ -136,7 +128,8 @@ def choose(
     else:
         # What is not restored needs no level; under little noise solvers are quickest.
         restorer, prior = best, best
-        restored, marginals = best.restored(levels[0]) if hopeless and not force else _at_best(best, damage, flips)
+        guess = hopeless and not force
+        restored, marginals = best.restored(levels[0]) if guess else at_best(best, damage, flips, foretold)
     noise = marginals.noise
     if noise is not None and noise.rates is not None and not _possible(noise.rates[0], pixels, restorer, damage):
         noise = replace(noise, rates=None) if flips is None else flips.level
@@ -149,9 +142,10 @@ def choose(
     if noise is not None and len(engines) > 1:
         found = best.evidence(known) if restorer is not best else _log_p(best, marginals)
         lack = _behind_noise(best, damage, max(evidence, found))
-        foreseen = lack > 0 and _ahead_of_share(restorer, sample, known) > np.log(ODDS)
+        drawn = flips is not None and flips.drawn
+        foreseen = drawn or (lack > 0 and _ahead_of_share(restorer, sample, known) > np.log(ODDS))
         restored = replace(restored, shortfall=0.0 if foreseen else lack)
-    if flips is not None and flips.places is not None and noise is not None and not _two_rates(noise):
+    if flips is not None and flips.places is not None and noise is not None and not two_rates(noise):
         known, restored = replace(known, p=flips.places), replace(restored, notes=(flips.note, *restored.notes))
     others = tuple(dict.fromkeys(way.name for way in (best, *further, *behind) if way.name != restorer.name))
     return Choice(restorer.engine, restorer.invert, known, restored, marginals, others, prior)
@@ -213,6 +207,22 @@ def _compared(ways: Sequence[Way], levels: Sequence[Damage], floor: float = -np.
     return list(first.values()), at_each[0][0]
 
 
+def _by_prediction(
+    ways: Sequence[Way], pixels: Pixels, damage: Damage, flips: Flips | None
+) -> tuple[list[Way], NoiseLevel | None]:
+    """The best way of each convolutional prior, the best prior first, and the level as in `scored`.
+
+    An image is inverted only where that is clearly better.
+    """
+    if len(ways) == 1 and (flips is not None or damage.unknown is None):
+        return list(ways), None
+    scores, foretold = scored(ways, pixels, damage, flips)
+    first: dict[str, Way] = {}
+    for index in np.argsort([CLEAR * way.invert - score for way, score in zip(ways, scores.sum(1), strict=True)]):
+        first.setdefault(ways[index].name, ways[index])
+    return list(first.values()), foretold
+
+
 def _behind_rivals(
     way: Way, rivals: Rivals, damage: Damage, theirs: Sequence[Known], evidence: float, marginals: Marginals
 ) -> Known:
@@ -240,86 +250,25 @@ def _of_all(
         further: ways of convolutional priors.
         pixels: the image (H, W).
         damage: what is known of it.
-        flips: its flips, if they are to be found and can be told. Otherwise ways are compared at the higher of the two
-            best levels by evidence: a prior that takes noise for structure predicts less well than it could.
+        flips: its flips, if they are to be found and can be told.
     """
-    best, known = ranked[0], damage.unknown is None
-    likely, level = damage, None
-    if not known:
-        levels = [_noise(_at_best(way, damage, flips)[1]) for way in ranked[: 1 if flips is not None else 2]]
-        # The field takes weak noise for what it restores: its own level is too low.
-        level = levels[-1 if best.name == FIELD else 0]
-        likely = damage.chosen(max(levels, key=lambda noise: float(noise.chosen[0])), 0)
-        if flips is not None and flips.places is not None and not _two_rates(level):
-            likely = replace(damage, p=flips.places)
+    best = ranked[0]
     first = next((way for way in ranked if way.name != FIELD), best)
     windows = [first] if first is best else [best, first]
     ways = [*windows, *further]
-    crops = sample_of(pixels, likely, WIDE).crops
-    scores = _scores(ways, crops, likely)
+    scores, foretold = scored(ways, pixels, damage, flips)
     restorer = ways[int(scores.sum(1).argmax())]
     alike = len(windows) + int(scores[len(windows) :].sum(1).argmax())
     leads = scores[len(windows) - 1] - scores[alike]
     prior: Turned | Both = restorer
     if restorer in (first, ways[alike]) and leads.min() < -CLEAR and leads.max() > CLEAR:
         prior = Both(first, ways[alike], first if leads.sum() >= 0 else ways[alike])
-    if level is None:
-        return restorer, prior, *restorer.restored(damage)
-    return restorer, prior, *restorer.at_level(damage, _audible(level) if restorer in further else level)
-
-
-def _at_best(way: Way, damage: Damage, flips: Flips | None) -> tuple[Restored, Marginals]:
-    """The sample at the most probable level if none is told: at the rate of its flips, unless colours differ in it."""
-    if flips is not None and flips.alike:
-        return way.at_level(damage, flips.level)
-    restored, marginals = way.restored(damage)
-    if flips is None or _two_rates(_noise(marginals)):
-        return restored, marginals
-    return way.at_level(damage, flips.level)
-
-
-def _flips(about: Description, pixels: Pixels, damage: Damage) -> Flips | None:
-    """The flips of an image (H, W), if they are to be found and it is looked through as a whole."""
-    if damage.unknown != "p" or about.grey or pixels.shape[0] * pixels.shape[1] > MANY:
-        return None
-    white = about.as_known(pixels[slice(None), slice(None)]) > 0
-    return flips_of(white, np.ones(white.shape, bool) if damage.hidden is None else ~np.asarray(damage.hidden[0]))
-
-
-def _two_rates(noise: NoiseLevel) -> bool:
-    return noise.rates is not None and bool(np.ptp(noise.rates))
-
-
-def _scores(ways: Sequence[Way], crops: Sequence[Crop], damage: Damage) -> np.ndarray:
-    """How well each way predicts pixels of each crop that are held out, in nats, (ways, crops).
-
-    A way that is clearly behind, and ahead in no crop, is not asked again, but taken to predict other pixels alike.
-    """
-    least = [0 if way.engine.description.convolutional else LEAD for way in ways]
-    behind = np.outer(least, [crop.grey.size / FOLDS for crop in crops])
-    scores, found, asked = np.zeros(behind.shape), np.zeros(behind.shape), np.ones(len(ways), bool)
-    for fold in range(HELD_OUT):
-        each = [(way, crop, fold) for way, again in zip(ways, asked, strict=True) if again for crop in crops]
-        predicted = threads.each(lambda one: one[0].predicted(one[1], damage, [one[2]]), each)
-        found[asked] = np.reshape(predicted, (-1, len(crops)))
-        scores += found - behind
-        second, best = np.sort(scores.sum(1))[-2:]
-        if best - second > DECIDED:
-            break
-        leads = scores - scores[scores.sum(1).argmax()]
-        asked = (leads.sum(1) > -DECIDED) | (leads.max(1) > 0)
-    return scores
-
-
-def _audible(noise: NoiseLevel) -> NoiseLevel:
-    """The level, or the lowest one at which specks are removed."""
-    rates = None if noise.rates is None else noise.rates.clip(QUIETEST)
-    return replace(noise, chosen=noise.chosen.clip(QUIETEST), rates=rates)
-
-
-def _noise(marginals: Marginals) -> NoiseLevel:
-    assert marginals.noise is not None  # it was to be chosen
-    return marginals.noise
+    if flips is None or flips.alike:
+        return restorer, prior, *at_best(restorer, damage, flips, foretold)
+    # Priors of windows tell rates of both colours apart.
+    noise = at_best(best, damage, flips, foretold)[1].noise
+    assert noise is not None  # flips are counted where they are to be found
+    return restorer, prior, *restorer.at_level(damage, audible(noise, restorer))
 
 
 def _ahead_of_share(way: Way, sample: Sample, damage: Damage) -> float:
