@@ -15,20 +15,25 @@ from restore.report.trials import SEED, Scores
 # A prior lacks images if it leaves so much less wrong of those it has learnt from than of others.
 BY_HEART = 0.8
 
+# A verdict by fewer held-out images is hardly one.
+FEW = 10
+
 # It lacks time if the best epoch is among the last of them.
 LATE = 0.8
 
 
 def verdict(name: str, scores: Sequence[Scores], remedy: str) -> str:
     """Where a prior is ahead of all others, in figures; and what would help where it is not."""
-    said = []
+    said, lost = [], 0
     for entry in scores:
         rival = min((other for other in entry.reports if other != name), key=entry.order)
         said.append(f"after {entry.task} {_figure(entry.reports[name])}, with {rival} {_figure(entry.reports[rival])}")
-    lost = [str(entry.task) for entry in scores if entry.best != name]
-    worth = "worth using" if not lost else "not worth using yet" if len(lost) == len(scores) else "worth using in part"
+        lost += entry.order(name) >= entry.order(rival)
+    worth = "worth using" if not lost else "not worth using yet" if lost == len(scores) else "worth using in part"
+    few = scores[0].reports[name].n
+    told = f", as far as {few} held-out image{'s' * (few > 1)} can tell" if few < FEW else ""
     measure = "" if scores[0].reports[name].psnr is not None else " wrong pixels"
-    return f"{worth}:{measure} {'; '.join(said)}{f'; what may help: {remedy}' * bool(lost)}"
+    return f"{worth}{told}:{measure} {'; '.join(said)}{f'; what may help: {remedy}' * bool(lost)}"
 
 
 def advice(learnt: Learnt, memorised: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from machines import seeded
+from torch import Tensor
 
 from restore.channels import parse_task
 from restore.evaluation.evaluate import evaluate
@@ -17,15 +18,15 @@ from restore.report.verdict import advice, verdict
 IMAGES = (torch.rand(20, 16, generator=seeded(0)) < 0.5).float()
 
 
-def scores(task: str, **shares: float) -> Scores:
+def scores(task: str, images: Tensor = IMAGES, **shares: float) -> Scores:
     """Of restorers that leave about so much wrong of images of noise."""
 
     def restorer(share: float) -> Any:
-        wrong = torch.rand(IMAGES.shape, generator=seeded(1)) < share
-        return lambda observed, channel: torch.where(wrong, 1 - IMAGES, IMAGES)
+        wrong = torch.rand(images.shape, generator=seeded(1)) < share
+        return lambda observed, channel: torch.where(wrong, 1 - images, images)
 
     done = {
-        name: evaluate(restorer(share), IMAGES, parse_task(task), (4, 4), seeded(2)) for name, share in shares.items()
+        name: evaluate(restorer(share), images, parse_task(task), (4, 4), seeded(2)) for name, share in shares.items()
     }
     return Scores(parse_task(task), done)
 
@@ -46,6 +47,16 @@ def test_where_it_is_behind_the_remedy_is_told(second: float, words: str) -> Non
     found = [scores("flip:0.1", mine=0.4, ising=0.1), scores("flip:0.2", mine=second, ising=0.2)]
     said = verdict("mine", found, "more images")
     assert said.startswith(f"{words}: ") and said.endswith("; what may help: more images")
+
+
+def test_a_tie_is_not_ahead() -> None:
+    assert verdict("mine", [scores("flip:0.1", mine=0.0, ising=0.0)], "time").startswith("not worth using yet: ")
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 held-out image"), (9, "9 held-out images")])
+def test_few_images_tell_little(count: int, words: str) -> None:
+    said = verdict("mine", [scores("flip:0.1", IMAGES[:count], mine=0.0, ising=0.9)], "time")
+    assert said.startswith(f"worth using, as far as {words} can tell: ")
 
 
 @pytest.mark.parametrize(
