@@ -47,6 +47,10 @@ class ModelError(RestoreError):
     exit_code = 4
 
 
+class Foreign(ModelError):
+    """Nothing that is known explains an image (exit code 4)."""
+
+
 class OutputError(RestoreError, OSError):
     """A result cannot be written (exit code 5)."""
 

@@ -73,6 +73,7 @@ class Marginals:
         model: name of the prior.
         shortfall: by how many nats independent pixels, or other priors, explain an image better than the prior does, or
             than it should lead them, (N,); 0 if in doubt or unknown. See `restore.inference.explained`.
+        notes: of each image, what its user should know, one sentence each; empty where pictures were not restored.
     """
 
     means: tuple[np.ndarray, ...]
@@ -85,6 +86,7 @@ class Marginals:
     noise: NoiseLevel | None = None
     model: str = ""
     shortfall: np.ndarray | None = None
+    notes: tuple[tuple[str, ...], ...] = ()
 
     def rows(self, index: np.ndarray) -> Marginals:
         """The marginals of some of the images, of which none may have had its level chosen."""

@@ -12,7 +12,7 @@ from restore import zoo
 from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import in_kind, unpack
-from restore.inference.callers import Manner, collected, masks, restored
+from restore.inference.callers import Manner, collected, masked, restored
 from restore.inference.damage import Auto, Damage, Scanned
 from restore.inference.opening import Choice, open_engine
 from restore.inference.pictures import PictureEngine, whole
@@ -85,10 +85,8 @@ class Restorer:
         max_pixels: int = DEFAULT_MAX_PIXELS,
     ) -> Any:
         """As `restore.complete`, with this prior."""
-        damage = Damage.of(p, sigma)
-        collection = collected(image, channel_axis, damage, max_pixels)
+        collection, damage = masked(image, mask, channel_axis, Damage.of(p, sigma), max_pixels)
         engines = (self.solved_by(solver).engine,)
-        damage = damage.covering(masks(mask, collection, max_pixels))
         return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
 
     @speaking_python

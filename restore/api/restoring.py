@@ -9,7 +9,7 @@ from restore.api.restorer import Flips, Restorer
 from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import Collection
-from restore.inference.callers import Manner, collected, masks, restored
+from restore.inference.callers import Manner, collected, masked, photographs, restored
 from restore.inference.damage import Auto, Damage
 from restore.inference.opening import Choice, open_each, open_engine
 from restore.inference.pictures import PictureEngine
@@ -144,10 +144,8 @@ def complete(
     Raises:
         RestoreError: see `restore.errors`.
     """
-    damage = Damage.of(p, sigma)
-    collection = collected(image, channel_axis, damage, max_pixels)
+    collection, damage = masked(image, mask, channel_axis, Damage.of(p, sigma), max_pixels)
     engines = _engines(model, collection, damage, fit, (engine, device, solver))
-    damage = damage.covering(masks(mask, collection, max_pixels))
     return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
 
 
@@ -160,7 +158,8 @@ def _engines(
         return (model.solved_by(solver).engine,)
     items = collection.items
     shape = items[0].pixels.shape[:2]
-    names = zoo.candidates(shape, damage.sigma is not None, fit) if model == "auto" else (str(model),)
+    grey = damage.sigma is not None or (model == "auto" and photographs(items, damage))
+    names = zoo.candidates(shape, grey, fit) if model == "auto" else (str(model),)
     pixels = sum(item.pixels.size for item in items)
     opened = open_each(names, lambda name: open_engine(name, engine, device, pixels=pixels, solver=solver))
     return tuple(opened.values())

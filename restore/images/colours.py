@@ -35,19 +35,24 @@ FLAT = 0.25
 # A pixel whose difference to another shows by more levels than this, once its alpha hides what it hides, differs.
 ALIKE = 2
 
+# Paper whose weakest band has more than this share of its strongest one is taken for white; and its bands if it is.
+PALE = 0.6
+WHITE = np.ones(3)
+
 LUMINANCE = np.array([0.299, 0.587, 0.114])
 
 # More pixels than this say nothing new of the inks.
 ENOUGH = 2**16
 
 
-def picture_of(raster: Raster, label: str, *, colour: bool = False) -> Picture:
+def picture_of(raster: Raster, label: str, *, colour: bool = False, hidden: np.ndarray | None = None) -> Picture:
     """The grey levels of the pixels of a file, and what they are painted with.
 
     Args:
         raster: the pixels.
         label: the file's name for messages.
         colour: whether other colours are kept, in levels (H, W, 3), instead of refused.
+        hidden: pixels whose colours count for nothing, boolean (H, W).
 
     Raises:
         ModelError: if they are in other colours.
@@ -61,17 +66,18 @@ def picture_of(raster: Raster, label: str, *, colour: bool = False) -> Picture:
         return cut
     if raster.levels.ndim == 2:
         return Picture(raster.levels, raster.alpha, raster.notes, stored=raster.stored)
-    seen = _seen(raster.levels, raster.alpha)
+    seen = _seen(raster.levels, raster.alpha, hidden)
     if _nearly_grey(seen):
-        levels = np.asarray(Image.fromarray(raster.levels).convert("L"))
-        inks = Inks(raster.levels, np.zeros(3), np.full(3, 255.0))
         notes = raster.notes
         if spread(seen).any():
             notes = (*notes, "its colours are nearly grey, and come back as greys")
-        return Picture(levels, raster.alpha, notes, inks, raster.stored)
+        return _of_greys(raster, notes)
     inked = _Inked.of(seen)
     share = inked.shares(seen)
     if not inked.explains(seen, share):
+        paper = inked.ground / inked.ground.max().clip(1)
+        if paper.min() > PALE and _nearly_grey(_balanced(seen, paper)):
+            return _of_greys(raster, (*raster.notes, "it is on paper of one hue, which comes back"), paper)
         if colour:
             return Picture(raster.levels, raster.alpha, raster.notes, stored=raster.stored)
         raise ModelError(
@@ -83,6 +89,18 @@ def picture_of(raster: Raster, label: str, *, colour: bool = False) -> Picture:
     inks = Inks(raster.levels, *((inked.ink, inked.ground) if dark else (inked.ground, inked.ink)))
     note = "its two colours are taken for black and white, and come back"
     return Picture(levels, raster.alpha, (*raster.notes, note), inks, raster.stored)
+
+
+def _of_greys(raster: Raster, notes: tuple[str, ...], paper: np.ndarray = WHITE) -> Picture:
+    """A picture whose colours are greys, but for the hue of its paper."""
+    levels = np.asarray(Image.fromarray(_balanced(raster.levels, paper)).convert("L"))
+    inks = Inks(raster.levels, np.zeros(3), 255 * paper)
+    return Picture(levels, raster.alpha, notes, inks, raster.stored)
+
+
+def _balanced(colour: np.ndarray, paper: np.ndarray) -> np.ndarray:
+    """The colours (H, W, 3) as they would be on white paper."""
+    return colour if paper is WHITE else np.rint((colour / paper).clip(0, 255)).astype(np.uint8)
 
 
 def _cut_out(raster: Raster) -> Picture | None:
@@ -101,12 +119,14 @@ def _cut_out(raster: Raster) -> Picture | None:
     return Picture(raster.alpha, None, (*raster.notes, note), inks, raster.stored)
 
 
-def _seen(colour: np.ndarray, alpha: np.ndarray | None) -> np.ndarray:
-    """The colours, with pixels that are wholly transparent in the commonest colour of the others."""
-    if alpha is None or alpha.all() or not alpha.any():
+def _seen(colour: np.ndarray, alpha: np.ndarray | None, hidden: np.ndarray | None) -> np.ndarray:
+    """The colours, with pixels that are hidden or wholly transparent in the commonest colour of the others."""
+    shows = np.ones(colour.shape[:2], bool) if alpha is None else alpha > 0
+    shows = shows if hidden is None else shows & ~hidden
+    if shows.all() or not shows.any():
         return colour
-    visible = colour[alpha > 0]
-    return np.where((alpha > 0)[..., None], colour, _commonest(visible[:: 1 + len(visible) // ENOUGH]).astype(np.uint8))
+    visible = colour[shows]
+    return np.where(shows[..., None], colour, _commonest(visible[:: 1 + len(visible) // ENOUGH]).astype(np.uint8))
 
 
 def _areas(colour: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,11 @@ from restore.images import (
     check_unit_range,
     page_count,
     page_name,
+    picture_of,
     plain,
-    read_picture,
+    read_raster,
 )
+from restore.images.raster import Raster
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 # Modes that PNG stores; TIFF stores others (CMYK, YCbCr, Lab, floating point), and some are converted first.
 _PNG_MODES = ("1", "L", "LA", "I;16", "P", "RGB", "RGBA")
 _SAVED_AS = {"La": "LA", "RGBa": "RGBA", "HSV": "RGB", "RGBX": "RGB", "I;16N": "I;16"}
+
+# It is empty, however often it is asked.
+NO_HOLES: Iterator[np.ndarray] = iter(())
 
 # Numbers of colour channels, as of grey, of colours, and of colours with transparency.
 _CHANNELS = (1, 3, 4)
@@ -83,6 +88,7 @@ def unpack(
     beyond: float = 0.0,
     max_pixels: int = DEFAULT_MAX_PIXELS,
     colour: bool = False,
+    holes: Iterator[np.ndarray] = NO_HOLES,
 ) -> Collection:
     """Take apart whatever holds one image or several.
 
@@ -93,6 +99,7 @@ def unpack(
         beyond: how far floats may lie outside [0, 1], as in noisy images.
         max_pixels: refuse larger images before decoding them.
         colour: whether images may be in colour.
+        holes: of each image the pixels whose colours count for nothing, boolean (H, W), as far as they are known.
 
     Raises:
         InputError: if an image cannot be read or is too large, has values outside its range, or there are none.
@@ -102,30 +109,49 @@ def unpack(
     if isinstance(images, list | tuple):
         if not images:
             raise InputError("the list of images is empty; give at least one")
-        parts = [unpack(image, channel_axis, beyond, max_pixels, colour) for image in images]
+        parts = [unpack(image, channel_axis, beyond, max_pixels, colour, holes) for image in images]
         counts = [len(part.items) for part in parts]
         return Collection([item for part in parts for item in part.items], lambda found: _regroup(parts, counts, found))
     if isinstance(images, str | os.PathLike):
-        return _unpack_file(os.fspath(images), max_pixels, colour)
+        return _unpack_file(os.fspath(images), max_pixels, colour, holes)
     if isinstance(images, Image.Image):
-        return _one(_item_of(_picture_of(images, max_pixels, colour)))
-    if isinstance(images, np.ndarray):
-        return _unpack_array(plain(images), channel_axis, beyond, colour)
+        return _one(_item_of(_picture_of(images, max_pixels, colour, holes)))
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(images, torch.Tensor):
-        return _unpack_tensor(images, channel_axis, beyond, colour)
+    found = None
+    if isinstance(images, np.ndarray):
+        found = _unpack_array(plain(images), channel_axis, beyond, colour)
+    elif torch is not None and isinstance(images, torch.Tensor):
+        found = _unpack_tensor(images, channel_axis, beyond, colour)
+    if found is not None:
+        for _ in found.items:
+            next(holes, None)
+        return found
     raise UsageError(f"{type(images).__name__} is no image; give a path, PIL image, array, tensor, or a list of them")
 
 
-def unpack_masks(masks: Any, shapes: list[tuple[int, int]], max_pixels: int = DEFAULT_MAX_PIXELS) -> list[np.ndarray]:
-    """Boolean masks, True = to fill, one per image; a single mask is used for all images.
+def unpack_masks(masks: Any, max_pixels: int = DEFAULT_MAX_PIXELS) -> list[np.ndarray]:
+    """Boolean masks, True = to fill.
 
-    Numbers count as True above half of their white, as in mask files.
+    Numbers count as True above half of their white, as in mask files; integers, too, if they are 0 and 1.
+
+    Raises:
+        RestoreError: as `unpack`, saying that it is about the mask.
+    """
+    if isinstance(masks, np.ndarray) and masks.dtype.kind in "iu" and masks.size and masks.min() >= 0:
+        masks = masks == 1 if masks.max() == 1 else masks
+    try:
+        return [item.pixels > 0.5 for item in unpack(masks, max_pixels=max_pixels).items]
+    except RestoreError as fault:
+        raise type(fault)(f"the mask: {fault}") from fault
+
+
+def fitted_masks(masks: Sequence[np.ndarray], shapes: list[tuple[int, int]]) -> list[np.ndarray]:
+    """One mask for each image; a single one is used for all images.
 
     Raises:
         InputError: if a mask has another size than its image or would fill all of it, or their number differs.
     """
-    found = [item.pixels > 0.5 for item in unpack(masks, max_pixels=max_pixels).items]
+    found = list(masks)
     if len(found) == 1:
         found *= len(shapes)
     if len(found) != len(shapes):
@@ -138,16 +164,23 @@ def unpack_masks(masks: Any, shapes: list[tuple[int, int]], max_pixels: int = DE
     return found
 
 
-def _unpack_file(path: str, max_pixels: int, colour: bool) -> Collection:
+def _unpack_file(path: str, max_pixels: int, colour: bool, holes: Iterator[np.ndarray]) -> Collection:
     count = page_count(path, name=path, max_pixels=max_pixels)
     if count == 1:
-        return _one(_item_of(read_picture(path, name=path, max_pixels=max_pixels, colour=colour), path))
+        return _one(_item_of(_seen(read_raster(path, name=path, max_pixels=max_pixels), path, colour, holes), path))
     items = []
     for page in range(count):
         name = page_name(path, page, count)
-        picture = read_picture(path, name=name, frame=page, max_pixels=max_pixels, colour=colour)
-        items.append(_item_of(picture, name))
+        raster = read_raster(path, name=name, frame=page, max_pixels=max_pixels)
+        items.append(_item_of(_seen(raster, name, colour, holes), name))
     return Collection(items, list)
+
+
+def _seen(raster: Raster, name: str, colour: bool, holes: Iterator[np.ndarray]) -> Picture:
+    """The picture of a file, whose next hole has no colour."""
+    hidden = next(holes, None)
+    fits = hidden is not None and hidden.shape == raster.levels.shape[:2]
+    return picture_of(raster, shown(name), colour=colour, hidden=hidden if fits else None)
 
 
 def _item_of(picture: Picture, path: str = "") -> Item:
@@ -165,7 +198,7 @@ def _regroup(parts: list[Collection], counts: list[int], found: list[Any]) -> li
     ]
 
 
-def _picture_of(image: Image.Image, max_pixels: int, colour: bool) -> Picture:
+def _picture_of(image: Image.Image, max_pixels: int, colour: bool, holes: Iterator[np.ndarray]) -> Picture:
     """Read a PIL image as if it were a file."""
     if 0 in image.size:
         raise InputError(f"the image has no pixels ({image.width}x{image.height}); give an image")
@@ -186,7 +219,7 @@ def _picture_of(image: Image.Image, max_pixels: int, colour: bool) -> Picture:
             f"the image, of mode {image.mode}, cannot be decoded ({reason}); give an intact one"
         ) from fault
     stream.seek(0)
-    return read_picture(stream, name="the image", max_pixels=max_pixels, colour=colour)
+    return _seen(read_raster(stream, name="the image", max_pixels=max_pixels), "the image", colour, holes)
 
 
 def _unpack_tensor(images: torch.Tensor, channel_axis: int | None, beyond: float, colour: bool) -> Collection:

@@ -88,8 +88,19 @@ def read_picture(
             defined range; or it holds several frames and none was chosen.
         ModelError: the image is in more than two colours, which are not to be kept.
     """
+    return picture_of(read_raster(source, name=name, frame=frame, max_pixels=max_pixels), shown(name), colour=colour)
+
+
+def read_raster(
+    source: str | os.PathLike[str] | BinaryIO,
+    *,
+    name: str,
+    frame: int | None = None,
+    max_pixels: int = DEFAULT_MAX_PIXELS,
+) -> Raster:
+    """Read the pixels of a file, as `read_picture` does, without asking for their colours."""
     label = shown(name)
-    return picture_of(_decode(read_content(source, label, max_pixels), label, frame, max_pixels), label, colour=colour)
+    return _decode(read_content(source, label, max_pixels), label, frame, max_pixels)
 
 
 def read_mask(
@@ -133,19 +144,28 @@ def read_mask(
         notes += ("the mask is transparent in places, which count as black and are not filled",)
         levels = levels * (alpha / white)
     hidden = levels > white / 2
-    if hidden.mean() > _MUCH:
-        notes += (
-            f"the mask marks {100 * hidden.mean():.0f} % of the image; white is what is filled, not what is kept",
-        )
+    doubt = doubted(hidden)
+    notes += (doubt,) if doubt else ()
     if hidden.all():
         raise InputError(f"{label}: the mask marks every pixel; leave black what is to be kept")
     if levels.any() and not hidden.any():
         raise InputError(
             f"{label}: no pixel of the mask is brighter than half of white; make white what is to be filled"
         )
+    if not hidden.any() and alpha is not None and (alpha < white).any():
+        raise InputError(
+            f"{label}: the mask is transparent in places and white nowhere; make white and opaque what is to be filled"
+        )
     if not hidden.any():
         notes += ("the mask marks nothing to fill, and the image stays as it is",)
     return Mask(hidden, notes)
+
+
+def doubted(hidden: np.ndarray) -> str:
+    """Why a mask may be the wrong way round, in a sentence; empty if it may not."""
+    if hidden.mean() <= _MUCH:
+        return ""
+    return f"the mask marks {100 * hidden.mean():.0f} % of the image; white is what is filled, not what is kept"
 
 
 def read_content(source: str | os.PathLike[str] | BinaryIO, label: str, max_pixels: int) -> bytes:

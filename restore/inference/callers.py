@@ -5,16 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from restore.errors import ModelError, shown
-from restore.images.kinds import Collection, unpack, unpack_masks
+from restore.images import doubted
+from restore.images.kinds import NO_HOLES, Collection, Item, fitted_masks, unpack, unpack_masks
 from restore.inference.choice import Tried, restore_one, restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
-from restore.inference.pictures import PictureEngine, Restored
+from restore.inference.holes import in_photograph, painted, scan_around
+from restore.inference.pictures import PictureEngine, Restored, stopped_as_trained
 from restore.inference.scans import Scan, scan_of
 from restore.inference.unblurring import unblurred
 from restore.marginals import Marginals, Status
@@ -64,11 +67,26 @@ def restored(
                 scans[index] = scan_of(values, damage, assumed=damage is not told, force=manner.force)
             except ModelError as fault:
                 raise ModelError(f"{_named(paths, index)}: {fault}") from None
+    holes = damage.hidden if not (damage.touched or about.grey) else None
+    if holes is not None and not about.conditional:
+        scans = [scan_around(values, damage.of_image(index)) for index, values in enumerate(pixels)]
     answers, solution = _answers(engines, pixels, paths, damage, scans, manner)
+    if holes is not None:
+        answers = [
+            (of, painted(part, values, hole, of, scan))
+            for (of, part), values, hole, scan in zip(answers, pixels, holes, scans, strict=True)
+        ]
     lost = [index for index, (_, part) in enumerate(answers) if part.status is Status.DIVERGED]
     strange = [index for index, (_, part) in enumerate(answers) if part.shortfall]
     if lost and not manner.return_solution:
         raise ModelError(_loss(paths, lost, Status.DIVERGED.sentence))
+    stopped = [
+        index
+        for index, (about, part) in enumerate(answers)
+        if part.status is Status.MAX_ITER and not stopped_as_trained(part.status, about)
+    ]
+    if stopped and not manner.return_solution:
+        warnings.warn(_loss(paths, stopped, Status.MAX_ITER.sentence, advice=""), stacklevel=4)
     if strange:
         about, part = answers[strange[0]]
         if manner.force:
@@ -89,11 +107,33 @@ def restored(
                 raise ModelError(f"{_named(paths, index)}: {why}")
     kept = lost if manner.force else [*lost, *strange]
     found = [
-        item.unchanged() if index in kept else item.back(part.means if manner.soft else part.estimate, part.replaced)
+        item.unchanged() if index in kept else item.back(part.means if manner.soft else part.painted, part.replaced)
         for index, (item, (_, part)) in enumerate(zip(collection.items, answers, strict=True))
     ]
     together = collection.together(found)
-    return (together, solution) if manner.return_solution else together
+    if not manner.return_solution:
+        return together
+    each = zip(answers, scans, strict=True)
+    notes = tuple((*part.notes, *(() if scan is None else (scan.note,))) for (_, part), scan in each)
+    return together, replace(solution, notes=notes)
+
+
+def photographs(items: Sequence[Item], damage: Damage) -> bool:
+    """Whether images, of which nothing but holes is told, are photographs.
+
+    Raises:
+        ModelError: if some are, and others are not.
+    """
+    if damage.touched or damage.hidden is None:
+        return False
+    found = [in_photograph(item.pixels, hidden) for item, hidden in zip(items, damage.hidden, strict=True)]
+    if len(set(found)) > 1:
+        first, other = found.index(True), found.index(False)
+        raise ModelError(
+            f"image {first} of {len(found)}, from 0, is a photograph, and image {other} is in black and white; "
+            "complete them apart"
+        )
+    return found[0]
 
 
 def _answers(
@@ -155,11 +195,21 @@ def _named(paths: Sequence[str], index: int) -> str:
 
 
 def collected(images: Any, channel_axis: int | None, damage: Damage, max_pixels: int) -> Collection:
-    """The caller's images; Gaussian noise may carry floats out of [0, 1], and is undone in colour, too."""
+    """The caller's images; Gaussian noise may carry floats out of [0, 1]."""
+    holes = damage.hidden
     beyond = min(FARTHEST * damage.largest_sigma, FARTHEST_OF_ALL)
-    return unpack(images, channel_axis, beyond, max_pixels, colour=damage.sigma is not None)
+    colour = damage.keeps_colours(mask=holes is not None)
+    each = NO_HOLES if holes is None else repeat(holes[0]) if len(holes) == 1 else iter(holes)
+    return unpack(images, channel_axis, beyond, max_pixels, colour, each)
 
 
-def masks(given: Any, collection: Collection, max_pixels: int) -> list[np.ndarray]:
+def masked(
+    images: Any, mask: Any, channel_axis: int | None, damage: Damage, max_pixels: int
+) -> tuple[Collection, Damage]:
+    """The caller's images, and their damage with what is to be filled."""
+    found = unpack_masks(mask, max_pixels)
+    collection = collected(images, channel_axis, damage.covering(found), max_pixels)
     shapes = [(item.pixels.shape[0], item.pixels.shape[1]) for item in collection.items]
-    return unpack_masks(given, shapes, max_pixels)
+    for sentence in dict.fromkeys(doubt for each in found if (doubt := doubted(each))):
+        warnings.warn(sentence, stacklevel=5)
+    return collection, damage.covering(fitted_masks(found, shapes))

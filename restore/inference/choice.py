@@ -42,6 +42,11 @@ class Tried:
     marginals: Marginals
     evidence: np.ndarray
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the prior, as in `Choice`."""
+        return (self.engine.description.name,)
+
 
 def restore_with_each(
     engines: Sequence[PictureEngine], pixels: Sequence[np.ndarray], damage: Damage, *, invert: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -89,6 +90,8 @@ class Damage:
         if isinstance(p, str) and isinstance(sigma, str) and p == sigma:
             raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it out")
         told = p if p is None or isinstance(p, str) else _probabilities(p)
+        if isinstance(told, float) and 0.5 < told < 1:
+            warnings.warn(f"p = {told:g} says that most pixels are inverted, and so is the result", stacklevel=4)
         known = sigma is None or (isinstance(sigma, str) and sigma == "auto")
         return cls(told, sigma if known else _deviation(sigma), hidden)  # type: ignore[arg-type]
 
@@ -102,6 +105,10 @@ class Damage:
         if self.touched or mask or (about is not None and about.conditional):
             return self
         return replace(self, sigma="auto") if about is not None and about.grey else replace(self, p="auto")
+
+    def keeps_colours(self, *, mask: bool) -> bool:
+        """Whether images may be photographs in colour: under Gaussian noise, or with nothing but holes to fill."""
+        return self.sigma is not None or (mask and self.p is None)
 
     def check_for(self, about: Description) -> None:
         """Refuse damage that does not fit a prior.
@@ -303,4 +310,7 @@ def _deviation(sigma: Any) -> float:
     number = sigma.item() if isinstance(sigma, np.floating | np.integer) else sigma
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= sys.float_info.max:
         raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {shown(str(sigma))}")
+    if number > 1:
+        meant = f"; of 255 levels it is {number / 255:.2g}" if number < 255 else ""
+        warnings.warn(f"sigma = {number:g} is more than from black to white, which is 1{meant}", stacklevel=5)
     return min(max(float(sigma), SMALLEST), LARGEST)

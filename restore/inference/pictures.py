@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -162,6 +162,8 @@ class Restored:
         shortfall: as in `Marginals`.
         rival: what explains it as well as the prior, where there is a shortfall.
         level: the level of noise chosen for it; None if it was given.
+        tones: grey values of black and of white in the picture, where only its holes are filled; numbers or (H, W).
+            None for 0 and 1.
     """
 
     estimate: np.ndarray
@@ -176,6 +178,12 @@ class Restored:
     shortfall: float
     level: ChosenLevel | None
     rival: str = INDEPENDENT
+    tones: tuple[Any, Any] | None = None
+
+    @property
+    def painted(self) -> np.ndarray:
+        """The estimate in the picture's own black and white, if it is in black and white."""
+        return self.estimate if self.tones is None else np.where(self.estimate > 0.5, *self.tones[::-1])
 
 
 def restore_pictures(

@@ -15,7 +15,7 @@ import numpy as np
 from restore.channels.bit_flip import CERTAIN
 from restore.channels.blurred_tones import smoothed
 from restore.channels.two_tone import TwoTone
-from restore.errors import ModelError
+from restore.errors import Foreign
 from restore.inference.damage import Damage
 from restore.inference.tones import MOST, Pixels, middle_tones
 
@@ -138,7 +138,7 @@ def scan_of(grey: Pixels, damage: Damage, *, assumed: bool, force: bool = False)
         force: then it may also be none.
 
     Raises:
-        ModelError: if its levels do not fall into two classes, or on an even ground if nobody said that it is a scan.
+        Foreign: if its levels do not fall into two classes, or on an even ground if nobody said that it is a scan.
     """
     share = middle_tones(grey)
     if not (damage.scanned or (assumed and share > MOST)):
@@ -148,7 +148,7 @@ def scan_of(grey: Pixels, damage: Damage, *, assumed: bool, force: bool = False)
     if tones is None or not (tones.distinct or (damage.scanned and tones.separation >= TOLD_APART)):
         if assumed and force:
             return None
-        raise ModelError(
+        raise Foreign(
             f"its grey levels are not those of ink on paper: {share:.0%} of its pixels are neither dark nor light, as "
             "in a photograph, or it is blank; give --sigma, the standard deviation of its noise, to restore it as a "
             "photograph, or --p to cut it to black and white all the same"
@@ -157,7 +157,8 @@ def scan_of(grey: Pixels, damage: Damage, *, assumed: bool, force: bool = False)
     black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
     note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"
     p = 1 / (1 + np.exp(np.abs(odds)))
-    return Scan((odds > 0).astype(np.float64), replace(damage, p=p), note, values.astype(np.float32), odds)
+    shown, levels = (odds > 0).astype(np.float64), values.astype(np.float32)
+    return Scan(shown, replace(damage, p=p), note, levels, odds, tones.channel.black, tones.channel.white)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +171,7 @@ class Scan:
         note: the tones that were found, in a sentence.
         levels: its grey levels, (H, W).
         log_odds: what each says for white by itself, (H, W).
+        black, white: the levels of ink and paper there, (H, W).
     """
 
     pixels: np.ndarray
@@ -177,6 +179,8 @@ class Scan:
     note: str
     levels: np.ndarray
     log_odds: np.ndarray
+    black: np.ndarray
+    white: np.ndarray
 
 
 class Local:

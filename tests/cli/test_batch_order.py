@@ -43,20 +43,20 @@ def test_images_under_way_are_few_however_many_there_are(
     run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, told, most, lock = 0, 0, 0, Lock()
-    read_picture, print_json = stages.read_picture, "restore.cli.batch.restoring.print_json"
+    read_raster, print_json = stages.read_raster, "restore.cli.batch.restoring.print_json"
 
     def counted(*given: object, **options: object) -> object:
         nonlocal read, most
         with lock:
             read += 1
             most = max(most, read - told)
-        return read_picture(*given, **options)
+        return read_raster(*given, **options)
 
     def tell(record: object) -> None:
         nonlocal told
         told += 1
 
-    monkeypatch.setattr(stages, "read_picture", counted)
+    monkeypatch.setattr(stages, "read_raster", counted)
     monkeypatch.setattr(print_json, tell)
     source = images(tmp_path / "in", 6 * CHUNK, (10, 12))
     assert (

@@ -39,8 +39,11 @@ def test_complete_leaves_visible_pixels_bit_for_bit(run: Run, model: str, tmp_pa
     Image.fromarray(bad_images.HOLE).save(mask)
     assert run("complete", source, "--mask", mask, "--model", model) == 0
     restored, hidden = levels(tmp_path / "image.restored.png"), bad_images.HOLE > 0
-    assert (restored[~hidden] == bad_images.GREY[~hidden]).all()
-    assert set(np.unique(restored[hidden])) <= {0, 255}
+    seen = bad_images.GREY[~hidden]
+    assert (restored[~hidden] == seen).all()
+    # Holes are filled in the picture's own black and white.
+    own = {np.rint(np.median(part)) for part in (seen[seen > 127], seen[seen <= 127])}
+    assert set(np.unique(restored[hidden])) <= own
 
 
 def test_p_lets_visible_pixels_change_too(run: Run, model: str, tmp_path: Path) -> None:

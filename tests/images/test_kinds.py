@@ -152,9 +152,20 @@ def test_row75_images_to_learn_are_refused_for_the_same_faults(name: str) -> Non
 
 
 def test_row75_a_mask_that_would_be_lost_is_refused_too() -> None:
-    for mask in (np.uint8(GREY > 9), np.ma.masked_less(GREY, 9) > 9, torch.tensor(UNIT, requires_grad=True)):
+    for mask in (np.ma.masked_less(GREY, 9) > 9, torch.tensor(UNIT, requires_grad=True)):
         with pytest.raises(UsageError):
             restore.complete(np.zeros((28, 28)), mask, "tap-mnist-25")
+
+
+def test_integers_of_0_and_1_are_a_mask() -> None:
+    hidden = np.arange(784).reshape(28, 28) % 5 == 0
+    torn = np.where(hidden, 0.0, np.arange(28) > 9)
+    whole = restore.complete(torn, hidden, "tap-mnist-25", force=True)
+    for kind in (np.uint8, np.int64):
+        same = restore.complete(torn, hidden.astype(kind), "tap-mnist-25", force=True)
+        np.testing.assert_array_equal(same, whole)
+    with pytest.raises(UsageError, match="^the mask: "):
+        restore.complete(torn, 7 * hidden.astype(np.int64), "tap-mnist-25")
 
 
 def test_tensors_come_back_as_they_are() -> None:

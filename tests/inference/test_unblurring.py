@@ -85,7 +85,7 @@ def test_undoing_blur_leaves_fewer_pixels_wrong(blur: float, noise: float) -> No
     told = np.where(page ^ (draw.random(SHAPE) < 0.1), 1, -1) * np.log(9) + np.log(3)
     grey = BlurredTones(0.15, 0.9, noise, blur).corrupt(page, draw)
     classes = TwoTone(grey[~page].mean(), grey[page].mean(), (grey[~page].std() + grey[page].std()) / 2)
-    scan = Scan(page, Damage("scan"), "", grey.astype(np.float32), classes.log_odds(grey))
+    scan = Scan(page, Damage("scan"), "", grey.astype(np.float32), classes.log_odds(grey), *np.array([0.15, 0.9]))
     before = restored_pixels(scan, told)
     after = unblurred(scan, before)
     assert "blurred by a Gaussian of" in after.notes[-1]

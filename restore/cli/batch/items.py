@@ -17,6 +17,9 @@ from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, out
 from restore.inference.scans import Scan
 from restore.marginals import Marginals
 
+# Said of a page that is not restored while others are.
+KEPT = "nothing explains this page, which is left as it is"
+
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
@@ -41,9 +44,15 @@ class Loaded:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What became of a picture: row `row` of the marginals; `others` are priors under which it is less probable."""
+    """What became of a picture.
 
-    engine: PictureEngine
+    Attributes:
+        engines: what restored it.
+        marginals, row: its own are in this row of the marginals.
+        others: priors under which it is less probable.
+    """
+
+    engines: tuple[PictureEngine, ...]
     restored: Restored
     marginals: Marginals
     row: int
@@ -56,7 +65,7 @@ class Solved:
 
     Attributes:
         result: the restoration.
-        engine, model: what restored it, and the name of its prior.
+        engines, models: what restored it, and the names or folders of these priors.
         levels: the damage that was assumed, for --json.
         notes: what the user should know about the choice of prior.
         seconds: time it took.
@@ -64,8 +73,8 @@ class Solved:
 
     loaded: Loaded
     result: Restored
-    engine: PictureEngine
-    model: str
+    engines: tuple[PictureEngine, ...]
+    models: tuple[str, ...]
     levels: dict[str, Any]
     notes: tuple[str, ...]
     seconds: float
@@ -73,6 +82,11 @@ class Solved:
     @property
     def job(self) -> Job:
         return self.loaded.job
+
+    @property
+    def engine(self) -> PictureEngine:
+        """What restored it, or most of it."""
+        return self.engines[0]
 
 
 @dataclass(frozen=True)
@@ -108,20 +122,23 @@ class Made:
 
 @dataclass(frozen=True)
 class Failed:
-    """An image that could not be restored."""
+    """An image that could not be restored.
+
+    Attributes:
+        kept: a page of several, as it came, if it is only that nothing explains it; else None.
+    """
 
     job: Job
     fault: RestoreError
+    kept: Made | None = None
 
 
 def record_of(item: Solved, notes: list[str]) -> dict[str, Any]:
     """The record of a restored image for --json."""
     job, about, result = item.job, item.engine.description, item.result
     return {
-        "input": shown(job.source),
-        "output": shown(job.target),
-        "page": None if job.page is None else job.page + 1,
-        "model": about.name,
+        **_files(job),
+        "model": ", ".join(engine.description.name for engine in item.engines),
         "engine": item.engine.name,
         "solver": about.inference.solver,
         "learnt": about.task or None,
@@ -134,6 +151,16 @@ def record_of(item: Solved, notes: list[str]) -> dict[str, Any]:
         "notes": notes,
         **item.levels,
     }
+
+
+def record_of_kept(job: Job) -> dict[str, Any]:
+    """The record of a page that was left as it is."""
+    facts = {
+        "input": shown(job.source),
+        "output": shown(job.target),
+        "page": None if job.page is None else job.page + 1,
+    }
+    return {**facts, "model": None, "changed": 0.0, "notes": [KEPT]}
 
 
 def levels_of(damage: Damage, item: Loaded, found: Marginals, index: int) -> dict[str, Any]:

@@ -58,12 +58,17 @@ def whole(portions: Iterable[Sequence[Made | Failed]]) -> Iterator[list[Made | F
 
 
 def _together(pages: Sequence[Made | Failed]) -> Made | Failed:
-    """One file of its pages; a failure if any of them has failed."""
+    """One file of its pages; a failure if any of them has failed, or if there is none that anything explains."""
     made: list[Made] = []
     for page in pages:
-        if isinstance(page, Failed):
+        each = page.kept if isinstance(page, Failed) else page
+        if each is None:
+            assert isinstance(page, Failed)
             return page
-        made.append(page)
+        made.append(each)
+    faults = [page for page in pages if isinstance(page, Failed)]
+    if len(faults) == len(pages):
+        return Failed(faults[0].job, faults[0].fault)
     job, names = made[0].job, made[0].entry.contents
     try:
         contents = {name: bound([page.entry.contents[name] for page in made], _format(name)) for name in names}

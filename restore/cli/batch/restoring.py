@@ -88,12 +88,11 @@ def run(inputs: Sequence[str], settings: Settings, damage: Damage, masks: str | 
                     raise item.fault
                 for report in item.reports:
                     notes.tell(report)
-                    if total == 1 and damage is not given:
+                    if total == 1 and damage is not given and report.record["model"] is not None:
                         notes.add(_done(report))
                     if settings.json:
                         print_json(report.record)
-            if done % CHUNK == 0 or done == total:
-                meter(done)
+            meter(done)
     notes.conclude(pages)
     failures.verdict(total)
 

@@ -14,16 +14,19 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from restore.cli.batch.items import Answer, Failed, Loaded, Made, Report, Solved, levels_of, record_of
+import numpy as np
+
+from restore.cli.batch.items import Answer, Failed, Loaded, Made, Report, Solved, levels_of, record_of, record_of_kept
 from restore.cli.batch.jobs import STDIO, Job
 from restore.cli.batch.manifest import Entry, stamp
 from restore.cli.options import Settings
-from restore.errors import InputError, ModelError, OutputError, RestoreError, shown
+from restore.errors import Foreign, InputError, ModelError, OutputError, RestoreError, shown
 from restore.files import holds, write_atomically
-from restore.images import Picture, check_format, encode, format_of, read_mask, read_picture
+from restore.images import Picture, check_format, encode, format_of, picture_of, read_mask, read_raster
 from restore.inference.choice import restore_with_each, windowed
 from restore.inference.damage import Damage
 from restore.inference.explained import objection
+from restore.inference.holes import in_photograph, painted, scan_around
 from restore.inference.opening import open_each
 from restore.inference.pictures import PictureEngine, outcome, stopped_as_trained
 from restore.inference.scans import scan_of
@@ -34,7 +37,7 @@ from restore.zoo import candidates
 
 # How many images, or pixels, are solved, recorded and written together: what a stopped batch may have to do again.
 CHUNK = 64
-CHUNK_PIXELS = 2**24
+CHUNK_PIXELS = 2**17
 
 
 class EngineOf(Protocol):
@@ -106,21 +109,37 @@ class Stages:
             self.lost.setdefault(job.target, fault)
         return Failed(job, fault)
 
+    def refused(self, item: Loaded, fault: RestoreError) -> Failed:
+        """As `failed`; but a page of several that nothing explains is kept as it is, if nobody described its damage."""
+        job, picture = item.job, item.picture
+        if not (isinstance(fault, Foreign) and self.assumed and job.pages > 1):
+            return self.failed(job, fault)
+        contents = {}
+        plain, nowhere = np.zeros(picture.levels.shape), np.zeros(picture.levels.shape[:2], bool)
+        if job.uncertainty is not None:
+            name = str(job.uncertainty)
+            certain = Picture(np.zeros(nowhere.shape, picture.levels.dtype), stored=picture.stored)
+            contents[name] = encode(certain, plain, format=format_of(name), hidden=nowhere, name=name)
+        format = "PNG" if job.target == STDIO else format_of(job.target)
+        contents[job.target] = encode(picture, plain, format=format, hidden=nowhere, name=job.target)
+        report = Report(job.name, record_of_kept(job), (), None)
+        return Failed(job, fault, Made(job, Entry(item.stamps, [], contents), (report,)))
+
     @_step
     def read(self, job: Job) -> Loaded:
         """Read the picture of a job, and its mask."""
         settings = self.settings
         stamps = {str(path): stamp(path) for path in job.sources}
         source: Any = io.BytesIO(_stdin()) if job.source == STDIO else Path(job.source)
-        colour, most = self.damage.sigma is not None, settings.max_pixels
-        picture = read_picture(source, name=job.name, frame=job.page, max_pixels=most, colour=colour)
-        check_format(picture, "PNG" if job.target == STDIO else format_of(job.target), name=job.target)
+        most = settings.max_pixels
+        raster = read_raster(source, name=job.name, frame=job.page, max_pixels=most)
         mask = None
         if job.mask is not None:
-            shape = (picture.levels.shape[0], picture.levels.shape[1])
-            mask = read_mask(
-                job.mask, name=str(job.mask), shape=shape, frame=job.mask_page, max_pixels=settings.max_pixels
-            )
+            shape = (raster.levels.shape[0], raster.levels.shape[1])
+            mask = read_mask(job.mask, name=str(job.mask), shape=shape, frame=job.mask_page, max_pixels=most)
+        colour = self.damage.keeps_colours(mask=mask is not None)
+        picture = picture_of(raster, shown(job.name), colour=colour, hidden=None if mask is None else mask.hidden)
+        check_format(picture, "PNG" if job.target == STDIO else format_of(job.target), name=job.target)
         return Loaded(job, picture, mask, stamps)
 
     def solve(self, items: Sequence[Loaded | Failed]) -> list[Solved | Failed]:
@@ -145,7 +164,7 @@ class Stages:
                     alone = item.scan is not None or in_windows(shape, about.image_shape, self.settings.fit)
                     groups.setdefault((models, index if alone else None), []).append(index)
                 except RestoreError as reason:
-                    fault = self.failed(item.job, reason)
+                    fault = self.refused(item, reason)
             found.append(fault)
             read.append(item)
         for (models, alone_as), indices in groups.items():
@@ -159,8 +178,12 @@ class Stages:
         """The priors to choose among for a picture, and the picture, read as a scan if it is one."""
         shape = item.picture.levels.shape
         chosen, fit, force = self.settings.model, self.settings.fit, self.settings.force
+        filled = None if self.damage.touched else item.mask
         try:
-            models = candidates(shape[:2], self.damage.sigma is not None, fit) if chosen == "auto" else (chosen,)
+            models: tuple[str, ...] = (chosen,)
+            if chosen == "auto":
+                photograph = filled is not None and in_photograph(item.picture.lazily(), filled.hidden)
+                models = candidates(shape[:2], photograph or self.damage.sigma is not None, fit)
             # All are opened here, so that a fault is reported for this image.
             engines = open_each(models, lambda model: self.engine_of(model, shape[0] * shape[1]))
             about = next(iter(engines.values())).description
@@ -168,8 +191,10 @@ class Stages:
             scan = None
             if self.damage.scanned or (self.assumed and not about.grey):
                 scan = scan_of(item.picture.lazily(), self.damage, assumed=self.assumed, force=force)
+            elif filled is not None and not (about.grey or about.conditional):
+                scan = scan_around(item.picture.lazily(), item.damage(self.damage))
         except ModelError as fault:
-            raise ModelError(f"{shown(item.job.name)}: {fault}") from None
+            raise type(fault)(f"{shown(item.job.name)}: {fault}") from None
         return tuple(engines), replace(item, scan=scan)
 
     def _solved(self, items: Sequence[Loaded], models: Sequence[str], restore: Restore) -> list[Solved]:
@@ -179,13 +204,16 @@ class Stages:
         seconds = (time.perf_counter() - started) / len(items)
         solved = []
         for item, answer in zip(items, answers, strict=True):
-            about, others = answer.engine.description, ", ".join(answer.others)
+            about, others = answer.engines[0].description, ", ".join(answer.others)
             better, by = ("better predicted", "by") if about.convolutional else ("more probable", "under")
             notes = (f"{better} {by} {about.name} than {by} {others}",) if others else ()
+            result, touched = answer.restored, self.damage.touched
+            if item.mask is not None and not (touched or about.grey):
+                result = painted(result, item.picture.lazily(), item.mask.hidden, about, item.scan)
             told = self.damage if item.scan is None else replace(self.damage, p="scan")
             levels = levels_of(told, item, answer.marginals, answer.row)
-            (model,) = (each for each, engine in zip(models, engines, strict=True) if engine is answer.engine)
-            solved.append(Solved(item, answer.restored, answer.engine, model, levels, notes, seconds))
+            used = tuple(each for each, engine in zip(models, engines, strict=True) if engine in answer.engines)
+            solved.append(Solved(item, result, answer.engines, used, levels, notes, seconds))
         return solved
 
     def _together(self, items: Sequence[Loaded], engines: Sequence[PictureEngine]) -> list[Answer]:
@@ -199,7 +227,7 @@ class Stages:
         for row in range(len(items)):
             best = max(tried, key=lambda one: one.evidence[row])
             others = tuple(one.marginals.model for one in tried if one is not best)
-            answers.append(Answer(best.engine, best.restored[row], best.marginals, row, others))
+            answers.append(Answer((best.engine,), best.restored[row], best.marginals, row, others))
         return answers
 
     def _in_windows(self, items: Sequence[Loaded], engines: Sequence[PictureEngine]) -> list[Answer]:
@@ -214,10 +242,10 @@ class Stages:
         )
         if item.scan is not None:
             restored = unblurred(item.scan, restored, None if item.mask is None else item.mask.hidden)
-        return [Answer(choice.engine, restored, choice.marginals, 0, choice.others)]
+        return [Answer(choice.prior.engines, restored, choice.marginals, 0, choice.others)]
 
     @_step
-    def encode(self, item: Solved) -> Made:
+    def encode(self, item: Solved) -> Made | Failed:
         """Make the contents of a restored picture's files."""
         job, picture, mask, result = item.job, item.loaded.picture, item.loaded.mask, item.result
         if result.status is Status.DIVERGED:
@@ -231,24 +259,26 @@ class Stages:
                 chosen=self.damage.unknown is not None,
                 compared=self.settings.model == "auto",
             )
-            raise ModelError(f"{shown(job.name)}: {why}")
+            return self.refused(item.loaded, Foreign(f"{shown(job.name)}: {why}"))
         level = result.level if self.assumed and not self.settings.force else None
         if level is not None and (why := level.objection(item.engine.description)):
-            raise ModelError(f"{shown(job.name)}: {why}")
+            return self.refused(item.loaded, Foreign(f"{shown(job.name)}: {why}"))
         contents = {}
         if job.uncertainty is not None:
             name = str(job.uncertainty)
             plain = Picture(picture.levels, stored=picture.stored)
             contents[name] = encode(plain, 2 * result.deviations, format=format_of(name), name=name)
-        values = result.means if self.settings.soft else result.estimate
+        values = result.means if self.settings.soft else result.painted
         format = "PNG" if job.target == STDIO else format_of(job.target)
         contents[job.target] = encode(picture, values, format=format, hidden=result.replaced, name=job.target)
         about = item.engine.description
         chosen = () if result.level is None else (result.level.sentence,)
         scanned = () if item.loaded.scan is None else (item.loaded.scan.note,)
-        notes = [*picture.notes, *(mask.notes if mask else ()), *result.notes, *chosen, *scanned, *item.notes]
+        done = [*result.notes, *chosen, *scanned, *item.notes]
+        empty = mask is not None and not (mask.hidden.any() or self.damage.touched)
+        notes = [*picture.notes, *(mask.notes if mask else ()), *([] if empty else done)]
         common = (outcome(result.status, about),) if stopped_as_trained(result.status, about) else ()
-        entry = Entry(item.loaded.stamps, [item.model], contents)
+        entry = Entry(item.loaded.stamps, item.models, contents)
         return Made(job, entry, (Report(job.name, record_of(item, notes), (*common, *item.notes), result.level),))
 
     @_step

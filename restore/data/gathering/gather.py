@@ -17,7 +17,7 @@ from restore.data.gathering.holding_out import held_out_of
 from restore.data.gathering.levels import Levels, counted_levels, extremes, on_light_ground, threshold_of
 from restore.data.gathering.near_duplicates import SIDE, nearly_same, thumbnails
 from restore.data.gathering.pictures import some
-from restore.data.gathering.stock import Batch, Stock, of_arrays, of_rows, some_of
+from restore.data.gathering.stock import Batch, Stock, of_arrays, of_rows, quartered, some_of
 from restore.data.loading import open_stock
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
@@ -79,6 +79,9 @@ USUAL = Wanted()
 # Images with sides beyond this are learnt in random windows unless a shape is given: so many, with such sides.
 LARGE, WINDOWS, WINDOW = 40, 1000, 32
 
+# Images are split by file, unless there are fewer and each is large.
+FEWEST = 3
+
 # How many whole images are held out beside patches.
 WHOLES = 2
 
@@ -131,16 +134,16 @@ def gather(
     Raises:
         InputError: if the source does not exist, is not a data set, has too many pixels, or is a damaged or dangerous
             archive.
-        TrainingError: if there are fewer than three images, more than `max_bad` are unusable, their sizes differ beyond
-            what `fit` allows, they are too large to learn, or have a single grey level.
+        TrainingError: if there are fewer than three images and they are small, more than `max_bad` are unusable, their
+            sizes differ beyond what `fit` allows, they are too large to learn, or have a single grey level.
 
     >>> stripes = np.tile(np.arange(8) % 2 == 0, (10, 8, 1)) ^ (np.arange(10) < 5)[:, None, None]
     >>> gathered = gather(stripes, Wanted(shape=(4, 4), fit="crop", held_out=0.3))
     >>> gathered.training.images.shape[1:], gathered.levels, gathered.threshold
     ((4, 4), 'binary', 127)
     """
-    stock = _stock_of(source, root, max_bad, max_pixels)
-    if len(stock.names) < 3 or not stock.sizes.all():
+    stock = _in_parts(_stock_of(source, root, max_bad, max_pixels), wanted)
+    if len(stock.names) < FEWEST or not stock.sizes.all():
         raise _too_few(stock)
     wanted, chosen_notes = _in_windows(stock, wanted)
     held = held_out_of(stock.names, wanted.held_out, wanted.seed)
@@ -185,6 +188,16 @@ def _stock_of(
     return of_rows(levels, "the images", notes)
 
 
+def _in_parts(stock: Stock, wanted: Wanted) -> Stock:
+    """The quarters of one or two large images, of which some can be held out; other images as they are."""
+    whole = not wanted.patches and (wanted.shape is not None or wanted.fit == "crop")
+    if whole or not 0 < len(stock.names) < FEWEST or stock.sizes.min() <= 2 * LARGE:
+        return stock
+    parts = quartered(stock)
+    note = f"fewer than {FEWEST} images: each is cut into four, so that some of it can be held out"
+    return replace(parts, notes=(*parts.notes, note))
+
+
 def _in_windows(stock: Stock, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
     """What is wanted of images too large to be learnt whole if nothing is said of it, and a note on that."""
     said = wanted.patches or wanted.shape or wanted.fit == "crop"
@@ -200,7 +213,8 @@ def _too_few(stock: Stock) -> TrainingError:
         return TrainingError(f"{stock.label}: the data set is empty; give it some images")
     many = "one image is" if len(stock.names) == 1 else "two images are"
     return TrainingError(
-        f"{stock.label}: {many} not enough to train on; give at least three, two to learn from and one to hold out"
+        f"{stock.label}: {many} not enough to train on; give at least three, two to learn from and one to hold out, "
+        f"or one with sides of more than {2 * LARGE} pixels"
     )
 
 

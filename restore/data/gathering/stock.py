@@ -119,6 +119,25 @@ def of_files(files: PictureFiles, max_bad: int, max_pixels: int) -> Stock:
     return Stock(files.label, names, sizes, lambda: _batched(originals()), files.notes + lost + counted(said))
 
 
+def quartered(stock: Stock) -> Stock:
+    """The quarters of each image, of 2x2 pixels or more, as images of their own."""
+    halves = stock.sizes // 2
+    # Of odd sides the first half is the smaller one.
+    sides = np.stack([halves, stock.sizes - halves])
+    places = [(down, right) for down in range(2) for right in range(2)]
+    sizes = np.stack([np.stack([sides[down, :, 0], sides[right, :, 1]], 1) for down, right in places], 1)
+
+    def batches() -> Iterator[Batch]:
+        for numbers, images in stock.batches():
+            height, width = (side // 2 for side in images.shape[1:])
+            rows, columns = (slice(height), slice(height, None)), (slice(width), slice(width, None))
+            for place, (down, right) in enumerate(places):
+                yield 4 * numbers + place, images[:, rows[down], columns[right]]
+
+    names = tuple(f"{name}, quarter {place + 1}" for name in stock.names for place in range(4))
+    return Stock(stock.label, names, sizes.reshape(-1, 2), batches, stock.notes)
+
+
 def whole(stock: Stock, shape: tuple[int, int]) -> Images:
     """All images of a stock in which all have this size, (N, H, W), in its order."""
     images = np.empty((len(stock.names), *shape), dtype=np.uint8)

@@ -49,7 +49,7 @@ NOT_BEFORE = ["ConstantFolding"]
 SMALL, LARGE = 2**15, 2**18
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OnnxEngine:
     """A prior with its solver in onnxruntime: a `restore.inference.pictures.PictureEngine`.
 

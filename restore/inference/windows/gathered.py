@@ -32,7 +32,7 @@ def marginals_of(each: Sequence[tuple[Choice | Tried, Restored]]) -> Marginals:
         np.array([int(part.status) for part in parts]),
         np.concatenate(evidence) if len(evidence) == len(parts) else None,
         _levels([choice.marginals.noise for choice in choices]),
-        ", ".join(dict.fromkeys(choice.engine.description.name for choice in choices)),
+        ", ".join(dict.fromkeys(name for choice in choices for name in choice.names)),
         np.array([part.shortfall for part in parts]),
     )
 

@@ -40,6 +40,11 @@ class Turned:
     def name(self) -> str:
         return self.engine.description.name
 
+    @property
+    def engines(self) -> tuple[PictureEngine, ...]:
+        """All that restore an image."""
+        return (self.engine,)
+
     def moments(self, grey: np.ndarray, damage: Damage, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
         """As `moments`, of the image as it is."""
         told = damage.inverted() if self.invert else damage

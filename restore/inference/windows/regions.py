@@ -58,6 +58,12 @@ class Both:
         return self.windows.engine
 
     @property
+    def engines(self) -> tuple[PictureEngine, ...]:
+        """All that restore an image, the favoured one first."""
+        other = self.places if self.favoured is self.windows else self.windows
+        return (self.favoured.engine, other.engine)
+
+    @property
     def note(self) -> str:
         """What the user should know of how an image is restored."""
         names = f"{self.windows.name} and {self.places.name}"

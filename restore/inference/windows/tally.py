@@ -58,7 +58,10 @@ class Tally:
         if self.lost or (about.conditional and self.stopped):
             notes.append(outcome(self.status, about))
         elif self.stopped + self.diverged:
-            notes.append(f"the solver did not converge in {self.stopped + self.diverged} of {self.windows} windows")
+            notes.append(
+                f"the solver did not converge in {self.stopped + self.diverged} of {self.windows} windows; "
+                "compare with another model"
+            )
         if self.blind:
             notes.append(BLIND)
         if self.cut:

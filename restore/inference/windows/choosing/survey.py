@@ -42,7 +42,7 @@ class Choice:
         damage: of the image, none of its levels to be chosen.
         sample: what came of the sample, with the level that was chosen, and its shortfall.
         marginals: of the sample.
-        others: names of the priors under which it is less probable.
+        tried: names of all priors that it was compared under.
         prior: what restores the whole image: this prior, or it and another one.
     """
 
@@ -51,8 +51,18 @@ class Choice:
     damage: Damage
     sample: Restored
     marginals: Marginals
-    others: tuple[str, ...]
+    tried: tuple[str, ...]
     prior: Turned | Both
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all priors that restore the image."""
+        return tuple(engine.description.name for engine in self.prior.engines)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The priors under which it is less probable."""
+        return tuple(name for name in self.tried if name not in self.names)
 
 
 # Evidence of the sample, in nats, and what it is called that has it.
@@ -147,8 +157,8 @@ def choose(
         restored = replace(restored, shortfall=0.0 if foreseen else lack)
     if flips is not None and flips.places is not None and noise is not None and not two_rates(noise):
         known, restored = replace(known, p=flips.places), replace(restored, notes=(flips.note, *restored.notes))
-    others = tuple(dict.fromkeys(way.name for way in (best, *further, *behind) if way.name != restorer.name))
-    return Choice(restorer.engine, restorer.invert, known, restored, marginals, others, prior)
+    tried = dict.fromkeys(way.name for way in (best, *further, *behind))
+    return Choice(restorer.engine, restorer.invert, known, restored, marginals, tuple(tried), prior)
 
 
 def _possible(rates: np.ndarray, pixels: Pixels, way: Way, damage: Damage) -> bool:
