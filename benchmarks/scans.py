@@ -26,7 +26,7 @@ from skimage.filters import threshold_otsu, threshold_sauvola
 import restore
 from restore.data.sets.pages import Family
 from restore.data.sets.text import families_for_tests, families_to_learn_from
-from restore.inference.scans import tones_of
+from restore.inference.scans.classes import tones_of
 from restore.learning.run.card import machine_facts
 
 NOISE = (0.1, 0.2, 0.3)

@@ -18,8 +18,7 @@ from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
 from restore.inference.holes import in_photograph, painted, scan_around
 from restore.inference.pictures import PictureEngine, Restored, stopped_as_trained
-from restore.inference.scans import Scan, scan_of
-from restore.inference.unblurring import unblurred
+from restore.inference.scans.reading import Scan, scan_of
 from restore.marginals import Marginals, Status
 from restore.sizes import Fit, check_size, in_windows, lost_detail, near
 from restore.zoo.description import Description
@@ -165,6 +164,8 @@ def _alone(
     """What became of one image with damage of its own."""
     if scan is None:
         return restore_one(engines, pixels, damage, fit=manner.fit, invert=manner.invert, force=manner.force)
+    from restore.inference.scans.unblurring import unblurred
+
     told = replace(damage, p=scan.damage.p)
     tried, part = restore_one(engines, scan.pixels, told, fit="tile", invert=manner.invert, force=manner.force)
     return tried, unblurred(scan, part, None if damage.hidden is None else np.asarray(damage.hidden[0]))

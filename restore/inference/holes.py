@@ -9,7 +9,7 @@ import numpy as np
 from restore.inference.damage import Damage
 from restore.inference.noise.lone import flips_of
 from restore.inference.pictures import Restored
-from restore.inference.scans import Scan, scan_of, tones_of
+from restore.inference.scans.reading import Scan, scan_of
 from restore.inference.tones import MOST, Pixels, middle_tones
 from restore.zoo.description import Description
 
@@ -32,6 +32,8 @@ def in_photograph(grey: Pixels, hidden: np.ndarray) -> bool:
     values = _evened(grey, hidden)
     if middle_tones(values) <= MOST:
         return False
+    from restore.inference.scans.classes import tones_of
+
     tones = tones_of(values)
     return tones is None or not tones.distinct
 

@@ -80,6 +80,23 @@ def test_one_page_that_fails_is_named_and_nothing_is_written(
     assert (tmp_path / f"book.restored.{ending}").read_bytes() == b"precious"
 
 
+@MAKERS
+def test_a_page_that_nothing_explains_stays_as_it_is_among_others(
+    make, ending: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If nobody said how it is damaged; blank backs are usual in scans."""
+    book, maps = make(tmp_path / f"book.{ending}", STROKES[1], NOISE, STROKES[1]), tmp_path / f"maps.{ending}"
+    assert run("denoise", book, "--model", QUICK, "--uncertainty", maps, "--json") == 0
+    out = capsys.readouterr()
+    assert f"book.{ending}, page 2 of 3: nothing explains this page, which is left as it is" in out.err
+    assert [json.loads(line)["model"] for line in out.out.splitlines()] == [QUICK, None, QUICK]
+    np.testing.assert_array_equal(levels(tmp_path / f"book.restored.{ending}", 1) > 0, NOISE)
+    assert not levels(maps, 1).any() and levels(maps, 0).any()
+    nothing = make(tmp_path / f"nothing.{ending}", NOISE, NOISE)
+    assert run("denoise", nothing, "--model", QUICK) == 4
+    assert not (tmp_path / f"nothing.restored.{ending}").exists()
+
+
 def test_row22_a_damaged_page_is_named(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     colour = np.random.default_rng(0).integers(0, 256, (*SHAPE, 3), dtype=np.uint8)
     book = tiff(tmp_path / "book.tif", *STROKES, colour)

@@ -17,6 +17,7 @@ from silhouette_data import needs_silhouettes, silhouettes
 from restore.data import Wanted, gather, load
 from restore.data.gathering.holding_out import held_out_of
 from restore.data.gathering.near_duplicates import nearly_same, thumbnails
+from restore.data.gathering.stock import of_arrays, quartered
 from restore.errors import RestoreError, TrainingError, UsageError
 
 # --- which are held out ---
@@ -176,6 +177,23 @@ def test_row_45_too_few(tmp_path: Path, count: int, says: str) -> None:
             gather(source)  # type: ignore[arg-type]
         assert caught.value.exit_code == 7
     assert len(gather(GREY[:3]).training.images) == 2
+
+
+def test_one_large_image_is_learnt_in_quarters(tmp_path: Path) -> None:
+    """Some of it can then be held out."""
+    page = np.random.default_rng(0).integers(0, 2, (101, 120), dtype=np.uint8) * 255
+    found = gather([page])
+    assert len(found.training.images) == 1000 and any("each is cut into four" in note for note in found.notes)
+    parts = quartered(of_arrays([page, page.T], "it"))
+    cut = [page] * 8
+    for numbers, images in parts.batches():
+        for number, image in zip(numbers, images, strict=True):
+            cut[number] = image
+    assert [list(image.shape) for image in cut] == parts.sizes.tolist()
+    np.testing.assert_array_equal(np.block([cut[0:2], cut[2:4]]), page)
+    np.testing.assert_array_equal(np.block([cut[4:6], cut[6:8]]), page.T)
+    with pytest.raises(TrainingError, match="one image is not enough"):
+        gather([page], Wanted(shape=(28, 28)))
 
 
 def test_row_45_no_pixels() -> None:

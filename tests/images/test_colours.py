@@ -47,6 +47,13 @@ def tinted() -> bytes:
     return encoded((np.asarray(page()) * np.array([1, 0.97, 0.92])).astype(np.uint8))
 
 
+def on_cream() -> bytes:
+    """Shaded and noisy, so that it has no two inks."""
+    light = np.linspace(1.0, 0.6, 320)[:, None] * np.array([255, 253, 208]) / 255
+    noise = np.random.default_rng(0).normal(0, 6, (240, 320, 3))
+    return encoded(np.clip(np.asarray(page()) * light + noise, 0, 255).astype(np.uint8))
+
+
 def noisy() -> bytes:
     noise = np.random.default_rng(0).normal(0, 15, (240, 320, 3))
     return encoded(np.clip(0.9 * np.asarray(page()) + noise, 0, 255).astype(np.uint8))
@@ -68,6 +75,14 @@ def test_what_is_nearly_grey_is_read_as_its_luminance_and_written_in_rgb(make: C
     again = Image.open(io.BytesIO(encode(picture, picture.pixels, format="PNG")))
     assert again.mode == "RGB"
     np.testing.assert_array_equal(np.asarray(again), np.dstack([picture.levels] * 3))
+
+
+def test_paper_of_one_hue_is_white_and_comes_back() -> None:
+    picture = read(on_cream())
+    assert any("paper of one hue" in note for note in picture.notes)
+    blank = np.asarray(as_pil(picture, np.ones(picture.levels.shape)))
+    # The colour of the paper, as light as it can be: blue is the weakest band, by 208 to 255.
+    assert (blank == blank[0, 0]).all() and blank[0, 0, 2] / blank[0, 0, 0] == pytest.approx(208 / 255, abs=0.02)
 
 
 def test_equal_bands_come_back_as_they_were_and_without_a_note() -> None:

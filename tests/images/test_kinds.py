@@ -164,7 +164,7 @@ def test_integers_of_0_and_1_are_a_mask() -> None:
     for kind in (np.uint8, np.int64):
         same = restore.complete(torn, hidden.astype(kind), "tap-mnist-25", force=True)
         np.testing.assert_array_equal(same, whole)
-    with pytest.raises(UsageError, match="^the mask: "):
+    with pytest.raises(UsageError, match=r"^the mask: "):
         restore.complete(torn, 7 * hidden.astype(np.int64), "tap-mnist-25")
 
 

@@ -14,7 +14,9 @@ import restore
 from restore.channels.blurred_tones import smoothed
 from restore.errors import ModelError, UsageError
 from restore.inference.damage import Damage
-from restore.inference.scans import Local, scan_of, tones_of
+from restore.inference.scans.classes import tones_of
+from restore.inference.scans.local import Local
+from restore.inference.scans.reading import scan_of
 from restore.inference.tones import MOST, middle_tones
 
 SHAPE = (160, 200)

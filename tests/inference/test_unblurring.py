@@ -9,11 +9,13 @@ from PIL import Image, ImageDraw, ImageFont
 import restore
 from restore.channels.blurred_tones import BlurredTones, smoothed
 from restore.channels.two_tone import TwoTone
-from restore.inference import callers, unblurring
 from restore.inference.damage import Damage
 from restore.inference.pictures import Restored
-from restore.inference.scans import Local, Scan, scan_of
-from restore.inference.unblurring import tones_through, unblurred
+from restore.inference.scans import unblurring
+from restore.inference.scans.blur import tones_through
+from restore.inference.scans.local import Local
+from restore.inference.scans.reading import Scan, scan_of
+from restore.inference.scans.unblurring import unblurred
 from restore.marginals import Status
 
 SHAPE = (120, 160)
@@ -104,7 +106,7 @@ def test_blurred_print_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     grey = BlurredTones(0.15, 0.9, 0.08, 0.6).corrupt(~ink, np.random.default_rng(0)).clip(0, 1)
     prior = restore.load("tap-text")
     after = prior.denoise(grey, "scan") < 0.5
-    monkeypatch.setattr(callers, "unblurred", lambda scan, found, hidden: found)
+    monkeypatch.setattr(unblurring, "unblurred", lambda scan, found, hidden: found)
     before = prior.denoise(grey, "scan") < 0.5
     assert (after != ink).sum() < 0.85 * (before != ink).sum()
 

@@ -14,7 +14,7 @@ from restore.errors import RestoreError, shown
 from restore.images import Mask, Picture
 from restore.inference.damage import Damage
 from restore.inference.pictures import ChosenLevel, PictureEngine, Restored, outcome
-from restore.inference.scans import Scan
+from restore.inference.scans.reading import Scan
 from restore.marginals import Marginals
 
 # Said of a page that is not restored while others are.
@@ -155,12 +155,12 @@ def record_of(item: Solved, notes: list[str]) -> dict[str, Any]:
 
 def record_of_kept(job: Job) -> dict[str, Any]:
     """The record of a page that was left as it is."""
-    facts = {
-        "input": shown(job.source),
-        "output": shown(job.target),
-        "page": None if job.page is None else job.page + 1,
-    }
-    return {**facts, "model": None, "changed": 0.0, "notes": [KEPT]}
+    return {**_files(job), "model": None, "changed": 0.0, "notes": [KEPT]}
+
+
+def _files(job: Job) -> dict[str, Any]:
+    page = None if job.page is None else job.page + 1
+    return {"input": shown(job.source), "output": shown(job.target), "page": page}
 
 
 def levels_of(damage: Damage, item: Loaded, found: Marginals, index: int) -> dict[str, Any]:
@@ -171,6 +171,9 @@ def levels_of(damage: Damage, item: Loaded, found: Marginals, index: int) -> dic
         return {"channel": {**damage.levels(), "mask": mask}, "levels": None}
     told = {**damage.chosen(noise, index).levels(), "mask": mask}
     evidence = [value if math.isfinite(value) else None for value in noise.evidence[index].tolist()]
+    if evidence.count(None) == len(evidence):
+        # Counted, or predicted; no evidence was asked for.
+        return {"channel": told, "levels": None}
     converged = noise.converged[index].tolist()
     return {
         "channel": told,

@@ -29,8 +29,7 @@ from restore.inference.explained import objection
 from restore.inference.holes import in_photograph, painted, scan_around
 from restore.inference.opening import open_each
 from restore.inference.pictures import PictureEngine, outcome, stopped_as_trained
-from restore.inference.scans import scan_of
-from restore.inference.unblurring import unblurred
+from restore.inference.scans.reading import scan_of
 from restore.marginals import Status
 from restore.sizes import check_size, in_windows
 from restore.zoo import candidates
@@ -241,6 +240,8 @@ class Stages:
             watch=lambda share: self.watch(((item.job.page or 0) * (item.job.pages > 1) + share) / item.job.pages),
         )
         if item.scan is not None:
+            from restore.inference.scans.unblurring import unblurred
+
             restored = unblurred(item.scan, restored, None if item.mask is None else item.mask.hidden)
         return [Answer(choice.prior.engines, restored, choice.marginals, 0, choice.others)]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restore.channels.bit_flip import LEVELS
-from restore.inference.scans import Local
+from restore.inference.scans.local import Local
 from restore.marginals import NoiseLevel
 
 # Fewer surrounded pixels tell too little.

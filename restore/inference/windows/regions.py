@@ -16,7 +16,7 @@ from restore.inference.damage import Damage
 from restore.inference.explained import ODDS
 from restore.inference.noise.held_out import FOLDS, folds, log_p_of_seen
 from restore.inference.pictures import PictureEngine
-from restore.inference.scans import Local
+from restore.inference.scans.local import Local
 from restore.inference.windows.moments import Turned
 from restore.inference.windows.tally import Tally
 

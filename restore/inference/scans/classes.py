@@ -1,29 +1,19 @@
-"""Read a scan: what each pixel's grey level says about black and white, whatever the light, the paper and the ink.
+"""Tell the two classes of a picture apart, ink and paper, whatever the light.
 
-The levels of the two classes are found by EM for a mixture of two Gaussians whose means vary smoothly over the picture
-(Dempster, Laird & Rubin, 1977), on a picture that is smoothed as little as its noise allows. Numpy alone computes it,
-as restoring takes neither scipy nor scikit-image.
+Their levels are found by EM for a mixture of two Gaussians whose means vary smoothly over the picture (Dempster, Laird
+& Rubin, 1977), on a picture that is smoothed as little as its noise allows. Numpy alone computes it, as restoring takes
+neither scipy nor scikit-image.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from restore.channels.bit_flip import CERTAIN
 from restore.channels.blurred_tones import smoothed
 from restore.channels.two_tone import TwoTone
-from restore.errors import Foreign
-from restore.inference.damage import Damage
-from restore.inference.tones import MOST, Pixels, middle_tones
-
-# Standard deviation, in pixels, of the Gaussian over which a level is averaged: light and paper change over more.
-REACH = 30.0
-
-# Side of the cells in which averages are computed.
-CELL = 8
+from restore.inference.scans.local import Local
 
 # A class has a level of its own where it is more than this share of the pixels within reach.
 FEW = 0.02
@@ -49,9 +39,6 @@ SHARE = 0.75
 # The classes of a scan are at least so many standard deviations of the smoothed picture apart; and its ground, seen
 # from so many pixels, differs from even paper by this share of their distance at most. In photographs either fails.
 APART, UNEVEN, FROM = 2.5, 0.14, 2.0
-
-# The same distance where the caller says that it is a scan: more than noise on a blank page is split into.
-TOLD_APART = 2.0
 
 # Pixels that are ground with this probability count as ground, and are amid others if so much around them is.
 SURE, AMID = 0.98, 0.6
@@ -126,90 +113,6 @@ def _told_apart(values: np.ndarray, local: Local, least: float) -> tuple[np.ndar
             break
         last, best, belongs = classes, max(best, classes.separation), finer
     return belongs, first.separation, even
-
-
-def scan_of(grey: Pixels, damage: Damage, *, assumed: bool, force: bool = False) -> Scan | None:
-    """Read a picture (H, W) as a scan, if it is to be one; None if it is not.
-
-    Args:
-        grey: its grey levels, in [0, 1].
-        damage: what is known of it. The caller may say that it is a scan.
-        assumed: whether the caller said nothing; then it is one if it has grey levels all over.
-        force: then it may also be none.
-
-    Raises:
-        Foreign: if its levels do not fall into two classes, or on an even ground if nobody said that it is a scan.
-    """
-    share = middle_tones(grey)
-    if not (damage.scanned or (assumed and share > MOST)):
-        return None
-    values = np.asarray(grey[:, :])
-    tones = tones_of(values)
-    if tones is None or not (tones.distinct or (damage.scanned and tones.separation >= TOLD_APART)):
-        if assumed and force:
-            return None
-        raise Foreign(
-            f"its grey levels are not those of ink on paper: {share:.0%} of its pixels are neither dark nor light, as "
-            "in a photograph, or it is blank; give --sigma, the standard deviation of its noise, to restore it as a "
-            "photograph, or --p to cut it to black and white all the same"
-        )
-    odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
-    black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
-    note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"
-    p = 1 / (1 + np.exp(np.abs(odds)))
-    shown, levels = (odds > 0).astype(np.float64), values.astype(np.float32)
-    return Scan(shown, replace(damage, p=p), note, levels, odds, tones.channel.black, tones.channel.white)
-
-
-@dataclass(frozen=True, eq=False)
-class Scan:
-    """A scan that was read: what it shows in black and white, and how certain that is.
-
-    Attributes:
-        pixels: what each pixel is by itself, 0 or 1, (H, W).
-        damage: the probability that this is wrong, for each pixel, and what else was known.
-        note: the tones that were found, in a sentence.
-        levels: its grey levels, (H, W).
-        log_odds: what each says for white by itself, (H, W).
-        black, white: the levels of ink and paper there, (H, W).
-    """
-
-    pixels: np.ndarray
-    damage: Damage
-    note: str
-    levels: np.ndarray
-    log_odds: np.ndarray
-    black: np.ndarray
-    white: np.ndarray
-
-
-class Local:
-    """Sums around every pixel of a picture, weighted by a Gaussian of so many pixels, in cells."""
-
-    def __init__(self, shape: Sequence[int], reach: float = REACH) -> None:
-        self._gather, self._spread = zip(*(_axis(size, reach) for size in shape), strict=True)
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Weighted sums of an image (H, W) around every cell; all pixels of a cell have the weight of its middle."""
-        rows, columns = (np.arange(0, size, CELL) for size in values.shape)
-        cells = np.add.reduceat(np.add.reduceat(values, rows, 0), columns, 1)
-        return np.asarray(self._gather[0] @ cells @ self._gather[1].T)
-
-    def image(self, cells: np.ndarray) -> np.ndarray:
-        """Values of cells as an image (H, W), linear between the cells' centres."""
-        return np.asarray(self._spread[0] @ cells @ self._spread[1].T)
-
-
-def _axis(size: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of an axis's cells around each of them, (cells, cells), and of the cells at its pixels, (size, cells)."""
-    count = -(-size // CELL)
-    pixels, centres = np.arange(size), (np.arange(count) + 0.5) * CELL - 0.5
-    # The last cell may be shorter.
-    middles = np.minimum(centres, (np.arange(count) * CELL + size - 1) / 2)
-    gather = np.exp(-(((middles - centres[:, None]) / reach) ** 2) / 2)
-    place = ((pixels - centres[0]) / CELL).clip(0, count - 1)
-    spread = (1 - np.abs(place[:, None] - np.arange(count))).clip(0)
-    return gather.astype(np.float32), spread.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
