@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 from restore.channels.blurred_tones import BlurredTones, smoothed
 from restore.inference.damage import Damage
 from restore.inference.scans.reading import scan_of
-from restore.inference.scans.sharpening import sharpened, sharpening
+from restore.inference.scans.sharpening import sharpened, sharpened_if_blurred
 
 
 def print_of() -> np.ndarray:
@@ -29,13 +29,13 @@ def scanned(blur: float, noise: float) -> np.ndarray:
 
 @pytest.mark.parametrize("noise", [0.02, 0.05])
 def test_blurred_scans_are_sharpened_and_others_are_not(noise: float) -> None:
-    assert sharpening(scanned(0.0, noise)) == sharpening(scanned(0.3, noise)) == 0
-    assert sharpening(scanned(1.1, noise)) >= 0.8
+    assert sharpened_if_blurred(scanned(0.0, noise)) is None and sharpened_if_blurred(scanned(0.3, noise)) is None
+    assert sharpened_if_blurred(scanned(1.1, noise)) is not None
 
 
 def test_noise_is_not_sharpened() -> None:
     """The filter would make it larger than the blur that it undoes."""
-    assert sharpening(scanned(0.6, 0.3)) == 0
+    assert sharpened_if_blurred(scanned(0.9, 0.3)) is None
 
 
 @pytest.mark.parametrize("width", [0.8, 1.0, 1.25])

@@ -32,7 +32,7 @@ def scan_of(grey: Pixels, damage: Damage, *, assumed: bool, force: bool = False)
         return None
     # Most pictures are none.
     from restore.inference.scans.classes import tones_of
-    from restore.inference.scans.sharpening import sharpened, sharpening
+    from restore.inference.scans.sharpening import sharpened_if_blurred
 
     values = np.asarray(grey[:, :])
     tones = tones_of(values)
@@ -44,16 +44,17 @@ def scan_of(grey: Pixels, damage: Damage, *, assumed: bool, force: bool = False)
             "in a photograph, or it is blank; give --sigma, the standard deviation of its noise, to restore it as a "
             "photograph, or --p to cut it to black and white all the same"
         )
-    width = sharpening(values)
-    if width and (sharper := tones_of(sharpened(values, width))) is not None:
-        values, tones = sharpened(values, width), sharper
+    sharper = sharpened_if_blurred(values)
+    if sharper is not None and (clearer := tones_of(sharper)) is not None:
+        values, tones = sharper, clearer
     odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
     black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
     note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"
-    note += "; it is blurred, and was sharpened first" * bool(width)
+    note += "; it is blurred, and was sharpened first" * (sharper is not None)
     p = 1 / (1 + np.exp(np.abs(odds)))
     shown, levels = (odds > 0).astype(np.float64), values.astype(np.float32)
-    return Scan(shown, replace(damage, p=p), note, levels, odds, tones.channel.black, tones.channel.white)
+    classes = tones.channel.black, tones.channel.white
+    return Scan(shown, replace(damage, p=p), note, levels, odds, *classes, sharper is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,7 @@ class Scan:
         levels: its grey levels, (H, W), sharpened if it is blurred.
         log_odds: what each says for white by itself, (H, W).
         black, white: the levels of ink and paper there, (H, W).
+        sharpened: whether its levels are.
     """
 
     pixels: np.ndarray
@@ -76,3 +78,4 @@ class Scan:
     log_odds: np.ndarray
     black: np.ndarray
     white: np.ndarray
+    sharpened: bool = False

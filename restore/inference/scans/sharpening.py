@@ -9,43 +9,45 @@ from restore.inference.scans.blur import tones_through
 from restore.inference.scans.classes import tones_of
 from restore.inference.scans.local import Local
 
-# Scans that seem to have at least this blur, in pixels, are sharpened as if they had one of these; blur makes strokes
-# thick, which hides part of it. The last is the ratio of noise to what is seen, squared, that Wiener's filter expects.
-BLURRED, WIDTHS, NOISE = 0.55, (0.8, 1.0, 1.25), 0.05
+# The blur, in pixels, that is undone before a scan is read; and the ratio of noise to what is seen, squared, that
+# Wiener's filter expects.
+WIDTH, NOISE = 1.0, 0.05
 
-# By so much less noise the levels have to be explained, as ink and paper that follow noise explain it too; and scans
-# with more noise than this, as a share of the distance between ink and paper, are left as they are.
-CLEARLY, NOISIEST = 0.98, 0.25
+# A scan is blurred that much if more blur is found in what it shows when it is sharpened: by more than this, and this
+# share of its noise (in distances of ink and paper), which sharpening takes for strokes. Noisier ones are left as they
+# are. Chosen on pages in the fonts for training, under blur of 0.3 to 1.2 pixels and noise of 0.03 to 0.2.
+MORE, OF_NOISE, NOISIEST = 0.04, 0.5, 0.27
 
 # The blur is found in the middle of a scan, of so many pixels along a side.
 SIDE = 1024
 
 
-def sharpening(grey: np.ndarray) -> float:
-    """The blur that a scan (H, W) is to be freed of, in pixels; 0 for none.
+def sharpened_if_blurred(grey: np.ndarray) -> np.ndarray | None:
+    """A scan (H, W) freed of its blur, as far as that can be done before it is read; None if it has little.
 
-    It is the one after whose removal what seems to be ink and paper explains the levels best.
+    Blur makes thin strokes thick, which hides part of it: what is seen of them explains the levels with less.
     """
     rows, columns = (slice(max(0, (size - SIDE) // 2), (size + SIDE) // 2) for size in grey.shape)
     levels = grey[rows, columns].astype(np.float32)
-    local, seen = Local(levels.shape), np.ones_like(levels)
-    best, least = 0.0, np.inf
-    for width in (0.0, *WIDTHS):
-        sharp = sharpened(levels, width)
-        tones = tones_of(sharp)
-        if tones is None:
-            continue
-        white = (tones.channel.log_odds(sharp) > 0).astype(np.float32)
-        through = tones_through(levels, white, seen, local)
-        if not width and (through is None or through.blur < BLURRED or _noise(through) > NOISIEST):
-            return 0.0
-        if through is not None and through.noise < least:
-            best, least = width, through.noise * (1 if width else CLEARLY)
-    return best
+    before = _through(levels, levels)
+    if before is None:
+        return None
+    noise = float(before.noise / np.mean(before.white - before.black))
+    if noise > NOISIEST:
+        return None
+    after = _through(levels, sharpened(levels, WIDTH))
+    if after is None or after.blur - before.blur < MORE + OF_NOISE * noise:
+        return None
+    return sharpened(grey, WIDTH)
 
 
-def _noise(through: BlurredTones) -> float:
-    return float(through.noise / np.mean(through.white - through.black))
+def _through(levels: np.ndarray, shows: np.ndarray) -> BlurredTones | None:
+    """The blur under which what a picture shows has the levels of a scan; None if there is none."""
+    tones = tones_of(shows)
+    if tones is None:
+        return None
+    white = (tones.channel.log_odds(shows) > 0).astype(np.float32)
+    return tones_through(levels, white, np.ones_like(levels), Local(levels.shape))
 
 
 def sharpened(grey: np.ndarray, width: float) -> np.ndarray:
@@ -58,8 +60,6 @@ def sharpened(grey: np.ndarray, width: float) -> np.ndarray:
     >>> round(float(blurred[20, 20]), 2), round(float(sharpened(blurred, 1.0)[20, 20]), 2)
     (0.36, 0.17)
     """
-    if not width:
-        return grey
     around = 2 * int(np.ceil(ENDS * width))
     padded = np.pad(grey, around, mode="symmetric")
     rows, columns = np.fft.fftfreq(padded.shape[0])[:, None], np.fft.rfftfreq(padded.shape[1])

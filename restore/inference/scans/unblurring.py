@@ -59,7 +59,8 @@ def unblurred(scan: Scan, found: Restored, hidden: np.ndarray | None = None) -> 
     if last is None or answer is None:
         return found
     white = answer
-    note = f"it is blurred by a Gaussian of {last.blur:.2f} pixels, which was undone"
+    what = "sharpened, it is still" if scan.sharpened else "it is"
+    note = f"{what} blurred by a Gaussian of {last.blur:.2f} pixels, which was undone"
     return replace(
         found,
         estimate=(white > 0.5).astype(found.estimate.dtype),
