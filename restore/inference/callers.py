@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restore.errors import ModelError, shown
+from restore.errors import ModelError, in_python, shown
 from restore.images import doubted
 from restore.images.kinds import NO_HOLES, Collection, Item, fitted_masks, unpack, unpack_masks
 from restore.inference.choice import Tried, restore_one, restore_with_each
@@ -66,8 +66,8 @@ def restored(
                 scans[index] = scan_of(values, damage, assumed=damage is not told, force=manner.force)
             except ModelError as fault:
                 raise ModelError(f"{_named(paths, index)}: {fault}") from None
-    holes = damage.hidden if not (damage.touched or about.grey) else None
-    if holes is not None and not about.conditional:
+    holes = None if damage.touched else damage.hidden
+    if holes is not None and not (about.grey or about.conditional):
         scans = [scan_around(values, damage.of_image(index)) for index, values in enumerate(pixels)]
     answers, solution = _answers(engines, pixels, paths, damage, scans, manner)
     if holes is not None:
@@ -113,7 +113,9 @@ def restored(
     if not manner.return_solution:
         return together
     each = zip(answers, scans, strict=True)
-    notes = tuple((*part.notes, *(() if scan is None else (scan.note,))) for (_, part), scan in each)
+    notes = tuple(
+        tuple(map(in_python, (*part.notes, *(() if scan is None else (scan.note,))))) for (_, part), scan in each
+    )
     return together, replace(solution, notes=notes)
 
 

@@ -50,27 +50,34 @@ def scan_around(grey: Pixels, damage: Damage) -> Scan | None:
 
 
 def painted(found: Restored, grey: Pixels, hidden: np.ndarray, about: Description, scan: Scan | None) -> Restored:
-    """A black and white picture with its holes filled, and no other pixel replaced; a note where others are noisy.
+    """A picture with its holes filled in its own black and white, and no other pixel replaced, and notes on that.
 
     Args:
         found: what a prior made of it.
-        grey: the picture, (H, W).
+        grey: the picture, (H, W), or in colour (H, W, 3).
         hidden: what was to be filled, boolean (H, W).
         about: the prior.
         scan: what the picture shows, if it was read as a scan.
     """
+    if about.grey:
+        return _noted(found, f"is filled as a photograph, by {about.name}") if about.mixture else found
     if scan is not None:
         return replace(found, replaced=hidden, tones=(scan.black, scan.white))
     values = np.asarray(grey[slice(None), slice(None)])
     white = about.as_known(values) > 0
     seen = ~hidden
     black, bright = (_median(values[part & seen], plain) for part, plain in ((~white, 0.0), (white, 1.0)))
-    notes: tuple[str, ...] = ()
     flips = flips_of(white, seen)
     if flips is not None and flips.rate >= NOISY:
-        notes = (f"about {flips.rate:.1%} of the visible pixels look flipped; --p auto restores them as well",)
+        found = _noted(
+            found, f"about {flips.rate:.1%} of the visible pixels look flipped; --p auto restores them as well"
+        )
     tones = None if (black, bright) == (0, 1) else (black, bright)
-    return replace(found, tones=tones, notes=(*found.notes, *notes))
+    return replace(found, tones=tones)
+
+
+def _noted(found: Restored, note: str) -> Restored:
+    return replace(found, notes=(*found.notes, note))
 
 
 def _evened(grey: Pixels, hidden: np.ndarray) -> np.ndarray:

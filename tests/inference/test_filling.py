@@ -47,7 +47,7 @@ def errors(found: np.ndarray, clean: np.ndarray, hidden: np.ndarray) -> float:
 def test_holes_of_a_photograph_are_filled_as_in_one(clean: np.ndarray, scratched: np.ndarray) -> None:
     torn = np.where(scratched, 255, clean).astype(np.uint8)
     whole, solution = restore.complete(torn, scratched, return_solution=True)
-    assert solution.model == "em-photographs"
+    assert solution.model == "em-photographs" and "is filled as a photograph" in solution.notes[0][-1]
     np.testing.assert_array_equal(whole[~scratched], clean[~scratched])
     # Better than any one level is.
     assert errors(whole, clean, scratched) < 0.2 * clean[scratched].var()

@@ -206,8 +206,8 @@ class Stages:
             about, others = answer.engines[0].description, ", ".join(answer.others)
             better, by = ("better predicted", "by") if about.convolutional else ("more probable", "under")
             notes = (f"{better} {by} {about.name} than {by} {others}",) if others else ()
-            result, touched = answer.restored, self.damage.touched
-            if item.mask is not None and not (touched or about.grey):
+            result = answer.restored
+            if item.mask is not None and not self.damage.touched:
                 result = painted(result, item.picture.lazily(), item.mask.hidden, about, item.scan)
             told = self.damage if item.scan is None else replace(self.damage, p="scan")
             levels = levels_of(told, item, answer.marginals, answer.row)

@@ -16,7 +16,7 @@ WIDTH, NOISE = 1.0, 0.05
 # A scan is blurred that much if more blur is found in what it shows when it is sharpened: by more than this, and this
 # share of its noise (in distances of ink and paper), which sharpening takes for strokes. Noisier ones are left as they
 # are. Chosen on pages in the fonts for training, under blur of 0.3 to 1.2 pixels and noise of 0.03 to 0.2.
-MORE, OF_NOISE, NOISIEST = 0.04, 0.5, 0.27
+MORE, OF_NOISE, NOISIEST = 0.04, 0.5, 0.25
 
 # The blur is found in the middle of a scan, of so many pixels along a side.
 SIDE = 1024
