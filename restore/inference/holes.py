@@ -11,9 +11,10 @@ from restore.inference.noise.lone import flips_of
 from restore.inference.pictures import Restored
 from restore.inference.scans.reading import Scan, scan_of
 from restore.inference.tones import MOST, Pixels, middle_tones
+from restore.zoo.automatic import PHOTOGRAPHS
 from restore.zoo.description import Description
 
-# Levels of black and white that differ less from 0 and 1 are these.
+# Levels that differ less are the same.
 PLAIN = 0.02
 
 # Rates of flips among visible pixels that are worth a word.
@@ -72,6 +73,10 @@ def painted(found: Restored, grey: Pixels, hidden: np.ndarray, about: Descriptio
         found = _noted(
             found, f"about {flips.rate:.1%} of the visible pixels look flipped; --p auto restores them as well"
         )
+    off = np.abs(values - np.where(white, bright, black))[seen]
+    if np.median(off) > PLAIN:
+        what = f"has grey levels, of which two, {black:.2f} and {bright:.2f}, fill the hole"
+        found = _noted(found, f"{what}; if it is a photograph, give --model {PHOTOGRAPHS}")
     tones = None if (black, bright) == (0, 1) else (black, bright)
     return replace(found, tones=tones)
 

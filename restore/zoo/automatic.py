@@ -14,7 +14,8 @@ from restore.zoo.store import describe
 
 # The published priors that `auto` considers: one for each kind of image.
 PREFERRED_BINARY, PREFERRED_GREY = "tap-mnist", "tap-mnist-real"
-OF_GREY = (PREFERRED_GREY, "ppca-cbcl", "em-photographs")
+PHOTOGRAPHS = "em-photographs"
+OF_GREY = (PREFERRED_GREY, "ppca-cbcl", PHOTOGRAPHS)
 PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "ising", "conv-shapes", *OF_GREY)
 
 

@@ -92,6 +92,15 @@ def test_what_lies_under_a_mask_has_no_colour(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.asarray(whole), plain)
 
 
+def test_greys_that_pass_for_black_and_white_are_told_of() -> None:
+    """A dark coat before a sky has few middle tones."""
+    even = np.where(PAGE, 0.75, 0.15)
+    uneven = even + 0.1 * np.sin(np.arange(PAGE.shape[1]) / 9)
+    for picture, told in ((even, False), (uneven, True)):
+        _, solution = restore.complete(picture, SCRATCH, "tap-text", return_solution=True)
+        assert any('give model="em-photographs"' in note for note in solution.notes[0]) == told
+
+
 def test_flips_beside_a_hole_are_told_of() -> None:
     noisy = PAGE ^ (np.random.default_rng(0).random(PAGE.shape) < 0.07)
     for picture, told in ((PAGE, False), (noisy, True)):
