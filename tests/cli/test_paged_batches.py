@@ -164,11 +164,11 @@ def test_only_a_few_pages_are_held(run: Run, tmp_path: Path, monkeypatch: pytest
 
     def reading(*given, **options):
         nonlocal most
-        alive.add(picture := read_picture(*given, **options))
+        alive.add(picture := images.picture_of(*given, **options))
         most = max(most, len(alive))
         return picture
 
-    monkeypatch.setattr(stages, "read_picture", reading)
+    monkeypatch.setattr(stages, "picture_of", reading)
     monkeypatch.setattr(stages, "CHUNK_PIXELS", 4 * 28 * 28)
     assert run("denoise", book, "--model", QUICK, "--p", 0.02, "--workers", 1) == 0
     # Four at a time, and perhaps the four before, which are being written.
