@@ -4,55 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 
 
 class Status(IntEnum):
-    """How the iteration of one image ended; `sentence` is shown to users."""
+    """How restoring a picture ended; `sentence` is shown to users. Of the last ones it comes back as it was."""
 
     CONVERGED = 0
     MAX_ITER = 1
     DIVERGED = 2
+    UNRECOGNISED = 3
+    NOT_INK = 4
+    TOO_NOISY = 5
+    NO_GAIN = 6
+    NOT_NOISE = 7
+    UNSETTLED = 8
 
     @property
     def sentence(self) -> str:
         return _SENTENCES[self]
+
+    @property
+    def refused(self) -> bool:
+        """True if the picture comes back as it was."""
+        return self >= Status.DIVERGED
 
 
 _SENTENCES = {
     Status.CONVERGED: "the solver converged",
     Status.MAX_ITER: "the solver stopped at its iteration limit before it converged; compare with another model",
     Status.DIVERGED: "the solver diverged (a value became infinite or NaN); choose another model",
+    Status.UNRECOGNISED: "no prior recognises this picture",
+    Status.NOT_INK: "its grey levels are not those of ink on paper",
+    Status.TOO_NOISY: "it looks noisier than anything that can be told from noise",
+    Status.NO_GAIN: "the result would hold as many wrong pixels as the picture does now",
+    Status.NOT_NOISE: "what would change is not spread like noise, so details would be lost",
+    Status.UNSETTLED: "the solver did not settle on an answer",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseLevel:
-    """The noise levels of N images with the highest evidence, among G levels.
-
-    Attributes:
-        chosen: the level of each image, between those tried, (N,).
-        tried: the levels that could be tried, increasing, (G,).
-        evidence: log p(image | level) + log Z of the prior, in nats, (N, G); -inf at levels that were passed over,
-            since a level between them and the best is worse; NaN where the solver diverged, and such a level is left
-            out.
-        converged: boolean (N, G); where the solver did not converge, the evidence is less certain.
-        rates: flip probabilities of white and of black pixels, (N, 2), which differ where held-out pixels say so (see
-            `restore.inference.noise.rates`); `chosen` is then the best single one. None for other levels than flips,
-            and for small images.
-    """
-
-    chosen: np.ndarray
-    tried: np.ndarray
-    evidence: np.ndarray
-    converged: np.ndarray
-    rates: np.ndarray | None = None
-
-    def inverted(self) -> NoiseLevel:
-        """The levels of the inverted images."""
-        return self if self.rates is None else replace(self, rates=self.rates[:, ::-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +57,6 @@ class Marginals:
         residual: how far means moved in the last iteration, (N,): the largest change; of convolutional priors the
             average one of pixels.
         status: a `Status` value per image, (N,), int64.
-        evidence: log p(image | noise level) + log Z of the prior, in nats, (N,), float64; None for conditional priors.
-        noise: the noise levels that were chosen; None if they were given.
-        model: name of the prior.
-        shortfall: by how many nats independent pixels, or other priors, explain an image better than the prior does, or
-            than it should lead them, (N,); 0 if in doubt or unknown. See `restore.inference.explained`.
-        notes: of each image, what its user should know, one sentence each; empty where pictures were not restored.
     """
 
     means: tuple[np.ndarray, ...]
@@ -82,29 +65,16 @@ class Marginals:
     iterations: np.ndarray
     residual: np.ndarray
     status: np.ndarray
-    evidence: np.ndarray | None = None
-    noise: NoiseLevel | None = None
-    model: str = ""
-    shortfall: np.ndarray | None = None
-    notes: tuple[tuple[str, ...], ...] = ()
 
     def rows(self, index: np.ndarray) -> Marginals:
-        """The marginals of some of the images, of which none may have had its level chosen."""
-        assert self.noise is None
-
-        def some(values: np.ndarray | None) -> Any:
-            return None if values is None else values[index]
-
+        """The marginals of some of the images."""
         return Marginals(
-            tuple(map(some, self.means)),
-            tuple(map(some, self.variances)),
-            some(self.log_partition),
-            some(self.iterations),
-            some(self.residual),
-            some(self.status),
-            some(self.evidence),
-            model=self.model,
-            shortfall=some(self.shortfall),
+            tuple(layer[index] for layer in self.means),
+            tuple(layer[index] for layer in self.variances),
+            self.log_partition[index],
+            self.iterations[index],
+            self.residual[index],
+            self.status[index],
         )
 
 

@@ -14,7 +14,6 @@ from restore.devices import pick_device
 from restore.errors import InputError, UsageError
 from restore.fields import Fields
 from restore.inference.damage import Damage
-from restore.inference.noise.levels import log_partition
 from restore.marginals import Marginals
 from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.registry import SOLVERS
@@ -36,7 +35,7 @@ UNITS = 2000
 
 @dataclass(frozen=True)
 class Engine:
-    """A prior with its solver, ready to restore: a `restore.inference.pictures.PictureEngine`, and more on tensors.
+    """A prior with its solver, ready to restore: a `restore.inference.engine.PictureEngine`, and more on tensors.
 
     Attributes:
         trained: the prior and what it carries.
@@ -112,11 +111,11 @@ class Engine:
     def with_tiling(self, tiling: Tiling) -> Engine:
         return replace(self, trained=replace(self.trained, description=replace(self.description, tiling=tiling)))
 
+    def quickly(self) -> Engine:
+        return replace(self, trained=replace(self.trained, description=self.description.quickly()))
+
     def of_size(self, shape: tuple[int, int]) -> Engine:
         return replace(self, trained=self.trained.of_size(shape))
-
-    def for_evidence(self) -> Engine:
-        return replace(self, trained=replace(self.trained, description=self.description.for_evidence()))
 
     @property
     def several_starts(self) -> SeveralStarts:
@@ -137,16 +136,12 @@ class Engine:
         gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
         return _in_numpy(solution), gain.numpy()
 
-    @cached_property
-    def log_partition(self) -> float:
-        return log_partition(self.description, lambda nothing: self.marginals(nothing, Damage(hidden=nothing == 0))[0])
-
     def pixels(self, grey: np.ndarray) -> Tensor:
         """Grey values (N, H, W) as the prior knows them, grey or black and white; (N, D)."""
         return torch.from_numpy(np.ascontiguousarray(self.description.as_known(grey))).flatten(1)
 
     def pixel_means(self) -> np.ndarray:
-        """As in `restore.inference.pictures.PictureEngine`."""
+        """As in `restore.inference.engine.PictureEngine`."""
         return self.trained.pixel_means.cpu().numpy().reshape(self.description.image_shape)
 
     def features(self, grey: np.ndarray) -> np.ndarray:

@@ -20,50 +20,45 @@ PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "ising", "conv-shapes",
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
-    """The priors to choose among for images of a size: the preferred published ones, and the user's own.
+    """The priors to choose among for pictures of a size: the preferred published ones, and the user's own.
 
-    Priors of images of the very size go before all others, which restore them in windows. Of these, priors of whole
-    objects are taken if such objects fill the image side by side, or if there are no others. Other published priors are
-    variants for studies; they are taken only if no preferred one fits. Conditional priors are left out: each undoes
-    one kind of damage, and only the user knows which. Convolutional priors, whose evidence cannot be compared, are
-    taken for larger images beside others.
+    Published priors of that very size are enough beside the field of neighbours; else all that restore any size, and
+    those of whole objects that fill the picture side by side. Conditional priors are left out: each undoes one kind of
+    damage, and only the user knows which.
 
     Args:
         image_shape: height and width.
-        grey: whether to take priors of grey images only; otherwise priors of binary images go first. The two are never
-            mixed, as probabilities and densities cannot be compared.
-        fit: what becomes of images of another size.
+        grey: True for priors of grey pictures, False for those of black and white ones.
+        fit: "resize" if pictures of another size are resized.
 
     Raises:
-        ModelError: if there is none, or if images are to be resized for one of several.
+        ModelError: if there is none, or if pictures are to be resized for one of several.
 
-    >>> candidates((28, 28))[:2]
-    ('tap-mnist', 'fw-caltech')
+    >>> candidates((28, 28))
+    ('tap-mnist', 'fw-caltech', 'ising')
     """
-    known = [(folder, about) for folder in search.folders() if (about := _free(folder)) is not None]
-    native = [folder for folder, about in known if about.image_shape == image_shape and not about.convolutional]
+    published = search.published_folder()
+    known = [(folder, about) for folder in search.folders() if (about := _free(folder)) and about.grey == grey]
+    usable = [(folder, about) for folder, about in known if folder.name in PREFERRED or folder.parent != published]
+    native = [folder for folder, about in usable if about.image_shape == image_shape and not about.anywhere]
     if not native and fit == "resize":
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; name the one to resize them for")
-    of_kind = [folder for folder, about in known if about.grey == grey]
-    fitting = [folder for folder in native if folder in of_kind]
-    if not fitting and not grey:
-        # Priors of grey images know black and white ones too, but no mixture knows flips.
-        fitting = [folder for folder, about in known if folder in native and not about.mixture]
-    if not fitting and fit == "tile":
-        suited = [about for folder, about in known if folder in of_kind and _suits(about, image_shape)]
-        anywhere = any(about.tiling.overlap > 1 and not about.convolutional for about in suited)
-        fitting = [folder for folder, about in known if about in suited] if anywhere else of_kind
-    if not fitting:
+    enough = fit == "resize" or any(folder.parent == published for folder in native)
+    others = [
+        folder
+        for folder, about in usable
+        if folder not in native and (about.tiling.neighbours if enough else _suits(about, image_shape))
+    ]
+    chosen = {folder.name for folder in (*native, *others)}
+    if not chosen:
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")
-    published = [folder.name for folder in fitting if folder.parent == search.published_folder()]
-    own = [folder.name for folder in fitting if folder.parent != search.published_folder()]
-    return (*([name for name in PREFERRED if name in published] or published), *own)
+    return (*(name for name in PREFERRED if name in chosen), *sorted(chosen - set(PREFERRED)))
 
 
 def _suits(about: Description, image_shape: tuple[int, ...]) -> bool:
-    """Whether a prior's windows suit an image: all do that overlap, and whole objects that are not cut."""
+    """True for a prior that restores any size, and for one of whole objects that are not cut."""
     sides = zip(image_shape, about.image_shape, strict=True)
-    return about.tiling.overlap > 1 or all(length <= side or length % side == 0 for length, side in sides)
+    return about.anywhere or all(length % side == 0 for length, side in sides)
 
 
 @cache
@@ -80,3 +75,4 @@ def _free(folder: Path) -> Description | None:
         leave_out(str(fault))
         return None
     return None if about.conditional else about
+

@@ -125,6 +125,16 @@ class Description:
         return self.convolutional or self.tiling.neighbours > 0
 
     @property
+    def anywhere(self) -> bool:
+        """True if it restores a picture of any size, in tiles that overlap or as a whole."""
+        return self.whole or self.tiling.overlap > 1
+
+    @property
+    def exchanges(self) -> bool:
+        """True if overlapping tiles send each other messages."""
+        return not (self.grey or self.conditional or self.whole)
+
+    @property
     def conditional(self) -> bool:
         """Whether the prior restores from the damaged image alone, without being told a channel."""
         return FAMILIES[self.family].conditional
@@ -178,9 +188,9 @@ class Description:
         alone = replace(self.inference, modes=0, starts=min(1, self.inference.starts))
         return replace(self, image_shape=shape, inference=alone)
 
-    def for_evidence(self) -> Description:
-        """The same prior with settings under which log Z can be compared; conditional priors have no log Z."""
-        return self if self.conditional else replace(self, inference=self.inference.for_evidence())
+    def quickly(self) -> Description:
+        """The same prior with settings good enough to compare predictions with those of other priors."""
+        return self if self.convolutional else replace(self, inference=self.inference.quickly())
 
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
         """Check that the damage is given by p, sigma or a mask if this kind of prior needs it, and only then.

@@ -9,10 +9,9 @@ from restore.errors import UsageError
 from restore.registry import SOLVERS
 from restore.zoo import limits
 
-# To compare log Z between levels of noise or priors it must be good to a tenth of a nat: starts then converge to this
-# tolerance, and may take this many times the iterations. At 1e-2, which is enough for pixels, log Z can be off by 2
-# nats, mostly because two results of one solution are still apart and count as two.
-EVIDENCE_TOL, EVIDENCE_PATIENCE = 1e-4, 4
+# Predictions of pixels are compared after so many iterations, or at this tolerance. On 24 digits the levels found are as
+# good as with a prior's own settings, for a third of the time.
+QUICK_ITERATIONS, QUICK_TOL = 20, 0.1
 
 
 def calmer(damping: float, tol: float) -> tuple[float, float]:
@@ -69,7 +68,6 @@ class Inference:
         if not 0 <= self.tol < math.inf or not 0 <= self.damping < 1:
             raise UsageError(f"tol must be finite and >= 0, and damping in [0, 1), not {self.tol} and {self.damping}")
 
-    def for_evidence(self) -> Inference:
-        """Settings under which log Z is good enough to be compared."""
-        limit = min(EVIDENCE_PATIENCE * self.max_iter, limits.ITERATIONS)
-        return replace(self, tol=min(self.tol, EVIDENCE_TOL), max_iter=limit)
+    def quickly(self) -> Inference:
+        """Settings good enough to compare predictions of pixels with those of other priors."""
+        return replace(self, tol=max(self.tol, QUICK_TOL), max_iter=min(self.max_iter, QUICK_ITERATIONS))

@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, reason, shown
 from restore.inference import threads
 from restore.inference.damage import Damage, number
-from restore.inference.noise.levels import log_partition
 from restore.inference.onnx.contract import OBSERVED, Facts
 from restore.inference.onnx.inspection import read_checked
 from restore.marginals import Marginals, Status
@@ -51,17 +49,19 @@ SMALL, LARGE = 2**15, 2**18
 
 @dataclass(frozen=True, eq=False)
 class OnnxEngine:
-    """A prior with its solver in onnxruntime: a `restore.inference.pictures.PictureEngine`.
+    """A prior with its solver in onnxruntime: a `restore.inference.engine.PictureEngine`.
 
     Attributes:
         facts: what the graph says about itself.
         session: the graph.
         weights: the weights file that the graph was made from, if it lies beside the graph.
+        patient: solve pictures again, with more damping, for which the solver did not converge.
     """
 
     facts: Facts
     session: InferenceSession
     weights: Path | None = None
+    patient: bool = True
 
     @classmethod
     def load(cls, place: Path) -> OnnxEngine:
@@ -115,7 +115,7 @@ class OnnxEngine:
 
     @property
     def max_memory(self) -> int | None:
-        """As in `restore.inference.pictures.PictureEngine`: a limit takes torch."""
+        """As in `restore.inference.engine.PictureEngine`: a limit takes torch."""
         return None
 
     def with_solver(self, solver: str) -> OnnxEngine:
@@ -130,8 +130,9 @@ class OnnxEngine:
     def of_size(self, shape: tuple[int, int]) -> OnnxEngine:
         return replace(self, facts=replace(self.facts, about=self.description.of_size(shape)))
 
-    def for_evidence(self) -> OnnxEngine:
-        return replace(self, facts=replace(self.facts, about=self.description.for_evidence()))
+    def quickly(self) -> OnnxEngine:
+        about = self.description
+        return replace(self, patient=False, facts=replace(self.facts, about=about.quickly()))
 
     @property
     def light_ground(self) -> bool:
@@ -169,12 +170,8 @@ class OnnxEngine:
         most = max(1, LARGE // each) if about.convolutional else self.facts.at_once
         return min(most, max(-(-images // threads.count()), SMALL // each))
 
-    @cached_property
-    def log_partition(self) -> float:
-        return log_partition(self.description, lambda nothing: self.marginals(nothing, Damage(hidden=nothing == 0))[0])
-
     def pixel_means(self) -> np.ndarray:
-        """As in `restore.inference.pictures.PictureEngine`.
+        """As in `restore.inference.engine.PictureEngine`.
 
         A graph by itself is asked: where one pixel alone is seen, and is black, the gain by inversion is the log-odds
         of its mean. One pixel tells those of a convolutional prior.
@@ -217,7 +214,7 @@ class OnnxEngine:
         """
         settings = self.description.inference
         found = self._run_once(observed, settings)
-        left = ~found["converged"] & self.description.tries_again
+        left = ~found["converged"] & (self.patient and self.description.tries_again)
         if left.any():
             rows = {name: value if len(value) == 1 else value[left] for name, value in observed.items()}
             damping, tol = calmer(settings.damping, settings.tol)

@@ -12,6 +12,9 @@ REACH = 30.0
 # Side of the cells in which averages are computed.
 CELL = 8
 
+# Standard deviations at which a Gaussian ends.
+ENDS = 3
+
 
 class Local:
     """Sums around every pixel of a picture, weighted by a Gaussian of so many pixels, in cells."""
@@ -40,3 +43,16 @@ def _axis(size: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
     place = ((pixels - centres[0]) / CELL).clip(0, count - 1)
     spread = (1 - np.abs(place[:, None] - np.arange(count))).clip(0)
     return gather.astype(np.float32), spread.astype(np.float32)
+
+
+def smoothed(grey: np.ndarray, width: float) -> np.ndarray:
+    """A picture (H, W) after a Gaussian of `width` pixels, or as it is if that is 0; its edges are repeated."""
+    if not width:
+        return grey
+    reach = int(np.ceil(ENDS * width))
+    weights = np.exp(-((np.arange(-reach, reach + 1) / width) ** 2) / 2)
+    weights = (weights / weights.sum()).astype(grey.dtype)
+    for axis in (0, 1):
+        margins = [(reach, reach) if each == axis else (0, 0) for each in (0, 1)]
+        grey = np.lib.stride_tricks.sliding_window_view(np.pad(grey, margins, "edge"), len(weights), axis) @ weights
+    return grey

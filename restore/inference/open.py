@@ -1,22 +1,20 @@
-"""Choose what restores with a prior: onnxruntime, which starts at once, or torch, which knows every device."""
+"""Open priors: in onnxruntime, which starts at once, or in torch, which knows every device."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from restore.errors import ModelError, UsageError, shown
+from restore.inference.restored import EngineName, Options
 from restore.registry import SOLVERS
-from restore.zoo import GRAPH, describe, find, leave_out
+from restore.zoo import GRAPH, candidates, describe, find, leave_out
 
 if TYPE_CHECKING:
-    from restore.inference.pictures import PictureEngine
-
-Choice = Literal["auto", "onnx", "torch"]
-
+    from restore.inference.damage import Observed
+    from restore.inference.engine import PictureEngine
 
 # torch takes a second longer to start. From this many images on it has caught up, with solvers that have a kernel of
 # their own there; with others it never does: see benchmarks/README.md.
@@ -25,7 +23,7 @@ MANY = 48
 
 def open_engine(
     model: str,
-    engine: Choice = "auto",
+    engine: EngineName = "auto",
     device: str = "auto",
     max_memory: int | None = None,
     pixels: int = 1,
@@ -49,8 +47,8 @@ def open_engine(
         ModelError: if there is no such prior, its file is damaged, it has no graph and torch is not wanted, or it is
             only a graph and torch is wanted.
     """
-    if engine not in get_args(Choice):
-        raise UsageError(f"engine must be one of {', '.join(get_args(Choice))}, not {shown(str(engine))}")
+    if engine not in get_args(EngineName):
+        raise UsageError(f"engine must be one of {', '.join(get_args(EngineName))}, not {shown(str(engine))}")
     if max_memory is not None and (not isinstance(max_memory, int) or max_memory < 1):
         raise UsageError(f"max_memory is a number of bytes, such as {2**31}, not {max_memory!r}")
     beyond = _beyond_onnx(device, max_memory)
@@ -77,24 +75,58 @@ def open_engine(
     return loaded if solver is None else loaded.with_solver(solver)
 
 
-def open_each(names: Sequence[str], open_one: Callable[[str], PictureEngine]) -> dict[str, PictureEngine]:
-    """Open several priors by name; one that cannot be opened is left out with a warning.
+class Engines:
+    """The priors of a run, each opened once, when it is first needed."""
 
-    Raises:
-        ModelError: if none can be opened.
-    """
-    opened: dict[str, PictureEngine] = {}
-    faults: list[ModelError] = []
-    for name in names:
-        try:
-            opened[name] = open_one(name)
-        except ModelError as fault:
-            faults.append(fault)
-    if not opened:
-        raise faults[0]
-    for each in faults:
-        leave_out(str(each))
-    return opened
+    def __init__(self, options: Options, pixels: int = 1, only: PictureEngine | None = None) -> None:
+        """Open what `options` names.
+
+        Args:
+            options: the model, the engine, its device, solver and memory.
+            pixels: how many there are to restore in all, as far as is known.
+            only: an engine that is open already, in place of the model named.
+        """
+        self._options, self._pixels = options, pixels
+        self._only = None if only is None else (only if options.solver is None else only.with_solver(options.solver))
+        self._opened: dict[str, PictureEngine | ModelError] = {}
+
+    @property
+    def named(self) -> bool:
+        """True if one prior was named, so that there is none to choose."""
+        return self._only is not None or self._options.model != "auto"
+
+    def for_picture(self, picture: Observed) -> tuple[PictureEngine, ...]:
+        """The priors to choose among for a picture: one if it was named, else those that may suit it.
+
+        Raises:
+            ModelError: if none can be opened; one of several that cannot is left out with a warning.
+        """
+        if self._only is not None:
+            return (self._only,)
+        options = self._options
+        names: tuple[str, ...] = (options.model,)
+        if options.model == "auto":
+            names = candidates(picture.shape[:2], picture.damage.sigma is not None, options.fit)
+        found = [self.open(name) for name in names]
+        opened = tuple(each for each in found if not isinstance(each, ModelError))
+        faults = [each for each in found if isinstance(each, ModelError)]
+        if not opened:
+            raise faults[0]
+        for each in faults:
+            leave_out(str(each))
+        return opened
+
+    def open(self, name: str) -> PictureEngine | ModelError:
+        """A prior by its name, or why it cannot be opened."""
+        if name not in self._opened:
+            options = self._options
+            try:
+                self._opened[name] = open_engine(
+                    name, options.engine, options.device, options.max_memory, self._pixels, options.solver
+                )
+            except ModelError as fault:
+                self._opened[name] = fault
+        return self._opened[name]
 
 
 def require_torch(asker: str) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restore.channels.blurred_tones import smoothed
+from restore.inference.local import smoothed
 from restore.channels.two_tone import TwoTone
-from restore.inference.scans.local import Local
+from restore.inference.local import Local
 
 # A class has a level of its own where it is more than this share of the pixels within reach.
 FEW = 0.02

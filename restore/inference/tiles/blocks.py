@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from restore.errors import UsageError
-from restore.inference.windows.tiles import blocks
+from restore.inference.tiles.grid import blocks
 from restore.zoo.description import Description
 
 # Windows of a block: enough to keep both engines busy, few enough for some hundred megabytes.

@@ -1,0 +1,442 @@
+"""Choose prior, polarity and noise level of a picture by one score: how well a prior predicts pixels it has not seen.
+
+Of a few crops a quarter of the pixels is hidden at a time, and the prior says how probably each of them is white, m.
+What was observed there, y, had no part in that, so log p(y | m, level) compares any priors at any levels, without their
+log Z (cross-validation, Stone, J. R. Statist. Soc. B 36, 1974). From the same predictions follow the levels: for flips
+p(y = 1) = m (1 - p) + (1 - m) p, and of grey pixels y is normal with the predicted variance plus sigma squared.
+Independent pixels, which know the share of white alone, are what every prior has to be ahead of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
+from restore.channels.levels import Scale
+from restore.inference import threads
+from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.engine import PictureEngine
+from restore.inference.pixels import Pixels
+from restore.inference.restored import Found
+from restore.inference.tiles.blend import Posterior, Watch, posterior, solve, turned
+
+# Pixels are hidden in so many turns.
+FOLDS = 4
+
+# Side of the crops in pixels, and their ranks among all, from the plainest to the richest.
+SIDE, RANKS = 56, (0.55, 0.7, 0.85, 1.0)
+
+# Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
+CELL, MOST = 4, 400
+
+# Levels under which a picture is predicted while its own is unknown, by what is unknown; and if nothing is damaged.
+GUESS = {"p": 0.12, "sigma": 0.2}
+EXACT = 0.02
+
+# Beyond this level pixels are predicted once more, under the level found: the guess was far off.
+GUESSED = 0.2
+
+# A candidate that is behind by so many nats after one turn has lost.
+LOST = 15.0
+
+# Levels that are compared, evenly in their scale.
+STEPS = 40
+
+# Two rates of flips are taken if they are so many nats ahead of one; neither is higher than HIGHEST.
+RATES_AHEAD, HIGHEST, RATES = 12.0, 0.4, 16
+
+# Grey levels are told apart to this much, so that densities are probabilities.
+WIDTH = 1 / 255
+
+
+class Candidate(Protocol):
+    """What may restore a picture."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def engine_name(self) -> str: ...
+
+    @property
+    def invert(self) -> bool: ...
+
+    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]]) -> Posterior:
+        """The posterior of parts (N, h, w) of pictures, each with its upper left corner in its picture."""
+
+    def posterior(self, picture: Observed, watch: Watch) -> Posterior:
+        """The posterior of a whole picture."""
+
+    def quickly(self) -> Candidate:
+        """The same, solved well enough to be compared with others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """A trained prior in one polarity."""
+
+    engine: PictureEngine
+    invert: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.engine.description.name
+
+    @property
+    def engine_name(self) -> str:
+        return self.engine.name
+
+    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]] = ()) -> Posterior:
+        if not self.invert:
+            return solve(self.engine, seen, damage)
+        return turned(solve(self.engine, 1 - seen, damage.inverted()))
+
+    def quickly(self) -> Prior:
+        return replace(self, engine=self.engine.quickly())
+
+    def posterior(self, picture: Observed, watch: Watch) -> Posterior:
+        return posterior(self.engine, picture, invert=self.invert, watch=watch)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What is to restore a picture.
+
+    Attributes:
+        candidate: the prior and the polarity.
+        damage: of the picture, no level of which is unknown.
+        found: the level that was found; None if it was given.
+        bits: the score, in bits per pixel.
+        ahead: how far it is ahead of independent pixels, in bits per pixel; None if nothing was asked.
+        others: names of the priors that predict the picture less well.
+    """
+
+    candidate: Candidate
+    damage: Damage
+    found: Found | None = None
+    bits: float | None = None
+    ahead: float | None = None
+    others: tuple[str, ...] = ()
+
+
+def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, grey: bool) -> list[Choice]:
+    """The candidate and the level that predict each picture best.
+
+    Args:
+        pictures: of one shape; several are looked at together.
+        candidates: at least one, all of grey pictures or all of black and white ones.
+        grey: True for priors of grey pictures.
+    """
+    sample = Sample.of(pictures, grey)
+    first = _predicted_by_each(sample, candidates, sample.guess)
+    scores = np.stack([found.bits for found in first])
+    best = scores.argmax(0)
+    alone = sample.independent()
+    choices = []
+    for index, picture in enumerate(pictures):
+        winner = int(best[index])
+        found = _level_of(first[winner], index)
+        bits = float(scores[winner, index])
+        names = dict.fromkeys(each.name for each in candidates if each.name != candidates[winner].name)
+        choices.append(
+            Choice(
+                candidates[winner],
+                picture.damage if found is None else picture.damage.at(found.value),
+                found,
+                bits,
+                bits - float(alone[index]),
+                tuple(names),
+            )
+        )
+    return _again(pictures, sample, choices) if sample.unknown else choices
+
+
+def _again(pictures: Sequence[Observed], sample: Sample, choices: list[Choice]) -> list[Choice]:
+    """The choices, where the level found is far from the guess after another round under that level."""
+    revised = list(choices)
+    far = [index for index, choice in enumerate(choices) if choice.found and choice.found.mean > GUESSED]
+    for candidate in dict.fromkeys(choices[index].candidate for index in far):
+        rows = [index for index in far if choices[index].candidate is candidate]
+        part = sample.rows(rows)
+        known = [replace(choices[rows[place]].damage, hidden=None) for place in part.owner]
+        told = Damage.stacked(known, part.seen.shape[1:]).covering(part.damage.hidden)
+        prediction = Prediction.of(part, candidate, range(FOLDS), told)
+        for place, index in enumerate(rows):
+            found = _level_of(prediction, place)
+            assert found is not None  # a level is unknown
+            revised[index] = replace(choices[index], found=found, damage=pictures[index].damage.at(found.value))
+    return revised
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Crops of N pictures.
+
+    Attributes:
+        seen: grey values of the crops, (C, h, w).
+        damage: of the crops.
+        corners: where each begins in its picture.
+        owner: the picture of each, (C,).
+        count: how many pictures there are.
+        grey: True for grey pictures.
+    """
+
+    seen: np.ndarray
+    damage: Damage
+    corners: list[tuple[int, int]]
+    owner: np.ndarray
+    count: int
+    grey: bool
+
+    @classmethod
+    def of(cls, pictures: Sequence[Observed], grey: bool) -> Sample:
+        places = [_places(picture) for picture in pictures]
+        parts = [picture.part(*place) for picture, each in zip(pictures, places, strict=True) for place in each]
+        seen = np.stack([part.pixels for part in parts])
+        return cls(
+            seen,
+            Damage.stacked([part.damage for part in parts], seen.shape[1:]),
+            [(rows.start, columns.start) for each in places for rows, columns in each],
+            np.repeat(np.arange(len(places)), [len(each) for each in places]),
+            len(pictures),
+            grey,
+        )
+
+    @property
+    def unknown(self) -> str | None:
+        return self.damage.unknown
+
+    @property
+    def guess(self) -> Damage:
+        """The damage to predict under: what is known, and a guess for what is not."""
+        if self.unknown:
+            return self.damage.at(GUESS[self.unknown])
+        return self.damage if self.damage.touched or self.grey else replace(self.damage, p=EXACT)
+
+    @property
+    def visible(self) -> np.ndarray:
+        hidden = self.damage.hidden
+        return np.ones(self.seen.shape, bool) if hidden is None else ~hidden
+
+    def rows(self, pictures: Sequence[int]) -> Sample:
+        """The sample of some of the pictures."""
+        if len(pictures) == self.count:
+            return self
+        which = np.flatnonzero(np.isin(self.owner, pictures))
+        place = {picture: index for index, picture in enumerate(pictures)}
+        return Sample(
+            self.seen[which],
+            self.damage.mapped(lambda values: values[which] if len(values) > 1 else values),
+            [self.corners[crop] for crop in which],
+            np.array([place[self.owner[crop]] for crop in which]),
+            len(pictures),
+            self.grey,
+        )
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the pixels of each picture, (..., N), of values (..., C, h, w)."""
+        of_crops = values.sum((-2, -1))
+        return np.stack([of_crops[..., self.owner == index].sum(-1) for index in range(self.count)], -1)
+
+    def independent(self) -> np.ndarray:
+        """The score of independent pixels, which share one distribution, (N,)."""
+        visible = self.visible
+        count = self.sums(visible).clip(1)
+        mean = (self.sums(np.where(visible, self.seen, 0)) + 0.5) / (count + 1)
+        at_crops = mean[self.owner][:, None, None]
+        square = self.sums(np.where(visible, (self.seen - at_crops) ** 2, 0)) / count
+        spread = np.broadcast_to(square[self.owner][:, None, None], self.seen.shape)
+        means = np.broadcast_to(at_crops, self.seen.shape)
+        # The observed pixels themselves are described, so noise adds nothing.
+        level = np.zeros(1) if self.grey else np.zeros(1)
+        log_p = self._log_p(means, np.zeros_like(spread) if not self.grey else spread, level, Damage(0.0, 0.0))
+        return self.sums(np.where(visible, log_p, 0))[0] / count / np.log(2)
+
+    def _log_p(self, means: np.ndarray, variances: np.ndarray, levels: np.ndarray, damage: Damage) -> np.ndarray:
+        """log p of what was seen, given predictions, at each of some levels of the unknown noise, (L, C, h, w)."""
+        level = levels[:, None, None, None]
+        unknown = damage.unknown
+        if not self.grey:
+            white, black = damage.rates if unknown is None and isinstance(damage.p, np.ndarray | Rates) else (level,) * 2
+            return _log_flipped(means[None], self.seen > 0.5, white, black)
+        p = level if unknown == "p" else 0.0 if damage.p is None else damage.p
+        sigma = level if unknown == "sigma" else 0.0 if damage.sigma is None else damage.sigma
+        variance = variances + np.square(sigma) + WIDTH**2
+        density = np.exp(-((self.seen - means) ** 2) / variance / 2) / np.sqrt(2 * np.pi * variance)
+        ends = ((self.seen <= 0) | (self.seen >= 1)) / 2
+        return np.log(((1 - np.asarray(p)) * density * WIDTH + p * ends).clip(1e-12))
+
+
+def _log_flipped(means: np.ndarray, white: np.ndarray, of_white: Any, of_black: Any) -> np.ndarray:
+    """log p of pixels that show white or black, and are white with probability `means` before they flip."""
+    shown = means * (1 - of_white) + (1 - means) * of_black
+    return np.log(np.where(white, shown, 1 - shown).clip(1e-6))
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a candidate predicts of the pixels of a sample that it was not shown.
+
+    Attributes:
+        sample: the pictures.
+        means, variances: of each pixel, (C, h, w).
+        asked: the pixels that were predicted, boolean (C, h, w).
+    """
+
+    sample: Sample
+    means: np.ndarray
+    variances: np.ndarray
+    asked: np.ndarray
+
+    @classmethod
+    def of(cls, sample: Sample, candidate: Candidate, turns: Sequence[int], damage: Damage) -> Prediction:
+        """Predict the pixels of some of the turns, under damage without unknown levels."""
+        shape, count = sample.seen.shape, len(turns)
+        fold = np.random.default_rng(0).integers(0, FOLDS, shape[1:])
+        out = np.repeat(fold == np.array(turns)[:, None, None], shape[0], 0)
+        hidden = out | np.tile(~sample.visible, (count, 1, 1))
+
+        def repeated(values: np.ndarray) -> np.ndarray:
+            return np.tile(values, (count, 1, 1)) if len(values) > 1 else values
+
+        told = replace(damage, hidden=None).mapped(repeated).covering(hidden)
+        found = candidate.quickly().solve(np.tile(sample.seen, (count, 1, 1)), told, sample.corners * count)
+        means, variances = (
+            np.where(out, values, 0).reshape(count, *shape).sum(0) for values in (found.means, found.variances)
+        )
+        asked = out.reshape(count, *shape).any(0) & sample.visible
+        return cls(sample, np.nan_to_num(means, nan=0.5), np.nan_to_num(variances, nan=0.25), asked)
+
+    def __add__(self, other: Prediction) -> Prediction:
+        """With what was predicted in other turns."""
+        pairs = ((self.means, other.means), (self.variances, other.variances))
+        means, variances = (np.where(other.asked, theirs, own) for own, theirs in pairs)
+        return Prediction(self.sample, means, variances, self.asked | other.asked)
+
+    @property
+    def scale(self) -> Scale:
+        """The levels that may be compared."""
+        if self.sample.damage.unknown == "sigma":
+            return gaussian_noise.LEVELS
+        return salt_and_pepper.LEVELS if self.sample.grey else bit_flip.LEVELS
+
+    @property
+    def places(self) -> np.ndarray:
+        """Places on the scale that are compared, (L,); one, of no effect, where the level is known and not compared."""
+        damage = self.sample.damage
+        known = damage.unknown is None and (self.sample.grey or isinstance(damage.p, np.ndarray | Rates))
+        first, last = self.scale.places[[0, -1]]
+        return np.linspace(first, last, 1 if known else STEPS)
+
+    def log_p(self) -> np.ndarray:
+        """log p of the predicted pixels of each picture at each level, (L, N), in nats."""
+        sample = self.sample
+        each = [
+            sample.sums(np.where(self.asked, sample._log_p(self.means, self.variances, level, sample.damage), 0))
+            for level in self.scale.level(self.places)[:, None]
+        ]
+        return np.concatenate(each)
+
+    @property
+    def nats(self) -> np.ndarray:
+        """log p at the best level of each picture, (N,)."""
+        return np.asarray(self.log_p().max(0))
+
+    @property
+    def bits(self) -> np.ndarray:
+        """The score: bits per pixel at the best level of each picture, (N,)."""
+        return np.asarray(self.nats / self.sample.sums(self.asked).clip(1) / np.log(2))
+
+
+def _level_of(prediction: Prediction, index: int) -> Found | None:
+    """The level of a picture that was unknown, at which it is predicted best."""
+    sample = prediction.sample
+    if sample.unknown is None:
+        return None
+    curve = prediction.log_p()[:, index]
+    level = float(prediction.scale.level(_peak(curve, prediction.places)))
+    if sample.grey or sample.unknown == "sigma":
+        return Found(sample.unknown, level)  # type: ignore[arg-type]
+    pair = _two_rates(prediction, index)
+    ahead = pair is not None and pair[1] - curve.max() > RATES_AHEAD
+    return Found("p", pair[0] if ahead and pair is not None else level)
+
+
+def _peak(curve: np.ndarray, places: np.ndarray) -> float:
+    """Where a curve over evenly spaced places is highest: the vertex of the parabola through the best three."""
+    best = int(curve.argmax())
+    if not 0 < best < len(curve) - 1:
+        return float(places[best])
+    left, top, right = curve[best - 1 : best + 2]
+    return float(places[best] + (places[1] - places[0]) * (left - right) / (2 * (left - 2 * top + right) or 1))
+
+
+def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float] | None:
+    """Rates of white and of black pixels at which a picture is predicted best, and log p there."""
+    sample = prediction.sample
+    asked = prediction.asked & (sample.owner == index)[:, None, None]
+    means, white = prediction.means[asked], sample.seen[asked] > 0.5
+    low, high = (np.log(rate / (1 - rate)) for rate in (bit_flip.LEVELS.levels[0], HIGHEST))
+    grid = 1 / (1 + np.exp(-np.linspace(low, high, RATES)))
+    # Pixels are counted by what is predicted of them.
+    bins = (means * RATES * 8).astype(int).clip(max=RATES * 8 - 1)
+    counts = [np.bincount(bins[part], minlength=RATES * 8) for part in (white, ~white)]
+    middle = (np.bincount(bins, means, RATES * 8) / np.bincount(bins, minlength=RATES * 8).clip(1))[:, None, None]
+    log_p = sum(
+        (count[:, None, None] * _log_flipped(middle, np.array(shown), grid[:, None], grid)).sum(0)
+        for count, shown in zip(counts, (True, False), strict=True)
+    )
+    best = np.unravel_index(int(np.argmax(log_p)), (RATES, RATES))
+    return Rates(float(grid[best[0]]), float(grid[best[1]])), float(np.max(log_p))
+
+
+def _predicted_by_each(sample: Sample, candidates: Sequence[Candidate], damage: Damage) -> list[Prediction]:
+    """What each candidate predicts; those that are far behind for every picture are asked only once."""
+    first = threads.each(lambda one: Prediction.of(sample, one, [0], damage), candidates)
+    nats = np.stack([found.nats for found in first])
+    near = ((nats.max(0) - nats) < LOST).any(1)
+    asked = [one for one, is_near in zip(candidates, near, strict=True) if is_near]
+    rest = iter(threads.each(lambda one: Prediction.of(sample, one, range(1, FOLDS), damage), asked))
+    return [found + next(rest) if is_near else found for found, is_near in zip(first, near, strict=True)]
+
+
+def _places(picture: Observed) -> list[tuple[slice, slice]]:
+    """Where the crops of a picture lie: all of it, if it is no larger than a few."""
+    height, width = picture.shape[:2]
+    if height * width <= SIDE * SIDE:
+        return [(slice(0, height), slice(0, width))]
+    corners = [(top, left) for top in _along(height) for left in _along(width)]
+    if len(corners) > len(RANKS):
+        corners = [corners[place] for place in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
+        richness = [_richness(picture.part(*_crop(corner))) for corner in corners]
+        order = np.argsort(richness, kind="stable")
+        corners = [corners[order[place]] for place in {round(rank * (len(order) - 1)) for rank in RANKS}]
+    return [_crop(corner) for corner in corners]
+
+
+def _crop(corner: tuple[int, int]) -> tuple[slice, slice]:
+    return slice(corner[0], corner[0] + SIDE), slice(corner[1], corner[1] + SIDE)
+
+
+def _along(length: int) -> list[int]:
+    """Where crops begin: side by side, and one at the end."""
+    last = max(0, length - SIDE)
+    return sorted({*range(0, last + 1, SIDE), last})
+
+
+def _richness(part: Observed) -> float:
+    """How much the means of cells differ, those of hidden pixels alone left out."""
+    seen, values = part.visible.astype(float), np.asarray(part.pixels)
+    high, wide = (min(CELL, length) for length in values.shape)
+    rows, columns = values.shape[0] // high, values.shape[1] // wide
+
+    def sums(of: np.ndarray) -> np.ndarray:
+        return np.asarray(of[: rows * high, : columns * wide].reshape(rows, high, columns, wide).sum((1, 3)))
+
+    count = sums(seen)
+    means = sums(np.where(seen > 0, values, 0.0))[count > 0] / count[count > 0]
+    return float(means.std()) if len(means) else 0.0

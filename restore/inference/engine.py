@@ -1,0 +1,72 @@
+"""What an engine is: a prior with its solver, loaded to restore pictures of its own size."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from restore.inference.damage import Damage
+from restore.marginals import Marginals
+from restore.zoo.description import Description
+
+
+class PictureEngine(Protocol):
+    """A prior with its solver."""
+
+    @property
+    def name(self) -> str:
+        """What computes: "torch" or "onnx"."""
+
+    @property
+    def description(self) -> Description:
+        """The facts about the prior."""
+
+    @property
+    def light_ground(self) -> bool:
+        """True if the prior expects dark strokes on light."""
+
+    @property
+    def max_memory(self) -> int | None:
+        """Bytes that restoring may take, as far as that can be limited; None for no limit of the caller's."""
+
+    def with_solver(self, solver: str) -> PictureEngine:
+        """The same prior with another solver; see `Description.with_solver`.
+
+        Raises:
+            UsageError: if it does not fit, or if the engine holds one solver only.
+        """
+
+    def quickly(self) -> PictureEngine:
+        """The same prior with a solver that stops as soon as its answers can be compared with other priors'."""
+
+    def of_size(self, shape: tuple[int, int]) -> PictureEngine:
+        """The same convolutional prior for pictures (H, W) of any size.
+
+        Raises:
+            UsageError: if the engine holds one size only.
+        """
+
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        """Posterior marginals of damaged pictures.
+
+        Args:
+            grey: grey values at the prior's size, (N, H, W), N >= 1, in [0, 1] except with Gaussian noise.
+            damage: of this batch, without unknown levels.
+
+        Returns:
+            The marginals; and by how many nats per visible pixel each picture is likelier after inversion, (N,).
+        """
+
+    def pixel_means(self) -> np.ndarray:
+        """Mean of each pixel over the images that the prior was trained on, (H, W)."""
+
+    def features(self, grey: np.ndarray) -> np.ndarray:
+        """E[h | v], the expected hidden units given whole pictures, (N, units), float32 in [0, 1].
+
+        Args:
+            grey: as in `marginals`.
+
+        Raises:
+            ModelError: if the prior has no hidden units, or is conditional: its hidden units see a damaged picture too.
+        """

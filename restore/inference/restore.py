@@ -1,0 +1,331 @@
+"""The one way from damaged pictures to restored ones, for the command, Python, evaluation and the local page alike.
+
+A picture is read in black and white, or as it is for priors of grey pictures; prior, polarity and noise level are
+chosen where they are not given (`restore.inference.choose`); the prior's posterior is found, from one tile or from many
+(`restore.inference.tiles`); and the answer is believed or not (`restore.inference.trust`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from restore.errors import Foreign, ModelError, UsageError
+from restore.images import enlarge, shrink
+from restore.inference import trust
+from restore.inference.choose import Candidate, Choice, Prior, choose
+from restore.inference.damage import Damage, Observed
+from restore.inference.engine import PictureEngine
+from restore.inference.open import Engines
+from restore.inference.restored import Options, Restored
+from restore.inference.scan import Reading, read
+from restore.inference.squares import Squares, squares_in
+from restore.inference.tiles.blend import Posterior, Watch
+from restore.marginals import Status
+from restore.sizes import check_size, lost_detail, near
+from restore.zoo.description import Description
+
+# A picture whose pixels are this much likelier after inversion, in nats per pixel, looks inverted.
+INVERTED = 0.05
+
+# The share of white in the images of a prior of both polarities is that near to a half.
+EVEN = 0.05
+
+# Axes of colour in which photographs are restored plane by plane: light, red against blue, green against both. They are
+# orthonormal, so noise has the same sigma in each (Ruderman, Cronin & Chiao, J. Opt. Soc. Am. A 15, 1998).
+AXES = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
+MIDDLE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """One picture on its way.
+
+    Attributes:
+        index: its number among all.
+        original: as it came.
+        reading: as priors see it.
+        engines: the priors to choose among.
+        named: True if prior and level were both given.
+        damage: what is known, with "auto" for what is to be found.
+    """
+
+    index: int
+    original: Observed
+    reading: Reading
+    engines: tuple[PictureEngine, ...]
+    named: bool
+
+    @property
+    def about(self) -> Description:
+        return self.engines[0].description
+
+    @property
+    def picture(self) -> Observed:
+        return self.reading.picture
+
+    @property
+    def native(self) -> bool:
+        """True if the picture is one tile of every prior."""
+        return all(self.picture.shape == engine.description.image_shape for engine in self.engines)
+
+
+def restore(
+    pictures: Sequence[Observed],
+    options: Options,
+    engines: Engines | None = None,
+    watch: Watch = lambda share: None,
+) -> list[Restored]:
+    """Restore pictures; those of a prior's own size together.
+
+    Args:
+        pictures: the damaged pictures.
+        options: how.
+        engines: opens priors; None to open those that `options` names.
+        watch: is told which share is done of a picture that is restored in blocks.
+
+    Returns:
+        The answers, in the same order. A picture that is refused comes back as it came, and its status says why.
+
+    Raises:
+        UsageError: if the damage does not fit the prior.
+        ModelError: if a prior cannot be opened, or a picture not be resized.
+    """
+    opened = engines or Engines(options)
+    answers: dict[int, Restored] = {}
+    groups: dict[Any, list[_Task]] = {}
+    for index, picture in enumerate(pictures):
+        try:
+            task = _task(index, picture, options, opened)
+        except Foreign as fault:
+            answers[index] = _untouched(picture, Status.NOT_INK, note=str(fault))
+            continue
+        damage = task.picture.damage
+        kind = (task.engines, task.named, damage.unknown, type(damage.p), damage.hidden is None)
+        groups.setdefault(kind if task.native else index, []).append(task)
+    for tasks in groups.values():
+        for task, answer in zip(tasks, _answers(tasks, options, watch), strict=True):
+            answers[task.index] = answer
+    return [answers[index] for index in range(len(pictures))]
+
+
+def _task(index: int, picture: Observed, options: Options, engines: Engines) -> _Task:
+    """A picture as its priors see it, with what is to be found."""
+    opened = engines.for_picture(picture)
+    about = opened[0].description
+    damage = picture.damage
+    assumed = not (damage.touched or damage.hidden is not None or about.conditional)
+    if assumed:
+        damage = replace(damage, sigma="auto") if about.grey else replace(damage, p="auto")
+    damage.check_for(about)
+    named = engines.named and damage.unknown is None
+    check_size(picture.shape[:2], about.image_shape, fit=options.fit, force=options.force)
+    small = replace(picture, damage=damage)
+    if options.fit == "resize":
+        small = _shrunk(small, about.image_shape)
+    if isinstance(damage.p, np.ndarray) and damage.p.shape != small.shape[:2]:
+        raise UsageError(f"p has shape {damage.p.shape}; give one number, or one per pixel: {small.shape[:2]}")
+    if about.grey:
+        reading = Reading(small)
+    else:
+        threshold = about.threshold / 255 if engines.named else None
+        careful = not (named or about.conditional or options.force) or (assumed and not options.force)
+        reading = read(small, threshold, careful=careful and not about.conditional)
+    return _Task(index, picture, reading, opened, named)
+
+
+def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
+    hidden = picture.damage.hidden
+    values, mask = shrink(np.asarray(picture.pixels[:, :]), hidden, shape)
+    return Observed(values, picture.damage.covering(None if hidden is None else mask))
+
+
+def _answers(tasks: Sequence[_Task], options: Options, watch: Watch) -> list[Restored]:
+    """The answers about pictures that are restored alike: one of any size, or several of their prior's own."""
+    if len(tasks[0].picture.shape) > 2:
+        return [_in_colour(tasks[0], options, watch)]
+    choices = _choices(tasks, options)
+    found: dict[int, Restored] = {}
+    for candidate in dict.fromkeys(choice.candidate for choice in choices):
+        rows = [row for row, choice in enumerate(choices) if choice.candidate is candidate]
+        if len(tasks) > 1:
+            seen = np.stack([tasks[row].picture.pixels[:, :] for row in rows])
+            damage = Damage.stacked([choices[row].damage for row in rows], seen.shape[1:])
+            whole = candidate.solve(seen, damage, [(0, 0)] * len(rows))
+        else:
+            whole = candidate.posterior(replace(tasks[0].picture, damage=choices[0].damage), watch)
+        for place, row in enumerate(rows):
+            found[row] = _answer(tasks[row], choices[row], whole, place, options)
+    return [found[row] for row in range(len(tasks))]
+
+
+def _choices(tasks: Sequence[_Task], options: Options) -> list[Choice]:
+    """Prior, polarity and level of each picture."""
+    first, pictures = tasks[0], [task.picture for task in tasks]
+    candidates: list[Candidate] = [
+        Prior(engine, invert) for engine in first.engines for invert in _polarities(engine, first, options.invert)
+    ]
+    if len(candidates) == 1 and pictures[0].damage.unknown is None:
+        return [Choice(candidates[0], picture.damage) for picture in pictures]
+    if len(first.engines) > 1 and not first.about.grey and not first.native:
+        candidates += squares_in(pictures[0])
+    return choose(pictures, candidates, grey=first.about.grey)
+
+
+def _polarities(engine: PictureEngine, task: _Task, invert: bool) -> tuple[bool, ...]:
+    """The polarities to choose between; one where it is given, or none differs."""
+    about = engine.description
+    if invert:
+        return (True,)
+    if about.conditional or about.grey or (task.named and task.native):
+        return (False,)
+    even = about.whole and abs(float(engine.pixel_means().mean()) - 0.5) < EVEN
+    return (False,) if even else (False, True)
+
+
+def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
+    """The answer about one picture, believed or not."""
+    about, original = _about(choice, task), task.original
+    grey, hidden = about.grey, task.picture.damage.hidden
+    means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
+    status = whole.status(place)
+    before = np.asarray(task.picture.pixels[:, :]) if grey else np.asarray(task.picture.pixels[:, :]) > 0.5
+    after = means if grey else means > 0.5
+    notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
+    if not (about.conditional and status is Status.MAX_ITER):
+        judged = trust.verdict(choice, before, after, means, status)
+        if judged.refused and not (judged is Status.DIVERGED):
+            if not (task.named or options.force):
+                return _untouched(original, judged, choice=choice, notes=notes, residual=whole.residual[place])
+            notes.append(f"the result is doubtful: {judged.sentence}")
+    replaced = original.damage.hidden if not task.picture.damage.touched else None
+    if means.shape != original.shape:
+        # Thresholded after enlarging, so that contours are smooth.
+        size = (original.shape[0], original.shape[1])
+        means, deviations = enlarge(means, size), enlarge(deviations, size)
+        after = means if grey else means > 0.5
+    changed = None
+    if not grey and before.shape == after.shape:
+        differs = before != after
+        changed = float(np.mean(differs if replaced is None else differs & replaced))
+    estimate = after
+    if task.reading.tones is not None and not grey:
+        black, white = task.reading.tones
+        estimate = np.where(after, white, black)
+    return Restored(
+        estimate,
+        means,
+        deviations,
+        status,
+        int(whole.iterations[place]),
+        float(whole.residual[place]),
+        choice.candidate.name,
+        choice.candidate.engine_name,
+        choice.found,
+        changed,
+        choice.bits,
+        tuple(notes),
+        replaced,
+        tuple(layer[place] for layer in whole.layers),
+    )
+
+
+def _about(choice: Choice, task: _Task) -> Description:
+    return choice.candidate.engine.description if isinstance(choice.candidate, Prior) else task.about
+
+
+def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: Status, options: Options) -> list[str]:
+    """What the user should know of how a picture was restored."""
+    candidate, notes = choice.candidate, []
+    if choice.found is not None:
+        notes.append(choice.found.sentence)
+    if isinstance(candidate, Squares):
+        return [*notes, f"was restored as a picture drawn {candidate.side} times as large"]
+    assert isinstance(candidate, Prior)
+    about = candidate.engine.description
+    height, width = about.image_shape
+    if about.conditional and status is Status.MAX_ITER:
+        iterations = about.inference.max_iter
+        notes.append(f"stopped after the {iterations} iterations that {about.name} was trained with")
+    elif status is not Status.CONVERGED:
+        notes.append(status.sentence)
+    elif whole.unsettled[place]:
+        notes.append(f"the solver did not converge in {whole.unsettled[place]} of {whole.tiles[place]} tiles")
+    if whole.tiles[place] > 1 and not about.whole:
+        notes.append(f"restored in tiles of {width}x{height} pixels")
+    if candidate.invert and not options.invert:
+        notes.append(f"{about.name} expects {expected_by(candidate.engine)}, so the picture was inverted for it, and back")
+    if whole.blind[place]:
+        notes.append("has masked areas around which nothing is visible: the prior alone fills them")
+    if not near(task.original.shape, about.image_shape) and options.fit == "resize":
+        notes.append(lost_detail(about.image_shape))
+    if whole.inversion[place] > INVERTED and not about.mixture:
+        remedy = "leave the inversion out" if options.invert else "try --invert"
+        notes.append(f"looks inverted: {about.name} expects {expected_by(candidate.engine)}; {remedy}")
+    return notes
+
+
+def expected_by(engine: PictureEngine) -> str:
+    """The polarity that a prior expects, in words."""
+    return "dark on light" if engine.light_ground else "light strokes on dark"
+
+
+def _untouched(
+    picture: Observed,
+    status: Status,
+    *,
+    choice: Choice | None = None,
+    notes: Sequence[str] = (),
+    note: str = "",
+    residual: float = 0.0,
+) -> Restored:
+    """The answer for a picture that is refused."""
+    pixels = np.asarray(picture.pixels[:, :])
+    return Restored(
+        pixels,
+        pixels,
+        np.zeros(pixels.shape),
+        status,
+        0,
+        float(residual),
+        "" if choice is None else choice.candidate.name,
+        "" if choice is None else choice.candidate.engine_name,
+        None if choice is None else choice.found,
+        0.0,
+        None if choice is None else choice.bits,
+        (*notes, note or status.sentence),
+        np.zeros(pixels.shape[:2], bool),
+    )
+
+
+def _in_colour(task: _Task, options: Options, watch: Watch) -> Restored:
+    """A photograph (H, W, 3), plane by plane; prior and level are chosen by its light."""
+    engines = [engine for engine in task.engines if engine.description.mixture]
+    if not engines:
+        raise ModelError(f"{task.about.name} knows no colours; leave the model out, or convert a copy to greyscale")
+    pixels = np.asarray(task.picture.pixels[:, :])
+    planes = MIDDLE + (pixels - MIDDLE) @ AXES.T
+    found: list[Restored] = []
+    light: Choice | None = None
+    for number in range(3):
+        picture = Observed(planes[..., number], task.picture.damage if light is None else light.damage)
+        part = replace(task, original=picture, reading=Reading(picture), engines=tuple(engines))
+        choice = _choices([part], options)[0] if light is None else replace(light, ahead=None)
+        light = light or choice
+
+        def seen(share: float, before: int = number) -> None:
+            watch((before + share) / 3)
+
+        whole = choice.candidate.posterior(replace(picture, damage=choice.damage), seen)
+        found.append(_answer(part, choice, whole, 0, options))
+        if found[0].refused:
+            return replace(_untouched(task.original, Status(found[0].status), notes=found[0].notes[:-1]))
+    means = MIDDLE + (np.stack([plane.means for plane in found], -1) - MIDDLE) @ AXES
+    deviations = np.sqrt(np.stack([plane.deviations**2 for plane in found], -1) @ AXES**2)
+    worst = max(Status(plane.status) for plane in found)
+    return replace(found[0], estimate=means, means=means, deviations=deviations, status=worst)
+
+

@@ -1,0 +1,145 @@
+"""How pictures are to be restored, and the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from restore.images import DEFAULT_MAX_PIXELS
+from restore.inference.damage import Rates
+from restore.marginals import Status
+from restore.sizes import Fit
+
+EngineName = Literal["auto", "onnx", "torch"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to restore, beside what is known of the damage.
+
+    Attributes:
+        model: name or path of a prior; "auto" for the one that predicts the picture best.
+        fit: pictures of another size than the prior's are restored in tiles ("tile"), or resized ("resize").
+        force: restore also what no prior recognises, and resize by any factor.
+        invert: invert pictures for the prior, and the results back; else polarity is found where it is not told.
+        soft: return posterior probabilities as grey levels, not black and white.
+        engine: "onnx", "torch", or "auto" for the one that is done first.
+        device: "auto", "cpu" or "cuda[:N]".
+        solver: solve the prior with this, in torch; None for its own.
+        max_memory: bytes that messages or matrices of a solver may take; None for its own limit.
+        max_pixels: the most pixels of a picture.
+    """
+
+    model: str = "auto"
+    fit: Fit = "tile"
+    force: bool = False
+    invert: bool = False
+    soft: bool = False
+    engine: EngineName = "auto"
+    device: str = "auto"
+    solver: str | None = None
+    max_memory: int | None = None
+    max_pixels: int = DEFAULT_MAX_PIXELS
+
+
+@dataclass(frozen=True)
+class Found:
+    """A noise level that was found in a picture.
+
+    >>> Found("p", 0.1).sentence, Found("p", Rates(0.1, 0.02)).value
+    ('p = 0.1 was found', Rates(white=0.1, black=0.02))
+    """
+
+    name: Literal["p", "sigma"]
+    value: float | Rates
+
+    @property
+    def mean(self) -> float:
+        return sum(self.value) / 2 if isinstance(self.value, Rates) else self.value
+
+    @property
+    def sentence(self) -> str:
+        if isinstance(self.value, Rates):
+            return f"{self.name} = {self.value.white:.2g} of white pixels and {self.value.black:.2g} of black was found"
+        return f"{self.name} = {self.value:.3g} was found"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Restored:
+    """A restored picture, or several of one shape in arrays with a first axis of N.
+
+    Attributes:
+        estimate: the restored picture, (H, W): 0 and 1, or grey levels.
+        means: probability of white, or mean grey level, of every pixel, (H, W).
+        deviations: posterior standard deviation of every pixel, (H, W).
+        status: how it ended; a picture that was refused comes back as it came.
+        iterations: of the solver: the most of any tile.
+        residual: how far means moved in the last iteration.
+        model: the prior that restored it.
+        engine: what computed it: "onnx", "torch", or "numpy".
+        level: the noise level that was found; None if it was given.
+        changed: share of black and white pixels that have the other colour now; None for grey pictures.
+        bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not asked.
+        notes: what the user should know, one sentence each.
+        replaced: the pixels that the estimate replaces, boolean (H, W); None for all.
+        layers: means of the hidden layers of the prior; empty if the picture was restored in tiles.
+    """
+
+    estimate: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray
+    status: Any
+    iterations: Any
+    residual: Any
+    model: str
+    engine: str
+    level: Any = None
+    changed: Any = None
+    bits: Any = None
+    notes: tuple[Any, ...] = ()
+    replaced: np.ndarray | None = None
+    layers: tuple[np.ndarray, ...] = ()
+
+    def __repr__(self) -> str:
+        size = "x".join(map(str, self.means.shape))
+        ends = ", ".join(dict.fromkeys(Status(each).name.lower() for each in np.atleast_1d(self.status)))
+        return f"Restored({size}, {ends}, model={self.model!r})"
+
+    @property
+    def refused(self) -> bool:
+        """True if the picture came back as it was, as `status` says."""
+        return Status(self.status).refused
+
+
+def stacked(each: list[Restored]) -> Restored:
+    """Answers for pictures as one answer: arrays (N, ...) where shapes agree, else arrays of arrays."""
+
+    def together(values: list[Any]) -> Any:
+        if any(value is None for value in values):
+            return None if all(value is None for value in values) else values
+        shapes = {np.shape(value) for value in values}
+        if len(shapes) == 1:
+            return np.stack(values)
+        apart = np.empty(len(values), object)
+        apart[:] = values
+        return apart
+
+    depth = min(len(one.layers) for one in each)
+    return Restored(
+        together([one.estimate for one in each]),
+        together([one.means for one in each]),
+        together([one.deviations for one in each]),
+        np.array([int(one.status) for one in each]),
+        np.array([one.iterations for one in each]),
+        np.array([one.residual for one in each]),
+        ", ".join(dict.fromkeys(one.model for one in each)),
+        ", ".join(dict.fromkeys(one.engine for one in each)),
+        None if all(one.level is None for one in each) else [one.level for one in each],
+        together([one.changed for one in each]),
+        together([one.bits for one in each]),
+        tuple(one.notes for one in each),
+        None if any(one.replaced is None for one in each) else together([one.replaced for one in each]),
+        tuple(together([one.layers[index] for one in each]) for index in range(depth)),
+    )

@@ -1,0 +1,111 @@
+"""Read a grey picture in black and white: two levels, a clear cut, or a scan whose levels say how certain they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from restore.channels.bit_flip import CERTAIN
+from restore.errors import Foreign
+from restore.inference.damage import Observed
+from restore.inference.pixels import Cut, thinned
+from restore.inference.two_tones import tones_of
+
+# What a cut to black and white may remove, as the mean distance of grey levels from the two, of which the distance is 1.
+CUT_OFF = 0.06
+
+# How far the classes of a scan are apart, in standard deviations, if the caller says that it is one: more than noise on
+# a blank page is split into.
+TOLD_APART = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A picture in black and white.
+
+    Attributes:
+        picture: its pixels are 0 and 1, and its damage says how certain they are.
+        tones: the grey levels of black and of white in it, numbers or (H, W); None for 0 and 1.
+        notes: what the user should know, one sentence each.
+    """
+
+    picture: Observed
+    tones: tuple[Any, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read(picture: Observed, threshold: float | None, *, careful: bool) -> Reading:
+    """A grey picture in black and white.
+
+    Args:
+        picture: grey values (H, W), and its damage; p is "scan" if the caller says that it is one.
+        threshold: where to cut it, in [0, 1]; None for Otsu's threshold.
+        careful: refuse to cut off grey levels that say more than black and white.
+
+    Raises:
+        Foreign: if it is no picture in black and white, and `careful`, or called a scan.
+    """
+    damage = picture.damage
+    if damage.scanned:
+        return _scan(picture, TOLD_APART)
+    grey = thinned(picture.pixels)
+    if picture.damage.hidden is not None:
+        visible = thinned(picture.visible)
+        grey = grey[visible] if visible.any() else grey.ravel()
+    low, high = float(grey.min()), float(grey.max())
+    if bool(((grey == low) | (grey == high)).all()):
+        cut = (low + high) / 2 if low < high else 0.5
+        plain = (low, high) == (0, 1) and isinstance(picture.pixels, np.ndarray)
+        tones = None if low == high or (low, high) == (0, 1) else (low, high)
+        return Reading(picture if plain else replace(picture, pixels=Cut(picture.pixels, cut)), tones)
+    cut = otsu(grey) if threshold is None else threshold
+    parts = (grey[grey <= cut], grey[grey > cut])
+    black, white = (float(part.mean()) if part.size else end for part, end in zip(parts, (0.0, 1.0), strict=True))
+    lost = np.minimum(np.abs(grey - black), np.abs(grey - white)).mean() / max(white - black, 1e-6)
+    if careful and lost > CUT_OFF:
+        return _scan(picture, None)
+    note = f"has grey levels, which were cut to black and white at {round(255 * cut)} of 255"
+    holes_only = damage.hidden is not None and not damage.touched
+    return Reading(
+        replace(picture, pixels=Cut(picture.pixels, cut)), (black, white) if holes_only else None, (note,)
+    )
+
+
+def _scan(picture: Observed, apart: float | None) -> Reading:
+    """A scan as ink and paper, where the level of each pixel says how certain it is."""
+    values = np.asarray(picture.pixels[:, :], np.float64)
+    hidden = picture.damage.hidden
+    if hidden is not None:
+        values = np.where(hidden, np.median(values[~hidden]), values)
+    tones = tones_of(values)
+    if tones is None or not (tones.distinct or (apart is not None and tones.separation >= apart)):
+        raise Foreign(
+            "its grey levels are not those of ink on paper; give --sigma, the standard deviation of its noise, to "
+            "restore it as a photograph, or --p to cut it to black and white all the same"
+        )
+    odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
+    black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
+    note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"
+    p = 1 / (1 + np.exp(np.abs(odds)))
+    read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=p))
+    only_holes = hidden is not None and not picture.damage.touched
+    return Reading(read, (tones.channel.black, tones.channel.white) if only_holes else None, (note,))
+
+
+def otsu(grey: np.ndarray) -> float:
+    """The threshold in [0, 1] that separates values best (Otsu, IEEE Trans. Syst. Man Cybern. 9, 1979).
+
+    >>> otsu(np.array([0.1, 0.12, 0.8, 0.83])) == otsu(np.array([0.12, 0.8]))
+    True
+    """
+    counts, edges = np.histogram(grey, 256, (0, 1))
+    middles = (edges[:-1] + edges[1:]) / 2
+    below = np.cumsum(counts)[:-1]
+    above = counts.sum() - below
+    sums = np.cumsum(counts * middles)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = below * above * (sums[:-1] / below - (sums[-1] - sums[:-1]) / above) ** 2
+    best = np.flatnonzero(np.nan_to_num(between) >= np.nanmax(between) * (1 - 1e-12))
+    return float(edges[1 + round(best.mean())])

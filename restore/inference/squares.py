@@ -1,0 +1,85 @@
+"""A picture drawn large: every pixel of its original is a square of k x k pixels of one colour, as in codes and mazes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from restore.channels.values import probability_of
+from restore.inference.damage import Damage, Observed
+from restore.inference.tiles.blend import MANY, Posterior, Watch
+from restore.inference.tiles.exchange import log_odds
+
+# Sides of squares, in pixels. Most larger ones have a divisor among them.
+SIDES = range(2, 9)
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Squares of `side` pixels whose edges lie `top` rows and `left` columns after multiples of the side.
+
+    Each is white or black, with equal probability and independently of the others.
+    """
+
+    side: int
+    top: int
+    left: int
+    invert: bool = False
+    engine_name: str = "numpy"
+
+    @property
+    def name(self) -> str:
+        return f"squares of {self.side}x{self.side} pixels"
+
+    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]]) -> Posterior:
+        """The posterior of parts (N, h, w) of a picture, each with its upper left corner in the picture."""
+        evidence = log_odds(seen, damage).astype(np.float64)
+        means = np.empty(seen.shape, np.float32)
+        for index, (row, column) in enumerate(corners):
+            down, across = (
+                (np.arange(size) + start - offset) // self.side
+                for size, start, offset in zip(seen.shape[1:], (row, column), (self.top, self.left), strict=True)
+            )
+            down, across = down - down[0], across - across[0]
+            rows = np.add.reduceat(evidence[index], np.flatnonzero(np.diff(down, prepend=-1)), 0)
+            sums = np.add.reduceat(rows, np.flatnonzero(np.diff(across, prepend=-1)), 1)
+            means[index] = probability_of(sums)[down][:, across]
+        one, none = np.ones(len(seen), int), np.zeros(len(seen))
+        return Posterior(means, means * (1 - means), one, none, one, one - 1, none > 0, none)
+
+    def quickly(self) -> Squares:
+        return self
+
+    def posterior(self, picture: Observed, watch: Watch) -> Posterior:
+        """The posterior of the whole picture."""
+        part = picture.part(slice(None), slice(None))
+        watch(0.0)
+        return self.solve(part.pixels[None], part.damage.mapped(lambda values: values[None]), [(0, 0)])
+
+
+def squares_in(picture: Observed) -> list[Squares]:
+    """For each side of squares, those between which the colour changes most often.
+
+    Args:
+        picture: black and white, of 0 and 1.
+
+    >>> code = np.kron(np.random.default_rng(0).random((20, 20)) < 0.5, np.ones((4, 4)))[1:, 2:]
+    >>> [(each.top, each.left) for each in squares_in(Observed(code, Damage("auto"))) if each.side == 4]
+    [(3, 2)]
+    """
+    height, width = picture.shape
+    if height * width > MANY:
+        return []
+    white, visible = np.asarray(picture.pixels[:, :]) > 0.5, picture.visible
+    down = ((white[1:] != white[:-1]) & visible[1:] & visible[:-1]).sum(1)
+    across = ((white[:, 1:] != white[:, :-1]) & visible[:, 1:] & visible[:, :-1]).sum(0)
+    sides = [side for side in SIDES if side < min(height, width)]
+    return [Squares(side, *(_most_changed(changes, side) for changes in (down, across))) for side in sides]
+
+
+def _most_changed(changes: np.ndarray, side: int) -> int:
+    """Where between rows (of which the first change is before row 1) edges of squares lie, modulo their side."""
+    place = np.arange(1, len(changes) + 1) % side
+    return int((np.bincount(place, changes, side) / np.bincount(place, minlength=side).clip(1)).argmax())

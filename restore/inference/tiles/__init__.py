@@ -1,0 +1,1 @@
+"""Pictures of any size: overlapping tiles, the messages they exchange, and their blend."""

@@ -1,0 +1,278 @@
+"""The posterior of pictures of any size: from one tile, from tiles that overlap, or from a picture as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from restore.inference import threads
+from restore.inference.damage import Damage, Observed
+from restore.inference.engine import PictureEngine
+from restore.inference.tiles.blocks import Block, blocks_of, parts_of
+from restore.inference.tiles.exchange import log_odds, solve_tiles
+from restore.inference.tiles.grid import Cover
+from restore.marginals import Marginals, Status, voided
+from restore.zoo.description import Description
+
+# A picture has converged if all but this share of its tiles have.
+UNSETTLED = 0.01
+
+# Larger pictures keep their answers in half precision.
+MANY = 2**24
+
+# A mean field stops once no pixel changes by more than STILL, or after STEPS; further ones would only swallow thin
+# lines. A step keeps this share of the means before it. It has converged if the last one changes pixels by less than
+# CONVERGED on average.
+STILL, STEPS, KEPT, CONVERGED = 1e-6, 60, 0.5, 1e-3
+
+Watch = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What a prior makes of N damaged pictures of one shape.
+
+    Attributes:
+        means, variances: of every pixel, (N, H, W).
+        iterations, residual: the most of any tile, (N,).
+        tiles, unsettled: how many tiles there are, and how many did not converge, (N,).
+        blind: True where a tile has nothing visible, (N,).
+        inversion: by how many nats per pixel a picture is likelier after inversion, (N,); 0 if unknown.
+        layers: means of hidden layers, (N, units) each; empty if there are several tiles.
+    """
+
+    means: np.ndarray
+    variances: np.ndarray
+    iterations: np.ndarray
+    residual: np.ndarray
+    tiles: np.ndarray
+    unsettled: np.ndarray
+    blind: np.ndarray
+    inversion: np.ndarray
+    layers: tuple[np.ndarray, ...] = ()
+
+    @classmethod
+    def of(cls, found: Marginals, shape: tuple[int, ...], groups: int, hidden: np.ndarray | None) -> Posterior:
+        """The answers of tiles (`groups` pictures of equally many) without their pixels, which are laid out later."""
+
+        def worst(values: np.ndarray) -> np.ndarray:
+            return np.asarray(np.where(np.isfinite(values), values, 0).reshape(groups, -1).max(1))
+
+        status = found.status.reshape(groups, -1)
+        blind = np.zeros(status.shape, bool) if hidden is None else hidden.all((1, 2)).reshape(groups, -1)
+        return cls(
+            found.means[0].reshape(shape),
+            found.variances[0].reshape(shape),
+            worst(found.iterations),
+            worst(found.residual),
+            np.full(groups, status.shape[1]),
+            (status != Status.CONVERGED).sum(1),
+            blind.any(1),
+            np.zeros(groups),
+        )
+
+    def status(self, index: int) -> Status:
+        """How the solver ended for a picture."""
+        if not np.isfinite(self.means[index]).all():
+            return Status.DIVERGED
+        many = self.unsettled[index] > UNSETTLED * self.tiles[index]
+        return Status.MAX_ITER if many else Status.CONVERGED
+
+
+def solve(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
+    """The posterior of pictures of one shape, all in memory.
+
+    Args:
+        engine: the prior.
+        seen: the pictures, (N, H, W), as the prior knows them.
+        damage: of this batch, without unknown levels.
+    """
+    about = engine.description
+    if seen.shape[1:] == about.image_shape:
+        found, gain = engine.marginals(seen, damage)
+        found = voided(found)
+        one = Posterior.of(found, seen.shape, len(seen), damage.hidden)
+        return replace(one, inversion=gain, layers=found.means[1:])
+    if about.convolutional:
+        return _in_parts(engine, seen, damage)
+    if about.tiling.neighbours:
+        return _by_neighbours(about, seen, damage)
+    alone = engine.pixel_means() if about.exchanges else np.zeros(about.image_shape)
+
+    def one_of(index: int) -> Posterior:
+        def of_picture(level: np.ndarray) -> Any:
+            own = level[index if len(level) > 1 else 0]
+            return own.item() if own.shape == (1, 1) else own
+
+        return _in_tiles(engine, seen[index], damage.mapped(of_picture), alone)
+
+    each = threads.each(one_of, range(len(seen)))
+    return Posterior(*(np.concatenate([getattr(one, name) for one in each]) for name in _PER_PICTURE))
+
+
+_PER_PICTURE = ("means", "variances", "iterations", "residual", "tiles", "unsettled", "blind", "inversion")
+
+
+def posterior(engine: PictureEngine, picture: Observed, *, invert: bool, watch: Watch) -> Posterior:
+    """The posterior of one picture of any size, block by block where it is large.
+
+    Args:
+        engine: the prior.
+        picture: grey values (H, W), and its damage.
+        invert: invert the picture for the prior.
+        watch: is told which share of the picture is done.
+
+    Raises:
+        UsageError: if the memory allowed does not hold a tile.
+    """
+    height, width = picture.shape
+    blocks = list(blocks_of((height, width), engine.description, engine.max_memory))
+    if len(blocks) == 1:
+        watch(0.0)
+        return _of_block(engine, picture, blocks[0], invert)
+    precision = np.float32 if height * width <= MANY else np.float16
+    means, variances = np.empty((1, height, width), precision), np.empty((1, height, width), precision)
+    parts, done = [], 0
+    for block in blocks:
+        part = _of_block(engine, picture, block, invert)
+        for whole, values in ((means, part.means), (variances, part.variances)):
+            whole[0][block.core] = values[0][block.inner]
+        parts.append(replace(part, means=part.means[:, :0], variances=part.variances[:, :0]))
+        done += (block.core[0].stop - block.core[0].start) * (block.core[1].stop - block.core[1].start)
+        watch(done / (height * width))
+
+    def over(name: str, together: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        return np.atleast_1d(together(np.concatenate([getattr(part, name) for part in parts])))
+
+    return Posterior(
+        means,
+        variances,
+        over("iterations", np.max),
+        over("residual", np.max),
+        over("tiles", np.sum),
+        over("unsettled", np.sum),
+        over("blind", np.any),
+        np.zeros(1),
+    )
+
+
+def _of_block(engine: PictureEngine, picture: Observed, block: Block, invert: bool) -> Posterior:
+    part = picture.part(*block.around)
+    seen = engine.description.as_known(1 - part.pixels if invert else part.pixels)[None]
+    damage = part.damage.inverted() if invert else part.damage
+    found = solve(engine, seen, damage.mapped(lambda values: values[None]))
+    return turned(found) if invert else found
+
+
+def turned(found: Posterior) -> Posterior:
+    """The answer about inverted pictures, inverted back."""
+    return replace(found, means=1 - found.means)
+
+
+def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np.ndarray) -> Posterior:
+    """The posterior of one picture (H, W) as the mixture of what its tiles say."""
+    about = engine.description
+    # A pixel at the border of a photograph lies in fewer tiles: one at least.
+    cover = Cover.of(seen.shape, about.image_shape, about.tiling.overlap, within=about.mixture)
+    tiles = cover.cut(seen, "edge" if about.conditional else 0.0)
+    known, blind = Damage(), False
+    if not about.conditional:
+        hidden = cover.cut(np.zeros(seen.shape, bool) if damage.hidden is None else damage.hidden, True)
+        # Outside the picture nothing is known: a flip with probability one half.
+        inside = replace(damage, hidden=None).mapped(lambda level: cover.cut(level, 0.5))
+        known = inside.covering(hidden)
+        blind = bool((cover.crop(cover.counts((~hidden).any((1, 2)))) == 0).any())
+
+    def solved(part: np.ndarray, told: Damage) -> Marginals:
+        found, _ = engine.marginals(part, told)
+        return voided(replace(found, means=found.means[:1], variances=found.variances[:1]))
+
+    found = solve_tiles(solved, about, cover, Observed(tiles, known), alone)
+    mean = cover.crop(cover.mean(found.means, found.sound))
+    square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
+    ends, residual = found.status[found.solved], found.residual[found.solved]
+    return Posterior(
+        mean[None],
+        (square - mean**2)[None],
+        found.iterations[found.solved].max(keepdims=True),
+        np.max(residual, initial=0, where=np.isfinite(residual), keepdims=True),
+        np.array([len(ends)]),
+        np.array([(ends != Status.CONVERGED).sum()]),
+        np.array([blind]),
+        np.zeros(1),
+    )
+
+
+def _in_parts(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
+    """The posterior under a prior to which all places are alike: of parts that overlap, which fit into caches."""
+    count, height, width = seen.shape
+    parts = parts_of((height, width))
+
+    def cut(values: np.ndarray) -> np.ndarray:
+        if values.shape[1:] == (1, 1):
+            return np.repeat(values, len(parts), 0) if len(values) > 1 else values
+        return np.stack([image[part.around] for image in values for part in parts])
+
+    small, told = cut(seen), damage.mapped(cut)
+    found, _ = engine.of_size((small.shape[1], small.shape[2])).marginals(small, told)
+    found = voided(found)
+    means, variances = np.empty(seen.shape, np.float32), np.empty(seen.shape, np.float32)
+    for whole, values in ((means, found.means[0]), (variances, found.variances[0])):
+        for index, image in enumerate(values.reshape(count, len(parts), *small.shape[1:])):
+            for part, answer in zip(parts, image, strict=True):
+                whole[index][part.core] = answer[part.inner]
+    one = Posterior.of(found, small.shape, count, told.hidden)
+    return replace(one, means=means, variances=variances)
+
+
+def _by_neighbours(about: Description, seen: np.ndarray, damage: Damage) -> Posterior:
+    """The posterior under a prior that only knows how alike neighbours are."""
+    means, steps, change = mean_field(log_odds(seen, damage), about.tiling.neighbours)
+    count, white = len(seen), (1 + means) / 2
+    hidden = np.zeros(seen.shape, bool) if damage.hidden is None else np.broadcast_to(damage.hidden, seen.shape)
+    return Posterior(
+        white,
+        white * (1 - white),
+        np.full(count, steps),
+        change,
+        np.ones(count, int),
+        (change >= CONVERGED).astype(int),
+        hidden.all((1, 2)),
+        np.zeros(count),
+    )
+
+
+def mean_field(evidence: np.ndarray, coupling: float) -> tuple[np.ndarray, int, np.ndarray]:
+    """Means of an Ising model with four neighbours: m = tanh(coupling · sum of those beside it + evidence / 2).
+
+    The naive mean field (MacKay, 2003, section 33.2), from what the evidence says alone.
+
+    Args:
+        evidence: log-odds of white of every pixel, (N, H, W).
+        coupling: how strongly neighbours agree.
+
+    Returns:
+        The means, from -1 for black to 1 for white, float32; the number of steps; and how much they changed in the
+        last one, on average over the pixels of each picture, (N,).
+
+    >>> speck = np.full((1, 5, 5), -2.0)
+    >>> speck[0, 2, 2] = 2
+    >>> bool(mean_field(speck, 0.6)[0].max() < 0)
+    True
+    """
+    field = np.asarray(evidence, np.float32) / 2
+    means, steps, moved = np.tanh(field), 0, np.ones_like(field)
+    while steps < STEPS and moved.max() > STILL:
+        drawn = field.copy()
+        pull = np.float32(coupling) * means
+        drawn[..., 1:, :] += pull[..., :-1, :]
+        drawn[..., :-1, :] += pull[..., 1:, :]
+        drawn[..., 1:] += pull[..., :-1]
+        drawn[..., :-1] += pull[..., 1:]
+        step = np.float32(1 - KEPT) * (np.tanh(drawn) - means)
+        means += step
+        steps, moved = steps + 1, np.abs(step)
+    return means, steps, moved.mean((-2, -1))

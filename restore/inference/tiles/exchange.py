@@ -1,0 +1,167 @@
+"""Restore overlapping tiles together: each hears what the others make of the pixels that it shares with them.
+
+Let y be what was observed, and tiles A and B see of it what lies in them. If the rest of A and the rest of B are
+independent given a pixel x that both contain, then
+
+    p(x | y) ~ p(x) · p(y_x | x) · [p(x | rest of A) / p(x)] · [p(x | rest of B) / p(x)],
+
+so B's *message* on x is evidence for A like any other (Pearl, 1988, ch. 4). It is the log-odds of B's answer, minus the
+evidence of x and minus the prior's log-odds. Windows that overlap see much of the same evidence and would count it
+twice: so a message is worth only a share of itself, and the mean over the other tiles is taken, not the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from restore.channels.bit_flip import CERTAIN
+from restore.channels.values import SURE, log_odds_of
+from restore.inference.damage import Damage, Observed
+from restore.inference.tiles.grid import Cover
+from restore.marginals import Marginals, Status
+from restore.zoo.description import Description
+
+# A tile is done, as blank paper is, if tiles say of each of its pixels on average with this probability what it is.
+SETTLED = 0.7
+
+# The marginals of damaged tiles (N, h, w).
+Solve = Callable[[np.ndarray, Damage], Marginals]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What became of the tiles of a picture.
+
+    Attributes:
+        means, variances: of each pixel, float32 (tiles, h, w); NaN where the solver diverged.
+        iterations: spent on each tile, in all rounds.
+        residual, status: of each tile, in its last round.
+        solved: which tiles were solved at all; of the others means and variances are NaN.
+    """
+
+    means: np.ndarray
+    variances: np.ndarray
+    iterations: np.ndarray
+    residual: np.ndarray
+    status: np.ndarray
+    solved: np.ndarray
+
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> Answers:
+        """Of tiles (N, h, w) none of which is solved."""
+        count, unknown = shape[0], np.full(shape, np.nan, np.float32)
+        status = np.full(count, Status.CONVERGED)
+        return cls(unknown, unknown.copy(), np.zeros(count, int), np.zeros(count), status, np.zeros(count, bool))
+
+    @classmethod
+    def of(cls, found: Marginals, shape: tuple[int, ...]) -> Answers:
+        means, variances = (part[0].reshape(shape) for part in (found.means, found.variances))
+        solved = np.ones(shape[0], bool)
+        return cls(means, variances, found.iterations.copy(), found.residual.copy(), found.status.copy(), solved)
+
+    @property
+    def sound(self) -> np.ndarray:
+        """Which tiles have an answer."""
+        return self.solved & (self.status != Status.DIVERGED)
+
+    def revise(self, rows: np.ndarray, later: Answers) -> None:
+        """Replace the answers of some tiles with the answers of a later round."""
+        for name in ("means", "variances", "residual", "status", "solved"):
+            getattr(self, name)[rows] = getattr(later, name)
+        self.iterations[rows] += later.iterations
+
+
+def solve_tiles(solve: Solve, about: Description, cover: Cover, seen: Observed, alone: np.ndarray) -> Answers:
+    """Restore the tiles of a picture in rounds of messages.
+
+    First every second row and column of tiles is solved, where these hold all pixels. Rounds solve any tiles, but
+    only those with pixels in doubt, which were told something new.
+
+    Args:
+        solve: the marginals of damaged tiles.
+        about: the prior's description; there are no messages where it does not exchange any.
+        cover: where the tiles lie.
+        seen: the tiles, (count, h, w), as the prior knows them.
+        alone: probability of white of a tile's pixels if nothing is seen, (h, w).
+    """
+    tiling = about.tiling
+    if not about.exchanges or cover.count == 1 or not tiling.rounds:
+        # No two patches of a noisy photograph are the same.
+        whole = solve if about.mixture else _distinct(solve)
+        return Answers.of(whole(seen.pixels, seen.damage), seen.pixels.shape)
+    evidence = log_odds(seen.pixels, seen.damage)
+    stronger = _stronger(evidence, tiling.least)
+    given = stronger * evidence
+    found = Answers.none(evidence.shape)
+    distinct = _distinct(solve)
+
+    def put(rows: np.ndarray) -> None:
+        found.revise(rows, Answers.of(distinct(*observed(given[rows])), given[rows].shape))
+
+    put(cover.first)
+    for _ in range(tiling.rounds):
+        messages = _messages(found, given, evidence, alone)
+        told = evidence + np.float32(tiling.worth) * cover.others(messages, found.sound)
+        # What a tile is told again it would answer again.
+        fresh = ~found.solved | (told != given).any((1, 2))
+        rows = np.flatnonzero(fresh & (_unsettled(cover, found) | (found.solved & (stronger > 1))))
+        if not rows.size:
+            break
+        given[rows] = told[rows]
+        put(rows)
+    return found
+
+
+def _stronger(evidence: np.ndarray, least: float) -> float:
+    """By how much the evidence is strengthened for the first round."""
+    known = np.abs(evidence[evidence != 0])
+    return max(1.0, least / float(known.mean())) if known.size else 1.0
+
+
+def log_odds(white: np.ndarray, damage: Damage) -> np.ndarray:
+    """The evidence for white of every pixel of black and white pictures (N, H, W) of 0 and 1, float32."""
+    p = np.asarray(damage.flips_of(white), np.float64)
+    with np.errstate(divide="ignore"):
+        strength = (np.log1p(-p) - np.log(p)).clip(-CERTAIN, CERTAIN)
+    told = (2 * white - 1) * strength
+    return (told if damage.hidden is None else np.where(damage.hidden, 0, told)).astype(np.float32)
+
+
+def observed(evidence: np.ndarray) -> tuple[np.ndarray, Damage]:
+    """Pictures and flip probabilities that say of pixels what log-odds (N, H, W) do: engines know these."""
+    with np.errstate(over="ignore"):
+        p = 1 / (1 + np.exp(np.abs(evidence).astype(np.float64)))
+    return (evidence > 0).astype(np.float64), Damage(p)
+
+
+def _messages(found: Answers, given: np.ndarray, evidence: np.ndarray, alone: np.ndarray) -> np.ndarray:
+    """What each tile adds to what it was given about its pixels; 0 where it has no answer, or a pixel is certain."""
+    usable = found.sound[:, None, None] & (np.abs(evidence) < SURE)
+    expected = log_odds_of(alone).astype(np.float32)
+    return np.where(usable, log_odds_of(found.means) - given - expected, np.float32(0))
+
+
+def _unsettled(cover: Cover, found: Answers) -> np.ndarray:
+    """Which tiles have a pixel that is in doubt, as tiles see it on average."""
+    answer = cover.mean(found.means, found.sound)
+    doubt = ~(np.abs(answer - 0.5) >= SETTLED - 0.5)
+    return np.asarray(cover.cut_padded(doubt).any((1, 2)))
+
+
+def _distinct(solve: Solve) -> Solve:
+    """The same, but tiles that are all the same are solved once."""
+
+    def once(grey: np.ndarray, damage: Damage) -> Marginals:
+        parts = [part for part in (grey, damage.hidden, damage.p) if isinstance(part, np.ndarray) and part.ndim == 3]
+        keys: dict[bytes, int] = {}
+        same = np.array([keys.setdefault(b"".join(map(bytes, each)), len(keys)) for each in zip(*parts, strict=True)])
+        if len(keys) == len(same):
+            return solve(grey, damage)
+        _, first = np.unique(same, return_index=True)
+        few = damage.mapped(lambda values: values[first] if len(values) > 1 else values)
+        return solve(grey[first], few).rows(same)
+
+    return once
