@@ -24,24 +24,28 @@ from restore.inference.pixels import Pixels
 from restore.inference.restored import Found
 from restore.inference.tiles.blend import Posterior, Watch, posterior, solve, turned
 
-# Pixels are hidden in so many turns.
-FOLDS = 4
+# Pixels are hidden in so many turns, one by one or in blocks of so many pixels at most.
+FOLDS, WIDEST = 4, 12
 
-# Side of the crops in pixels, and their ranks among all, from the plainest to the richest.
-SIDE, RANKS = 56, (0.55, 0.7, 0.85, 1.0)
+# Side of the crops in pixels, and how many are taken at most; of the first ones it is seen which candidates may win. Each
+# is at least so rich as this share of the richest: blank paper says nothing.
+SIDE, CROPS, FIRST, RICH = 56, 8, 2, 0.6
+
+# Further turns are taken until so many pixels are predicted.
+ENOUGH = 8000
 
 # Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
 CELL, MOST = 4, 400
 
 # Levels under which a picture is predicted while its own is unknown, by what is unknown; and if nothing is damaged.
-GUESS = {"p": 0.12, "sigma": 0.2}
+GUESS = {"p": 0.13, "sigma": 0.2}
 EXACT = 0.02
 
-# Beyond this level pixels are predicted once more, under the level found: the guess was far off.
-GUESSED = 0.2
+# Levels from here to there are near the guess; under others pixels are predicted once more.
+NEAR = {"p": (0.04, 0.2), "sigma": (0.1, 0.4)}
 
-# A candidate that is behind by so many nats after one turn has lost.
-LOST = 15.0
+# A candidate that is behind by so many nats is asked no more.
+LOST = 40.0
 
 # Levels that are compared, evenly in their scale.
 STEPS = 40
@@ -132,44 +136,51 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
         grey: True for priors of grey pictures.
     """
     sample = Sample.of(pictures, grey)
-    first = _predicted_by_each(sample, candidates, sample.guess)
-    scores = np.stack([found.bits for found in first])
-    best = scores.argmax(0)
-    alone = sample.independent()
-    choices = []
+    choices, near = _best(sample, sample.guess, pictures, candidates)
+    far = [index for index, choice in enumerate(choices) if choice.found and _far(choice.found)]
+    if not far:
+        return choices
+    part = sample.rows(far)
+    known = [replace(choices[far[place]].damage, hidden=None) for place in part.owner]
+    told = Damage.stacked(known, part.seen.shape[1:]).covering(part.damage.hidden)
+    again, _ = _best(part, told, [pictures[index] for index in far], near)
+    for index, choice in zip(far, again, strict=True):
+        choices[index] = choice
+    return choices
+
+
+def _far(found: Found) -> bool:
+    """True if a level is far from the guess that it was found under."""
+    low, high = NEAR[found.name]
+    return not low <= found.mean <= high
+
+
+def _best(
+    sample: Sample, damage: Damage, pictures: Sequence[Observed], candidates: Sequence[Candidate]
+) -> tuple[list[Choice], list[Candidate]]:
+    """The best choice for each picture as predicted under some damage, and the candidates that came near."""
+    found = _predicted_by_each(sample, candidates, damage)
+    # Those that were given up were asked about other pixels.
+    asked = max(each.asked.sum() for each in found.values())
+    near = [number for number, each in found.items() if each.asked.sum() == asked]
+    scores = np.stack([found[number].bits for number in near])
+    alone, choices = sample.independent(), []
     for index, picture in enumerate(pictures):
-        winner = int(best[index])
-        found = _level_of(first[winner], index)
-        bits = float(scores[winner, index])
-        names = dict.fromkeys(each.name for each in candidates if each.name != candidates[winner].name)
+        place = int(scores[:, index].argmax())
+        winner = candidates[near[place]]
+        level = _level_of(found[near[place]], index)
+        bits = float(scores[place, index])
         choices.append(
             Choice(
-                candidates[winner],
-                picture.damage if found is None else picture.damage.at(found.value),
-                found,
+                winner,
+                picture.damage if level is None else picture.damage.at(level.value),
+                level,
                 bits,
                 bits - float(alone[index]),
-                tuple(names),
+                tuple(dict.fromkeys(each.name for each in candidates if each.name != winner.name)),
             )
         )
-    return _again(pictures, sample, choices) if sample.unknown else choices
-
-
-def _again(pictures: Sequence[Observed], sample: Sample, choices: list[Choice]) -> list[Choice]:
-    """The choices, where the level found is far from the guess after another round under that level."""
-    revised = list(choices)
-    far = [index for index, choice in enumerate(choices) if choice.found and choice.found.mean > GUESSED]
-    for candidate in dict.fromkeys(choices[index].candidate for index in far):
-        rows = [index for index in far if choices[index].candidate is candidate]
-        part = sample.rows(rows)
-        known = [replace(choices[rows[place]].damage, hidden=None) for place in part.owner]
-        told = Damage.stacked(known, part.seen.shape[1:]).covering(part.damage.hidden)
-        prediction = Prediction.of(part, candidate, range(FOLDS), told)
-        for place, index in enumerate(rows):
-            found = _level_of(prediction, place)
-            assert found is not None  # a level is unknown
-            revised[index] = replace(choices[index], found=found, damage=pictures[index].damage.at(found.value))
-    return revised
+    return choices, [candidates[number] for number in near]
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +218,11 @@ class Sample:
         )
 
     @property
+    def rank(self) -> np.ndarray:
+        """The place of each crop among those of its picture, (C,)."""
+        return np.arange(len(self.owner)) - np.searchsorted(self.owner, self.owner)
+
+    @property
     def unknown(self) -> str | None:
         return self.damage.unknown
 
@@ -221,6 +237,16 @@ class Sample:
     def visible(self) -> np.ndarray:
         hidden = self.damage.hidden
         return np.ones(self.seen.shape, bool) if hidden is None else ~hidden
+
+    @property
+    def fold(self) -> np.ndarray:
+        """The turn in which each pixel of a crop is hidden, (h, w): pixel by pixel, or in blocks as wide as holes are."""
+        height, width = self.seen.shape[1:]
+        hidden = ~self.visible
+        runs = (np.diff(hidden, axis=2, prepend=False) & hidden).sum()
+        side = int(np.clip(round(hidden.sum() / max(runs, 1)), 1, WIDEST)) if hidden.any() else 1
+        blocks = np.random.default_rng(0).integers(0, FOLDS, (-(-height // side), -(-width // side)))
+        return blocks.repeat(side, 0).repeat(side, 1)[:height, :width]
 
     def rows(self, pictures: Sequence[int]) -> Sample:
         """The sample of some of the pictures."""
@@ -293,23 +319,27 @@ class Prediction:
     asked: np.ndarray
 
     @classmethod
-    def of(cls, sample: Sample, candidate: Candidate, turns: Sequence[int], damage: Damage) -> Prediction:
-        """Predict the pixels of some of the turns, under damage without unknown levels."""
-        shape, count = sample.seen.shape, len(turns)
-        fold = np.random.default_rng(0).integers(0, FOLDS, shape[1:])
-        out = np.repeat(fold == np.array(turns)[:, None, None], shape[0], 0)
-        hidden = out | np.tile(~sample.visible, (count, 1, 1))
+    def of(
+        cls, sample: Sample, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray | None = None
+    ) -> Prediction:
+        """Predict the pixels of some of the turns, of all crops or some, under damage without unknown levels."""
+        rows = np.arange(len(sample.seen)) if crops is None else crops
+        seen, count = sample.seen[rows], len(turns)
+        out = np.repeat(sample.fold == np.array(turns)[:, None, None], len(rows), 0)
+        hidden = out | np.tile(~sample.visible[rows], (count, 1, 1))
 
         def repeated(values: np.ndarray) -> np.ndarray:
-            return np.tile(values, (count, 1, 1)) if len(values) > 1 else values
+            return np.tile(values[rows], (count, 1, 1)) if len(values) > 1 else values
 
         told = replace(damage, hidden=None).mapped(repeated).covering(hidden)
-        found = candidate.quickly().solve(np.tile(sample.seen, (count, 1, 1)), told, sample.corners * count)
-        means, variances = (
-            np.where(out, values, 0).reshape(count, *shape).sum(0) for values in (found.means, found.variances)
-        )
-        asked = out.reshape(count, *shape).any(0) & sample.visible
-        return cls(sample, np.nan_to_num(means, nan=0.5), np.nan_to_num(variances, nan=0.25), asked)
+        corners = [sample.corners[row] for row in rows.tolist()] * count
+        found = candidate.quickly().solve(np.tile(seen, (count, 1, 1)), told, corners)
+        means, variances, asked = (np.zeros(sample.seen.shape, kind) for kind in (np.float32, np.float32, bool))
+        for whole, values, lost in ((means, found.means, 0.5), (variances, found.variances, 0.25)):
+            known = np.where(out, np.nan_to_num(values, nan=lost), 0)
+            whole[rows] = known.reshape(count, *seen.shape).sum(0)
+        asked[rows] = out.reshape(count, *seen.shape).any(0)
+        return cls(sample, means, variances, asked & sample.visible)
 
     def __add__(self, other: Prediction) -> Prediction:
         """With what was predicted in other turns."""
@@ -394,27 +424,41 @@ def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float] | None
     return Rates(float(grid[best[0]]), float(grid[best[1]])), float(np.max(log_p))
 
 
-def _predicted_by_each(sample: Sample, candidates: Sequence[Candidate], damage: Damage) -> list[Prediction]:
-    """What each candidate predicts; those that are far behind for every picture are asked only once."""
-    first = threads.each(lambda one: Prediction.of(sample, one, [0], damage), candidates)
-    nats = np.stack([found.nats for found in first])
-    near = ((nats.max(0) - nats) < LOST).any(1)
-    asked = [one for one, is_near in zip(candidates, near, strict=True) if is_near]
-    rest = iter(threads.each(lambda one: Prediction.of(sample, one, range(1, FOLDS), damage), asked))
-    return [found + next(rest) if is_near else found for found, is_near in zip(first, near, strict=True)]
+def _predicted_by_each(sample: Sample, candidates: Sequence[Candidate], damage: Damage) -> dict[int, Prediction]:
+    """What each candidate predicts; one that is far behind for every picture is asked no more."""
+    first = np.flatnonzero(sample.rank < FIRST)
+    plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
+    if len(first) < len(sample.seen):
+        plan.append(([0], np.flatnonzero(sample.rank >= FIRST)))
+    turns = min(FOLDS, -(-ENOUGH * FOLDS // int(sample.seen[sample.owner == 0].size)))
+    if turns > 1:
+        plan.append((range(1, turns), np.arange(len(sample.seen))))
+    found: dict[int, Prediction] = {}
+    near = list(range(len(candidates)))
+    for folds, crops in plan:
+
+        def predicted(number: int, folds: Sequence[int] = folds, crops: np.ndarray = crops) -> Prediction:
+            return Prediction.of(sample, candidates[number], folds, damage, crops)
+
+        for number, new in zip(near, threads.each(predicted, near), strict=True):
+            found[number] = found[number] + new if number in found else new
+        nats = np.stack([found[number].nats for number in near])
+        near = [number for number, far in zip(near, ((nats.max(0) - nats) > LOST).all(1), strict=True) if not far]
+    return found
 
 
 def _places(picture: Observed) -> list[tuple[slice, slice]]:
     """Where the crops of a picture lie: all of it, if it is no larger than a few."""
     height, width = picture.shape[:2]
-    if height * width <= SIDE * SIDE:
+    if height * width <= SIDE * SIDE * FIRST:
         return [(slice(0, height), slice(0, width))]
     corners = [(top, left) for top in _along(height) for left in _along(width)]
-    if len(corners) > len(RANKS):
+    if len(corners) > CROPS:
         corners = [corners[place] for place in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
-        richness = [_richness(picture.part(*_crop(corner))) for corner in corners]
-        order = np.argsort(richness, kind="stable")
-        corners = [corners[order[place]] for place in {round(rank * (len(order) - 1)) for rank in RANKS}]
+        richness = np.array([_richness(picture.part(*_crop(corner))) for corner in corners])
+        order = np.argsort(-richness, kind="stable")
+        order = order[: max(CROPS, int((richness >= RICH * richness.max()).sum()))]
+        corners = [corners[order[place]] for place in np.linspace(0, len(order) - 1, CROPS).round().astype(int)]
     return [_crop(corner) for corner in corners]
 
 

@@ -196,7 +196,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     after = means if grey else means > 0.5
     notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
     if not (about.conditional and status is Status.MAX_ITER):
-        judged = trust.verdict(choice, before, after, means, status)
+        judged = trust.verdict(choice, before, after, means, status, float(whole.residual[place]))
         if judged.refused and not (judged is Status.DIVERGED):
             if not (task.named or options.force):
                 return _untouched(original, judged, choice=choice, notes=notes, residual=whole.residual[place])

@@ -10,15 +10,20 @@ from restore.marginals import Status
 # A prior has to predict pixels better than independent pixels do, by so many bits per pixel.
 AHEAD = 0.01
 
-# Pairs of neighbours that were changed both, over as many as there were if pixels changed independently; and standard
+# Pairs of changed pixels up to REACH apart, over as many as there were if pixels changed independently; and standard
 # errors by which their number may be off.
-FEWEST, JOINED, ERRORS = 0.7, 2.5, 3.0
+REACH, PAIRED, ERRORS = 8, 2.0, 4.0
 
 # Above this level of flips the picture is more likely something that no prior knows.
 NOISIEST = 0.25
 
+# Where the solver stopped early, its last iteration moved no mean by more than that.
+RESTLESS = 0.1
 
-def verdict(choice: Choice, before: np.ndarray, after: np.ndarray, means: np.ndarray, status: Status) -> Status:
+
+def verdict(
+    choice: Choice, before: np.ndarray, after: np.ndarray, means: np.ndarray, status: Status, residual: float
+) -> Status:
     """The status of an answer, or why it is not to be believed.
 
     Args:
@@ -26,11 +31,11 @@ def verdict(choice: Choice, before: np.ndarray, after: np.ndarray, means: np.nda
         before: the picture in black and white, boolean (H, W); of grey pictures, grey levels.
         after: the restored picture, alike.
         means: the posterior probability of white, or mean grey level, (H, W).
-        status: how the solver ended.
+        status, residual: how the solver ended, and how far means moved in its last iteration.
     """
     if choice.ahead is not None and choice.ahead < AHEAD:
         return Status.UNRECOGNISED
-    if status is not Status.CONVERGED:
+    if status is Status.DIVERGED or (status is Status.MAX_ITER and residual > RESTLESS):
         return Status.UNSETTLED if status is Status.MAX_ITER else status
     p, hidden = choice.damage.p, choice.damage.hidden
     if before.dtype != bool or p is None:
@@ -49,7 +54,9 @@ def verdict(choice: Choice, before: np.ndarray, after: np.ndarray, means: np.nda
 
 
 def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> bool:
-    """True if changed pixels are beside each other about as often as independent ones.
+    """True if changed pixels are at any displacement from each other about as often as independent ones.
+
+    Fine lines, dots and grids of a picture are beside each other, or in steps.
 
     Args:
         changed: boolean (H, W).
@@ -66,8 +73,15 @@ def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> 
     for colour in (visible & white, visible & ~white):
         if colour.any():
             rates[colour] = changed[colour].mean()
-    pairs = ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1]))
-    joined = sum(int((changed[one] & changed[other]).sum()) for one, other in pairs)
-    expected = sum(float((rates[one] * rates[other]).sum()) for one, other in pairs)
-    error = ERRORS * (1 + expected) ** 0.5
-    return bool(FEWEST * expected - error <= joined <= JOINED * expected + error)
+    pairs, expected = _pairs(changed), _pairs(rates)
+    return bool((pairs <= PAIRED * expected + ERRORS * (1 + expected) ** 0.5).all())
+
+
+def _pairs(values: np.ndarray) -> np.ndarray:
+    """Sums of products of pixels, for every displacement up to `REACH` but none: the autocorrelation."""
+    padded = [size + REACH for size in values.shape]
+    whole = np.fft.irfft2(np.abs(np.fft.rfft2(values, padded)) ** 2, padded)
+    down, across = np.arange(REACH + 1), np.arange(-REACH, REACH + 1)
+    found = whole[down[:, None] % padded[0], across % padded[1]]
+    later = (down[:, None] > 0) | (across > 0)
+    return np.asarray(found[later])
