@@ -13,7 +13,6 @@ from restore.channels import EachPixel, GaussianNoise, Task, parse_task
 from restore.evaluation.baselines import BASELINES, Median, baseline
 from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
 from restore.evaluation.grey_baselines import PixelwiseEstimate, tuned
-from restore.evaluation.ising import tuned_field
 from restore.evaluation.markdown import plus_minus
 from restore.inference.torch_engine import Engine, moved_to
 from restore.report.images import fitting, strip
@@ -77,7 +76,7 @@ def rivals(engine: Engine, training: Tensor, task: Task) -> dict[str, Restorer]:
     if engine.trained.grey_pixels is None:
         simple: dict[str, Restorer] = {name: baseline(name, training, about.image_shape).restore for name in BASELINES}
         simple["wide median"] = Median(about.image_shape, WIDE).restore
-        return simple | {"ising": tuned_field(training, task, about.image_shape, SEED).restore}
+        return simple
     pixels = moved_to(engine.trained.grey_pixels, torch.device("cpu"))
     found: dict[str, Restorer] = {"ope": PixelwiseEstimate(pixels).restore}
     noise = task.told if isinstance(task, EachPixel) else None
@@ -130,7 +129,7 @@ def score_section(about: Description, scores: Sequence[Scores]) -> Section:
 
 _RIVALS = {
     False: "ope: each pixel by itself; nn: the training image nearest to what was seen; median: of 3x3 pixels, wide "
-    "median: of 5x5; ising: neighbours are alike, by the coupling that is best for training images.",
+    "median: of 5x5.",
     True: "ope: each pixel by itself; non-local means: scikit-image's, tuned on training images.",
 }
 

@@ -267,7 +267,7 @@ def test_a_section_that_cannot_be_made_is_left_out_alone(home: Path, run: Run, m
     def broken(*arguments: object) -> None:
         raise RuntimeError("out of <memory>")
 
-    monkeypatch.setattr("restore.report.contents.probe_section", broken)
+    monkeypatch.setattr("restore.report.contents.field_section", broken)
     np.save("bars.npy", bars())
     assert run("train", "bars.npy", "--name", "parts", "--epochs", 1, "--quiet") == 0
     text, _ = read("runs/parts/report.html")

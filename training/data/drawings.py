@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from restore.data.dataset import Images, Split
-from restore.data.sets.dice import Dice
-from restore.data.sets.named import NamedSet
+from training.data.dice import Dice
 
 SIDE = 128
 TRAINED, TESTED = 4_800, 80
@@ -290,8 +288,6 @@ KINDS: dict[str, Callable[[Image.Image, Dice], Image.Image]] = {
 }
 
 
-def _read(split: Split, paths: tuple[Path, ...]) -> Images:
+def images(split: Split) -> Images:
+    """The pictures of a split, (N, 128, 128), 0 or 255."""
     return drawings(TRAINED, seed=0) if split == "train" else drawings(TESTED, seed=1)
-
-
-DRAWINGS = NamedSet("drawings", {"train": (), "test": ()}, _read)

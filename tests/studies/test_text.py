@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from restore.data import Wanted, gather
-from restore.data.loading import NAMED, load
-from restore.data.sets import text
-from restore.data.sets.pages import Family, page, pages
 from restore.errors import InputError
+from training.data import text
+from training.data.pages import Family, page, pages
 
 # Packages whose fonts are for testing, and others that look the same.
 KEPT_APART = ("Liberation", "Free", "Arimo", "Tinos", "Cousine", "Nimbus", "texgyre")
@@ -76,7 +75,7 @@ def test_no_font_for_testing_is_learnt_from() -> None:
 def test_pages_for_testing_need_their_own_fonts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(text, "SYSTEM", tmp_path)
     with pytest.raises(InputError, match="install Debian's fonts-liberation and fonts-freefont-ttf, or take pages"):
-        load("text", split="test")
+        text.images("test")
 
 
 def test_pages_for_testing_are_in_their_own_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,24 +85,22 @@ def test_pages_for_testing_are_in_their_own_fonts(monkeypatch: pytest.MonkeyPatc
         pytest.skip("the fonts for testing are not installed")
     assert names(families) >= {"FreeSans", "FreeMonoBold", "LiberationSerif-Italic", "LiberationMono-Regular"}
     monkeypatch.setattr(text, "TESTED", 2)
-    found = load("text", split="test")
-    np.testing.assert_array_equal(found.images, pages(families, 2, seed=1))
+    np.testing.assert_array_equal(text.images("test"), pages(families, 2, seed=1))
 
 
 def test_without_any_font_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(text, "SYSTEM", tmp_path)
     monkeypatch.setattr(text.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="install matplotlib"):
-        load("text")
+        text.images("train")
 
 
 def test_patches_are_learnt_from_as_from_any_pages(
     matplotlib_only: list[Family], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "text" in NAMED
     monkeypatch.setattr(text, "TRAINED", 5)
     with pytest.warns(UserWarning, match="drawn without"):
-        found = gather("text", Wanted(shape=(16, 16), patches=1000, levels="binary", held_out=0.2))
+        found = gather(text.images("train"), Wanted(shape=(16, 16), patches=1000, levels="binary", held_out=0.2))
     assert found.training.images.shape == (1000, 16, 16)
     assert len(found.held_out.images) == 200
     assert not any("light ground" in note for note in found.notes)

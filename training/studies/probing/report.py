@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from restore.evaluation.probing import pictures
-from restore.evaluation.probing.embedding import FEWEST, isomap
-from restore.evaluation.probing.findings import Findings
-from restore.evaluation.probing.receptive import receptive_fields
-from restore.evaluation.probing.solutions import PROBING, Solutions
+from probing import pictures
+from probing.embedding import FEWEST, isomap
+from probing.findings import Findings
+from probing.receptive import receptive_fields
+from restore.evaluation.likelihoods.solutions import PROBING, Solutions
 from restore.priors import BoltzmannMachine
 from restore.solvers.settling import AGAIN
 
@@ -26,9 +26,6 @@ SOLUTIONS, ENERGIES, MAP, FIELDS, EPOCHS = (
     "receptive-fields.png",
     "epochs.png",
 )
-
-# All files that a probe may write.
-FILES = (SOLUTIONS, ENERGIES, MAP, FIELDS, EPOCHS, JSON)
 
 
 # How the solutions were found.

@@ -11,18 +11,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import random_deep, random_fully_visible, random_rbm, repelling, seeded, two_patterns
+from probing import pictures
+from probing.embedding import isomap
+from probing.findings import Findings
+from probing.receptive import receptive_fields, spread
+from probing.report import report
+from probing.verdict import alone, share, verdict, warnings
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.evaluation.probing import distinct as counting
-from restore.evaluation.probing import pictures
-from restore.evaluation.probing.distinct import distinct
-from restore.evaluation.probing.embedding import isomap
-from restore.evaluation.probing.findings import Findings
-from restore.evaluation.probing.receptive import receptive_fields, spread
-from restore.evaluation.probing.report import report
-from restore.evaluation.probing.solutions import PROBING, Solutions, tap_solutions
-from restore.evaluation.probing.verdict import alone, share, verdict, warnings
+from restore.evaluation.likelihoods import distinct as counting
+from restore.evaluation.likelihoods.distinct import distinct
+from restore.evaluation.likelihoods.solutions import PROBING, Solutions, tap_solutions
 from restore.fields import Fields
 from restore.priors import RBM
 from restore.priors.exact import exact_moments
@@ -163,7 +163,7 @@ def test_what_diverges_is_told() -> None:
 def test_one_batch_is_many(rough: tuple[RBM, Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
     machine, starts = rough
     whole, done = tap_solutions(machine, starts), []
-    monkeypatch.setattr("restore.evaluation.probing.solutions.BLOCK", 7)
+    monkeypatch.setattr("restore.evaluation.likelihoods.solutions.BLOCK", 7)
     monkeypatch.setattr(counting, "BLOCK", 7)
     parts = tap_solutions(machine, starts, meter=lambda count, note="": done.append(count))
     np.testing.assert_allclose(summary(whole), summary(parts), atol=1e-4)
@@ -225,7 +225,7 @@ def test_a_machine_that_holds_its_images_is_memorising() -> None:
     for few in (verdict(found), warnings(found)[0]):
         assert "memorising, or more modes than 120 starts can tell" in few
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("restore.evaluation.probing.verdict.MANY", 120)
+        patch.setattr("probing.verdict.MANY", 120)
         assert "memorising, or a rough landscape" in verdict(found)
     # The same modes reached from several starts each are memories that starts share.
     shared = tap_solutions(machine, torch.cat([flipped(patterns, 1, seed) for seed in range(3)]))

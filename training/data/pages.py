@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from restore.data.dataset import Images
-from restore.data.sets.dice import Dice
+from training.data.dice import Dice
 
 # A family: its upright face first, then its others, if any.
 Family = Sequence[Path]

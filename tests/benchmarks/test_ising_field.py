@@ -6,10 +6,10 @@ import math
 
 import torch
 from machines import seeded
+from mean_field import COUPLINGS, IsingField, tuned_field
 
 from restore.channels import BitFlip, Occlusion, parse_task
 from restore.evaluation.evaluate import evaluate
-from restore.evaluation.ising import COUPLINGS, IsingField, tuned_field
 
 SHAPE = (3, 4)
 

@@ -13,7 +13,6 @@ import numpy as np
 from PIL import Image
 
 from restore.data.dataset import Images, Split
-from restore.data.sets.named import NamedSet
 from restore.errors import InputError
 
 SIDE = 128
@@ -63,13 +62,11 @@ def _at(grey: Images, scale: float) -> Images:
     return np.asarray(Image.fromarray(grey).resize((width, height), Image.Resampling.LANCZOS))
 
 
-def _read(split: Split, paths: tuple[Path, ...]) -> Images:
+def images(split: Split) -> Images:
+    """The tiles of a split, (N, 128, 128)."""
     scales = SCALES if split == "train" else (1.0,)
     tiles = np.concatenate([_tiles(_at(photograph(name), scale)) for name in PHOTOGRAPHS_OF[split] for scale in scales])
     if split == "train":
         turned = [np.rot90(tile, number)[:, :: -1 if number % 8 > 3 else 1] for number, tile in enumerate(tiles)]
         tiles = np.stack(turned)
     return tiles
-
-
-PHOTOGRAPHS = NamedSet("photographs", {"train": (), "test": ()}, _read)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restore.evaluation.probing.embedding import Points
-from restore.evaluation.probing.findings import Findings
-from restore.evaluation.probing.receptive import ReceptiveFields
-from restore.evaluation.probing.solutions import Solutions
+from probing.embedding import Points
+from probing.findings import Findings
+from probing.receptive import ReceptiveFields
+from restore.evaluation.likelihoods.solutions import Solutions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

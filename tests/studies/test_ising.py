@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
+from ising import (
+    CORNER,
+    LONGEST,
+    NEIGHBOURS,
+    best_coupling,
+    ising,
+    log_partition,
+    neighbours,
+    prior_of,
+    with_neighbours,
+)
 from scipy.special import logsumexp
 from torch import Tensor
 
 from restore.channels import BitFlip
-from restore.errors import TrainingError, UsageError
+from restore.errors import UsageError
 from restore.fields import Fields
 from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import parse
-from restore.learning.rules.ising import CORNER, LONGEST, ising, log_partition, neighbours
-from restore.learning.run.session import Session
-from restore.priors import FullyVisible
 from restore.priors.exact import exact_moments
 from restore.solvers import TAP
 from restore.zoo.description import Description
@@ -80,14 +83,6 @@ def test_under_evidence_the_solver_is_within_a_hundredth_of_a_bit_per_pixel(coup
         assert abs(float(found.log_partition) - transferred(coupling, fields)) < 0.01 * np.log(2) * fields.numel()
 
 
-RECIPE: dict[str, Any] = {
-    "name": "mine",
-    "data": {"source": "squares"},
-    "prior": {"family": "fvbm"},
-    "learner": {"method": "ising", "width": 8, "images": 100},
-}
-
-
 def squares(count: int) -> Tensor:
     """Squares of 3 to 6 pixels, white on black and the reverse, (count, 64)."""
     place = torch.randint(0, 5, (count, 2), generator=torch.Generator().manual_seed(0))[:, :, None]
@@ -97,28 +92,33 @@ def squares(count: int) -> Tensor:
     return (images ^ (torch.arange(count) % 2 == 0)[:, None, None]).float().flatten(1)
 
 
-def test_the_prior_has_its_exact_log_z_and_restores(tmp_path: Path) -> None:
+def test_the_prior_has_its_exact_log_z_and_restores() -> None:
     images = squares(200)
-    trained = train(parse(RECIPE), images, (8, 8), Session(tmp_path, "x"))
-    machine, about = trained.prior.machine, trained.prior.description
-    assert isinstance(machine, FullyVisible)
-    coupling = float(machine.weights[0, 1]) / 4
+    coupling, nats = best_coupling(images, 8, torch.Generator().manual_seed(0), count=100)
+    assert 0.05 < coupling < 0.5 and nats < 0
+    prior = prior_of(images, (8, 8), coupling)
+    about = prior.description
     # Stored in half precision.
-    assert torch.allclose(machine.weights, ising(coupling, 8, 8).weights, atol=1e-3)
-    assert about.log_partition == pytest.approx(log_partition(coupling, 8, 8))
+    assert torch.allclose(prior.machine.weights, ising(coupling, 8, 8).weights, atol=1e-3)
     assert Description.from_header(about.to_header(), "here") == about
-    engine = Engine(trained.prior, torch.device("cpu"))
-    assert engine.log_partition == about.log_partition
+    engine = Engine(prior, torch.device("cpu"))
+    assert engine.log_partition == about.log_partition == pytest.approx(log_partition(coupling, 8, 8))
     flipped = torch.rand(images.shape, generator=torch.Generator().manual_seed(1)) < 0.1
     seen = torch.where(flipped, 1 - images, images).reshape(-1, 8, 8).numpy()
     found, _ = engine.marginals(seen, Damage(0.1, hidden=np.zeros(seen.shape, bool)))
-    wrong = ((found.means[0] > 0.5) != images.numpy()).mean()
-    assert wrong < 0.8 * float(flipped.float().mean())
+    assert ((found.means[0] > 0.5) != images.numpy()).mean() < 0.8 * float(flipped.float().mean())
 
 
-def test_images_of_no_whole_rows_and_wrong_settings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="no rows of 7; set"):
-        train(parse(RECIPE | {"learner": {"method": "ising", "width": 7}}), squares(9), (8, 8), Session(tmp_path, "x"))
-    for width in (0, LONGEST + 1):
-        with pytest.raises(UsageError, match="width must lie in"):
-            parse(RECIPE | {"learner": {"method": "ising", "width": width}})
+def test_neighbours_are_as_strong_as_restores_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, columns = torch.meshgrid(torch.arange(30), torch.arange(40), indexing="ij")
+    discs = [((rows - 15) ** 2 + (columns - 10 - 4 * k) ** 2 < 80).float() for k in range(3)]
+    prior = prior_of(squares(20), (8, 8), 0.3)
+    found = with_neighbours(prior, discs).description.tiling.neighbours
+    assert found in NEIGHBOURS[1:]
+    monkeypatch.setattr("ising.NEIGHBOURS", (NEIGHBOURS[0], found))
+    assert with_neighbours(prior, discs).description.tiling.neighbours == found
+
+
+def test_longer_rows_are_refused() -> None:
+    with pytest.raises(UsageError):
+        log_partition(0.2, 2, LONGEST + 1)

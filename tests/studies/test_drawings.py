@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from restore.data.dataset import Dataset, overlap
-from restore.data.loading import load
-from restore.data.sets.drawings import DRAWINGS, KINDS, SIDE, TESTED, drawing, drawings
+from training.data.drawings import KINDS, SIDE, TESTED, drawing, drawings, images
 
 
 def test_a_picture_depends_on_its_seed_and_number_alone() -> None:
@@ -40,7 +39,7 @@ def test_windows_are_blank_as_often_as_on_a_mask_and_not_more() -> None:
 
 
 def test_training_and_test_pictures_differ() -> None:
-    test = load("drawings", split="test")
+    test = Dataset(images("test"), "drawings", "test")
     assert len(test.images) == TESTED and test.images.shape[1:] == (SIDE, SIDE)
-    first = Dataset(drawings(200, seed=0), DRAWINGS.name, "train")
+    first = Dataset(drawings(200, seed=0), "drawings", "train")
     assert overlap(first, test) == 0

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.evaluation.probing.distinct import distinct
+from restore.evaluation.likelihoods.distinct import distinct
 from restore.marginals import Status
 from restore.priors import BoltzmannMachine
 from restore.progress import Meter

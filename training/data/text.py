@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from restore.data.dataset import Images, Split
-from restore.data.sets.named import NamedSet
-from restore.data.sets.pages import Family, pages
 from restore.errors import InputError
+from training.data.pages import Family, pages
 
 # Names of font files without their endings, by package; the faces of one family on a line.
 FROM_MATPLOTLIB = """
@@ -120,10 +119,8 @@ def _installed() -> dict[str, Path]:
     return {path.stem.replace(" ", ""): path for path in paths}
 
 
-def _read(split: Split, paths: tuple[Path, ...]) -> Images:
+def images(split: Split) -> Images:
+    """The pages of a split, (N, 800, 600), 0 = paper to 255 = ink."""
     if split == "train":
         return pages(families_to_learn_from(), TRAINED, seed=0)
     return pages(families_for_tests(), TESTED, seed=1)
-
-
-TEXT = NamedSet("text", {"train": (), "test": ()}, _read)
