@@ -19,9 +19,9 @@ import torch
 from scoring import row
 
 import restore
+from benchmarks.denoisers import DENOISERS, Denoiser, tuned
 from restore.channels import GaussianNoise
 from restore.data import load
-from restore.evaluation.grey_baselines import DENOISERS, Denoiser, tuned
 from restore.learning.run.card import machine_facts
 from training.data.photographs import PHOTOGRAPHS_OF, photograph
 

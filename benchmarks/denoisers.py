@@ -1,6 +1,6 @@
-"""Baselines for priors of grey images: scikit-image's denoisers and inpainting, and the pixelwise estimate.
+"""scikit-image's denoisers of grey images, tuned on other images: what priors of grey images are compared with.
 
-They are restorers for `evaluate`: they map observed images (N, D) and their channel to values (N, D) in [0, 1].
+They are restorers for `restore.evaluation.evaluate`: they map observed images and their channel to values (N, D).
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from restore.channels import Channel, GaussianNoise, Occlusion
+from restore.channels import Channel, GaussianNoise
 from restore.errors import UsageError
 from restore.evaluation import metrics
-from restore.units import Units
 
 
 def _non_local_means(image: np.ndarray, sigma: float, *, strength: float, **parameters: Any) -> np.ndarray:
@@ -134,52 +132,3 @@ def tuned(name: str, images: Tensor, sigma: float, image_shape: tuple[int, int],
 
     untuned = Denoiser(name, image_shape)
     return max((Denoiser(name, image_shape, chosen) for chosen in DENOISERS[untuned.name].grid()), key=quality)
-
-
-@dataclass(frozen=True)
-class PixelwiseEstimate:
-    """The posterior mean of independent pixels: the best estimate from each pixel alone.
-
-    Attributes:
-        units: the pixels, see `restore.learning.gradients.independent`.
-    """
-
-    units: Units
-
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        return self.units.moments(channel.evidence(observed))[0].clamp(0, 1)
-
-
-@dataclass(frozen=True)
-class GreyMedian:
-    """The median filter of a grey image: every pixel becomes the median of those observed in a square around it.
-
-    Hidden pixels do not count, nor do those beyond the border. Holes are filled from their rim inwards. If pixels are
-    hidden and all others are exact, the others stay.
-
-    Attributes:
-        image_shape: (H, W).
-        side: of the square, an odd number.
-    """
-
-    image_shape: tuple[int, int]
-    side: int = 3
-
-    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        images = observed.reshape(-1, 1, *self.image_shape)
-        if not isinstance(channel, Occlusion):
-            return self._filtered(images).reshape(observed.shape).clamp(0, 1)
-        hidden = torch.as_tensor(channel.hidden).reshape(images.shape)
-        known = torch.where(hidden, torch.nan, images)
-        exact = isinstance(channel.noise, GaussianNoise) and not np.any(np.asarray(channel.noise.sigma))
-        found = known if exact else torch.where(hidden, torch.nan, self._filtered(known))
-        # Each pass reaches at least one pixel further.
-        while bool(found.isnan().any()) and not bool(found.isnan().all()):
-            found = torch.where(found.isnan(), self._filtered(found), found)
-        return found.nan_to_num(0.5).reshape(observed.shape).clamp(0, 1)
-
-    def _filtered(self, images: Tensor) -> Tensor:
-        """Medians of what is a number, one image at a time: the squares take as much memory as they have pixels."""
-        around = [pad(image, 4 * [self.side // 2], value=torch.nan) for image in images]
-        squares = (each.unfold(1, self.side, 1).unfold(2, self.side, 1).flatten(3) for each in around)
-        return torch.stack([each.nanmedian(dim=3).values for each in squares])

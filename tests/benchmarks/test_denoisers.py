@@ -10,10 +10,10 @@ from blobs import CLEAN, NOISE, NOISY, SHAPE, SIGMA, few, images, middle
 from grey import Biharmonic
 from machines import seeded
 
+from benchmarks.denoisers import DENOISERS, Denoiser, tuned
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
 from restore.errors import UsageError
 from restore.evaluation import metrics
-from restore.evaluation.grey_baselines import DENOISERS, Denoiser, tuned
 
 __all__ = ["few"]
 
