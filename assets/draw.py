@@ -23,10 +23,10 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
-from restore.data.sets.pages import page
-from restore.data.sets.text import families_for_tests
 
 from restore.channels.blurred_tones import smoothed
+from training.data.pages import page
+from training.data.text import families_for_tests
 
 HERE = Path(__file__).parent
 SIDE = 28
