@@ -93,6 +93,9 @@ def test_labels_that_are_missing_damaged_or_too_few(content: bytes | None, tmp_p
     images.write_bytes(idx(IMAGES))
     if content is not None:
         (tmp_path / "mine-labels-idx1-ubyte").write_bytes(content)
+    if content != idx(LABELS[:9]):
+        with pytest.raises(InputError):
+            load_labels(str(images))
     engine = Engine.load(str(saved_prior(tmp_path, (3, 4))), "cpu")
     with pytest.raises(InputError):
         examples_of(engine, str(images), "train", None)
