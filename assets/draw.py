@@ -25,8 +25,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from restore.channels.blurred_tones import smoothed
-from restore.data.sets.pages import page
-from restore.data.sets.text import families_for_tests
+from training.data.pages import page
+from training.data.text import families_for_tests
 
 HERE = Path(__file__).parent
 SIDE = 28

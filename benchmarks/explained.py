@@ -21,11 +21,11 @@ from unet import families_to_learn_from
 import restore
 from restore.channels import GaussianNoise
 from restore.data import load
-from restore.data.sets.pages import HEIGHT, WIDTH, page
 from restore.inference.damage import Damage
 from restore.inference.explained import FORGIVEN, OFF_BEYOND, Observed, independent
 from restore.inference.pictures import PictureEngine, PictureSolver, restore_pictures
 from restore.inference.windows.choosing.sampling import sample_of
+from training.data.pages import HEIGHT, WIDTH, page
 
 FLIPS = (0.05, 0.1, 0.2, 0.3)
 SIGMAS = (0.1, 0.2)

@@ -29,8 +29,8 @@ from kinds_of_pictures import FAMILIES
 from scoring import HOLES, holed, inverted, least, row, wrong
 
 import restore
-from restore.data.sets.drawings import drawings
 from restore.learning.run.card import machine_facts
+from training.data.drawings import drawings
 
 FLIPS = (0.05, 0.1, 0.2)
 

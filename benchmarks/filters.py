@@ -108,7 +108,7 @@ def total_variation(seen: Seen, weight: float) -> np.ndarray:
 
 def ising(seen: Seen, coupling: float) -> np.ndarray:
     """Mean field of pixels of which each is coupled to its four neighbours."""
-    from restore.evaluation.ising import IsingField
+    from mean_field import IsingField
 
     return restored_by(IsingField((seen.ink.shape[0], seen.ink.shape[1]), coupling), seen)
 

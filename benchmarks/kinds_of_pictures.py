@@ -1,7 +1,7 @@
 """Binary pictures of six families, none of which a published prior has learnt from: white is True, (H, W) each.
 
 Masks are of photographs that scikit-image ships, codes are made by segno, strokes are Omniglot's, icons are signs of a
-font, and pages are in fonts for tests. Floor plans are drawn here, otherwise than by `restore.data.sets.drawings`.
+font, and pages are in fonts for tests. Floor plans are drawn here, otherwise than by `training.data.drawings`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from PIL import Image, ImageDraw, ImageFont
 from skimage import data, filters, transform
 
 from restore.data.sets.omniglot import drawings_of
-from restore.data.sets.pages import page
-from restore.data.sets.text import families_for_tests
+from training.data.pages import page
+from training.data.text import families_for_tests
 
 # Draws the picture of a number.
 Draw = Callable[[int], np.ndarray]

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from restore.data.sets import pages
-from restore.data.sets.pages import Family
+from training.data import pages
+from training.data.pages import Family
 
 DPI = 150
 POINTS = (10, 12)

@@ -22,12 +22,12 @@ from PIL import Image, ImageDraw, ImageFont
 from scoring import inverted, least, row, wrong
 
 import restore
+from benchmarks.denoisers import DENOISERS, tuned
 from restore.channels import GaussianNoise
 from restore.data import load
-from restore.data.sets import pages
-from restore.data.sets.text import families_to_learn_from
-from restore.evaluation.grey_baselines import DENOISERS, tuned
 from restore.evaluation.metrics import psnr
+from training.data import pages
+from training.data.text import families_to_learn_from
 
 FLIPS, SIGMA = (0.1, 0.2), 0.2
 

@@ -25,9 +25,9 @@ from scoring import HOLES, holed, inverted, least, row, wrong
 
 import restore
 from restore.api import Restorer
-from restore.data.sets.pages import HEIGHT, WIDTH, page
-from restore.data.sets.text import families_for_tests
 from restore.learning.run.card import machine_facts
+from training.data.pages import HEIGHT, WIDTH, page
+from training.data.text import families_for_tests
 
 FLIPS = (0.05, 0.1, 0.2, 0.3)
 ERRORS_AT = 0.1

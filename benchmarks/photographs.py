@@ -19,11 +19,11 @@ import torch
 from scoring import row
 
 import restore
+from benchmarks.denoisers import DENOISERS, Denoiser, tuned
 from restore.channels import GaussianNoise
 from restore.data import load
-from restore.data.sets.photographs import PHOTOGRAPHS_OF, photograph
-from restore.evaluation.grey_baselines import DENOISERS, Denoiser, tuned
 from restore.learning.run.card import machine_facts
+from training.data.photographs import PHOTOGRAPHS_OF, photograph
 
 SIGMAS = (0.1, 0.2)
 PRIOR = "em-photographs"

@@ -9,12 +9,12 @@ import argparse
 
 import numpy as np
 
-from restore.data.sets.drawings import drawing
-from restore.data.sets.pages import page
-from restore.data.sets.text import families_to_learn_from
 from restore.inference.damage import Damage, Rates
 from restore.inference.opening import open_engine
 from restore.inference.windows.choosing.survey import choose
+from training.data.drawings import drawing
+from training.data.pages import page
+from training.data.text import families_to_learn_from
 
 # Of white pixels that turn black, and of black ones that turn white.
 RATES = ((0.2, 0.2), (0.05, 0.05), (0.0, 0.1), (0.02, 0.2), (0.1, 0.0), (0.2, 0.05), (0.15, 0.01))

@@ -22,8 +22,6 @@ from skimage import data, filters
 from unet import families_to_learn_from
 
 from restore.data import load
-from restore.data.sets.pages import Family, page
-from restore.data.sets.text import families_for_tests
 from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.opening import open_each, open_engine
@@ -31,6 +29,8 @@ from restore.inference.pictures import PictureEngine
 from restore.inference.windows.choosing.survey import choose
 from restore.learning.run.card import machine_facts
 from restore.zoo import candidates
+from training.data.pages import Family, page
+from training.data.text import families_for_tests
 
 Images = Sequence[np.ndarray]
 FLIPS = (0.05, 0.1, 0.2)

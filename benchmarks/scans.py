@@ -24,10 +24,10 @@ from scipy.ndimage import gaussian_filter
 from skimage.filters import threshold_otsu, threshold_sauvola
 
 import restore
-from restore.data.sets.pages import Family
-from restore.data.sets.text import families_for_tests, families_to_learn_from
 from restore.inference.scans.classes import tones_of
 from restore.learning.run.card import machine_facts
+from training.data.pages import Family
+from training.data.text import families_for_tests, families_to_learn_from
 
 NOISE = (0.1, 0.2, 0.3)
 

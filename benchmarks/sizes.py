@@ -23,9 +23,9 @@ from cold_start import COMMAND, measured
 from PIL import Image
 from timing import on_processors, parser
 
-from restore.data.sets.pages import page
-from restore.data.sets.text import families_for_tests
 from restore.learning.run.card import machine_facts
+from training.data.pages import page
+from training.data.text import families_for_tests
 
 A4 = (1754, 1240)
 SIDE = 1000

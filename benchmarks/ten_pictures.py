@@ -13,8 +13,8 @@ from scoring import inverted
 from skimage import data
 from unet import holes
 
-from restore.data.sets.pages import page
-from restore.data.sets.text import families_for_tests
+from training.data.pages import page
+from training.data.text import families_for_tests
 
 ASSETS = Path(__file__).parents[1] / "assets"
 FLIPS, SIGMA = 0.1, 0.1

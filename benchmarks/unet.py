@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, max_pool2d, pad
 
-from restore.data.sets.pages import Family, pages
+from training.data.pages import Family, pages
 
 # Log-odds beyond this are as good as known.
 STRONGEST = 5.0
@@ -130,7 +130,7 @@ def printed(seed: int) -> np.ndarray:
 
 def families_to_learn_from() -> list[Family]:
     """As the data set's, without its warning of packages that are missing."""
-    from restore.data.sets import text
+    from training.data import text
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

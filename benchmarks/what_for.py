@@ -28,8 +28,8 @@ from scoring import row
 from skimage.filters import threshold_otsu
 from ten_pictures import EXAMPLES, FLIPS, REFUSED, SIGMA, Example, example
 
+from benchmarks.denoisers import DENOISERS, Denoiser, tuned
 from restore.channels import GaussianNoise
-from restore.evaluation.grey_baselines import DENOISERS, Denoiser, tuned
 
 PICTURES = Path(__file__).parents[1] / "docs" / "what-for"
 SIDES = (3, 5)

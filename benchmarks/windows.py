@@ -15,10 +15,10 @@ import numpy as np
 
 import restore
 from restore.data import load
-from restore.data.sets.pages import page
-from restore.data.sets.text import families_for_tests
 from restore.inference.windows.tiles import Axis, Cover
 from restore.zoo.description import Description
+from training.data.pages import page
+from training.data.text import families_for_tests
 
 P = 0.1
 NEAR = 2

@@ -74,10 +74,11 @@ def restored(
     from ray.data import ActorPoolStrategy
 
     least, most = (actors, actors) if isinstance(actors, int) else actors
+    opening = {"model": model, "device": device, "engine": engine}
     told = {"p": p, "sigma": sigma, "fit": fit, "force": force, "invert": invert, "soft": soft}
     return dataset.map_batches(
         Worker,
-        fn_constructor_args=(model, device, engine, column, mask, (output or column, status), told),
+        fn_constructor_args=(opening, column, mask, (output or column, status), told),
         batch_size=BATCH,
         batch_format="numpy",
         compute=ActorPoolStrategy(min_size=least, max_size=most),
@@ -86,39 +87,40 @@ def restored(
 
 
 class Worker:
-    """An actor: it loads a prior once and restores batch after batch."""
+    """An actor: it loads a prior once and restores batch after batch.
+
+    Args:
+        opening: how the prior is loaded: arguments of `restore.load`.
+        column, mask: of images, and of masks if there are any.
+        outputs: the columns of restored images and of how each ended.
+        told: options of `denoise` and `complete`.
+    """
 
     def __init__(
         self,
-        model: str,
-        device: str,
-        engine: Choice,
+        opening: dict[str, Any],
         column: str,
         mask: str | None,
         outputs: tuple[str, str | None],
         told: dict[str, Any],
     ) -> None:
-        self.restorer: Restorer = load(model, device, engine=engine)
-        self.column, self.mask, self.told = column, mask, told
-        self.output, self.status = outputs
+        self.restorer: Restorer = load(**opening)
+        self.column, self.mask, self.outputs, self.told = column, mask, outputs, told
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        images = list(batch[self.column])
-        if self.mask is None:
-            found, solution = self.restorer.denoise(images, **self.told, return_solution=True)
-        else:
-            found, solution = self.restorer.complete(images, list(batch[self.mask]), **self.told, return_solution=True)
-        told = {self.output: _column(found)}
+        images, (output, status) = list(batch[self.column]), self.outputs
+        restore = self.restorer.denoise if self.mask is None else self.restorer.complete
+        masks = () if self.mask is None else (list(batch[self.mask]),)
+        found, solution = restore(images, *masks, **self.told, return_solution=True)
         ends = [Status(value).name.lower() for value in solution.status]
         strange = solution.shortfall if not self.told.get("force") else np.zeros(len(ends))
-        if self.status is not None:
-            told[self.status] = np.where(strange > 0, "unexplained", ends)
-        elif (lost := np.flatnonzero((solution.status == Status.DIVERGED) | (strange > 0))).size:
+        lost = np.flatnonzero((solution.status == Status.DIVERGED) | (strange > 0))
+        if status is None and lost.size:
             name = shown(str(batch["path"][lost[0]])) if "path" in batch else f"image {lost[0]} of a batch, from 0"
-            nats = strange[lost[0]]
-            why = unexplained(solution.model) if nats else Status.DIVERGED.sentence
+            why = unexplained(solution.model) if strange[lost[0]] else Status.DIVERGED.sentence
             raise ModelError(f"{name}: {why}, or give a column for the status of each")
-        return batch | told
+        told = {} if status is None else {status: np.where(strange > 0, "unexplained", ends)}
+        return batch | {output: _column(found)} | told
 
 
 def _column(images: list[np.ndarray]) -> np.ndarray:

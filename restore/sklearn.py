@@ -6,7 +6,6 @@ Needs the extra `restore-prior[sklearn]`. The learners are those of `restore tra
 from __future__ import annotations
 
 import warnings
-from functools import cached_property
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 try:
     import torch
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-    from sklearn.utils import Tags, check_array, check_random_state
+    from sklearn.utils import Tags, check_random_state
     from sklearn.utils.validation import check_is_fitted, check_scalar, validate_data
 except ModuleNotFoundError as fault:
     said = f"restore.sklearn: needs {fault.name}; pip install 'restore-prior[sklearn]'"
@@ -43,19 +42,11 @@ from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.zoo import TrainedPrior
 from restore.zoo.inference import Inference
 
-_RULES = {
-    name: LEARNERS["rbm"][rule["method"]].load() for name, rule in PLAIN.items() if rule["method"] in LEARNERS["rbm"]
-}
-
 # The methods of `restore train` that learn RBMs by gradient steps, from data as they are.
-METHODS = tuple(name for name, rule in _RULES.items() if not (rule.in_rounds or rule().restores))
+METHODS = ("pcd", "cd", "tap")
 
-# log Z is summed exactly if one layer has at most so many units; that takes less than a second.
-SUMMED = 16
-
-# Else it is annealed. On machines of 8 to 18 units that learnt digits the error was at most .05 nats; with log Z of the
-# distinct TAP solutions it was .8 to 2.9.
-ANNEALING, RUNS = "linear:1000", 100
+# log Z is summed exactly if one layer has at most so many units, which takes less than a second; else it is annealed.
+SUMMED, ANNEALING, RUNS = 16, "linear:1000", 100
 
 # So many training rows are kept, where chains of samples start.
 STARTS = 100
@@ -76,12 +67,11 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     Args:
         n_components: number of hidden units.
-        method: how to learn, as in `restore train`: "pcd" (persistent contrastive divergence, as `BernoulliRBM`), "cd"
-            (contrastive divergence with ten sweeps) or "tap" (maximum likelihood with log Z from TAP).
+        method: "pcd" (persistent contrastive divergence, as `BernoulliRBM`), "cd" (with ten sweeps) or "tap" (maximum
+            likelihood with log Z from TAP).
         learning_rate: the rate at the first step; it falls linearly to 0.
         batch_size: rows to a step.
         n_iter: passes over the rows.
-        verbose: print a line after each pass.
         random_state: seed or generator of all randomness.
 
     Attributes:
@@ -89,8 +79,6 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         intercept_hidden_, intercept_visible_: biases, (n_components,) and (n_features,).
         feature_means_: means of the training rows, kept inside (0, 1) by a pseudo-count, (n_features,).
         starts_: up to 100 training rows, where samples start.
-        log_partition_: log Z, computed when it is first read; see `score_samples`.
-        n_features_in_, feature_names_in_: as in any estimator.
     """
 
     def __init__(
@@ -101,7 +89,6 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         learning_rate: float = 0.1,
         batch_size: int = 10,
         n_iter: int = 10,
-        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
@@ -109,7 +96,6 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.n_iter = n_iter
-        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -121,15 +107,22 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         rows = self._checked(X, reset=True)
         generator = check_random_state(self.random_state)
-        recipe = self._recipe(generator.randint(np.iinfo(np.int32).max))
         images = torch.tensor(rows, dtype=torch.float32)
-        machine = self._learnt(recipe, images)
+        # In memory, without checkpoints.
+        session = Session(Path(type(self).__name__))
+        work: Steps[Any] = Steps(self._recipe(generator), CleanImages(images), session)
+        elapsed = session.timer()
+        with torch.inference_mode():
+            work.begin()
+            work.plan()
+            while not work.finished:
+                work.advance(elapsed)
+        machine: RBM = work.best().machine
         self.components_ = machine.weights.T.numpy().astype(rows.dtype)
         self.intercept_hidden_ = machine.hidden.parameters["bias"].numpy().astype(rows.dtype)
         self.intercept_visible_ = machine.visible.parameters["bias"].numpy().astype(rows.dtype)
         self.feature_means_ = pixel_means(images).numpy().astype(rows.dtype)
         self.starts_ = rows[generator.permutation(len(rows))[:STARTS]]
-        self.__dict__.pop("log_partition_", None)
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
@@ -138,45 +131,35 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         rows = self._checked(X)
         return self._machine(rows.dtype).transform(torch.from_numpy(rows)).numpy()
 
-    def inverse_transform(self, X: ArrayLike) -> NDArray[np.floating]:
-        """P(v = 1 | h), exact, for hidden states (n_samples, n_components); shape (n_samples, n_features)."""
-        check_is_fitted(self)
-        hidden = check_array(X, dtype=(np.float64, np.float32))
-        if hidden.shape[1] != len(self.components_):
-            raise UsageError(
-                f"X has {hidden.shape[1]} columns; give one for each of {len(self.components_)} components"
-            )
-        machine = self._machine(hidden.dtype)
-        return machine.visible.moments(machine.visible_fields(torch.from_numpy(hidden)))[0].numpy()
-
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log-likelihood log p(v) = -F(v) - log Z of rows (n_samples, n_features), in nats; shape (n_samples,).
+        """Log-likelihood of rows (n_samples, n_features), in nats; shape (n_samples,).
 
-        The free energy F is exact, and so is log Z with at most 16 columns or hidden units. With more, log Z is by
-        annealed importance sampling from the columns' means, 100 runs of 1000 temperatures with a seed of their own, so
-        that the same machine always has the same log Z. There is a warning if the runs are too uneven to trust. A row
-        of probabilities counts as the point that it is, as with `BernoulliRBM`.
+        log Z is exact with at most 16 columns or hidden units. With more, it is by annealed importance sampling from
+        the columns' means, with a seed of its own: the same machine always has the same log Z.
         """
         check_is_fitted(self)
-        rows = torch.from_numpy(self._checked(X).astype(np.float64))
-        return unnormalised(self._machine(np.dtype(np.float64)), rows).numpy() - self.log_partition_
+        rows, machine = torch.from_numpy(self._checked(X).astype(np.float64)), self._machine(np.float64)
+        if min(self.components_.shape) <= SUMMED:
+            log_z = exact_log_partition(machine, machine.visible.parameters["bias"])
+        else:
+            base = torch.logit(torch.from_numpy(self.feature_means_))
+            found = log_partition(machine, ANNEALING, RUNS, torch.Generator().manual_seed(0), base)
+            if found.warning:
+                warnings.warn(f"{type(self).__name__}: {found.warning}", stacklevel=2)
+            log_z = found.log_partition
+        return unnormalised(machine, rows).numpy() - log_z
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Mean log-likelihood of rows in nats, see `score_samples`; y is ignored."""
         return float(self.score_samples(X).mean())
 
     def sample(self, n_samples: int = 1, sweeps: int = 1000) -> NDArray[np.float64]:
-        """Draw binary rows (n_samples, n_features) by Gibbs sampling.
-
-        Each is the end of a chain of its own, which starts at one of `starts_` and does so many sweeps.
-        """
+        """Draw binary rows (n_samples, n_features): ends of Gibbs chains that start at `starts_`."""
         check_is_fitted(self)
-        check_scalar(n_samples, "n_samples", Integral, min_val=1)
-        check_scalar(sweeps, "sweeps", Integral, min_val=1)
         seeds = check_random_state(self.random_state)
         chosen = torch.tensor(self.starts_[seeds.randint(len(self.starts_), size=n_samples)], dtype=torch.float32)
         drawn = torch.Generator().manual_seed(int(seeds.randint(np.iinfo(np.int32).max)))
-        return gibbs_steps(self._machine(np.dtype(np.float32)), chosen, sweeps, drawn).numpy().astype(np.float64)
+        return gibbs_steps(self._machine(np.float32), chosen, sweeps, drawn).numpy().astype(np.float64)
 
     def to_prior(self, image_shape: tuple[int, int], name: str = "untitled") -> TrainedPrior:
         """The machine as a prior that restores images of shape (H, W); `restore.zoo.save` writes it to a folder.
@@ -187,27 +170,14 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         if image_shape[0] * image_shape[1] != self.n_features_in_:
             raise UsageError(f"image_shape {tuple(image_shape)} does not fit rows of {self.n_features_in_} pixels")
-        recipe = self._recipe(check_random_state(self.random_state).randint(np.iinfo(np.int32).max), name)
-        machine, settings = self._machine(np.dtype(np.float32)), recipe.inference
+        recipe, machine = self._recipe(check_random_state(self.random_state), name), self._machine(np.float32)
+        settings, starts = recipe.inference, torch.tensor(self.starts_, dtype=torch.float32)
         solver = TAP(max_iter=settings.max_iter, tol=settings.tol, damping=settings.damping)
-        starts = torch.tensor(self.starts_, dtype=torch.float32)
         modes = own_modes(machine, starts, settings.modes, solver, torch.Generator().manual_seed(recipe.seed))
         about = description_of(recipe, image_shape, machine, settings)
         return TrainedPrior(about, machine, torch.tensor(self.feature_means_, dtype=torch.float32), modes)
 
-    @cached_property
-    def log_partition_(self) -> float:
-        check_is_fitted(self)
-        machine = self._machine(np.dtype(np.float64))
-        if min(self.components_.shape) <= SUMMED:
-            return exact_log_partition(machine, machine.visible.parameters["bias"])
-        means = torch.from_numpy(self.feature_means_)
-        found = log_partition(machine, ANNEALING, RUNS, torch.Generator().manual_seed(0), torch.logit(means))
-        if found.warning:
-            warnings.warn(f"{type(self).__name__}: {found.warning}", stacklevel=3)
-        return found.log_partition
-
-    def _recipe(self, seed: int, name: str = "untitled") -> Recipe:
+    def _recipe(self, generator: np.random.RandomState, name: str = "untitled") -> Recipe:
         """The settings as those of `restore train`."""
         for setting in ("n_components", "batch_size", "n_iter"):
             check_scalar(getattr(self, setting), setting, Integral, min_val=1)
@@ -221,32 +191,15 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             data=Data("rows"),
             prior=PriorShape(int(self.n_components)),
             method=method,
-            learner=_RULES[self.method](**settings),
+            learner=LEARNERS["rbm"][method].load()(**settings),
             training=Training(int(self.n_iter), int(self.batch_size)),
             optimizer=Optimizer(rate=float(self.learning_rate)),
             inference=Inference(**usual_inference(int(self.n_components))),
-            seed=int(seed),
+            seed=int(generator.randint(np.iinfo(np.int32).max)),
             storage="float32",
         )
 
-    def _learnt(self, recipe: Recipe, images: torch.Tensor) -> RBM:
-        """Train in memory, without checkpoints."""
-        session = Session(Path(type(self).__name__))
-        work: Steps[Any] = Steps(recipe, CleanImages(images), session)
-        elapsed = session.timer()
-        with torch.inference_mode():
-            work.begin()
-            work.plan()
-            while not work.finished:
-                lap = work.advance(elapsed)
-                if lap is not None and self.verbose:
-                    told = ", ".join(f"{name} = {value:.4g}" for name, value in lap.passed.monitors.items())
-                    print(f"[{type(self).__name__}] Iteration {work.done}, {told}, time = {work.seconds:.2f}s")
-        machine: RBM = work.best().machine
-        return machine
-
-    def _machine(self, dtype: np.dtype[Any]) -> RBM:
-        """The machine in a precision; nothing computed with it keeps a graph for gradients."""
+    def _machine(self, dtype: Any) -> RBM:
         arrays = (self.components_.T, self.intercept_visible_, self.intercept_hidden_)
         return RBM.binary(*(torch.from_numpy(np.ascontiguousarray(array, dtype)) for array in arrays))
 
@@ -257,8 +210,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if rows.min() < 0 or rows.max() > 1:
             said = f"{type(self).__name__} takes values in [0, 1] and clips others; scale them, as MinMaxScaler does"
             warnings.warn(said, stacklevel=3)
-            rows = rows.clip(0, 1)
-        return np.ascontiguousarray(rows)
+        return np.ascontiguousarray(rows.clip(0, 1))
 
     @property
     def _n_features_out(self) -> int:

@@ -1,8 +1,7 @@
 """A prior as a layer of a network: `restore.torch.Restorer`, differentiable from end to end.
 
-`restore.denoise` stops each image when it has converged, and returns black and white. A layer does a fixed number of
-iterations and returns the marginals, so that gradients flow through all of it: to the image, to the level of the noise,
-and to the prior's parameters.
+It does a fixed number of iterations and returns the marginals, so that gradients reach the image, the level of the
+noise and the prior's parameters.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from restore import zoo
-from restore.channels import Channel, Told, channel_of
+from restore.channels import Told, channel_of
 from restore.errors import InputError, UsageError
 from restore.priors import BoltzmannMachine, ConditionalRBM, GaussianMixture
 from restore.registry import SOLVERS, smooth_solvers
 from restore.solvers import LayeredMap, solver_of
-from restore.units import Units
 
 
 class Restorer(nn.Module):
@@ -74,17 +72,9 @@ class Restorer(nn.Module):
         for name, value in prior.pointwise.parameters.items():
             self.register_buffer(_attribute(f"pointwise.{name}"), value.detach().float().clone())
 
-    @property
-    def machine(self) -> BoltzmannMachine:
-        """The prior with the present parameters."""
-        named = {name: getattr(self, _attribute(name)) for name in self._machine.parameters}
-        return self._machine.with_parameters(named)
-
-    @property
-    def pointwise(self) -> Units:
-        """Independent pixels, at whose posterior means the solver starts."""
-        named = {name: getattr(self, _attribute(f"pointwise.{name}")) for name in self._pointwise.parameters}
-        return self._pointwise.with_parameters(named)
+    def _present(self, part: Any, prefix: str = "") -> Any:
+        """The machine, or its independent pixels, with the present parameters."""
+        return part.with_parameters({name: getattr(self, _attribute(prefix + name)) for name in part.parameters})
 
     def forward(self, y: Tensor, sigma: Any = None, *, p: Any = None, mask: Tensor | None = None) -> Tensor:
         """The posterior mean of each pixel, in the shape of `y`; for black and white images the probability of white.
@@ -99,32 +89,29 @@ class Restorer(nn.Module):
             InputError: if the images are not of the prior's size.
             UsageError: if no damage is given, or a level is out of range.
         """
-        if y.dim() not in (3, 4) or y.shape[-2:] != self.description.image_shape or (y.dim() == 4 and y.shape[1] != 1):
-            height, width = self.description.image_shape
-            raise InputError(
-                f"images have shape {tuple(y.shape)}; {self.description.name} takes (N, 1, {height}, {width})"
-            )
+        height, width = self.description.image_shape
+        if tuple(y.shape[1:]) not in ((height, width), (1, height, width)):
+            where = f"{self.description.name} takes (N, 1, {height}, {width})"
+            raise InputError(f"images have shape {tuple(y.shape)}; {where}")
         if sigma is None and p is None and mask is None:
             raise UsageError("give sigma, p or a mask: the damage to undo")
-        machine = self.machine
+        machine: BoltzmannMachine = self._present(self._machine)
+        flips, noise, hidden = (None if level is None else _flat(level, y) for level in (p, sigma, mask))
+        told = Told(flips, noise, None if hidden is None else hidden.bool())
         seen = y.flatten(1).to(machine.couplings[0].weights.dtype)
-        evidence = self._channel(y, sigma, p, mask).evidence(seen)
+        evidence = channel_of(told, grey=self.description.grey).evidence(seen)
         machine = machine.tilt(evidence)
-        state = self.solver.init(machine, self.pointwise.moments(evidence)[0])
-        state = self.solver.stepped(machine, state, self.iterations)
-        return state[0].reshape(y.shape)
+        state = self.solver.init(machine, self._present(self._pointwise, "pointwise.").moments(evidence)[0])
+        return self.solver.stepped(machine, state, self.iterations)[0].reshape(y.shape)
 
-    def _channel(self, y: Tensor, sigma: Any, p: Any, mask: Tensor | None) -> Channel:
-        def flat(level: Any) -> Any:
-            """A level in a shape that broadcasts with images (N, D)."""
-            level = torch.as_tensor(level, device=y.device)
-            if level.dim() == 0:
-                return level
-            level = level.reshape(-1, *[1] * (y.dim() - 1)) if level.dim() == 1 else level
-            return level.expand(len(y), *y.shape[1:]).flatten(1)
 
-        flips, noise, hidden = (None if given is None else flat(given) for given in (p, sigma, mask))
-        return channel_of(Told(flips, noise, None if hidden is None else hidden.bool()), grey=self.description.grey)
+def _flat(level: Any, y: Tensor) -> Tensor:
+    """A level in a shape that broadcasts with images (N, D)."""
+    level = torch.as_tensor(level, device=y.device)
+    if level.dim() == 0:
+        return level
+    level = level.reshape(-1, *[1] * (y.dim() - 1)) if level.dim() == 1 else level
+    return level.expand(y.shape).flatten(1)
 
 
 def _attribute(name: str) -> str:

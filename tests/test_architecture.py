@@ -171,7 +171,6 @@ def test_importing_what_pictures_need_loads_no_torch(module: str) -> None:
         ["denoise", "--help"],
         ["train", "--help"],
         ["import", "--help"],
-        ["probe", "--help"],
         ["app", "--help"],
         ["models"],
         ["models", "--json"],

@@ -16,6 +16,7 @@ from restore.errors import UsageError
 from restore.ray_data import BATCH, Worker, restored
 
 MODEL = "tap-mnist-25"
+OPENING = {"model": MODEL, "device": "cpu", "engine": "onnx"}
 ASSETS = Path(__file__).parent.parent / "assets"
 
 
@@ -26,7 +27,7 @@ def digits(count: int) -> np.ndarray:
 
 
 def worker(mask: str | None = None, **told: Any) -> Worker:
-    return Worker(MODEL, "cpu", "onnx", "image", mask, ("clean", None), told)
+    return Worker(OPENING, "image", mask, ("clean", None), told)
 
 
 @pytest.mark.thorough

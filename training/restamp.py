@@ -88,7 +88,7 @@ def main() -> None:
     found: dict[str, str] = {}
     for folder in zoo.folders():
         if folder.parent == zoo.published_folder():
-            found |= restamp(folder, digests[folder.name])
+            found |= restamp(folder, digests.get(folder.name, zoo.describe(folder).recipe))
             print(f"{folder.name:28} tensors {payload((folder / zoo.WEIGHTS).read_bytes())}")
     for path in sorted(TRAINING.rglob("*.json")):
         text = path.read_text()

@@ -25,7 +25,6 @@ COMMANDS = {
     "train": ("train", "train", "EXAMPLE"),
     "import": ("importing", "import_", "EXAMPLE"),
     "evaluate": ("evaluate", "evaluate", "EXAMPLE"),
-    "probe": ("probe", "probe", "EXAMPLE"),
     "models": ("models", "models", "MODELS_EXAMPLE"),
     "info": ("models", "info", "INFO_EXAMPLE"),
     "export": ("export", "export", "EXAMPLE"),
@@ -38,7 +37,7 @@ BATCHES = {"denoise", "complete", "corrupt"}
 # Optional libraries, and the extra of the package that installs each.
 EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "torch") | {
     "matplotlib": "plots",
-    "sklearn": "features",
+    "sklearn": "sklearn",
 }
 
 # Errors of a stream or a file that cannot be written: no space, no quota, no device, not open.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -15,25 +15,27 @@ from restore.errors import shown
 
 EXAMPLE = "Example:  restore import rbm.npz --name mine   (then: restore denoise image.png --model mine --p 0.1)"
 
+CARD = """# {name}
+
+A binary restricted Boltzmann machine, imported from `{source}` (ink = grey level above 127). Licence: that of the file.
+
+## Import
+
+    {command}
+
+- file (SHA-256): {digest}
+
+## Scores
+
+Not measured yet.
+"""
+
 
 def import_(
     file: Annotated[
         Path, typer.Argument(help="A .npz or safetensors file with the weights and biases of a binary RBM.")
     ],
     name: Annotated[str, typer.Option(help="Name for the prior.")],
-    weights: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Tensor that holds the weights. [by its name]")
-    ] = None,
-    visible: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Tensor that holds the biases of pixels. [by its name]")
-    ] = None,
-    hidden: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Tensor that holds the biases of hidden units. [by its name]")
-    ] = None,
-    rows: Annotated[
-        Literal["auto", "visible", "hidden"],
-        typer.Option(help="Whether the rows of the weights are pixels or hidden units; auto: what fits the biases."),
-    ] = "auto",
     spins: Annotated[bool, typer.Option("--spins", help="Its units are -1 or 1, not 0 or 1.")] = False,
     shape: Annotated[str | None, typer.Option(help="Size of its images, HEIGHTxWIDTH. [square]")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the images drawn from it.")] = 0,
@@ -47,23 +49,28 @@ def import_(
 
     Its modes, damping and iterations are found from images that it draws itself, in about a minute.
     """
-    from restore.learning.imports.conventions import Told
-    from restore.learning.imports.importing import import_rbm
-    from restore.learning.imports.settings import ENOUGH, SWEEPS
-    from restore.progress import progress
+    import hashlib
 
+    from restore.learning.imports import ENOUGH, SWEEPS, import_rbm, read_rbm
+    from restore.learning.recipes.recipe import check_name
+    from restore.learning.run.keeping import reserve
+    from restore.progress import progress
+    from restore.zoo import limits
+    from restore.zoo.description import Description
+
+    check_name(name)
     size = None if shape is None else options.image_shape(shape)
-    told = Told(weights, visible, hidden, rows, spins, size)
-    command = shlex.join(["restore", *map(shown, sys.argv[1:])])
+    machine, image_shape = read_rbm(file, spins=spins, shape=size)
+    source = shown(file.name)[: limits.TEXT]
+    about = Description(name, image_shape, machine.hidden.size, 127, source, "import", licence="unknown")
+    command, digest = shlex.join(["restore", *map(shown, sys.argv[1:])]), hashlib.sha256(file.read_bytes()).hexdigest()
+    card = CARD.format(name=name, source=source, command=command, digest=digest)
     with progress(f"{shown(name)}: drawing images, sweep", SWEEPS, quiet=quiet) as meter:
-        folder, found = import_rbm(
-            file, name, told, command=command, output=output, overwrite=overwrite, seed=seed, meter=meter
-        )
-    if found.converged < ENOUGH:
-        say(
-            f"restore: {shown(name)}: its solver converges for {found.converged:.0%} of its own images after damage; "
-            "expect little of it"
-        )
+        place = reserve(name, output, overwrite=overwrite, run=None, resume=False)
+        settings, converged = import_rbm(machine, about, place, card, seed=seed, meter=meter)
+    if converged < ENOUGH:
+        what = f"its solver converges for {converged:.0%} of its own images after damage; expect little of it"
+        say(f"restore: {shown(name)}: {what}")
     if not quiet:
-        settings = found.prior.description.inference
-        say(f"{shown(folder)}: imported; damping {settings.damping:g}, at most {settings.max_iter} iterations")
+        where = shown(str(place.target))
+        say(f"{where}: imported; damping {settings.damping:g}, at most {settings.max_iter} iterations")

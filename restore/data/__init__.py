@@ -2,7 +2,6 @@
 
 from restore.data.dataset import Dataset, Split, as_pixels, binarise, overlap, sample_binary
 from restore.data.gathering.gather import Gathered, Wanted, gather
-from restore.data.gathering.labels import load_labels
 from restore.data.loading import load
 from restore.data.variations import varied
 
@@ -15,7 +14,6 @@ __all__ = [
     "binarise",
     "gather",
     "load",
-    "load_labels",
     "overlap",
     "sample_binary",
     "varied",

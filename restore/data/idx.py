@@ -41,18 +41,6 @@ def read_idx(path: Path, max_pixels: int = DEFAULT_MAX_PIXELS) -> Images:
     return _read(path, 3, max_pixels)
 
 
-def read_idx_labels(path: Path) -> NDArray[np.uint8]:
-    """Read the labels of an idx file, gzipped or not.
-
-    Returns:
-        Shape (N,), uint8; N may be 0.
-
-    Raises:
-        InputError: if the file cannot be read, is damaged, truncated or padded, or holds anything but labels.
-    """
-    return _read(path, 1, DEFAULT_MAX_PIXELS)
-
-
 # What an idx file holds, by its number of dimensions.
 _CONTENT = {1: "labels (N)", 3: "images (N, H, W)"}
 

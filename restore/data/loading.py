@@ -17,14 +17,11 @@ from restore.data.gathering.stock import Stock, of_files, of_rows, whole
 from restore.data.idx import GZIP, UINT8, read_idx
 from restore.data.sets.caltech101_silhouettes import CALTECH101_SILHOUETTES
 from restore.data.sets.cbcl import CBCL
-from restore.data.sets.drawings import DRAWINGS
 from restore.data.sets.mnist import MNIST
-from restore.data.sets.named import NamedSet, read_named
+from restore.data.sets.named import NamedSet, own_array, read_named
 from restore.data.sets.omniglot import OMNIGLOT
 from restore.data.sets.patterns import BARS_AND_STRIPES, SHIFTING_BAR
-from restore.data.sets.photographs import PHOTOGRAPHS
 from restore.data.sets.shapes import SHAPES
-from restore.data.sets.text import TEXT
 from restore.errors import InputError, TrainingError, UsageError, reason, shown
 from restore.images import DEFAULT_MAX_PIXELS, check_together
 
@@ -39,9 +36,6 @@ NAMED: dict[str, NamedSet] = {
         BARS_AND_STRIPES,
         SHIFTING_BAR,
         SHAPES,
-        TEXT,
-        DRAWINGS,
-        PHOTOGRAPHS,
     )
 }
 
@@ -106,7 +100,8 @@ def open_stock(
     Args:
         source: a name ("mnist"), or the path of a folder of images, an archive of images (zip, or tar with or without
             compression), an idx file (gzipped or not), or a .npy array. A text that is both is a name; write ./mnist
-            for a folder of that name. Folders are searched with their subfolders; if a folder or an archive has folders
+            for a folder of that name. The name of a folder that holds train.npy and test.npy and lies where named sets
+            do is a name, too. Folders are searched with their subfolders; if a folder or an archive has folders
             named train and test, the one of the split is used. Other paths have no splits: all their images are used
             for either.
         split, root, max_bad, max_pixels: as in `load`.
@@ -123,6 +118,8 @@ def open_stock(
     if isinstance(source, str) and source in NAMED:
         return of_rows(read_named(NAMED[source], split, root), source)
     path = Path(source)
+    if source and path.name == str(source) and not _exists(path):
+        path = own_array(path.name, split, root) or path
     if not source or not _exists(path):
         raise InputError(_unknown(str(source)))
     if path.is_dir():

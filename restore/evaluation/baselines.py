@@ -1,7 +1,7 @@
-"""Baselines: simple restorers of binary images that a trained prior has to beat, also used as pseudo-models.
+"""Baselines: simple restorers that a trained prior has to beat, also used as pseudo-models.
 
-They read an observation only through `channel.evidence`, so they serve every channel: the sign of a pixel's field is
-what was seen, zero is a hidden pixel, and ±CERTAIN a pixel known exactly.
+They read an observation only through `channel.evidence`, so they serve every channel: the sign of a binary pixel's
+field is what was seen, zero is a hidden pixel, and ±CERTAIN a pixel known exactly.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d
+from torch.nn.functional import pad
 
-from restore.channels import Channel
+from restore.channels import Channel, GaussianNoise, Occlusion
 from restore.channels.bit_flip import CERTAIN
 from restore.errors import UsageError
+from restore.units import Units
 
 BASELINES = ("ope", "nn", "median")
 
@@ -24,31 +26,30 @@ class Baseline(Protocol):
     """A restorer without a trained prior."""
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        """The probability of ink of every pixel; observed and result have shape (N, D)."""
+        """The probability of ink, or the grey value, of every pixel; observed and result have shape (N, D)."""
 
 
-def baseline(name: str, images: Tensor, image_shape: tuple[int, int], neighbours: int = 1) -> Baseline:
-    """Make a baseline by its name.
+def baseline(name: str, images: Tensor, image_shape: tuple[int, int]) -> Baseline:
+    """Make a baseline of binary images by its name.
 
     Args:
         name: one of `BASELINES`.
         images: binary training images, shape (N, D); `median` ignores them.
         image_shape: (H, W), with D = H·W.
-        neighbours: the k of `nn`.
 
     Raises:
-        UsageError: if there is no such baseline, or k is not in 1..N.
+        UsageError: if there is no such baseline.
 
     >>> from restore.channels import BitFlip
     >>> speck = torch.zeros(1, 25)
     >>> speck[0, 12] = 1
-    >>> baseline("median", speck, (5, 5)).restore(speck, BitFlip(0.1)).round().sum().item()
+    >>> baseline("median", speck, (5, 5)).restore(speck, BitFlip(0.1)).sum().item()
     0.0
     """
     if name == "ope":
         return PointwiseEstimate.fit(images)
     if name == "nn":
-        return NearestNeighbours(images, neighbours)
+        return NearestNeighbours(images)
     if name == "median":
         return Median(image_shape)
     raise UsageError(f"there is no baseline {name!r}; the baselines are {', '.join(BASELINES)}")
@@ -74,6 +75,20 @@ class PointwiseEstimate:
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
         return torch.sigmoid(self.log_odds.to(observed) + channel.evidence(observed).linear)
+
+
+@dataclass(frozen=True)
+class PixelwiseEstimate:
+    """The posterior mean of independent grey pixels.
+
+    Attributes:
+        units: the pixels, see `restore.learning.gradients.independent`.
+    """
+
+    units: Units
+
+    def restore(self, observed: Tensor, channel: Channel) -> Tensor:
+        return self.units.moments(channel.evidence(observed))[0].clamp(0, 1)
 
 
 @dataclass(frozen=True)
@@ -106,63 +121,55 @@ class NearestNeighbours:
         # whole numbers and ties stay ties, however a sum is rounded.
         scaled = evidence / evidence.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny)
         exemplars = self.images.to(evidence)
-        found = torch.cat([self._mean_of_nearest(part, exemplars) for part in scaled.split(self.block)])
-        return _keeping_known(found, evidence) if self.keep_known else found
+        found = torch.cat([self._mean_of_nearest(part @ exemplars.T, exemplars) for part in scaled.split(self.block)])
+        certain = evidence.abs() >= CERTAIN
+        return torch.where(certain, (evidence > 0).to(found), found) if self.keep_known else found
 
-    def _mean_of_nearest(self, evidence: Tensor, exemplars: Tensor) -> Tensor:
-        scores = evidence @ exemplars.T
+    def _mean_of_nearest(self, scores: Tensor, exemplars: Tensor) -> Tensor:
         if self.neighbours == 1:
-            return exemplars[scores.argmax(dim=1)]
+            return exemplars[scores.argmax(dim=1)]  # the first of equals, which `topk` does not promise
         return exemplars[scores.topk(self.neighbours, dim=1).indices].mean(dim=1)
 
 
 @dataclass(frozen=True)
 class Median:
-    """The median filter of a binary image: every pixel becomes what most of the observed pixels around it are.
+    """The median filter: every pixel becomes the median of the observed ones in a square around it.
 
-    The result is the share of ink among them, which rounds to the median; there are no votes beyond the border. Hidden
-    pixels have no vote, and pixels known exactly stay. Holes are filled from their rim inwards; each ring votes once it
-    has a value.
+    Pixels beyond the border do not count, nor do hidden ones; holes are filled from their rim inwards. Pixels known
+    exactly stay. Where no pixel is known, the result is 1/2.
 
     Attributes:
         image_shape: (H, W).
-        side: of the square of pixels around each that vote, an odd number.
+        side: of the square, an odd number.
+        grey: whether pixels are grey values instead of ink and paper.
     """
 
     image_shape: tuple[int, int]
     side: int = 3
+    grey: bool = False
 
     def restore(self, observed: Tensor, channel: Channel) -> Tensor:
-        evidence = channel.evidence(observed).linear
-        shares = _shares(self._as_images(evidence > 0), self._as_images(evidence != 0), self.side)
-        return _keeping_known(shares.reshape(observed.shape).to(observed), evidence)
+        seen, certain = self._seen(observed, channel)
+        found = torch.where(certain, seen, self._filtered(seen))
+        # Each pass reaches at least one pixel further.
+        while bool(found.isnan().any()) and not bool(found.isnan().all()):
+            found = torch.where(found.isnan(), self._filtered(found), found)
+        return found.nan_to_num(0.5).clamp(0, 1)
 
-    def _as_images(self, flat: Tensor) -> Tensor:
-        return flat.reshape(-1, 1, *self.image_shape)
+    def _seen(self, observed: Tensor, channel: Channel) -> tuple[Tensor, Tensor]:
+        """What was seen, NaN where a pixel is hidden, and which pixels are certain; (N, D)."""
+        if not self.grey:
+            evidence = channel.evidence(observed).linear
+            return torch.where(evidence == 0, torch.nan, (evidence > 0).to(observed)), evidence.abs() >= CERTAIN
+        noise = channel.noise if isinstance(channel, Occlusion) else channel
+        hidden = channel.hidden if isinstance(channel, Occlusion) else torch.zeros((), dtype=torch.bool)
+        exact = isinstance(noise, GaussianNoise) and not np.any(np.asarray(noise.sigma))
+        seen = torch.where(torch.as_tensor(hidden), torch.nan, observed)
+        return seen, ~seen.isnan() & exact
 
-
-def _shares(ink: Tensor, voting: Tensor, side: int) -> Tensor:
-    """The share of ink among the votes around every pixel of boolean images (N, 1, H, W); 1/2 without any vote.
-
-    In float64, so that a tie is exactly 1/2.
-    """
-    shares = torch.full_like(ink, 0.5, dtype=torch.float64)
-    reached = torch.zeros_like(voting)
-    # Each pass reaches a pixel further or more, so the longer side limits their number; images without holes need one.
-    for _ in range(max(ink.shape[-2:])):
-        votes = _sum(voting, side)
-        now = (votes > 0) & ~reached
-        if not bool(now.any()):
-            break
-        shares = torch.where(now, _sum(ink & voting, side) / votes, shares)
-        ink = torch.where(voting, ink, shares > 0.5)
-        reached = voting = reached | now
-    return shares
-
-
-def _sum(votes: Tensor, side: int) -> Tensor:
-    return avg_pool2d(votes.double(), side, stride=1, padding=side // 2, divisor_override=1)
-
-
-def _keeping_known(restored: Tensor, evidence: Tensor) -> Tensor:
-    return torch.where(evidence.abs() >= CERTAIN, (evidence > 0).to(restored), restored)
+    def _filtered(self, rows: Tensor) -> Tensor:
+        """Medians of what is a number, one image at a time: the squares take as much memory as they have pixels."""
+        images = rows.reshape(-1, 1, *self.image_shape)
+        around = (pad(image, 4 * [self.side // 2], value=torch.nan) for image in images)
+        squares = (each.unfold(1, self.side, 1).unfold(2, self.side, 1).flatten(3) for each in around)
+        return torch.stack([each.nanmedian(dim=3).values for each in squares]).reshape(rows.shape)

@@ -22,6 +22,20 @@ from restore.zoo.description import Description
 # Maps observed images (N, D) and their channel to the probability of ink, or the grey value, of each pixel.
 Restorer: TypeAlias = Callable[[Tensor, Channel], Tensor]
 
+# The scores of a report: label, factor, unit and digits for people.
+SCORES = {
+    "error_all": ("wrong pixels", 100, " %", 3),
+    "error_changed": ("wrong among changed pixels", 100, " %", 2),
+    "error_unchanged": ("wrong among unchanged pixels", 100, " %", 3),
+    "error_hidden": ("wrong among hidden pixels", 100, " %", 2),
+    "mcc": ("Matthews correlation", 1, "", 4),
+    "psnr": ("PSNR", 1, " dB", 2),
+    "ssim": ("SSIM", 1, "", 4),
+}
+
+# The scores of other restorers that are shown too.
+_MAIN = ("error_all", "error_hidden", "psnr", "ssim")
+
 
 def task_of(about: Description) -> Task:
     """The task that a conditional prior has learnt, without a mask."""
@@ -44,11 +58,11 @@ class Report:
         error_all: share of wrong pixels among all.
         error_changed: share of wrong pixels among those that the damage changed, pooled over images.
         error_unchanged: share of wrong pixels among the others, pooled over images.
-        error_hidden: share of wrong pixels among those that a known mask hides, pooled over images; None if none does.
         mcc: Matthews correlation, mean over images.
+        seconds: wall-clock time of the restoration alone.
+        error_hidden: share of wrong pixels among those that a known mask hides, pooled over images; None if none does.
         psnr: in decibels; None for binary images.
         ssim: mean structural similarity; None for binary images.
-        seconds: wall-clock time of the restoration alone.
         solver: the prior's solver; None for other restorers.
         beside: the scores of other restorers of the same damaged images, by name.
     """
@@ -58,11 +72,11 @@ class Report:
     error_all: Score
     error_changed: Score
     error_unchanged: Score
-    error_hidden: Score | None
     mcc: Score
-    psnr: Score | None
-    ssim: Score | None
     seconds: float
+    error_hidden: Score | None = None
+    psnr: Score | None = None
+    ssim: Score | None = None
     solver: str | None = None
     beside: Mapping[str, Report] = field(default_factory=dict)
 
@@ -71,50 +85,40 @@ class Report:
         """Whether the report is about grey values instead of ink."""
         return self.psnr is not None
 
-    def as_dict(self) -> dict[str, object]:
-        """The report as JSON values: shares in [0, 1]; None for what is undefined or infinite."""
-        facts = {"task": str(self.task), "mask": self.task.mask, "solver": self.solver, "n": self.n}
-        others = {name: report._plain() for name, report in self.beside.items()}
-        return {**facts, **self._plain(), "seconds": self.seconds, **({"beside": others} if others else {})}
+    @property
+    def scores(self) -> dict[str, Score]:
+        """The scores there are, by the names of `SCORES`."""
+        every = {name: getattr(self, name) for name in SCORES}
+        return {name: score for name, score in every.items() if score is not None}
 
     def as_json(self) -> str:
-        """One line of JSON."""
-        return json.dumps(self.as_dict(), allow_nan=False)
+        """One line of JSON: shares in [0, 1]; null for what is undefined or infinite."""
+        facts = {"task": str(self.task), "mask": self.task.mask, "solver": self.solver, "n": self.n}
+        others = {name: report._plain() for name, report in self.beside.items()}
+        beside = {"beside": others} if others else {}
+        return json.dumps({**facts, **self._plain(), "seconds": self.seconds, **beside}, allow_nan=False)
 
     def as_text(self) -> str:
         """A few lines for people; errors in per cent."""
         mask = f", mask {self.task.mask}" if self.task.mask else ""
         lines = [f"{self.task}{mask}: {self.n} images in {self.seconds:.2f} s"]
-        lines += [_line(name, score) for name, score in self._scores().items()]
+        lines += [_line(name, score) for name, score in self.scores.items()]
         for other, report in self.beside.items():
-            scores = report._scores()
-            lines += [_line(name, scores[name], f", {other}") for name in _MAIN if name in scores]
+            lines += [_line(name, score, f", {other}") for name, score in report.scores.items() if name in _MAIN]
         return "\n".join(lines)
 
-    def _scores(self) -> dict[str, Score]:
-        scores = {name: getattr(self, name) for name in _SHOWN}
-        return {name: score for name, score in scores.items() if score is not None}
-
     def _plain(self) -> dict[str, dict[str, float | int | None]]:
-        return {name: _plain(score) for name, score in self._scores().items()}
+        def number(value: float) -> float | None:
+            return value if math.isfinite(value) else None
 
-
-_SHOWN = {
-    "error_all": ("wrong pixels", 100, " %", 3),
-    "error_changed": ("wrong among changed pixels", 100, " %", 2),
-    "error_unchanged": ("wrong among unchanged pixels", 100, " %", 3),
-    "error_hidden": ("wrong among hidden pixels", 100, " %", 2),
-    "mcc": ("Matthews correlation", 1, "", 4),
-    "psnr": ("PSNR", 1, " dB", 2),
-    "ssim": ("SSIM", 1, "", 4),
-}
-
-# The scores of other restorers that are shown too.
-_MAIN = ("error_all", "error_hidden", "psnr", "ssim")
+        return {
+            name: {"mean": number(score.mean), "standard_error": number(score.standard_error), "n": score.n}
+            for name, score in self.scores.items()
+        }
 
 
 def _line(name: str, score: Score, whose: str = "") -> str:
-    label, factor, unit, digits = _SHOWN[name]
+    label, factor, unit, digits = SCORES[name]
     value, error = score.mean * factor, score.standard_error * factor
     return f"  {label + whose:<30} {value:8.{digits}f} ± {error:.{digits}f}{unit}"
 
@@ -124,7 +128,7 @@ class Measured:
     """The scores of images of one size.
 
     Attributes:
-        scores: the fields of `Report` that are scores, (N,) each; NaN for images without the score.
+        scores: by the names of `SCORES`, (N,) each; NaN for images without the score.
         pixels: how many each score is a share of, (N,); scores that are missing here count the same for every image.
     """
 
@@ -136,45 +140,33 @@ class Measured:
         cls, truth: Tensor, damaged: Damaged, restored: Tensor, image_shape: tuple[int, int], *, grey: bool
     ) -> Measured:
         """Compare restored images (N, D) with the truth (N, D)."""
-        observed = damaged.observed.cpu()
         if restored.shape != truth.shape:
             raise ModelError(f"the restorer returned shape {tuple(restored.shape)} for images of {tuple(truth.shape)}")
         if bool(restored.isnan().any()):
             lost = int(restored.isnan().any(dim=1).sum())
             raise ModelError(f"the restorer returned NaN for {lost} of {len(truth)} images")
-        scores = {
-            "error_all": metrics.error_all(truth, restored),
-            "error_changed": metrics.error_changed(truth, restored, observed),
-            "error_unchanged": metrics.error_unchanged(truth, restored, observed),
-            "mcc": metrics.matthews(truth, restored),
-        }
-        pixels = {
-            "error_all": torch.full((len(truth),), truth.shape[1], dtype=torch.float64),
-            "error_changed": metrics.changed_pixels(truth, observed),
-            "error_unchanged": (truth == observed).sum(dim=1).double(),
-        }
+        changed = truth != damaged.observed.cpu()
+        among = {"error_all": torch.ones_like(changed), "error_changed": changed, "error_unchanged": ~changed}
         if isinstance(damaged.channel, Occlusion):
-            hidden = torch.as_tensor(damaged.channel.hidden).cpu()
-            scores["error_hidden"] = metrics.error_among(hidden, truth, restored)
-            pixels["error_hidden"] = hidden.sum(dim=1).double()
+            among["error_hidden"] = torch.as_tensor(damaged.channel.hidden).cpu().expand(truth.shape)
+        scores = {name: metrics.error_among(chosen, truth, restored) for name, chosen in among.items()}
+        scores["mcc"] = metrics.matthews(truth, restored)
         if grey:
             scores["psnr"] = metrics.psnr(truth, restored)
             scores["ssim"] = metrics.ssim(truth, restored, image_shape)
-        return cls(scores, pixels)
+        return cls(scores, {name: chosen.sum(dim=1).double() for name, chosen in among.items()})
 
 
 def reported(task: Task, parts: Sequence[Measured], seconds: float) -> Report:
     """The scores of all images together; parts of them may be of different sizes."""
 
-    def score(name: str) -> Score | None:
-        if name not in parts[0].scores:
-            return None
-        values = torch.cat([part.scores[name] for part in parts])
+    def score(name: str) -> Score:
         weights = [part.pixels[name] for part in parts if name in part.pixels]
-        return summary(values, torch.cat(weights) if weights else None)
+        return summary(torch.cat([part.scores[name] for part in parts]), torch.cat(weights) if weights else None)
 
     n = sum(len(part.scores["error_all"]) for part in parts)
-    return Report(task=task, n=n, seconds=seconds, **{name: score(name) for name in _SHOWN})  # type: ignore[arg-type]
+    scores = {name: score(name) for name in parts[0].scores}
+    return Report(task=task, n=n, seconds=seconds, **scores)  # type: ignore[arg-type]
 
 
 def evaluate(
@@ -212,8 +204,3 @@ def evaluate(
     restored = restorer(*damaged).cpu()
     seconds = time.perf_counter() - start
     return reported(task, [Measured.of(truth.cpu(), damaged, restored, image_shape, grey=grey)], seconds)
-
-
-def _plain(score: Score) -> dict[str, float | int | None]:
-    values = {"mean": score.mean, "standard_error": score.standard_error}
-    return {**{name: value if math.isfinite(value) else None for name, value in values.items()}, "n": score.n}

@@ -11,9 +11,11 @@ from torch import Tensor
 from restore.channels import Task, parse_task
 from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
 from restore.evaluation.markdown import plus_minus, table
+from restore.evaluation.metrics import Score
 from restore.evaluation.whole import Watch, by_prior, evaluate_whole
 from restore.inference.pictures import PictureEngine
 from restore.inference.torch_engine import Engine
+from restore.zoo.description import Description
 
 # Tasks of priors that are told the damage.
 TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")
@@ -26,23 +28,33 @@ WHOLE_GREY_TASKS = ("noise:0.1", "noise:0.2", "salt:0.2", "holes:8:0.1")
 WHOLE_MIXTURE_TASKS = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3")
 
 
+def tasks_of(about: Description, *, whole: bool) -> list[Task]:
+    """The tasks of a prior's card; a conditional one has the task it has learnt."""
+    if about.conditional:
+        return [task_of(about)]
+    named: Sequence[str]
+    if whole:
+        named = WHOLE_MIXTURE_TASKS if about.mixture else WHOLE_GREY_TASKS if about.grey else WHOLE_TASKS
+    else:
+        named = GREY_TASKS if about.grey else TASKS
+    return [parse_task(task, grey=about.grey) for task in named]
+
+
 def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:
-    """Score a prior on all tasks, a conditional one on the task it has learnt.
+    """Score a prior on all tasks of its card.
 
     Args:
         engine: the prior.
         truth: test images (N, D), binary or grey levels as the prior knows them.
         seed: seed of the damage.
     """
-    about = engine.trained.description
-    named = GREY_TASKS if about.grey else TASKS
-    tasks = [task_of(about)] if about.conditional else [parse_task(task, grey=about.grey) for task in named]
+    about, restorer = engine.trained.description, restorer_of(engine)
 
     def report(task: Task) -> Report:
         generator = torch.Generator().manual_seed(seed)
-        return evaluate(restorer_of(engine), truth, task, about.image_shape, generator, grey=about.grey)
+        return evaluate(restorer, truth, task, about.image_shape, generator, grey=about.grey)
 
-    return [report(task) for task in tasks]
+    return [report(task) for task in tasks_of(about, whole=False)]
 
 
 def measure_whole(engine: PictureEngine, truths: Sequence[Tensor], seed: int, watch: Watch) -> list[Report]:
@@ -52,24 +64,34 @@ def measure_whole(engine: PictureEngine, truths: Sequence[Tensor], seed: int, wa
         engine: the prior.
         truths: test images, (H, W) each, binary or grey levels as the prior knows them.
         seed: seed of the damage.
-        watch: is told which share of the work is done.
+        watch: receives the share of the work that is done.
     """
-    about = engine.description
-    named = WHOLE_MIXTURE_TASKS if about.mixture else WHOLE_GREY_TASKS if about.grey else WHOLE_TASKS
-    tasks = [task_of(about)] if about.conditional else [parse_task(task, grey=about.grey) for task in named]
+    about, restorer = engine.description, by_prior(engine)
+    tasks = tasks_of(about, whole=True)
 
     def report(number: int, task: Task) -> Report:
+        def watched(share: float) -> None:
+            watch((number + share) / len(tasks))
+
         generator = torch.Generator().manual_seed(seed)
-        return evaluate_whole(
-            by_prior(engine),
-            truths,
-            task,
-            generator,
-            grey=about.grey,
-            watch=lambda share: watch((number + share) / len(tasks)),
-        )
+        return evaluate_whole(restorer, truths, task, generator, grey=about.grey, watch=watched)
 
     return [report(number, task) for number, task in enumerate(tasks)]
+
+
+def as_section(reports: Sequence[Report], command: str) -> str:
+    """Markdown for a card: the command, and one row per task."""
+    rows: list[list[str]] = []
+    for report in reports:
+        row = [str(report.task), str(report.n)]
+        if report.psnr is not None and report.ssim is not None:
+            rows.append([*row, _cell(report.psnr, 1, 2), _cell(report.ssim, 1, 4)])
+        else:
+            shares = ((report.error_all, 3), (report.error_changed, 2), (report.error_unchanged, 3))
+            rows.append([*row, *(_cell(score, 100, digits) for score, digits in shares), _cell(report.mcc, 1, 4)])
+    errors = ["wrong pixels, % of all", "wrong, % of the changed", "wrong, % of the unchanged", "MCC"]
+    head = ["task", "images", *(["PSNR, dB", "SSIM"] if reports[0].grey else errors)]
+    return f"Measured by `{command}` (± is the standard error):\n\n{table(head, rows)}"
 
 
 def whole_section(reports: Sequence[Report], command: str) -> str:
@@ -87,37 +109,10 @@ def whole_section(reports: Sequence[Report], command: str) -> str:
 
 def _main(report: Report) -> str:
     """The score of a report that says most."""
-    if report.psnr is not None:
-        return plus_minus(report.psnr.mean, report.psnr.standard_error, 2) if math.isfinite(report.psnr.mean) else "-"
-    score = report.error_hidden or report.error_all
-    return plus_minus(100 * score.mean, 100 * score.standard_error, 3)
+    return _cell(report.psnr, 1, 2) if report.psnr else _cell(report.error_hidden or report.error_all, 100, 3)
 
 
-def as_section(reports: Sequence[Report], command: str) -> str:
-    """Markdown for a card: the command, and one row per task."""
-    if reports[0].grey:
-        return f"Measured by `{command}` (± is the standard error):\n\n{_grey_table(reports)}"
-    head = ["task", "images", "wrong pixels, % of all", "wrong, % of the changed", "wrong, % of the unchanged", "MCC"]
-    rows = [
-        [
-            str(report.task),
-            str(report.n),
-            plus_minus(100 * report.error_all.mean, 100 * report.error_all.standard_error, 3),
-            plus_minus(100 * report.error_changed.mean, 100 * report.error_changed.standard_error, 2),
-            plus_minus(100 * report.error_unchanged.mean, 100 * report.error_unchanged.standard_error, 3),
-            plus_minus(report.mcc.mean, report.mcc.standard_error, 4),
-        ]
-        for report in reports
-    ]
-    return f"Measured by `{command}` (± is the standard error):\n\n{table(head, rows)}"
-
-
-def _grey_table(reports: Sequence[Report]) -> str:
-    """One row per task; a hole filled exactly has no finite PSNR, and then there is no mean."""
-    rows = []
-    for report in reports:
-        assert report.psnr is not None and report.ssim is not None
-        psnr, ssim = report.psnr, report.ssim
-        decibels = plus_minus(psnr.mean, psnr.standard_error, 2) if math.isfinite(psnr.mean) else "-"
-        rows.append([str(report.task), str(report.n), decibels, plus_minus(ssim.mean, ssim.standard_error, 4)])
-    return table(["task", "images", "PSNR, dB", "SSIM"], rows)
+def _cell(score: Score, factor: float, digits: int) -> str:
+    # A hole filled exactly has no finite PSNR, and then there is no mean.
+    finite = math.isfinite(score.mean)
+    return plus_minus(factor * score.mean, factor * score.standard_error, digits) if finite else "-"

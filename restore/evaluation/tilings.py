@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from restore.channels import Task, parse_task
-from restore.evaluation.ising import COUPLINGS
 from restore.evaluation.whole import by_prior
 from restore.inference.torch_engine import Engine
 from restore.zoo.tiling import Tiling
@@ -21,9 +20,8 @@ ROUNDS_AND_WORTH = ((0, 0.0), (1, 0.15), (1, 0.3), (2, 0.15), (2, 0.3))
 # Windows that overlap are also tried so many along an axis, and need some four times as long.
 DENSE = 4
 
-# The damage that it is tried on; a mean field takes no time, and is also tried on weak noise, and on whole images.
+# The damage that it is tried on.
 TASKS = ("flip:0.1", "flip:0.2", "holes:8:0.1")
-WEAK = "flip:0.05"
 
 # Pieces of at most so many images, with sides of at most so many windows, are tried.
 IMAGES, WINDOWS = 2, 4
@@ -36,7 +34,7 @@ SEED = 0
 
 
 def best_tiling(engine: Engine, images: Sequence[Tensor]) -> Tiling:
-    """The tiling with which a prior of windows leaves fewest wrong pixels, or its mean field of neighbours.
+    """The tiling with which a prior of windows leaves fewest wrong pixels.
 
     Args:
         engine: an unconditional prior of black and white images.
@@ -51,10 +49,6 @@ def best_tiling(engine: Engine, images: Sequence[Tensor]) -> Tiling:
     True
     """
     own = engine.description.tiling
-    if own.neighbours:
-        tasks = [parse_task(text) for text in (WEAK, *TASKS)]
-        fields = [replace(own, neighbours=coupling) for coupling in COUPLINGS]
-        return min(fields, key=lambda each: float(np.mean(np.log(_wrong(engine, each, images, tasks)))))
     height, width = engine.description.image_shape
     pieces = [_fullest(image, (WINDOWS * height, WINDOWS * width)) for image in images[:IMAGES]]
     tasks = [parse_task(text) for text in TASKS]

@@ -127,8 +127,7 @@ def train(
         machine = as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
         modes = from_first(lambda: _modes(recipe, machine, training, inference)).to(images.device)
-        alone = recipe.learner.log_partition(machine)
-    description = replace(description_of(settled, image_shape, machine, inference), log_partition=alone)
+    description = description_of(settled, image_shape, machine, inference)
     prior = TrainedPrior(
         description, machine, pixel_means_of(recipe, training), modes, grey_pixels_of(recipe, training)
     )

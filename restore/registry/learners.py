@@ -75,7 +75,6 @@ LEARNERS: Mapping[str, Mapping[str, Entry]] = MappingProxyType(
             "bslm": Entry("restore.learning.rules.bslm:BSLM"),
             "gradient_ascent": Entry("restore.learning.rules.bslm:GradientAscent"),
             "quasi_newton": Entry("restore.learning.rules.bslm:QuasiNewton"),
-            "ising": Entry("restore.learning.rules.ising:IsingField"),
         },
         "mixture": {"expectation_maximisation": Entry("restore.learning.rules.mixture:ExpectationMaximisation")},
     }

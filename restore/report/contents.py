@@ -20,7 +20,7 @@ from restore.learning.pipeline import split
 from restore.learning.train import Learnt, Lesson
 from restore.report.chart import Chart
 from restore.report.images import fitting, strip
-from restore.report.landscape import field_section, probe_section
+from restore.report.landscape import field_section
 from restore.report.page import Charts, Command, Part, Rows, Section, Sentence, Strips, page
 from restore.report.trials import SCORES, before_and_after, compared, score_section
 from restore.report.verdict import advice, by_heart, verdict
@@ -107,7 +107,6 @@ def report(learnt: Learnt, model: str | None, command: str) -> tuple[str, str]:
         "What the hidden units look at": lambda: field_section(engine),
         "Before and after": lambda: before_and_after(engine, held_out),
         SCORES: lambda: scores,
-        "What it takes for an image": lambda: probe_section(engine, training),
         "How to use it": lambda: use_section(about, model, any_size=bool(lesson.wholes)),
     }
     if lesson.wholes:

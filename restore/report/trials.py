@@ -9,11 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restore.channels import EachPixel, GaussianNoise, Task, parse_task
-from restore.evaluation.baselines import BASELINES, Median, baseline
+from restore.channels import Task, parse_task
+from restore.evaluation.baselines import BASELINES, Median, PixelwiseEstimate, baseline
 from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
-from restore.evaluation.grey_baselines import PixelwiseEstimate, tuned
-from restore.evaluation.ising import tuned_field
 from restore.evaluation.markdown import plus_minus
 from restore.inference.torch_engine import Engine, moved_to
 from restore.report.images import fitting, strip
@@ -25,17 +23,11 @@ SCORES = "Scores beside simple restorers"
 # The seed of the damage.
 SEED = 0
 
-# How many training images a denoiser of grey images is tuned on.
-TUNING = 8
-
 # The side of the wider median.
 WIDE = 5
 
 # The side of a patch as a share of the image's.
 PATCH = 1 / 3
-
-# The smallest image for a baseline whose patches are seven pixels wide.
-SMALLEST = 8
 
 
 @dataclass(frozen=True)
@@ -77,14 +69,9 @@ def rivals(engine: Engine, training: Tensor, task: Task) -> dict[str, Restorer]:
     if engine.trained.grey_pixels is None:
         simple: dict[str, Restorer] = {name: baseline(name, training, about.image_shape).restore for name in BASELINES}
         simple["wide median"] = Median(about.image_shape, WIDE).restore
-        return simple | {"ising": tuned_field(training, task, about.image_shape, SEED).restore}
+        return simple
     pixels = moved_to(engine.trained.grey_pixels, torch.device("cpu"))
-    found: dict[str, Restorer] = {"ope": PixelwiseEstimate(pixels).restore}
-    noise = task.told if isinstance(task, EachPixel) else None
-    if isinstance(noise, GaussianNoise) and min(about.image_shape) >= SMALLEST:
-        name = "non-local means"
-        found[name] = tuned(name, training[:TUNING], float(noise.sigma), about.image_shape, SEED).restore
-    return found
+    return {"ope": PixelwiseEstimate(pixels).restore, "median": Median(about.image_shape, grey=True).restore}
 
 
 def compared(engine: Engine, training: Tensor, held_out: Tensor) -> list[Scores]:
@@ -130,8 +117,8 @@ def score_section(about: Description, scores: Sequence[Scores]) -> Section:
 
 _RIVALS = {
     False: "ope: each pixel by itself; nn: the training image nearest to what was seen; median: of 3x3 pixels, wide "
-    "median: of 5x5; ising: neighbours are alike, by the coupling that is best for training images.",
-    True: "ope: each pixel by itself; non-local means: scikit-image's, tuned on training images.",
+    "median: of 5x5.",
+    True: "ope: each pixel by itself; median: of 3x3 pixels.",
 }
 
 

@@ -25,9 +25,9 @@ from filters import (
 )
 from letters import distance, misread, printed
 
-from restore.data.sets import text
-from restore.data.sets.pages import pages
 from restore.errors import InputError
+from training.data import text
+from training.data.pages import pages
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "pages.py"
 

@@ -9,8 +9,8 @@ import pytest
 import scans
 from contests import drd, f_measure, psnr
 
-from restore.data.sets import text
 from restore.errors import InputError
+from training.data import text
 
 
 def test_drd_of_a_hand_computation() -> None:

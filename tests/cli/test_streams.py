@@ -52,7 +52,6 @@ COMMANDS: dict[str, tuple[str, str, bool]] = {
     "help": ("--help", "", True),
     "version": ("--version", "", True),
     "evaluate": ("evaluate random-12x10 --data data.npy --task flip:0.1 --n 9", "", True),
-    "probe": ("probe random-12x10 --data data.npy --n 9 -o probe", "probe", True),
     "train": ("train mine.toml -o model", "model", False),
     "export": ("export random-12x10 -o out.onnx", "out.onnx", False),
 }

@@ -22,7 +22,6 @@ BRIEF = {
     '("clean", "test", 100)': '("clean", "test", 20)',
     "--model shapes -o whole/\n": "--model shapes --force -o whole/\n",
     "--name shapes --method tap\n": "--name shapes --hidden 20 --epochs 1\n",
-    "-o probe\n": "-o probe --n 20\n",
 }
 LAST = "## Longer runs"
 

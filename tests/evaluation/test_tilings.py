@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
 from restore import zoo
 from restore.channels import parse_task
-from restore.evaluation.ising import COUPLINGS
-from restore.evaluation.tilings import TASKS, WEAK, _fullest, _wrong, best_tiling
+from restore.evaluation.tilings import TASKS, _fullest, best_tiling
 from restore.inference.torch_engine import Engine
 from restore.priors import RBM
 from restore.zoo.description import Description
@@ -50,20 +48,6 @@ def test_without_anything_to_gain_the_tiling_stays() -> None:
     # No window says anything about its pixels, so that nothing is sent.
     own = Tiling(overlap=2, rounds=1, worth=0.2)
     assert best_tiling(alike(0.0, own), [torch.ones(20, 20)]) == own
-
-
-def test_a_mean_field_takes_the_coupling_that_restores_best() -> None:
-    rows, columns = torch.meshgrid(torch.arange(30), torch.arange(40), indexing="ij")
-    images = [((rows - 15) ** 2 + (columns - 10 - 4 * k) ** 2 < 80).float() for k in range(3)]
-    engine = alike(0.0, Tiling(neighbours=1.0))
-    found = best_tiling(engine, images)
-    tasks = [parse_task(text) for text in (WEAK, *TASKS)]
-
-    def wrong(coupling: float) -> float:
-        return float(np.log(_wrong(engine, Tiling(neighbours=coupling), images, tasks)).sum())
-
-    assert found == Tiling(neighbours=found.neighbours) and found.neighbours in COUPLINGS
-    assert wrong(found.neighbours) == min(map(wrong, COUPLINGS)) < wrong(COUPLINGS[0])
 
 
 def test_the_piece_with_most_edges_is_tried() -> None:

@@ -18,10 +18,9 @@ from torch import Tensor
 import restore
 from restore.api import Restorer
 from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, parse_task
-from restore.errors import ModelError
+from restore.errors import ModelError, TrainingError
 from restore.evaluation.baselines import Median
-from restore.evaluation.grey_baselines import GreyMedian
-from restore.evaluation.whole import Watch, by_prior, evaluate_whole, nothing_done
+from restore.evaluation.whole import Watch, by_prior, evaluate_whole
 from restore.inference.damage import Damage, Rates
 from restore.inference.torch_engine import Engine
 
@@ -47,6 +46,10 @@ def engine() -> Engine:
 def perfect(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
     (found,) = (image for image in images() if image.shape == image_shape)
     return found.reshape(1, -1)
+
+
+def nothing_done(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
+    return observed
 
 
 def test_scores_are_over_the_pixels_of_all_images_beside_the_damaged_ones_and_the_best_median() -> None:
@@ -125,13 +128,13 @@ def test_how_far_it_has_come_is_told(engine: Engine) -> None:
 def test_the_median_of_grey_images_counts_what_is_seen() -> None:
     image = torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9]])
     row = image.reshape(1, 9)
-    found = GreyMedian((3, 3)).restore(row, GaussianNoise(0.1)).reshape(3, 3)
+    found = Median((3, 3), grey=True).restore(row, GaussianNoise(0.1)).reshape(3, 3)
     assert float(found[1, 1]) == 0.5 and float(found[0, 0]) == pytest.approx(0.2)
     hidden = torch.zeros(1, 9, dtype=torch.bool)
     hidden[0, 4] = True
-    filled = GreyMedian((3, 3)).restore(row, Occlusion(hidden, noise=GaussianNoise(0.0)))
+    filled = Median((3, 3), grey=True).restore(row, Occlusion(hidden, noise=GaussianNoise(0.0)))
     assert torch.equal(filled[~hidden], row[~hidden]) and float(filled[0, 4]) == pytest.approx(0.4)
-    assert (GreyMedian((3, 3)).restore(row, Occlusion(torch.ones_like(hidden))) == 0.5).all()
+    assert (Median((3, 3), grey=True).restore(row, Occlusion(torch.ones_like(hidden))) == 0.5).all()
 
 
 def test_grey_images_have_psnr_and_ssim() -> None:
@@ -168,7 +171,7 @@ def test_a_folder_of_images_of_several_sizes(
         "n": 4,
     }
     assert next(iter(report["beside"])) == "as it is" and report["solver"] == "tap"
-    assert "flip:0.1: restored, in percent 100/100" in said.err and "--force" in said.err
+    assert "flip:0.1: restored, in percent 100/100" in said.err
     assert run("evaluate", model, *words[:-1], "--n", 2, "--quiet") == 0
     said = capsys.readouterr()
     assert said.out.startswith("flip:0.1: 2 images") and "wrong pixels, as it is" in said.out and not said.err
@@ -199,8 +202,8 @@ def test_grey_priors_and_grey_folders(
 def test_baselines_of_one_size_are_refused(folder: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--data", folder, "--task", "flip:0.1", "--quiet")
     for name in ("ope", "nn"):
-        assert run("evaluate", name, *words) == 2
-        assert "knows one size" in fault(capsys)
+        assert run("evaluate", name, *words) == TrainingError.exit_code
+        assert "differ in size" in fault(capsys)
     assert run("evaluate", "median", *words, "--json") == 0
     report = json.loads(capsys.readouterr().out)
     assert report["n"] == 4 and report["error_all"]["mean"] < 0.08

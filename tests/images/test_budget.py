@@ -277,7 +277,7 @@ def test_row66_many_small_images_that_would_be_made_large(tmp_path: Path) -> Non
         gather(str(path), Wanted(shape=(8, 8)), max_pixels=95)
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate", "probe"])
+@pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_row66_the_budget_is_an_option_of_every_command_that_reads_a_set(
     command: str, run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -286,7 +286,6 @@ def test_row66_the_budget_is_an_option_of_every_command_that_reads_a_set(
     words = {
         "train": ["train", path, "--name", "x", "-o", tmp_path / "x", "--run", tmp_path / "run"],
         "evaluate": ["evaluate", "tap-mnist-25", "--data", path, "--task", "flip:0.1"],
-        "probe": ["probe", "tap-mnist-25", "--data", path, "-o", tmp_path / "probe"],
     }[command]
     assert run(*words, "--max-pixels", 50 * 28 * 28 // 20 - 1) == 3
     said = capsys.readouterr().err

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 import restore
-from restore.data.sets.photographs import photograph
 from restore.errors import ModelError
+from training.data.photographs import photograph
 
 CROP = (slice(60, 160), slice(180, 290))
 

@@ -11,13 +11,13 @@ from PIL import Image
 
 import restore
 from restore import zoo
-from restore.data.sets.photographs import photograph
 from restore.errors import InputError, ModelError, UsageError
 from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.inference.windows.colour import AXES
 from restore.inference.windows.tiles import Cover
+from training.data.photographs import photograph
 
 PRIOR = "em-photographs"
 # A face before a sky, from a photograph that is not learnt from.

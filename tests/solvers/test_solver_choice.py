@@ -249,8 +249,6 @@ def test_evaluation_names_the_solver(run: Run, model: str, tmp_path: Path, capsy
         scores[options] = json.loads(capsys.readouterr().out)
         assert scores[options]["solver"] == (options[1] if options else "tap")
     assert scores[()]["mcc"] == scores[("--solver", "tap")]["mcc"]
-    assert run("evaluate", model, "--data", data, "--likelihood", "pseudo", "--solver", "tap") == 2
-    assert "--task" in capsys.readouterr().err
     assert run("evaluate", "ope", "--data", data, "--task", "flip:0.1", "--solver", "tap") == 2
     assert "ope: has no solver" in capsys.readouterr().err
 

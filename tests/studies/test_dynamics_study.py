@@ -16,11 +16,11 @@ import torch
 from dynamics_measure import Moment, PerUnit
 from harness import TRAINING, Asked, parsed
 from machines import four_modes, random_machine, seeded, two_patterns, with_weights
+from probing.findings import Findings
 
 from restore.errors import InputError
+from restore.evaluation.likelihoods.solutions import tap_solutions
 from restore.evaluation.likelihoods.tap import log_weights
-from restore.evaluation.probing.findings import Findings
-from restore.evaluation.probing.solutions import tap_solutions
 from restore.learning.recipes.recipe import read_recipe
 from restore.priors.exact import log_likelihood
 

@@ -17,10 +17,11 @@ from harness import Asked, section
 from machines import seeded
 from torch import Tensor
 
+from benchmarks.denoisers import DENOISERS
 from restore.channels import Channel
 from restore.data.dataset import Dataset
 from restore.evaluation import metrics
-from restore.evaluation.grey_baselines import DENOISERS, PixelwiseEstimate
+from restore.evaluation.baselines import PixelwiseEstimate
 from restore.units import Spiked, TruncatedGaussian
 
 __all__ = ["few"]

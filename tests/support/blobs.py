@@ -10,8 +10,8 @@ import torch
 from machines import seeded
 from torch import Tensor
 
+from benchmarks.denoisers import DENOISERS
 from restore.channels import GaussianNoise
-from restore.evaluation.grey_baselines import DENOISERS
 
 SHAPE = (12, 14)
 SIGMA = 0.2

@@ -18,17 +18,17 @@ import torch
 from dynamics_maps import Course, Features
 from dynamics_measure import Moment
 from harness import Asked, checksum, kept_of, main, publish, read, spread, write
+from labels import load_labels
+from probing.findings import Findings
+from probing.receptive import receptive_fields
 from torch import Tensor
 
 from restore import zoo
 from restore.console import say
 from restore.data import Split
-from restore.data.gathering.labels import load_labels
 from restore.devices import pick_device
 from restore.errors import InputError
-from restore.evaluation.probing.findings import Findings
-from restore.evaluation.probing.receptive import receptive_fields
-from restore.evaluation.probing.solutions import Solutions, tap_solutions
+from restore.evaluation.likelihoods.solutions import Solutions, tap_solutions
 from restore.inference.torch_engine import Engine
 from restore.learning.recipes.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_seconds

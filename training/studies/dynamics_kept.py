@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from restore.evaluation.probing.solutions import Solutions
+from restore.evaluation.likelihoods.solutions import Solutions
 from restore.files import write_atomically
 
 

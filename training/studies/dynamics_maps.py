@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from harness import panels, panels_for
+from probing.embedding import Points, isomap
+from probing.pictures import draw_receptive
+from probing.receptive import ReceptiveFields
 
-from restore.evaluation.probing.embedding import Points, isomap
-from restore.evaluation.probing.pictures import draw_receptive
-from restore.evaluation.probing.receptive import ReceptiveFields
-from restore.evaluation.probing.solutions import Solutions
+from restore.evaluation.likelihoods.solutions import Solutions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

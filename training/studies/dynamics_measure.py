@@ -8,12 +8,12 @@ from pathlib import PurePath
 
 import torch
 from harness import spread
+from probing.findings import Findings
 from torch import Tensor
 
 from restore.evaluation.likelihoods.result import mean_and_error
+from restore.evaluation.likelihoods.solutions import Solutions
 from restore.evaluation.likelihoods.tap import log_weights
-from restore.evaluation.probing.findings import Findings
-from restore.evaluation.probing.solutions import Solutions
 from restore.priors import FullyVisible, LayeredPrior
 
 # At how many epochs of a run, from how many training images as starts, and of how many images the likelihood: the last

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from dynamics_measure import PROBED, Moment, PerUnit, courses, last
 from harness import finish, panels, panels_for, spread
+from probing.pictures import draw_along, draw_energies
 
 from restore.evaluation.markdown import plus_minus, table
-from restore.evaluation.probing.pictures import draw_along, draw_energies
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

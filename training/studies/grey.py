@@ -15,13 +15,14 @@ import torch
 from harness import Asked, finish, main, panels, publish, write
 from torch import Tensor
 
+from benchmarks.denoisers import DENOISERS, tuned
 from restore.channels import Channel, GaussianNoise, Occlusion, parse_task
 from restore.console import say
 from restore.data import load
 from restore.errors import UsageError
 from restore.evaluation import metrics
+from restore.evaluation.baselines import PixelwiseEstimate
 from restore.evaluation.evaluate import Restorer, restorer_of
-from restore.evaluation.grey_baselines import DENOISERS, PixelwiseEstimate, tuned
 from restore.evaluation.markdown import table
 from restore.evaluation.metrics import Score
 from restore.learning.gradients.independent import independent_units

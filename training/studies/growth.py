@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
+from classification import examples_of, wrong_share
 from harness import (
     Asked,
     checksum,
@@ -25,9 +27,8 @@ from harness import (
 from torch import Tensor
 
 from restore import zoo
-from restore.cli.scoring.features import evaluate_features
-from restore.cli.scoring.source import Source
 from restore.console import say
+from restore.data import Split
 from restore.errors import InputError
 from restore.evaluation.likelihoods.ais import ais_likelihood
 from restore.evaluation.markdown import table
@@ -46,6 +47,8 @@ SIZES = (100, 300, 500)
 
 # Training images that a classifier is fitted to.
 LABELLED = 10_000
+
+SPLITS: tuple[Split, Split] = ("train", "test")
 
 GROWN, TUNED, RANDOM = "FW", "CD-10 from FW", "CD-10 from random weights"
 METHODS = (GROWN, TUNED, RANDOM)
@@ -210,8 +213,9 @@ def _point(folder: Path, plan: Recipe, asked: Asked) -> Point:
     method, data = kind_of(name) or ("", "")
     images = asked.images(about.data, "test", asked.n, cut=about.threshold)
     mean, interval, effective = likelihood_of(engine, images, asked.seed)
-    source = Source(about.data, "test", min(asked.n or LABELLED, LABELLED), None, asked.data, quiet=True)
-    error = evaluate_features(str(folder), source, asked.seed, asked.device).error
+    count = min(asked.n or LABELLED, LABELLED)
+    training, test = (examples_of(engine, about.data, split, count, asked.data) for split in SPLITS)
+    error = wrong_share(training, test, np.random.default_rng(asked.seed))
     # A prior that was kept on the way is as old as the round it is from.
     grown = asked.runs / name
     minutes = epoch_seconds(grown)[int(folder.name) - 1 if folder.parent.parent == grown else -1] / 60

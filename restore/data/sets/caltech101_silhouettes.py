@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from restore.data.dataset import Images, Split, fixed_order
 from restore.data.sets.download import RemoteFile, read_intact
-from restore.data.sets.named import Labels, LabelSource, NamedSet
+from restore.data.sets.named import NamedSet
 
 _FILE = RemoteFile(
     "caltech101_silhouettes_28.mat",
@@ -54,11 +54,6 @@ def _read(split: Split, paths: tuple[Path, ...]) -> Images:
     return upright(_rows(split, paths, "X"))
 
 
-def _read_labels(split: Split, paths: tuple[Path, ...]) -> Labels:
-    """The numbers of the classes, from 1, in the order of the names in the file."""
-    return _rows(split, paths, "Y").ravel().astype(np.int64)
-
-
 def _rows(split: Split, paths: tuple[Path, ...], variable: str) -> NDArray[Any]:
     """The values of a variable of the file, one row or entry per image, for a split."""
     from scipy.io import loadmat
@@ -74,4 +69,4 @@ def _rows(split: Split, paths: tuple[Path, ...], variable: str) -> NDArray[Any]:
 
 _FILES: dict[Split, tuple[RemoteFile, ...]] = {"train": (_FILE,), "test": (_FILE,)}
 
-CALTECH101_SILHOUETTES = NamedSet("caltech101-silhouettes", _FILES, _read, LabelSource(_FILES, _read_labels))
+CALTECH101_SILHOUETTES = NamedSet("caltech101-silhouettes", _FILES, _read)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from restore.data.dataset import Images, Split
-from restore.data.idx import read_idx, read_idx_labels
+from restore.data.idx import read_idx
 from restore.data.sets.download import RemoteFile
-from restore.data.sets.named import Labels, LabelSource, NamedSet
+from restore.data.sets.named import NamedSet
 from restore.errors import InputError, shown
 
 _MIRRORS = (
@@ -28,18 +26,6 @@ _TEST = RemoteFile(
     "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
     _MIRRORS,
 )
-_TRAIN_LABELS = RemoteFile(
-    "train-labels-idx1-ubyte.gz",
-    28_881,
-    "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-    _MIRRORS,
-)
-_TEST_LABELS = RemoteFile(
-    "t10k-labels-idx1-ubyte.gz",
-    4_542,
-    "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-    _MIRRORS,
-)
 _SHAPES: dict[Split, tuple[int, int, int]] = {"train": (60_000, 28, 28), "test": (10_000, 28, 28)}
 
 
@@ -53,19 +39,4 @@ def _read(split: Split, paths: tuple[Path, ...]) -> Images:
     return images
 
 
-def _read_labels(split: Split, paths: tuple[Path, ...]) -> Labels:
-    (path,) = paths
-    labels = read_idx_labels(path)
-    if len(labels) != _SHAPES[split][0] or labels.max() > 9:
-        raise InputError(
-            f"{shown(path)}: holds {len(labels)} labels up to {labels.max(initial=0)}, and not those of MNIST"
-        )
-    return labels.astype(np.int64)
-
-
-MNIST = NamedSet(
-    "mnist",
-    {"train": (_TRAIN,), "test": (_TEST,)},
-    _read,
-    LabelSource({"train": (_TRAIN_LABELS,), "test": (_TEST_LABELS,)}, _read_labels),
-)
+MNIST = NamedSet("mnist", {"train": (_TRAIN,), "test": (_TEST,)}, _read)

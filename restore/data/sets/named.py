@@ -6,34 +6,12 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from restore.data.dataset import Images, Split
 from restore.data.sets.download import RemoteFile, fetch
 from restore.errors import InputError, shown
 
 VARIABLE = "RESTORE_DATA"
-
-
-# The class of each image, (N,).
-Labels: TypeAlias = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class LabelSource:
-    """Where the labels of a published data set are.
-
-    Attributes:
-        files: the files that hold the labels of each split.
-        read: reads the labels of a split from these files, in the order of its images; raises InputError if they hold
-            anything else.
-    """
-
-    files: Mapping[Split, tuple[RemoteFile, ...]]
-    read: Callable[[Split, tuple[Path, ...]], Labels]
 
 
 @dataclass(frozen=True)
@@ -45,13 +23,11 @@ class NamedSet:
             the cache.
         files: the files that hold each split; none if the set is computed.
         read: reads images (N, H, W) from these files; raises InputError if they hold anything else.
-        labels: where its labels are; None if it has none.
     """
 
     name: str
     files: Mapping[Split, tuple[RemoteFile, ...]]
     read: Callable[[Split, tuple[Path, ...]], Images]
-    labels: LabelSource | None = None
 
 
 def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Images:
@@ -69,25 +45,27 @@ def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Image
     return known.read(split, tuple(_locate(file, known.name, root) for file in known.files[split]))
 
 
-def read_labels(known: NamedSet, split: Split, root: Path | None = None) -> Labels:
-    """Read the labels of one split, from the same places as `read_named`.
-
-    Raises:
-        InputError: if the set has none; otherwise as `read_named`.
-        OutputError: if the cache cannot be written to.
-    """
-    if known.labels is None:
-        raise InputError(f"{known.name}: is a data set without labels; choose one that has them")
-    return known.labels.read(split, tuple(_locate(file, known.name, root) for file in known.labels.files[split]))
-
-
 def folders(root: Path, name: str) -> list[Path]:
     """The folders of a named set below another folder, if there are any."""
     return [folder for folder in (root / name, root / name.replace("-", "_")) if folder.is_dir()]
 
 
+def own_array(name: str, split: Split, root: Path | None = None) -> Path | None:
+    """The array of a split, NAME/train.npy or NAME/test.npy, among a user's own data sets; None if it is not there."""
+    own = _own(root)
+    try:
+        found = [folder / f"{split}.npy" for folder in (folders(own, name) if own is not None else ())]
+        return next((path for path in found if path.is_file()), None)
+    except (OSError, ValueError):  # a name too long for the file system, or with a NUL in it
+        return None
+
+
+def _own(root: Path | None) -> Path | None:
+    return root or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+
+
 def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
-    own = root or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+    own = _own(root)
     if own is not None:
         # A user's own copies may be packed differently, or unpacked, so only their content counts.
         for folder in folders(own, name):

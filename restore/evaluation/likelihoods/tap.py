@@ -21,7 +21,7 @@ from torch import Tensor
 
 from restore.errors import ModelError, UsageError
 from restore.evaluation.likelihoods.result import Likelihood, mean_and_error, unnormalised
-from restore.evaluation.probing.solutions import MOSTLY, PROBING, Solutions, tap_solutions
+from restore.evaluation.likelihoods.solutions import MOSTLY, PROBING, Solutions, tap_solutions
 from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.solvers import TAP

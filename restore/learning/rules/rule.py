@@ -47,10 +47,6 @@ class LearningRule:
             '[prior] hidden = "auto" grows binary units, or counts components of principal; give a number',
         )
 
-    def log_partition(self, machine: Any) -> float:
-        """log Z of a trained machine where the learner knows it exactly; else 0."""
-        return 0.0
-
     def most(self, prior: PriorShape, epochs: int) -> int:
         """The number of epochs, or the most rounds."""
         return epochs

@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 
 import restore
-from restore.data.sets.pages import page
-from restore.data.sets.text import families_to_learn_from
 from restore.inference.damage import Damage, Rates
 from restore.inference.windows.enlarged import Grid, _alike, _read, drawn_large
+from training.data.pages import page
+from training.data.text import families_to_learn_from
 
 
 def code(seed: int, height: int = 21, width: int = 25) -> np.ndarray:

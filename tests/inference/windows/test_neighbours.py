@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from mean_field import IsingField
 
 import restore
 from restore.channels import BitFlip
-from restore.evaluation.ising import IsingField
 from restore.inference.damage import Damage, Rates
 from restore.inference.opening import open_engine
 from restore.inference.windows.choosing.field import FIELD

@@ -9,7 +9,6 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 import restore
-from restore.data.sets.text import families_to_learn_from
 from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.opening import open_engine
@@ -17,6 +16,7 @@ from restore.inference.windows.choosing import survey
 from restore.inference.windows.choosing.sampling import sample_of
 from restore.inference.windows.choosing.survey import choose
 from restore.zoo import candidates
+from training.data.text import families_to_learn_from
 
 ASSETS = Path(__file__).parents[3] / "assets"
 
@@ -98,7 +98,7 @@ def test_a_silhouette_is_restored_in_either_polarity(disc: np.ndarray, p: float,
 
 def test_a_field_is_most_probable_under_the_ising_field() -> None:
     """A sample of the field itself, by heat-bath sweeps at its own coupling: no trained prior knows it better."""
-    from restore.learning.rules.ising import neighbours
+    from ising import neighbours
 
     draw = np.random.default_rng(1)
     prior = restore.load("ising").engine.description

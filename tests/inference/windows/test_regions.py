@@ -11,14 +11,14 @@ from PIL import Image
 
 import restore
 from restore.channels.bit_flip import LEVELS
-from restore.data.sets.pages import page
-from restore.data.sets.text import families_to_learn_from
 from restore.inference.damage import Damage
 from restore.inference.opening import open_engine
 from restore.inference.windows.moments import Turned
 from restore.inference.windows.regions import Both
 from restore.inference.windows.tally import Tally
 from restore.marginals import NoiseLevel
+from training.data.pages import page
+from training.data.text import families_to_learn_from
 
 FIGURE = (slice(80, 240), slice(100, 300))
 

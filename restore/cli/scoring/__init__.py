@@ -1,1 +1,0 @@
-"""What `restore evaluate` does, one file for each kind of score."""

@@ -1,1 +1,0 @@
-"""Binary RBMs that other programs have trained, made into priors."""

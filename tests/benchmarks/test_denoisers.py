@@ -1,0 +1,79 @@
+"""Baselines of grey images."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from blobs import CLEAN, NOISE, NOISY, SHAPE, SIGMA, few, images, middle
+from grey import Biharmonic
+from machines import seeded
+
+from benchmarks.denoisers import DENOISERS, Denoiser, tuned
+from restore.channels import BitFlip, Channel, GaussianNoise, Occlusion, SaltAndPepper
+from restore.errors import UsageError
+from restore.evaluation import metrics
+
+__all__ = ["few"]
+
+
+@pytest.mark.parametrize("name", DENOISERS)
+def test_denoisers_denoise(name: str) -> None:
+    denoiser = Denoiser(name, SHAPE, middle(name))
+    restored = denoiser.restore(NOISY, NOISE)
+    assert (restored.shape, restored.dtype) == (NOISY.shape, NOISY.dtype)
+    assert float(restored.min()) >= 0 and float(restored.max()) <= 1
+    gain = metrics.psnr(CLEAN, restored) - metrics.psnr(CLEAN, NOISY.clamp(0, 1))
+    assert float(gain.min()) > 1
+    torch.testing.assert_close(denoiser.restore(NOISY[2:3], NOISE), restored[2:3])
+
+
+@pytest.mark.parametrize("name", DENOISERS)
+def test_a_denoiser_knows_how_strong_the_noise_is(name: str) -> None:
+    denoiser = Denoiser(name, SHAPE, middle(name))
+    faint = denoiser.restore(NOISY, GaussianNoise(1e-4))
+    torch.testing.assert_close(faint, NOISY.clamp(0, 1), rtol=0, atol=0.01)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("name", DENOISERS)
+def test_tuned_is_the_best_of_the_grid(name: str) -> None:
+    validation = images(4, 2)
+    observed = NOISE.corrupt(validation, seeded(7))
+    quality = {}
+    for chosen in DENOISERS[name].grid():
+        restored = Denoiser(name, SHAPE, chosen).restore(observed, NOISE)
+        quality[float(metrics.psnr(validation, restored).mean())] = chosen
+    assert len(quality) == 2
+    assert tuned(name, validation, SIGMA, SHAPE, 7).parameters == quality[max(quality)]
+
+
+def test_grids_hold_every_choice() -> None:
+    sizes = {name: len(list(method.grid())) for name, method in DENOISERS.items()}
+    assert sizes == {name: math.prod(map(len, method.values.values())) for name, method in DENOISERS.items()}
+
+
+@pytest.mark.parametrize(
+    "channel", [BitFlip(0.1), SaltAndPepper(0.1), GaussianNoise(torch.full((168,), 0.1)), Occlusion(CLEAN > 0)], ids=str
+)
+def test_denoisers_undo_noise_of_one_sigma_alone(channel: Channel) -> None:
+    with pytest.raises(UsageError, match="total variation only undoes Gaussian noise"):
+        Denoiser("total variation", SHAPE).restore(NOISY, channel)
+
+
+def test_names_that_are_none() -> None:
+    with pytest.raises(UsageError, match="non-local means, total variation, wavelets"):
+        tuned("median", CLEAN, SIGMA, SHAPE, 0)
+
+
+def test_biharmonic_inpainting_continues_a_slope_and_keeps_what_is_seen() -> None:
+    slope = (torch.arange(SHAPE[0])[:, None] * 0.03 + torch.arange(SHAPE[1]) * 0.04).flatten()[None].double()
+    hidden = torch.zeros(SHAPE, dtype=torch.bool)
+    hidden[4:8, 5:9] = True
+    channel = Occlusion(hidden.flatten())
+    restored = Biharmonic(SHAPE).restore(channel.corrupt(slope), channel)
+    torch.testing.assert_close(restored, slope, rtol=0, atol=1e-6)
+    assert torch.equal(restored[:, ~hidden.flatten()], slope[:, ~hidden.flatten()])
+    with pytest.raises(UsageError, match="GaussianNoise has none"):
+        Biharmonic(SHAPE).restore(slope, NOISE)

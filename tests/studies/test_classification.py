@@ -1,0 +1,137 @@
+"""What a classifier makes of a prior's features, and the labels that it needs."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import classification
+import numpy as np
+import pytest
+from classification import PENALTIES, Examples, best_penalty, examples_of, wrong_share
+from labels import load_labels
+from mnist_data import mnist
+from priors import saved_prior
+from silhouette_data import COPIES, NAME, ROOT, needs_silhouettes
+
+from restore.data import load
+from restore.errors import InputError
+from restore.inference.torch_engine import Engine
+
+pytest.importorskip("sklearn")
+
+
+def examples(count: int, seed: int, noise: float = 0.0) -> Examples:
+    """Three classes, each a corner of its own; some labels wrong."""
+    draw = np.random.default_rng(seed)
+    labels = draw.integers(0, 3, count)
+    features = (0.8 * np.eye(3)[labels] + 0.2 * draw.random((count, 3))).astype(np.float32)
+    wrong = draw.random(count) < noise
+    return Examples(features, np.where(wrong, (labels + 1) % 3, labels))
+
+
+def test_wrong_labels_are_errors() -> None:
+    found = wrong_share(examples(600, 0), examples(400, 1, noise=0.25), np.random.default_rng(0))
+    # Drawn in the same order, so that the labels differ where they were made wrong.
+    assert found == pytest.approx((examples(400, 1, noise=0.25).labels != examples(400, 1).labels).mean())
+    assert wrong_share(examples(120, 0), examples(50, 1), np.random.default_rng(0)) == 0
+
+
+def test_the_penalty_is_the_weakest_of_the_best() -> None:
+    assert best_penalty(examples(300, 0, noise=0.2), np.random.default_rng(3)) in PENALTIES
+    alike = Examples(np.zeros((60, 2), np.float32), np.arange(60) % 2)
+    assert best_penalty(alike, np.random.default_rng(0)) == max(PENALTIES)
+
+
+@pytest.mark.parametrize(
+    "few",
+    [examples(1, 0), examples(2, 0), Examples(np.eye(9, dtype=np.float32), np.zeros(9, np.int64))],
+    ids=["one", "two", "class"],
+)
+def test_too_few_images_or_classes(few: Examples) -> None:
+    with pytest.raises(InputError):
+        wrong_share(few, examples(5, 0), np.random.default_rng(0))
+
+
+def test_a_fit_that_does_not_settle_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(classification, "MAX_ITER", 2)
+    wrong_share(examples(60, 0, noise=0.2), examples(20, 1), np.random.default_rng(0))
+    assert "did not settle" in capsys.readouterr().err
+
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (40, 3, 4), dtype=np.uint8)
+LABELS = (IMAGES[:, 0, 0] > 127).astype(np.uint8)
+
+
+def idx(values: np.ndarray) -> bytes:
+    sizes = b"".join(size.to_bytes(4, "big") for size in values.shape)
+    return bytes([0, 0, 8, values.ndim]) + sizes + values.tobytes()
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_examples_are_the_features_and_labels_of_the_first_images(ending: str, tmp_path: Path) -> None:
+    pack = gzip.compress if ending else bytes
+    images = tmp_path / f"mine-images-idx3-ubyte{ending}"
+    images.write_bytes(pack(idx(IMAGES)))
+    (tmp_path / f"mine-labels-idx1-ubyte{ending}").write_bytes(pack(idx(LABELS)))
+    engine = Engine.load(str(saved_prior(tmp_path, (3, 4))), "cpu")
+    found = examples_of(engine, str(images), "train", 30)
+    assert found.labels.tolist() == LABELS[:30].tolist()
+    np.testing.assert_allclose(found.features, engine.features(IMAGES[:30] / 255))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", idx(LABELS)[:-1], idx(LABELS) + b"x", idx(IMAGES), idx(LABELS[:9])],
+    ids=["missing", "empty", "truncated", "padded", "images", "few"],
+)
+def test_labels_that_are_missing_damaged_or_too_few(content: bytes | None, tmp_path: Path) -> None:
+    images = tmp_path / "mine-images-idx3-ubyte"
+    images.write_bytes(idx(IMAGES))
+    if content is not None:
+        (tmp_path / "mine-labels-idx1-ubyte").write_bytes(content)
+    if content != idx(LABELS[:9]):
+        with pytest.raises(InputError):
+            load_labels(str(images))
+    engine = Engine.load(str(saved_prior(tmp_path, (3, 4))), "cpu")
+    with pytest.raises(InputError):
+        examples_of(engine, str(images), "train", None)
+
+
+def test_data_without_labels(tmp_path: Path) -> None:
+    for source in (str(tmp_path), "bars-and-stripes", "mnist"):
+        with pytest.raises(InputError):
+            load_labels(source, root=tmp_path)
+
+
+def has_labels() -> bool:
+    folder = Path(os.environ.get("RESTORE_DATA", "")) / "mnist"
+    return all((folder / f"{part}-labels-idx1-ubyte.gz").is_file() for part in ("train", "t10k"))
+
+
+@pytest.mark.skipif(not has_labels(), reason="needs MNIST with labels: set RESTORE_DATA")
+def test_the_labels_of_mnist() -> None:
+    train, test = (load_labels("mnist", split=split) for split in ("train", "test"))
+    # The digits at the beginning of both, as everybody knows them.
+    assert train[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
+    assert np.bincount(test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    # Ones have the least ink, so labels and images are in the same order.
+    ink = mnist("test").images.reshape(len(test), -1).mean(1)
+    assert np.argmin([ink[test == digit].mean() for digit in range(10)]) == 1
+
+
+@needs_silhouettes
+def test_the_labels_of_the_silhouettes() -> None:
+    from scipy.io import loadmat
+
+    whole = loadmat(COPIES[0])
+    given: dict[bytes, set[int]] = {}
+    for row, label in zip(whole["X"], whole["Y"].ravel(), strict=True):
+        given.setdefault(row.reshape(28, 28).T.astype(bool).tobytes(), set()).add(int(label))
+    for split in ("train", "test"):
+        labels, images = load_labels(NAME, split=split, root=ROOT), load(NAME, split=split, root=ROOT).images
+        # Every picture has a class that the file gives to the same picture.
+        assert all(int(label) in given[(image > 0).tobytes()] for image, label in zip(images, labels, strict=True))

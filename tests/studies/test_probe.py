@@ -1,0 +1,336 @@
+"""Probing: which solutions a prior has, how they are counted, and what is shown of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import random_deep, random_fully_visible, random_rbm, repelling, seeded, two_patterns
+from probing import pictures
+from probing.embedding import isomap
+from probing.findings import Findings
+from probing.receptive import receptive_fields, spread
+from probing.report import report
+from probing.verdict import alone, share, verdict, warnings
+from torch import Tensor
+
+from restore.errors import UsageError
+from restore.evaluation.likelihoods import distinct as counting
+from restore.evaluation.likelihoods.distinct import distinct
+from restore.evaluation.likelihoods.solutions import PROBING, Solutions, tap_solutions
+from restore.fields import Fields
+from restore.priors import RBM
+from restore.priors.exact import exact_moments
+from restore.solvers import TAP
+from restore.units import Bernoulli, TruncatedGaussian
+
+
+def flipped(patterns: Tensor, flips: int, seed: int = 0) -> Tensor:
+    """Patterns with some pixels of each inverted."""
+    draw = seeded(seed)
+    chosen = torch.stack([torch.randperm(patterns.shape[1], generator=draw)[:flips] for _ in patterns])
+    return patterns.scatter(1, chosen, 1 - patterns.gather(1, chosen))
+
+
+def memories(count: int = 120, size: int = 64, strength: float = 8.0) -> tuple[RBM, Tensor]:
+    """A machine in which each hidden unit answers to one random pattern and holds it, and the patterns."""
+    patterns = (torch.rand(count, size, generator=seeded(1)) < 0.5).double()
+    weights = strength * (2 * patterns - 1).T
+    # Answers to at most four wrong pixels of its own, which no other pattern comes near.
+    return RBM.binary(weights, torch.zeros(size), -strength * (patterns.sum(1) - 4)).to(torch.float64), patterns
+
+
+# ------------------------------------------------------------------------------------------------------ solutions
+
+
+def test_two_modes_are_two_solutions_with_their_basins() -> None:
+    machine, patterns = two_patterns(tilt=0.0)
+    starts = flipped(patterns[[0, 1, 1, 0, 1, 1, 1, 0]], 2)
+    found = tap_solutions(machine, starts)
+    assert found.count == 2 and found.converged == 8
+    assert torch.allclose(found.free_energies[0], found.free_energies[1], atol=1e-6)
+    assert sorted(found.basins.tolist()) == [3, 5]
+    modes = (found.means[0] > 0.5).double()
+    assert torch.equal(modes[found.led_to], patterns[[0, 1, 1, 0, 1, 1, 1, 0]])
+    # Both modes together are nearly all of the machine.
+    exact = float(exact_moments(machine).log_partition)
+    assert float(torch.logsumexp(found.log_partition, 0)) == pytest.approx(exact, abs=0.05)
+
+
+def test_the_deeper_mode_comes_first() -> None:
+    machine, patterns = two_patterns(tilt=-0.05)
+    found = tap_solutions(machine, patterns)
+    assert found.led_to.tolist() == [1, 0]
+    assert float(found.free_energies[0]) < float(found.free_energies[1]) - 0.1
+
+
+def test_units_without_couplings_have_one_solution() -> None:
+    bias = torch.randn(6, generator=seeded())
+    machine = RBM.binary(torch.zeros(6, 3), bias, torch.zeros(3))
+    found = tap_solutions(machine, torch.rand(20, 6, generator=seeded()).round())
+    assert found.count == 1 and found.basins.tolist() == [20]
+    expected = -float(torch.log1p(bias.double().exp()).sum()) - 3 * np.log(2)
+    assert found.helmholtz == pytest.approx(expected, abs=1e-5)
+    assert "no modes" in verdict(found) and share(found) == 1 / 20
+    # Another start might have led elsewhere.
+    single = tap_solutions(machine, torch.ones(1, 6))
+    assert single.count == 1 and verdict(single).endswith("too few starts to tell")
+
+
+def summary(found: Solutions) -> list[tuple[float, int]]:
+    return list(zip(found.free_energies.tolist(), found.basins.tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def rough() -> tuple[RBM, Tensor]:
+    """A machine with several solutions of unequal depth, and starts that lead to them."""
+    machine, patterns = memories(5, 32)
+    bias = Fields(0.3 * torch.randn(32, generator=seeded(4), dtype=torch.float64))
+    chosen = torch.randint(5, (60,), generator=seeded(5))
+    return machine.tilt(bias), flipped(patterns[chosen], 1)
+
+
+def test_the_order_of_starts_decides_nothing(rough: tuple[RBM, Tensor]) -> None:
+    machine, starts = rough
+    order = torch.randperm(len(starts), generator=seeded(6))
+    one, two = tap_solutions(machine, starts), tap_solutions(machine, starts[order])
+    assert one.count > 3
+    np.testing.assert_allclose(summary(one), summary(two), atol=1e-4)
+    assert torch.equal(one.led_to[order], two.led_to)
+
+
+def test_the_order_of_units_decides_nothing(rough: tuple[RBM, Tensor]) -> None:
+    machine, starts = rough
+    rows, columns = torch.randperm(32, generator=seeded(7)), torch.randperm(5, generator=seeded(8))
+    shuffled = RBM.binary(
+        machine.weights[rows][:, columns],
+        machine.visible.parameters["bias"][rows],
+        machine.hidden.parameters["bias"][columns],
+    )
+    one, two = tap_solutions(machine, starts), tap_solutions(shuffled, starts[:, rows])
+    np.testing.assert_allclose(summary(one), summary(two), atol=1e-4)
+    assert torch.equal(one.led_to, two.led_to)
+
+
+def test_free_energies_are_those_of_tap(rough: tuple[RBM, Tensor]) -> None:
+    machine, starts = rough
+    found = tap_solutions(machine, starts)
+    alone = replace(PROBING, tol=1e-9).solve(machine, starts)
+    led = (found.led_to >= 0) & (alone.status == 0)
+    assert led.sum() > 30 and found.count > 3
+    energies = found.free_energies[found.led_to[led]]
+    assert torch.allclose(energies, -alone.log_partition[led], atol=1e-5)
+    assert torch.allclose(found.means[0][found.led_to[led]], alone.means[0][led], atol=5e-3)
+    assert found.helmholtz == pytest.approx(float(found.free_energies.mean()))
+    assert found.free_energies.tolist() == sorted(found.free_energies.tolist())
+
+
+def test_starts_that_do_not_settle_are_no_solutions(rough: tuple[RBM, Tensor]) -> None:
+    machine, starts = rough
+    whole = tap_solutions(machine, starts)
+    assert int(whole.basins.sum()) == whole.converged
+    # Undamped, so that those that begin at a solution are there at once, and all others are not.
+    mixed = torch.cat([starts, whole.means[0][:2]])
+    part = tap_solutions(machine, mixed, TAP(max_iter=1, damping=0.0, tol=1e-2))
+    assert (part.count, part.converged, part.unfinished) == (2, 2, 60)
+    assert part.led_to[-2:].sort().values.tolist() == [0, 1] and (part.led_to[:-2] == -1).all()
+    assert "only" in warnings(part)[0] and str(part.unfinished) in warnings(part)[0]
+    none = tap_solutions(machine, starts, replace(PROBING, max_iter=1))
+    assert none.count == 0 and none.converged == 0 and none.unfinished == 60
+    assert none.helmholtz is None and share(none) is None and "nothing can be said" in verdict(none)
+
+
+def test_a_start_that_cycles_is_tried_again_with_more_damping() -> None:
+    machine, starts = repelling()
+    undamped = TAP(max_iter=200, damping=0.0, tol=1e-6)
+    for damping in (0.0, 0.5):
+        solver = replace(undamped, damping=damping)
+        assert solver.solve(machine, starts).status.tolist() == [1]
+    assert tap_solutions(machine, starts, undamped).converged == 1
+
+
+def test_what_diverges_is_told() -> None:
+    machine = RBM.binary(torch.full((4, 2), torch.inf), torch.zeros(4), torch.zeros(2))
+    found = tap_solutions(machine, torch.zeros(3, 4))
+    assert (found.count, found.diverged, found.unfinished) == (0, 3, 0)
+
+
+def test_one_batch_is_many(rough: tuple[RBM, Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, starts = rough
+    whole, done = tap_solutions(machine, starts), []
+    monkeypatch.setattr("restore.evaluation.likelihoods.solutions.BLOCK", 7)
+    monkeypatch.setattr(counting, "BLOCK", 7)
+    parts = tap_solutions(machine, starts, meter=lambda count, note="": done.append(count))
+    np.testing.assert_allclose(summary(whole), summary(parts), atol=1e-4)
+    assert done == [7, 14, 21, 28, 35, 42, 49, 56, 60]
+
+
+@pytest.mark.parametrize("starts", [torch.zeros(0, 12), torch.zeros(3, 11), torch.zeros(12)], ids=str)
+def test_starts_that_do_not_fit(starts: Tensor) -> None:
+    with pytest.raises(UsageError, match="do not fit"):
+        tap_solutions(two_patterns()[0], starts)
+
+
+def test_other_machines_and_units() -> None:
+    """Deep, fully visible, and real-valued ones: a solution is where TAP moves no more."""
+    draw = seeded(9)
+    grey = TruncatedGaussian(torch.randn(8, generator=draw), torch.ones(8), 0.0, 1.0)
+    for machine in (
+        random_deep(8, 5, 4, scale=0.5),
+        random_fully_visible(8, scale=0.3),
+        RBM((grey, Bernoulli(torch.zeros(4))), (torch.randn(8, 4, generator=draw),)),
+    ):
+        found = tap_solutions(machine, torch.rand(12, 8, generator=draw))
+        assert found.count >= 1 and found.converged == 12
+        again = TAP(max_iter=3000, damping=0.9, tol=1e-9).solve(machine.to(torch.float64), found.means[0])
+        assert torch.allclose(again.means[0], found.means[0], atol=5e-3)
+
+
+# --------------------------------------------------------------------------------------------------------- counting
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_distinct_is_what_comparing_all_pairs_gives(data: st.DataObject) -> None:
+    # Clusters far apart, points of one close together.
+    place = st.integers(0, 3)
+    clusters = data.draw(st.lists(st.tuples(place, place), min_size=1, max_size=12))
+    jitter = torch.rand(len(clusters), 2, generator=seeded(data.draw(st.integers(0, 99))))
+    points = torch.tensor(clusters, dtype=torch.float64) + 0.01 * jitter
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "BLOCK", data.draw(st.integers(1, 5)))
+        index, led_to = distinct(points, 0.05)
+    assert index.tolist() == sorted({clusters.index(cluster) for cluster in clusters})
+    assert [clusters[index[to]] for to in led_to] == clusters
+
+
+def test_no_points_are_no_points() -> None:
+    index, led_to = distinct(torch.zeros(0, 3), 0.05)
+    assert len(index) == len(led_to) == 0
+
+
+# ---------------------------------------------------------------------------------------------------------- verdict
+
+
+def test_a_machine_that_holds_its_images_is_memorising() -> None:
+    machine, patterns = memories()
+    found = tap_solutions(machine, patterns)
+    assert found.count == found.converged == 120 and set(found.basins.tolist()) == {1}
+    assert torch.equal((found.means[0] > 0.5).double()[found.led_to], patterns)
+    for few in (verdict(found), warnings(found)[0]):
+        assert "memorising, or more modes than 120 starts can tell" in few
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("probing.verdict.MANY", 120)
+        assert "memorising, or a rough landscape" in verdict(found)
+    # The same modes reached from several starts each are memories that starts share.
+    shared = tap_solutions(machine, torch.cat([flipped(patterns, 1, seed) for seed in range(3)]))
+    assert shared.count == 120 and share(shared) == pytest.approx(1 / 3)
+    assert alone(shared) == 0 and alone(found) == 120
+    assert warnings(shared) == () and "share" in verdict(shared)
+
+
+def test_few_starts_say_little() -> None:
+    found = tap_solutions(*two_patterns())
+    assert "modes from memories" in warnings(found)[-1] and "too few starts" in verdict(found)
+    machine, patterns = memories()
+    assert "memorising" not in verdict(tap_solutions(machine, patterns[:49]))
+    assert "memorising" in verdict(tap_solutions(machine, patterns[:50]))
+
+
+# -------------------------------------------------------------------------------------------------- receptive fields
+
+
+def test_spread_ranks_by_shape_and_not_by_size() -> None:
+    even, single = torch.ones(1, 50), torch.eye(50)[:1]
+    fields = torch.cat([even, 1e-4 * even, -even, single, 1e6 * single, torch.zeros(1, 50)])
+    found = spread(fields)
+    torch.testing.assert_close(found[:3], torch.ones(3, dtype=torch.float64))
+    assert found[3] == pytest.approx(50.0**-9.5) and found[4] == pytest.approx(50.0**-9.5)
+    assert found[5] == 0
+    random = torch.randn(7, 30, generator=seeded(), dtype=torch.float64).numpy()
+    direct = (np.abs(random) ** 0.1).mean(1) ** 10 / np.sqrt((random**2).mean(1))
+    np.testing.assert_allclose(spread(torch.from_numpy(random)), direct, rtol=1e-12)
+    assert ((direct > 0) & (direct < 1)).all()
+
+
+def test_activity_is_the_mean_of_hidden_units_given_images() -> None:
+    machine = random_rbm(9, 4)
+    images = (torch.rand(30, 9, generator=seeded()) < 0.5).double()
+    found = receptive_fields(machine, images)
+    assert found is not None
+    odds = images.numpy() @ machine.weights.numpy() + machine.hidden.parameters["bias"].numpy()
+    np.testing.assert_allclose(found.activity, (1 / (1 + np.exp(-odds))).mean(0), rtol=1e-9)
+    assert torch.equal(found.weights, machine.weights.T)
+    assert receptive_fields(random_fully_visible(9), images) is None
+
+
+# --------------------------------------------------------------------------------------------------------- pictures
+
+
+def test_the_map_keeps_distances_of_a_plane() -> None:
+    pytest.importorskip("sklearn")
+    place = np.random.default_rng(0).random((150, 2))
+    turned, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 2)))
+    images = place @ turned.T
+    found = isomap(images, images[:9])
+    assert found is not None
+    pairs = np.triu_indices(150, 1)
+
+    def distances(points: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(points[:, None] - points, axis=-1)[pairs]
+
+    assert np.corrcoef(distances(found[0]), distances(place))[0, 1] > 0.97
+    np.testing.assert_allclose(found[1], found[0][:9], atol=1e-6)
+    again = isomap(images, images[:9])
+    assert again is not None
+    np.testing.assert_array_equal(found[0], again[0])
+
+
+@pytest.mark.parametrize("count", [3, 4, 12])
+def test_a_map_of_few_images(count: int) -> None:
+    pytest.importorskip("sklearn")
+    images = np.eye(12)[:count]
+    for solutions in (images[:0], images[:1], images[:2]):
+        # Each image twice: copies have no place of their own.
+        found = isomap(np.repeat(images, 2, 0), solutions)
+        assert found is not None
+        assert found[0].shape == (count, 2) and found[1].shape == (len(solutions), 2)
+        assert np.isfinite(found[0]).all() and np.isfinite(found[1]).all()
+    assert isomap(np.repeat(images[:2], 5, 0), images[:1]) is None
+
+
+@pytest.mark.thorough
+def test_pictures_of_what_there_is(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    machine, patterns = two_patterns(16)
+    images = flipped(patterns.repeat(4, 1), 2)
+    whole = report(machine, tap_solutions(machine, images), images, (4, 4))
+    names = {"solutions.png", "free-energy.png", "isomap.png", "receptive-fields.png"}
+    assert set(whole.pictures) == names and whole.notes == ()
+    assert all(content.startswith(b"\x89PNG") and len(content) > 3000 for content in whole.pictures.values())
+    assert len(whole.facts["receptive_fields"]["spread"]) == 16
+    few = report(machine, tap_solutions(machine, patterns), patterns, (4, 4))
+    assert set(few.pictures) == names - {"isomap.png"} and "isomap.png" in few.notes[0]
+    none = report(machine, tap_solutions(machine, images, replace(PROBING, max_iter=1)), images, (4, 4))
+    assert set(none.pictures) == {"receptive-fields.png"} and "no solution" in none.notes[0]
+    dense = random_fully_visible(16, scale=0.1)
+    alone = report(dense, tap_solutions(dense, images), images, (4, 4))
+    assert set(alone.pictures) == names - {"receptive-fields.png"} and "no hidden units" in alone.notes[0]
+
+
+def test_a_run_is_drawn_also_where_an_epoch_has_no_solution() -> None:
+    pytest.importorskip("matplotlib")
+    machine, patterns = two_patterns()
+    none = tap_solutions(machine, patterns, replace(PROBING, max_iter=1))
+    found = [Findings.of("x", epoch, tap_solutions(machine, patterns), 0.0) for epoch in (2, 4)]
+    figure = pictures.along([Findings.of("x", 1, none, 0.0), *found])
+    energies, counts = figure.axes
+    assert [len(line.get_xdata()) for line in energies.lines] == [4, 2]
+    assert counts.lines[0].get_xydata().tolist() == [[1, 0], [2, 2], [4, 2]]
+    assert pictures.png(pictures.along([Findings.of("x", 1, none, 0.0)]))
