@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from recipes import GOOD, conditional, with_line, write
 
-from restore.data.loading import NAMED
+from restore.data.sets import NAMED
 from restore.errors import UsageError
 from restore.learning.recipes.recipe import parse, read_recipe
 from restore.learning.recipes.tables import Data, Optimizer
@@ -20,6 +20,7 @@ from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.registry import LEARNERS
 from restore.zoo.inference import Inference
+from training.data.make import SETS
 
 TRAINING = sorted((Path(__file__).parents[2] / "training" / "recipes").rglob("*.toml"))
 
@@ -28,7 +29,7 @@ TRAINING = sorted((Path(__file__).parents[2] / "training" / "recipes").rglob("*.
 def test_published_recipes_are_sound_and_named_as_their_file(path: Path) -> None:
     recipe = read_recipe(path)
     assert recipe.name == path.stem
-    assert recipe.data.source in NAMED
+    assert recipe.data.source in NAMED.keys() | SETS.keys()
     assert recipe.data.threshold == 127
 
 
