@@ -96,6 +96,12 @@ def test_images_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load(str(path)).images, IMAGES)
 
 
+@pytest.mark.parametrize("name", ["a.png", "train/a.png"])
+def test_an_archive_of_one_picture(tmp_path: Path, name: str) -> None:
+    path = zipped(tmp_path / "x.zip", {name: PICTURES["0.png"], "README": b"hello"})
+    np.testing.assert_array_equal(load(str(path), split="test").images, IMAGES[:1])
+
+
 def test_a_gzipped_idx_file_is_still_one(tmp_path: Path) -> None:
     header = bytes([0, 0, 8, 3, *(part for size in IMAGES.shape for part in (0, 0, 0, size))])
     (tmp_path / "x.gz").write_bytes(gzip.compress(header + IMAGES.tobytes()))
@@ -233,7 +239,7 @@ def test_row_48_a_zip_member_longer_than_it_says(tmp_path: Path) -> None:
 
 def test_row_48_a_header_of_any_length_does_not_fill_the_memory(tmp_path: Path) -> None:
     entry = tarfile.TarInfo("x")
-    entry.type, entry.size = tarfile.XHDTYPE, 1 << 40
+    entry.type, entry.size = tarfile.XHDTYPE, 40_000_000
     path = tmp_path / "x.tar.gz"
     path.write_bytes(gzip.compress(entry.tobuf(tarfile.GNU_FORMAT) + bytes(50_000_000)))
     tracemalloc.start()

@@ -183,7 +183,7 @@ def test_bad_npy_is_refused(tmp_path: Path, values: np.ndarray, fault: str) -> N
 def test_truncated_npy_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", IMAGES)
     whole = (tmp_path / "a.npy").read_bytes()
-    for length in (6, 8, 60, len(whole) - 1):
+    for length in (6, 8, 60, len(whole) - IMAGES.size + 1, len(whole) - 1):
         with pytest.raises(InputError):
             load(str(write(tmp_path / "b.npy", whole[:length])))
 

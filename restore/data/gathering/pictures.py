@@ -59,10 +59,8 @@ def in_archive(path: Path, split: Split) -> tuple[Iterable[PictureFile], tuple[s
         TrainingError: if there are none.
     """
     names = [member.name for member in members(path)]
-    pictures = [name for name in names if _is_picture(name)]
-    top = pictures[0].partition("/")[0] + "/" if pictures else ""
-    alone = all(name.startswith(top) for name in pictures) and top.strip("/") not in get_args(Split)
-    chosen, notes = _chosen(names, path, top if alone else "", split)
+    folders = {name[: name.find("/") + 1] for name in names if _is_picture(name)}
+    chosen, notes = _chosen(names, path, folders.pop() if len(folders) == 1 else "", split)
     wanted = dict(chosen)
 
     def each() -> Iterator[PictureFile]:
