@@ -91,8 +91,10 @@ class Wishes:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known, conditional = ("auto", *METHODS), self.method in CONDITIONAL
-        require(self.method in known, f"method must be one of {', '.join(known)}, not {self.method}")
+        conditional = self.method in CONDITIONAL
+        require(
+            self.method in ("auto", *METHODS), f"method must be auto or one of {', '.join(METHODS)}, not {self.method}"
+        )
         for key, table in self.tables.items():
             require(isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}")
         require(self.hidden != 0, "hidden must be at least 1, not 0")
