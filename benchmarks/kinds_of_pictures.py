@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 from skimage import data, filters, transform
 
-from restore.data.sets.omniglot import drawings_of
+from restore.data.archives import members
 from training.data.pages import page
 from training.data.text import families_for_tests
 
@@ -62,9 +62,9 @@ def code(number: int) -> np.ndarray:
 def stroke(number: int) -> np.ndarray:
     """A character of Omniglot at its own 105x105, from the archives below RESTORE_DATA."""
     archive = Path(os.environ["RESTORE_DATA"]) / "omniglot" / "images_background_small2.zip"
-    for place, (_, content) in enumerate(drawings_of(archive)):
+    for place, drawing in enumerate(members(archive)):
         if place == 97 * number % 2000:
-            return np.asarray(Image.open(io.BytesIO(content)).convert("1"))
+            return np.asarray(Image.open(io.BytesIO(drawing.read())).convert("1"))
     raise IndexError(number)
 
 

@@ -37,7 +37,7 @@ ROOMS: dict[str, str] = {
     "couplings": "tracing",
     "units": "errors fields registry tracing",
     "images": "errors files",
-    "data": "errors files sizes images",
+    "data": "errors images",
     "priors": "errors fields tracing couplings units",
     "zoo": "errors registry channels couplings files sizes units priors",
     "solvers": "errors fields marginals registry tracing couplings units priors zoo",

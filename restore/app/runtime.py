@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from restore.data.sets.download import RemoteFile, download, read_intact
+from restore.data.sets.download import RemoteFile, fetch, read_intact
 from restore.errors import InputError, ModelError, OutputError, shown
 from restore.files import write_atomically
 
@@ -51,7 +52,6 @@ class Release:
 ONNXRUNTIME_WEB = Release(
     RemoteFile(
         "onnxruntime-web-1.30.0.tgz",
-        33_106_585,
         "d2228df7e4616bc3348bf504ee888f3bec43789a273f0a63f3e68d203ce3bf71",
         ("https://registry.npmjs.org/onnxruntime-web/-/",),
     ),
@@ -97,7 +97,9 @@ def install(folder: Path, archive: Path | None = None, release: Release = ONNXRU
         OutputError: if the folder cannot be written to.
     """
     try:
-        content = download(release.archive) if archive is None else read_intact(archive, release.archive)
+        with tempfile.TemporaryDirectory() as place:
+            path = fetch(release.archive, Path(place)) if archive is None else archive
+            content = read_intact(path, release.archive)
     except InputError as fault:
         raise ModelError(f"{fault}; {_ELSEWHERE}" if archive is None else str(fault)) from fault
     files = _unpacked(content, release)

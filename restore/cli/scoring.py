@@ -63,10 +63,9 @@ class Source:
 
     def wholes(self, stock: Stock, about: Description | None = None) -> list[Tensor]:
         """The first images of a stock, (H, W) each, as a prior knows them."""
-        from restore.data.gathering.stock import first_of
 
         self.note(*stock.notes)
-        images = first_of(stock, self.n or len(stock.names))
+        images = stock.images[: self.n or len(stock.names)]
         return [self.pixels(image[None], about).reshape(image.shape) for image in images]
 
     def pixels(self, images: np.ndarray, about: Description | None = None) -> Tensor:

@@ -16,10 +16,8 @@ from restore.images import check_unit_range
 Split: TypeAlias = Literal["train", "test"]
 Images: TypeAlias = NDArray[np.uint8]
 
-# How many images' random numbers are drawn together: this limits memory and changes nothing else.
-_DRAWN_AT_ONCE = 1000
-# How many numbers are converted to grey levels together, as this takes several times their memory.
-_TURNED_AT_ONCE = 1 << 22
+# How many numbers are drawn or converted together: this limits memory and changes nothing else.
+_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +28,7 @@ class Dataset:
         images: shape (N, H, W), 0 = black to 255 = white.
         name: the name or path it was loaded by.
         split: "train" or "test".
-        notes: one sentence for everything a user should know about the data (files skipped, duplicates, ...).
+        notes: what a user should know about the data (files skipped, duplicates, ...), one sentence each.
 
     >>> blank = Dataset(np.zeros((5, 28, 28), np.uint8), "blank", "train")
     >>> blank.first(2).images.shape, blank.fingerprint == blank.first(5).fingerprint
@@ -50,14 +48,14 @@ class Dataset:
         return digest.hexdigest()
 
     def first(self, count: int) -> Dataset:
-        """The first `count` images; 0 means all. Raises TrainingError if there are fewer."""
+        """Keep the first `count` images; 0 means all. Raises TrainingError if there are fewer."""
         if count > len(self.images):
             raise TrainingError(f"{shown(self.name)}: holds {len(self.images)} images, not {count}; lower count")
         return replace(self, images=self.images[:count]) if count else self
 
 
 def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()) -> Dataset:
-    """Make a data set of these images, with notes on what is odd about them.
+    """Make a data set, with notes on what is odd about its images.
 
     Constant images, duplicates and constant pixels are valid data (a blank page, a margin), so they are only noted.
 
@@ -70,11 +68,17 @@ def checked(images: Images, name: str, split: Split, notes: tuple[str, ...] = ()
         )
     if split == "train" and len(images) == 1:
         raise TrainingError(f"{shown(name)}: one image is not enough to train on; give at least two")
-    return Dataset(images, name, split, notes + _remarks(images))
+    flat = _flat(images)
+    counted = (
+        (int((flat == flat[:, :1]).all(axis=1).sum()), f"of {len(flat)} images have the same value in every pixel"),
+        (len(flat) - len(np.unique(_rows(images))), f"of {len(flat)} images repeat an earlier one"),
+        (int((flat == flat[:1]).all(axis=0).sum()), f"of {flat.shape[1]} pixels have the same value in every image"),
+    )
+    return Dataset(images, name, split, notes + tuple(f"{count} {what}" for count, what in counted if count))
 
 
 def overlap(first: Dataset, second: Dataset) -> int:
-    """How many images of `second` are also in `first`; a test set should share none with its training set.
+    """Count the images of `second` that are also in `first`; a test set should share none with its training set.
 
     >>> images = np.arange(5, dtype=np.uint8).reshape(5, 1, 1)
     >>> overlap(Dataset(images[:3], "mine", "train"), Dataset(images[2:], "mine", "test"))
@@ -109,7 +113,7 @@ def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
 def as_pixels(
     images: Images, manner: Literal["threshold", "sampled", "grey"], threshold: int, seed: int
 ) -> NDArray[np.float32]:
-    """Images as a prior learns from them: thresholded, binarised at random, or as grey levels from 0 to 1.
+    """Convert images to what a prior learns from: thresholded, binarised at random, or grey levels from 0 to 1.
 
     Args:
         images: shape (N, H, W), uint8.
@@ -136,8 +140,7 @@ def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
 
     Args:
         images: shape (N, H, W), uint8.
-        seed: the same images and seed give the same bits; the first images of a set have the same bits as in the whole
-            set.
+        seed: the same images and seed give the same bits, also for the first images of a set alone.
 
     Returns:
         Shape (N, H·W), float32, rows in reading order.
@@ -146,27 +149,21 @@ def sample_binary(images: Images, seed: int) -> NDArray[np.float32]:
     >>> round(float(bits.mean()), 2)
     0.2
     """
-    flat, bits = _flat(images), np.random.PCG64(seed)
+    flat, bits = _flat(images).ravel(), np.random.PCG64(seed)
     binary = np.empty(flat.shape, dtype=np.float32)
-    for first in range(0, len(flat), _DRAWN_AT_ONCE):
-        part = flat[first : first + _DRAWN_AT_ONCE]
-        # Whole numbers below 2^53; a share of grey / 255 of them is below grey / 255 · 2^53.
-        draws = (bits.random_raw(part.size) >> np.uint64(11)).reshape(part.shape)
-        binary[first : first + _DRAWN_AT_ONCE] = draws < part / 255 * 2.0**53
-    return binary
+    for first in range(0, len(flat), _AT_ONCE):
+        part = flat[first : first + _AT_ONCE]
+        binary[first : first + _AT_ONCE] = fractions(bits, part.shape) < part / 255
+    return binary.reshape(_flat(images).shape)
 
 
 def fractions(bits: np.random.PCG64, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Numbers in [0, 1) from raw bits, which numpy promises for all its versions."""
+    """Draw numbers in [0, 1) from raw bits, which numpy promises for all its versions."""
     return (bits.random_raw(shape) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def fixed_order(count: int, seed: int) -> NDArray[np.intp]:
-    """A permutation of 0 ... count - 1 that is the same in all versions of numpy.
-
-    Numpy promises the raw bits of PCG64, but not the result of `Generator.permutation`; so raw draws, one per entry,
-    give the order.
-    """
+    """Permute 0 ... count - 1, alike in all versions of numpy: raw draws, one per entry, give the order."""
     return np.argsort(np.random.PCG64(seed).random_raw(count), kind="stable")
 
 
@@ -185,28 +182,16 @@ def as_grey(values: NDArray[Any], name: str) -> tuple[Images, tuple[str, ...]]:
     if values.dtype == np.uint8:
         if values.size and values.max() == 1:
             # As grey levels, 0 and 1 would both be black; nobody means that.
-            return np.where(values > 0, np.uint8(255), np.uint8(0)), (
-                "its values are 0 and 1: read as black and white",
-            )
+            return values * np.uint8(255), ("its values are 0 and 1: read as black and white",)
         return np.array(values), ()
-    if np.issubdtype(values.dtype, np.floating):
-        levels = np.empty(values.shape, dtype=np.uint8)
-        for first in range(0, len(values), step := max(1, _TURNED_AT_ONCE // max(1, values[:1].size))):
-            part = values[first : first + step]
-            check_unit_range(part, name=name)
-            levels[first : first + step] = np.rint(part.clip(0, 1) * 255)
-        return levels, ()
-    raise InputError(f"{shown(name)}: pixels are {values.dtype}; store them as uint8, bool, or floats in [0, 1]")
-
-
-def _remarks(images: Images) -> tuple[str, ...]:
-    flat = _flat(images)
-    counted = (
-        (int((flat == flat[:, :1]).all(axis=1).sum()), f"of {len(flat)} images have the same value in every pixel"),
-        (len(flat) - len(np.unique(_rows(images))), f"of {len(flat)} images repeat an earlier one"),
-        (int((flat == flat[:1]).all(axis=0).sum()), f"of {flat.shape[1]} pixels have the same value in every image"),
-    )
-    return tuple(f"{count} {what}" for count, what in counted if count)
+    if not np.issubdtype(values.dtype, np.floating):
+        raise InputError(f"{shown(name)}: pixels are {values.dtype}; store them as uint8, bool, or floats in [0, 1]")
+    levels = np.empty(values.shape, dtype=np.uint8)
+    for first in range(0, len(values), step := max(1, _AT_ONCE // max(1, values[:1].size))):
+        part = values[first : first + step]
+        check_unit_range(part, name=name)
+        levels[first : first + step] = np.rint(part.clip(0, 1) * 255)
+    return levels, ()
 
 
 def _flat(images: Images) -> Images:
@@ -214,6 +199,6 @@ def _flat(images: Images) -> Images:
 
 
 def _rows(images: Images) -> NDArray[Any]:
-    """Each image as one opaque value, so that numpy can sort and compare whole images."""
+    """Make one opaque value of each image, so that numpy can sort and compare whole images."""
     flat = np.ascontiguousarray(_flat(images))
     return flat.view(np.dtype((np.void, flat.shape[1]))).ravel()

@@ -109,7 +109,7 @@ def test_a_member_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
 def test_an_archive_of_the_users_stays_though_it_is_the_wrong_one(tmp_path: Path) -> None:
     path = local(tmp_path, b"another version")
-    with pytest.raises(ModelError, match=r"run\.tgz: checksum mismatch"):
+    with pytest.raises(ModelError, match=r"run\.tgz"):
         runtime.install(tmp_path / "there", path, released(tarball(FILES)))
     assert path.exists() and not (tmp_path / "there").exists()
 

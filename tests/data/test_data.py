@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import struct
 import subprocess
 import sys
+import tracemalloc
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -88,36 +93,42 @@ def test_loading_data_does_not_load_torch() -> None:
 # --- idx files ---
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_idx_files_are_read_whatever_their_name(tmp_path: Path, pack: type) -> None:
-    path = write(tmp_path / "digits", pack(idx_bytes(IMAGES)))
-    np.testing.assert_array_equal(load(str(path)).images, IMAGES)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress], ids=["", "gz", "bz2", "xz"])
+def test_idx_and_npy_files_are_read_whatever_their_name(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    np.save(tmp_path / "a.npy", IMAGES)
+    for content in (idx_bytes(IMAGES), (tmp_path / "a.npy").read_bytes()):
+        np.testing.assert_array_equal(load(str(write(tmp_path / "digits", pack(content)))).images, IMAGES)
+
+
+def promising(*sizes: int) -> bytes:
+    return struct.pack(">BBBB3I", 0, 0, 8, 3, *sizes) + bytes(9)
 
 
 BAD_IDX = {
-    "no-bytes": (b"", "must begin"),
-    "text": (b"hello, world", "must begin"),
-    "header-cut": (idx_bytes(IMAGES)[:9], "within its header"),
-    "truncated": (idx_bytes(IMAGES)[:-1], "more than the file can hold|fewer bytes"),
-    "padded": (idx_bytes(IMAGES) + b"x", "more bytes"),
-    "labels": (idx_bytes(np.zeros(9, dtype=np.uint8)), "labels"),
-    "floats": (b"\0\0\x0d\3" + bytes(40), "must begin"),
-    "huge": (struct.pack(">BBBB3I", 0, 0, 8, 3, *[2**32 - 1] * 3), "promises"),
-    "gzip-huge": (gzip.compress(struct.pack(">BBBB3I", 0, 0, 8, 3, *[2**32 - 1] * 3)), "promises"),
-    "gzip-truncated": (gzip.compress(idx_bytes(IMAGES))[:-12], "damaged"),
-    "gzip-bad-checksum": (gzip.compress(idx_bytes(IMAGES))[:-8] + bytes(8), "damaged"),
-    "gzip-flipped": (gzip.compress(idx_bytes(IMAGES))[:14] + bytes(60), "damaged|fewer"),
-    "gzip-padded": (gzip.compress(idx_bytes(IMAGES) + bytes(10**6)), "more bytes"),
+    "no-bytes": b"",
+    "text": b"hello, world",
+    "header-cut": idx_bytes(IMAGES)[:9],
+    "truncated": idx_bytes(IMAGES)[:-1],
+    "padded": idx_bytes(IMAGES) + b"x",
+    "labels": idx_bytes(np.zeros(9, dtype=np.uint8)),
+    "floats": b"\0\0\x0d\3" + bytes(40),
+    "huge": promising(*[2**32 - 1] * 3),
+    "huge-without-images": promising(0, 2**32 - 1, 2**32 - 1),
+    "huge-without-rows": promising(2**32 - 1, 0, 2**32 - 1),
+    "gzip-huge": gzip.compress(promising(*[2**32 - 1] * 3)),
+    "gzip-truncated": gzip.compress(idx_bytes(IMAGES))[:-12],
+    "gzip-bad-checksum": gzip.compress(idx_bytes(IMAGES))[:-8] + bytes(8),
+    "gzip-flipped": gzip.compress(idx_bytes(IMAGES))[:14] + bytes(60),
+    "gzip-padded": gzip.compress(idx_bytes(IMAGES) + bytes(10**6)),
 }
 
 
 @pytest.mark.parametrize("name", BAD_IDX)
 def test_bad_idx_files_are_refused_by_name(tmp_path: Path, name: str) -> None:
-    content, fault = BAD_IDX[name]
-    path = write(tmp_path / "x-idx3-ubyte", content)
-    with pytest.raises(InputError, match=fault) as caught:
+    path = write(tmp_path / "x-idx3-ubyte", BAD_IDX[name])
+    with pytest.raises(InputError) as caught:
         read_idx(path)
-    assert str(path) in str(caught.value)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_every_truncation_of_a_gzipped_idx_file_is_noticed(tmp_path: Path) -> None:
@@ -156,9 +167,10 @@ def test_npy_types(tmp_path: Path, values: np.ndarray, expected: np.ndarray) -> 
         (np.where(IMAGES > 200, np.nan, 0.5), "NaN"),
         (IMAGES.astype(np.int64), "int64"),
         (IMAGES[0], "shape"),
-        (IMAGES.astype(object), "not a usable"),
+        (IMAGES.astype(object), "object"),
+        (np.zeros((2, 3, 3), [("a", "u1")]), "pixels"),
     ],
-    ids=["range", "nan", "int64", "one-image", "pickle"],
+    ids=["range", "nan", "int64", "one-image", "pickle", "table"],
 )
 def test_bad_npy_is_refused(tmp_path: Path, values: np.ndarray, fault: str) -> None:
     np.save(tmp_path / "a.npy", values)
@@ -171,7 +183,7 @@ def test_bad_npy_is_refused(tmp_path: Path, values: np.ndarray, fault: str) -> N
 def test_truncated_npy_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", IMAGES)
     whole = (tmp_path / "a.npy").read_bytes()
-    for length in (6, 8, 60, len(whole) - 1):
+    for length in (6, 8, 60, len(whole) - IMAGES.size + 1, len(whole) - 1):
         with pytest.raises(InputError):
             load(str(write(tmp_path / "b.npy", whole[:length])))
 
@@ -186,6 +198,46 @@ def test_every_damaged_byte_of_a_npy_header_is_survived(tmp_path: Path) -> None:
                 load(str(write(tmp_path / "b.npy", damaged)))
             except InputError as fault:
                 assert "\n" not in str(fault)  # some of these files are still good
+
+
+def test_the_only_images_of_a_npz_file_or_those_of_the_split(tmp_path: Path) -> None:
+    labels = np.arange(7)
+    np.savez(tmp_path / "one.npz", y=labels, x=IMAGES)
+    np.savez_compressed(tmp_path / "two.npz", x_train=IMAGES / 255, y_train=labels, x_test=IMAGES[::-1] / 255)
+    np.testing.assert_array_equal(load(str(tmp_path / "one.npz")).images, IMAGES)
+    np.testing.assert_array_equal(load(str(tmp_path / "two.npz")).images, IMAGES)
+    np.testing.assert_array_equal(load(str(tmp_path / "two.npz"), split="test").images, IMAGES[::-1])
+    np.savez(tmp_path / "none.npz", labels)
+    np.savez(tmp_path / "many.npz", IMAGES, IMAGES)
+    for name in ("none.npz", "many.npz"):
+        with pytest.raises(InputError, match=name):
+            load(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("|u1", (70, 6000, 6000)), ("<f8", (0, 2**40, 2**40)), ("<f8", (2**31, 2**31, 4))]
+)
+def test_row_66_a_npz_file_that_promises_too_much(tmp_path: Path, kind: str, shape: tuple[int, ...]) -> None:
+    with (
+        zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.npy", "w") as stream,
+    ):
+        np.lib.format.write_array_header_1_0(stream, {"descr": kind, "fortran_order": False, "shape": shape})
+        stream.write(bytes(10_000_000))
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"x\.npz"):
+        load(str(tmp_path / "x.npz"))
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
+
+
+def test_row_66_an_array_of_floats_takes_the_memory_of_its_grey_levels(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "x.npz", np.zeros((30, 1000, 1000)))
+    tracemalloc.start()
+    load(str(tmp_path / "x.npz"), split="test")
+    # 30 million bytes, as much again for what `checked` compares, and a part of 1 million floats; not 240 million.
+    assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    tracemalloc.stop()
 
 
 # --- folders of images ---

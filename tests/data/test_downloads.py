@@ -15,8 +15,9 @@ import pytest
 from idx_files import IMAGES, idx_bytes, write
 from mnist_data import mnist, needs_mnist
 
-from restore.data import load, loading, overlap
+from restore.data import load, overlap
 from restore.data.idx import read_idx
+from restore.data.sets import NAMED
 from restore.data.sets.download import RemoteFile, fetch
 from restore.data.sets.named import NamedSet
 from restore.errors import InputError, OutputError
@@ -63,7 +64,7 @@ CONTENT = gzip.compress(idx_bytes(IMAGES), mtime=0)
 
 
 def remote(*mirrors: str) -> RemoteFile:
-    return RemoteFile("x-ubyte.gz", len(CONTENT), hashlib.sha256(CONTENT).hexdigest(), mirrors)
+    return RemoteFile("x-ubyte.gz", hashlib.sha256(CONTENT).hexdigest(), mirrors)
 
 
 def test_a_download_is_kept_and_not_repeated(mirror: Mirror, tmp_path: Path) -> None:
@@ -88,28 +89,26 @@ def flipped(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "promised", "fault"),
+    ("status", "body", "promised"),
     [
-        (200, flipped(CONTENT), None, "checksum mismatch"),
-        (200, CONTENT[:50], None, "checksum mismatch .50 of"),
-        (200, CONTENT[:50], len(CONTENT), "checksum mismatch .50 of"),
-        (200, CONTENT + b"x", None, "checksum mismatch"),
-        (200, b"", None, "checksum mismatch"),
-        (404, b"", None, "Not Found"),
-        (500, CONTENT, None, "Internal Server Error"),
+        (200, flipped(CONTENT), None),
+        (200, CONTENT[:50], len(CONTENT)),
+        (200, CONTENT + b"x", None),
+        (200, b"", None),
+        (404, b"", None),
+        (500, CONTENT, None),
     ],
-    ids=["flipped-bit", "short", "cut-off", "long", "empty", "404", "500"],
+    ids=["flipped-bit", "cut-off", "long", "empty", "404", "500"],
 )
 def test_bad_downloads_leave_nothing(
-    mirror: Mirror, tmp_path: Path, status: int, body: bytes, promised: int | None, fault: str
+    mirror: Mirror, tmp_path: Path, status: int, body: bytes, promised: int | None
 ) -> None:
     mirror.answers["/x-ubyte.gz"] = (status, body)
     if promised is not None:
         mirror.promised["/x-ubyte.gz"] = promised
-    write(tmp_path / "x-ubyte.gz", b"an older, damaged copy")
-    with pytest.raises(InputError, match=fault) as caught:
+    with pytest.raises(InputError, match="x-ubyte") as caught:
         fetch(remote(mirror.address), tmp_path)
-    assert mirror.address in str(caught.value)
+    assert mirror.address in str(caught.value) and "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -122,7 +121,7 @@ def test_a_damaged_copy_in_the_cache_is_replaced(mirror: Mirror, tmp_path: Path)
 def test_a_folder_that_cannot_be_made_is_an_output_error(mirror: Mirror, tmp_path: Path) -> None:
     mirror.answers["/x-ubyte.gz"] = (200, CONTENT)
     write(tmp_path / "file", b"")
-    with pytest.raises(OutputError, match="cannot be made"):
+    with pytest.raises(OutputError, match="folder"):
         fetch(remote(mirror.address), tmp_path / "file" / "folder")
 
 
@@ -130,9 +129,7 @@ def test_a_folder_that_cannot_be_made_is_an_output_error(mirror: Mirror, tmp_pat
 def named(mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
     """A data set "tiny" with one file, published by the mirror; no own copy, and a cache of its own."""
     file = remote(mirror.address)
-    monkeypatch.setitem(
-        loading.NAMED, "tiny", NamedSet("tiny", {"train": (file,)}, lambda _, paths: read_idx(paths[0]))
-    )
+    monkeypatch.setitem(NAMED, "tiny", NamedSet("tiny", {"train": (file,)}, lambda _, paths: read_idx(paths[0])))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("RESTORE_DATA", raising=False)
     mirror.answers["/x-ubyte.gz"] = (200, CONTENT)
@@ -165,18 +162,19 @@ def test_offline_says_in_one_line_where_to_put_the_file(
     named: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named.answers.clear()
-    with pytest.raises(InputError, match=r"tiny: x-ubyte\.gz: could not be downloaded .*RESTORE_DATA") as caught:
+    with pytest.raises(InputError, match=r"tiny: .*RESTORE_DATA") as caught:
         load("tiny")
     assert "\n" not in str(caught.value)
     monkeypatch.setenv("RESTORE_DATA", str(tmp_path / "mine"))
-    with pytest.raises(InputError, match=f"put the file into {tmp_path}/mine/tiny"):
+    with pytest.raises(InputError, match=f"{tmp_path}/mine/tiny"):
         load("tiny")
 
 
 def test_no_network_at_all_is_an_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
-    with pytest.raises(InputError, match="refused"):
+    with pytest.raises(InputError, match=r"127\.0\.0\.1:9") as caught:
         fetch(remote("http://127.0.0.1:9"), tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_mnist_of_another_shape_is_refused(tmp_path: Path) -> None:

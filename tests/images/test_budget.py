@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
-import lzma
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -17,8 +14,7 @@ from bad_images import GREY, chunk, encoded, pages
 from measured import attacked, linux
 from short_files import huge_tile, many_pages, tiff
 
-from restore.data import Wanted, gather, load
-from restore.data.gathering.fitting import averaged
+from restore.data import Wanted, gather
 from restore.errors import InputError
 from restore.images import read_picture
 
@@ -129,79 +125,6 @@ def test_row66_an_archive_of_large_images(tmp_path: Path, how: str) -> None:
     assert grown < 100_000_000 + 50_000_000
 
 
-@linux
-@pytest.mark.slow
-def test_row66_an_archive_of_images_of_7000_squared(tmp_path: Path) -> None:
-    content = blank(7000)
-    harmless = zipped(tmp_path / "a.zip", {f"{number}.png": encoded(GREY // (number + 1)) for number in range(4)})
-    bomb = zipped(tmp_path / "b.zip", {f"{number}.png": content for number in range(60)})
-    said, grown = attacked("load(path)", harmless, bomb, "from restore.data import load")
-    assert said.startswith(f"InputError {bomb}: its images have more than 1000000000 pixels together")
-    assert grown < 700 * MEGABYTES  # 268 million bytes are kept, of 2,940; the others are read again
-
-
-def packed_by_xz(archive: bytes) -> bytes:
-    """An archive as xz packs it, as fast as it can."""
-    fast = {"mode": lzma.MODE_FAST, "mf": lzma.MF_HC3, "depth": 1}
-    return lzma.compress(archive, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 16, **fast}])
-
-
-def needing(window: int, packed: bytes) -> bytes:
-    """An xz file that says to need a window of 2 GiB (38), 64 MiB (28) or others to be unpacked."""
-    content = bytearray(packed)
-    header = slice(12, 12 + 4 * (content[12] + 1))
-    at = content.index(b"\x21\x01", header.start)  # the filter, and the length of what is said of it
-    content[at + 2] = window
-    content[header.stop - 4 : header.stop] = zlib.crc32(content[header.start : header.stop - 4]).to_bytes(4, "little")
-    return bytes(content)
-
-
-def tarred(blanks: int) -> bytes:
-    """A tar archive of three pictures after so many files of 20 million zeros."""
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as archive:
-        for number in range(blanks):
-            entry = tarfile.TarInfo(f"{number}.txt")
-            entry.size = 20_000_000
-            archive.addfile(entry, io.BytesIO(bytes(entry.size)))
-        for number in range(3):
-            content = encoded(GREY // (number + 1))
-            entry = tarfile.TarInfo(f"{number}.png")
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return stream.getvalue()
-
-
-@pytest.mark.thorough
-@linux
-def test_row66_the_window_of_an_xz_file(tmp_path: Path) -> None:
-    harmless, bomb = tmp_path / "a.tar.xz", tmp_path / "b.tar.xz"
-    harmless.write_bytes(lzma.compress(tarred(0), preset=9))
-    packed = packed_by_xz(tarred(10))
-    bomb.write_bytes(needing(38, packed))
-    said, grown = attacked("load(path)", harmless, bomb, "from restore.data import load")
-    assert (
-        said == f"InputError {bomb}: needs more than 128 MiB of memory to be unpacked; pack it anew, with xz -9 at most"
-    )
-    assert grown < 50 * MEGABYTES
-    # The same archive, said to need what xz -9 gives, 64 MiB: the images are behind 200 million zeros.
-    bomb.write_bytes(needing(28, packed))
-    said, grown = attacked("load(path)", harmless, bomb, "from restore.data import load")
-    assert said == "accepted"
-    assert grown < 150 * MEGABYTES
-
-
-def test_streams_of_xz_that_follow_each_other(tmp_path: Path) -> None:
-    path, archive = tmp_path / "x", tarred(0)
-    parts = [lzma.compress(part) for part in (archive[:700], archive[700:1300], archive[1300:])]
-    path.write_bytes(bytes(8).join(parts) + bytes(4))
-    assert len(load(str(path)).images) == 3
-    for length in (len(parts[0]) - 1, len(parts[0]) + 8 + len(parts[1]) // 2):
-        path.write_bytes((bytes(8).join(parts) + bytes(4))[:length])
-        with pytest.raises(InputError, match="not a sound archive"):
-            load(str(path))
-
-
 def idx_of(shape: tuple[int, int, int]) -> bytes:
     return bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in shape)
 
@@ -266,8 +189,8 @@ def test_row66_images_much_longer_than_wide(tmp_path: Path, size: tuple[int, int
             (folder / f"{number}.png").write_bytes(encoded(np.full(shape, 60 * number, np.uint8)))
     said, grown = attacked("gather(path, Wanted((28, 28)))", harmless, thin, "from restore.data import Wanted, gather")
     assert said == "accepted"
-    # Three images of 14 million pixels, and some copies of them; weights for each pixel and cell took a thousand.
-    assert grown < 400 * MEGABYTES
+    # Three images of 14 million pixels, and floats of one of them; weights for each pixel and cell took thousands.
+    assert grown < 800 * MEGABYTES
 
 
 def test_row66_many_small_images_that_would_be_made_large(tmp_path: Path) -> None:
@@ -291,13 +214,3 @@ def test_row66_the_budget_is_an_option_of_every_command_that_reads_a_set(
     said = capsys.readouterr().err
     assert f"{path}: its images have more than" in said and "raise --max-pixels above 1959 if" in said
     assert run(*words, "--max-pixels", 0) == 2
-
-
-def test_averages_over_area_are_those_of_a_brute_force() -> None:
-    draw = np.random.default_rng(4)
-    for old, new in [((7, 5), (3, 4)), ((3, 4), (7, 5)), ((12, 1), (5, 1)), ((6, 6), (6, 2)), ((1, 9), (1, 28))]:
-        images = draw.integers(0, 256, (3, *old), dtype=np.uint8)
-        # Each pixel in as many parts as make old and new cells fit, averaged in exact whole numbers.
-        fine = np.repeat(np.repeat(images.astype(np.int64), new[0], axis=1), new[1], axis=2)
-        expected = fine.reshape(3, new[0], old[0], new[1], old[1]).mean(axis=(2, 4))
-        np.testing.assert_allclose(averaged(images, new), expected, rtol=0, atol=1e-11)

@@ -13,8 +13,7 @@ from PIL import Image
 from priors import saved_prior
 
 import restore
-from restore.data.gathering.gather import Wanted, gather
-from restore.errors import ModelError, TrainingError, UsageError
+from restore.errors import ModelError, UsageError
 from restore.sizes import check_size, near
 from restore.zoo import candidates, describe, find
 
@@ -130,15 +129,3 @@ def test_row73_python_refuses_too(tmp_path: Path) -> None:
         assert prior.denoise(far, 0.1, fit="resize", force=True).shape == far.shape
     both = prior.denoise([close, far], 0.1, force=True)
     assert [one.shape for one in both] == [close.shape, far.shape]
-
-
-def test_row73_training_recommends_no_such_resizing_either() -> None:
-    draw = np.random.default_rng(0)
-    for side, close in ((20, True), (30, False)):
-        images = [draw.random((10, 10)) for _ in range(8)] + [draw.random((side, 10)) for _ in range(2)]
-        with pytest.raises(TrainingError, match="use --fit crop") as refused:
-            gather(images, Wanted(fit="error"))
-        assert ("--fit resize" in str(refused.value)) == close
-        with pytest.raises(TrainingError, match="smaller --shape") as refused:
-            gather(images, Wanted(fit="crop", shape=(side, 10)))
-        assert ("--fit resize" in str(refused.value)) == close

@@ -9,102 +9,92 @@ import pytest
 from recipes import GOOD, assert_refused, conditional, with_line, write
 
 from restore.errors import UsageError
-from restore.learning.recipes.recipe import read_recipe
-
-RBM_METHODS = "tap, matched, contrastive, spectral, frank_wolfe, principal"
-
+from restore.learning.recipes.recipe import MAX_BYTES, read_recipe
+from restore.registry import LEARNERS
 
 UNKNOWN = {
-    "top": ("", "sead = 3", "sead is not a known key; did you mean seed?"),
-    "table": ("", "[optimiser]", "optimiser is not a known key; did you mean optimizer?"),
-    "data": ("data", "treshold = 3", "[data] treshold is not a known key; did you mean threshold?"),
-    "learner": ("learner", "iteration = 3", "[learner] iteration is not a known key; did you mean iterations?"),
-    "other-learner": ("learner", "chains = 3", "[learner] chains is not a known key; known: "),
-    "training": ("training", "batch_size = 3", "[training] batch_size is not a known key; did you mean batch?"),
-    "inference": ("inference", "zzz = 1", "[inference] zzz is not a known key; known: solver, max_iter"),
-    "method-at-top": ("", 'method = "tap"', "method is not a known key here; it belongs into [learner]"),
-    "newline": ("", '"a\\nb" = 1', r"a\nb is not a known key"),
+    "top": ("", "sead = 3"),
+    "table": ("", "[optimiser]"),
+    "data": ("data", "treshold = 3"),
+    "learner": ("learner", "iteration = 3"),
+    "other-learner": ("learner", "chains = 3"),
+    "training": ("training", "batch_size = 3"),
+    "inference": ("inference", "zzz = 1"),
+    "method-at-top": ("", 'method = "tap"'),
+    "newline": ("", '"a\\nb" = 1'),
 }
 
 WRONG = {
-    "text-for-number": ("", 'seed = "0"', "seed must be a whole number, not '0'"),
-    "fraction-for-whole": ("prior", "family = 3", "[prior] family must be a text, not 3"),
-    "true-for-number": ("data", "threshold = true", "[data] threshold must be a whole number, not True"),
-    "float-for-whole": ("training", "batch = 10.0", "[training] batch must be a whole number, not 10.0"),
-    "number-for-flag": ("learner", "centring = 1", "[learner] centring must be true or false, not 1"),
-    "list-for-number": ("optimizer", "rate = [1]", "[optimizer] rate must be a number, not [1]"),
-    "fixed-point": (
-        "learner",
-        'fixed_point = "bethe"',
-        "[learner] fixed_point must be one of tap, adaptive_tap, not 'bethe'",
-    ),
-    "choice": ("optimizer", 'schedule = "cosine"', "schedule must be one of constant, linear, geometric, not 'cosine'"),
-    "value-for-table": ("", "optimizer = 3", "[optimizer] must be a table, not 3"),
-    "storage": ("", 'storage = "float8"', "storage must be one of float16, float32, not 'float8'"),
-    "number-of-any-size": ("optimizer", f"rate = 1{'0' * 400}", "[optimizer] rate must be a number, not 1000"),
+    "text-for-number": ("", 'seed = "0"'),
+    "fraction-for-whole": ("prior", "family = 3"),
+    "true-for-number": ("data", "threshold = true"),
+    "float-for-whole": ("training", "batch = 10.0"),
+    "number-for-flag": ("learner", "centring = 1"),
+    "list-for-number": ("optimizer", "rate = [1]"),
+    "fixed-point": ("learner", 'fixed_point = "bethe"'),
+    "choice": ("optimizer", 'schedule = "cosine"'),
+    "value-for-table": ("", "optimizer = 3"),
+    "storage": ("", 'storage = "float8"'),
+    "digits-of-a-number": ("optimizer", f"rate = 1{'0' * 400}"),
+    "digits-of-a-whole-number": ("training", f"batch = 0x1{'0' * 5000}"),
+    "digits-for-a-text": ("prior", f"family = 0x1{'0' * 5000}"),
+    "digits-for-a-word": ("optimizer", f"schedule = [0x1{'0' * 5000}]"),
 }
 
 RANGE = {
-    "count": ("data", "count = 1", "[data] count must be 0, for all images, or at least 2, not 1"),
-    "threshold": ("data", "threshold = 255", "[data] threshold must lie in 0 ... 254, not 255"),
-    "threshold-negative": ("data", "threshold = -1", "not -1"),
-    "weight-scale": ("prior", "weight_scale = 0.0", "[prior] weight_scale must be positive, not 0.0"),
-    "weight-scale-negative": ("prior", "weight_scale = -1", "[prior] weight_scale must be positive, not -1.0"),
-    "weight-scale-nan": ("prior", "weight_scale = nan", "[prior] weight_scale must be positive, not nan"),
-    "weight-scale-inf": ("prior", "weight_scale = inf", "[prior] weight_scale must be positive, not inf"),
-    "rate": ("optimizer", "rate = -0.1", "[optimizer] rate must be positive, not -0.1"),
-    "rate-nan": ("optimizer", "rate = nan", "[optimizer] rate must be positive, not nan"),
-    "rate-inf": ("optimizer", "rate = inf", "[optimizer] rate must be positive, not inf"),
-    "momentum": ("optimizer", "momentum = 1.0", "[optimizer] momentum must lie in [0, 1), not 1.0"),
-    "decay": ("optimizer", "weight_decay = -1", "[optimizer] weight_decay"),
-    "decay-inf": ("optimizer", "weight_decay = inf", "[optimizer] weight_decay"),
-    "average": ("optimizer", "average = 1", "[optimizer] average must lie in [0, 1), not 1.0"),
-    "average-negative": ("optimizer", "average = -0.1", "[optimizer] average must lie in [0, 1), not -0.1"),
-    "average-nan": ("optimizer", "average = nan", "[optimizer] average must lie in [0, 1), not nan"),
-    "task": ("data", 'task = "flip:0.1"', '[data] task belongs to [prior] family = "crbm"; leave it out'),
-    "binarisation": (
-        "data",
-        'binarisation = "grey"',
-        "[data] binarisation must be one of threshold, sampled, not 'grey'",
-    ),
-    "batch": ("training", "batch = 0", "[training] batch must be at least 1, not 0"),
-    "checkpoint": ("training", "checkpoint_every = -5", "[training] checkpoint_every must be at least 1, not -5"),
-    "iterations": ("learner", "iterations = 0", "[learner] solutions and iterations must be at least 1, not 100 and 0"),
-    "tol": ("learner", "tol = -1e-3", "[learner] tol must not be negative"),
-    "damping": ("learner", "damping = 1", "[learner] damping must lie in [0, 1), not 1.0"),
-    "max-iter": ("inference", "max_iter = 0", "[inference] max_iter must lie in 1 ... 1000000, not 0"),
-    "starts": (
-        "inference",
-        "starts = 0",
-        "[inference] starts must lie in 0 ... 1000, and be 0 only without modes, not 0",
-    ),
-    "starts-negative": ("inference", "starts = -1", "[inference] starts must lie in 0 ... 1000"),
-    "starts-of-their-own": (
-        "inference",
-        'solver = "sum_product"',
-        "sum_product starts by itself: set modes and starts",
-    ),
-    "modes": ("inference", "modes = -1", "[inference] modes must lie in 0 ... 100000"),
-    "inference-damping": (
-        "inference",
-        "damping = nan",
-        "[inference] tol must be finite and >= 0, and damping in [0, 1)",
-    ),
-    "seed": ("", "seed = -1", "seed must lie in 0 ... 2^63 - 1, not -1"),
-    "seed-large": ("", f"seed = {2**64}", "seed must lie in"),
+    "count": ("data", "count = 1"),
+    "threshold": ("data", "threshold = 255"),
+    "threshold-negative": ("data", "threshold = -1"),
+    "weight-scale": ("prior", "weight_scale = 0.0"),
+    "weight-scale-negative": ("prior", "weight_scale = -1"),
+    "weight-scale-nan": ("prior", "weight_scale = nan"),
+    "weight-scale-inf": ("prior", "weight_scale = inf"),
+    "rate": ("optimizer", "rate = -0.1"),
+    "rate-nan": ("optimizer", "rate = nan"),
+    "rate-inf": ("optimizer", "rate = inf"),
+    "momentum": ("optimizer", "momentum = 1.0"),
+    "decay": ("optimizer", "weight_decay = -1"),
+    "decay-inf": ("optimizer", "weight_decay = inf"),
+    "average": ("optimizer", "average = 1"),
+    "average-negative": ("optimizer", "average = -0.1"),
+    "average-nan": ("optimizer", "average = nan"),
+    "task": ("data", 'task = "flip:0.1"'),
+    "binarisation": ("data", 'binarisation = "grey"'),
+    "batch": ("training", "batch = 0"),
+    "checkpoint": ("training", "checkpoint_every = -5"),
+    "iterations": ("learner", "iterations = 0"),
+    "tol": ("learner", "tol = -1e-3"),
+    "damping": ("learner", "damping = 1"),
+    "max-iter": ("inference", "max_iter = 0"),
+    "starts": ("inference", "starts = 0"),
+    "starts-negative": ("inference", "starts = -1"),
+    "modes": ("inference", "modes = -1"),
+    "inference-damping": ("inference", "damping = nan"),
+    "seed": ("", "seed = -1"),
+    "seed-large": ("", "seed = 18446744073709551616"),
 }
 
 
 @pytest.mark.parametrize(
-    ("table", "line", "says"),
+    ("table", "line"),
     [
         pytest.param(*case, id=f"36-{kind}-{name}")
         for kind, cases in (("unknown", UNKNOWN), ("wrong", WRONG), ("range", RANGE))
         for name, case in cases.items()
     ],
 )
-def test_bad_entries(table: str, line: str, says: str, tmp_path: Path) -> None:
-    assert_refused(write(tmp_path, with_line(table, line)), says)
+def test_bad_entries(table: str, line: str, tmp_path: Path) -> None:
+    key = line.partition(" = ")[0].strip('"[]')
+    assert_refused(write(tmp_path, with_line(table, line)), f"[{table}]" if table else "", key)
+
+
+def test_36_a_solver_that_starts_by_itself_takes_no_starts(tmp_path: Path) -> None:
+    assert_refused(write(tmp_path, with_line("inference", 'solver = "sum_product"')), "[inference]", "sum_product")
+
+
+@pytest.mark.parametrize(("table", "key", "near"), [("", "sead", "seed"), ("data", "treshold", "threshold")])
+def test_a_misspelt_key_gets_the_near_one(table: str, key: str, near: str, tmp_path: Path) -> None:
+    assert_refused(write(tmp_path, with_line(table, f"{key} = 3")), key, f"did you mean {near}?")
 
 
 @pytest.mark.parametrize("shape", ['family = "deep"\ndeeper = [3]', 'hidden_type = "spin"', 'visible = "bernoulli"'])
@@ -114,43 +104,26 @@ def test_36_adaptive_tap_is_for_binary_units_in_two_layers(shape: str, tmp_path:
     if shape == 'visible = "bernoulli"':
         assert read_recipe(path).learner.fixed_point == "adaptive_tap"
     else:
-        says = '[learner] fixed_point = "adaptive_tap" is for binary units in two layers; leave it out'
-        assert_refused(path, says)
+        assert_refused(path, "[learner] fixed_point")
 
 
 CONDITIONAL = {
-    "no-task": ('[data]\ntask = ""', '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"'),
-    "task-unknown": ('[data]\ntask = "blur:3"', "[data] 'blur:3' is not a task; give flip:P"),
-    "task-out-of-range": ('[data]\ntask = "flip:1.5"', "[data] flip:1.5: a flip probability must lie in [0, 1]"),
-    "task-no-text": ("[data]\ntask = 0.1", "[data] task must be a text, not 0.1"),
-    "validation-negative": ("[data]\nvalidation = -1", "[data] validation must not be negative, not -1"),
-    "validation-share": ("[data]\nvalidation = 0.1", "[data] validation must be a whole number, not 0.1"),
-    "learner-of-an-rbm": (
-        '[learner]\nmethod = "tap"',
-        "[learner] method for family crbm must be one of belief_propagation, mean_field, contrastive, perceptron, "
-        "marginal_max_margin, latent_max_margin, logistic, not 'tap'; that one is for [prior] family = \"rbm\"",
-    ),
-    "inference": ("[inference]\ndamping = 0.1", "[inference] follows from the learner of a crbm; leave it out"),
-    "inference-empty": ("[inference]", "[inference] follows from the learner of a crbm; leave it out"),
-    "iterations": (
-        "[learner]\niterations = 0",
-        "[learner] iterations must be at least 1 and growth not negative, not 0",
-    ),
-    "growth": (
-        "[learner]\ngrowth = -1",
-        "[learner] iterations must be at least 1 and growth not negative, not 7 and -1",
-    ),
-    "constant": ("[learner]\ntol = 0.1", "[learner] tol is not a known key; known: iterations, growth"),
-    "constant-of-logistic": (
-        '[learner]\nmethod = "logistic"\niterations = 1',
-        "[learner] iterations is not a known key; known: ",
-    ),
-    "steps": ('[learner]\nmethod = "contrastive"\nsteps = 0', "[learner] steps must be at least 1, not 0"),
-    "weight-scale": ("[prior]\nweight_scale = 0.0", "[prior] weight_scale must be positive, not 0.0"),
-    "weight-scale-of-logistic": (
-        '[learner]\nmethod = "logistic"',
-        "[prior] weight_scale must be 0 for logistic regression, not 0.01",
-    ),
+    "no-task": ('[data]\ntask = ""', "[data] task"),
+    "task-unknown": ('[data]\ntask = "blur:3"', "[data] 'blur:3'"),
+    "task-out-of-range": ('[data]\ntask = "flip:1.5"', "flip:1.5"),
+    "task-no-text": ("[data]\ntask = 0.1", "[data] task"),
+    "validation-negative": ("[data]\nvalidation = -1", "[data] validation"),
+    "validation-share": ("[data]\nvalidation = 0.1", "[data] validation"),
+    "learner-of-an-rbm": ('[learner]\nmethod = "tap"', "[learner] method"),
+    "inference": ("[inference]\ndamping = 0.1", "[inference]"),
+    "inference-empty": ("[inference]", "[inference]"),
+    "iterations": ("[learner]\niterations = 0", "[learner] iterations"),
+    "growth": ("[learner]\ngrowth = -1", "[learner] iterations"),
+    "constant": ("[learner]\ntol = 0.1", "[learner] tol"),
+    "constant-of-logistic": ('[learner]\nmethod = "logistic"\niterations = 1', "[learner] iterations"),
+    "steps": ('[learner]\nmethod = "contrastive"\nsteps = 0', "[learner] steps"),
+    "weight-scale": ("[prior]\nweight_scale = 0.0", "[prior] weight_scale"),
+    "weight-scale-of-logistic": ('[learner]\nmethod = "logistic"', "[prior] weight_scale"),
 }
 
 
@@ -162,77 +135,79 @@ def test_bad_entries_of_conditional_priors(section: str, says: str, tmp_path: Pa
 
 def test_a_conditional_learner_for_an_rbm_says_where_it_belongs(tmp_path: Path) -> None:
     text = GOOD.replace('"tap"', '"mean_field"')
-    assert_refused(write(tmp_path, text), "not 'mean_field'; that one is for [prior] family = \"crbm\"")
+    assert_refused(write(tmp_path, text), "'mean_field'", '[prior] family = "crbm"')
 
 
 @pytest.mark.parametrize(
-    ("gone", "says"),
+    ("gone", "subject"),
     [
-        ('name = "digits"', "name is missing; add it"),
-        ('[data]\nsource = "mnist"', "data is missing; add it"),
-        ('source = "mnist"', "[data] source is missing; add it"),
-        ("hidden = 5", "[prior] hidden is missing; add it"),
-        ('[learner]\nmethod = "tap"', "[learner] is missing; add it"),
-        (
-            'method = "tap"',
-            f"[learner] method for family rbm must be one of {RBM_METHODS}, not None",
-        ),
-        ("epochs = 2", "[training] epochs is missing; add it"),
+        ('name = "digits"', "name"),
+        ('[data]\nsource = "mnist"', "data"),
+        ('source = "mnist"', "[data] source"),
+        ("hidden = 5", "[prior] hidden"),
+        ("[prior]\nhidden = 5", "prior"),
+        ('[learner]\nmethod = "tap"', "[learner]"),
+        ('method = "tap"', "[learner] method"),
+        ("epochs = 2", "[training] epochs"),
     ],
 )
-def test_missing_entries(gone: str, says: str, tmp_path: Path) -> None:
+def test_missing_entries(gone: str, subject: str, tmp_path: Path) -> None:
     assert gone in GOOD
-    assert_refused(write(tmp_path, GOOD.replace(gone, "")), says)
+    assert_refused(write(tmp_path, GOOD.replace(gone, "")), subject)
 
 
 @pytest.mark.parametrize("method", ['"TAP"', "3", "[1]", "{ a = 1 }"])
 def test_unknown_methods(method: str, tmp_path: Path) -> None:
     text = GOOD.replace('method = "tap"', f"method = {method}")
-    assert_refused(
-        write(tmp_path, text),
-        f"[learner] method for family rbm must be one of {RBM_METHODS}, not ",
-    )
+    assert_refused(write(tmp_path, text), "[learner] method", *LEARNERS["rbm"])
 
 
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../up", "a/b", "/root", ".hidden", "-o", "a b", "a\\nb", "x" * 61, "a\\u0000"]
 )
 def test_names_that_are_no_folder_names(name: str, tmp_path: Path) -> None:
-    assert_refused(write(tmp_path, GOOD.replace("digits", name)), "name becomes a folder")
+    assert_refused(write(tmp_path, GOOD.replace("digits", name)), "name")
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    "content",
     [
-        (b"hidden = ", "not a TOML file"),
-        (b"[data\n", "not a TOML file"),
-        (b"a = 1\na = 2\n", "not a TOML file"),
-        (b"\xff\xfe", "not a TOML file"),
-        (b"\x89PNG\r\n\x1a\n\0", "not a TOML file"),
-        (b'{"name": "x"}', "not a TOML file"),
-        (b"a = " + b"[" * 50_000, "not a TOML file"),
-        (b"", "[learner] is missing"),
-        (b"learner = 3", "[learner] must be a table, not 3"),
+        b"hidden = ",
+        b"[data\n",
+        b"a = 1\na = 2\n",
+        b"\xff\xfe",
+        b"\x89PNG\r\n\x1a\n\0",
+        b'{"name": "x"}',
+        b"a = " + b"[" * 50_000,
+        b"a = 1" + b"0" * 5000,
+        b"#" * (MAX_BYTES + 1),
+        b"",
+        b"learner = 3",
+        b"prior = 3\n[learner]",
     ],
-    ids=["cut", "open", "twice", "not-utf8", "png", "json", "nested", "empty", "number"],
+    ids=["cut", "open", "twice", "not-utf8", "png", "json", "nested", "digits", "long", "empty", "number", "prior"],
 )
-def test_files_that_are_no_recipe(content: bytes, says: str, tmp_path: Path) -> None:
-    assert_refused(write(tmp_path, content), says)
+def test_files_that_are_no_recipe(content: bytes, tmp_path: Path) -> None:
+    assert_refused(write(tmp_path, content))
+
+
+def test_a_device_that_never_ends_is_no_recipe() -> None:
+    assert_refused(Path("/dev/zero"))
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    assert_refused(tmp_path / "missing.toml", "cannot be read (No such file or directory)")
-    assert_refused(tmp_path, "cannot be read (Is a directory)")
+    assert_refused(tmp_path / "missing.toml")
+    assert_refused(tmp_path)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    assert_refused(tmp_path / "loop", "cannot be read")
+    assert_refused(tmp_path / "loop")
     if os.geteuid() != 0:
         path = write(tmp_path, GOOD)
         path.chmod(0)
-        assert_refused(path, "cannot be read (Permission denied)")
+        assert_refused(path)
 
 
 def test_the_name_of_the_file_fits_on_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read_recipe(write(tmp_path, "x", "a\nb[red].toml"))
-    assert r"a\nb[red].toml: not a TOML file" in str(caught.value)
+    assert r"a\nb[red].toml: " in str(caught.value)
     assert "\n" not in str(caught.value)

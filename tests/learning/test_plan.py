@@ -118,9 +118,9 @@ def test_few_images_hold_a_prior_back_and_are_seen_more_often_and_moved(images: 
 
 
 REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
-    "method": (BINARY, {"method": "magic"}, "method must be auto or one of convolutional, tap, pcd"),
-    "task-missing": (BINARY, {"method": "crbm-bp"}, "task is missing; crbm-bp learns to undo one damage"),
-    "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}, "is told the damage when it restores; leave task"),
+    "method": (BINARY, {"method": "magic"}, "method .*magic"),
+    "task-missing": (BINARY, {"method": "crbm-bp"}, "task .*crbm-bp"),
+    "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}, "task .*tap"),
     "both-lengths": (BINARY, {"epochs": 3, "minutes": 1}, "epochs and minutes exclude each other; give one"),
     "no-epochs": (BINARY, {"epochs": 0}, "epochs must be at least 1, not 0"),
     "no-minutes": (BINARY, {"minutes": 0}, "minutes must be positive, not 0"),
@@ -130,7 +130,7 @@ REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
     "grey-learner": (BINARY, {"method": "principal"}, "principal learns from grey levels; take tap, or levels grey"),
     "growing-grey": (DARK, {"hidden": "auto"}, 'hidden = "auto" grows binary units only; give a number'),
     "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "epochs has no meaning for frank_wolfe; leave it out"),
-    "table": (BINARY, {"tables": {"growth": 3}}, "growth is a table of a recipe, such as {'penalty': 0.01}, not 3"),
+    "table": (BINARY, {"tables": {"growth": 3}}, "growth is a table"),
     "hidden": (BINARY, {"hidden": -1}, "hidden must be at least 1, not -1"),
     "no-hidden": (BINARY, {"hidden": 0}, "hidden must be at least 1, not 0"),
     "hidden-of-none": (BINARY, {"method": "fvbm", "hidden": 50}, "fvbm has no hidden units; leave hidden out"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from recipes import GOOD, conditional, with_line, write
 
-from restore.data.loading import NAMED
+from restore.data.sets import NAMED
 from restore.errors import UsageError
 from restore.learning.recipes.recipe import parse, read_recipe
 from restore.learning.recipes.tables import Data, Optimizer

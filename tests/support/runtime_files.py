@@ -30,7 +30,7 @@ def released(archive: bytes, mirror: str = "http://127.0.0.1:9/") -> Release:
     """A release whose archive is this one, and whose members are those of FILES."""
     members = tuple(Member(path, len(FILES[path]), hashlib.sha256(FILES[path]).hexdigest()) for path in WANTED)
     digest = hashlib.sha256(archive).hexdigest()
-    return Release(RemoteFile("run-1.0.tgz", len(archive), digest, (mirror,)), members)
+    return Release(RemoteFile("run-1.0.tgz", digest, (mirror,)), members)
 
 
 def local(folder: Path, content: bytes) -> Path:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -12,23 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restore.data.dataset import Dataset, Images, as_grey, checked
-from restore.data.gathering.fitting import commonest, cropped, drawn, resized, spread
+from restore.data.gathering.fitting import commonest, cropped, drawn, patches, resized, spread
 from restore.data.gathering.holding_out import held_out_of
-from restore.data.gathering.levels import Levels, counted_levels, extremes, on_light_ground, threshold_of
-from restore.data.gathering.near_duplicates import SIDE, nearly_same, thumbnails
 from restore.data.gathering.pictures import some
-from restore.data.gathering.stock import Batch, Stock, of_arrays, of_rows, quartered, some_of
+from restore.data.gathering.stock import Stock, of_arrays, of_rows
 from restore.data.loading import open_stock
-from restore.errors import InputError, TrainingError, UsageError, shown
+from restore.errors import InputError, TrainingError, UsageError
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
-from restore.sizes import near
+from restore.images.tones import Tones, counted
 
 Fit: TypeAlias = Literal["error", "crop", "resize"]
+Levels: TypeAlias = Literal["binary", "grey"]
 
 # The most pixels that a machine with a weight for every pixel and hidden unit can be expected to learn.
 MAX_PIXELS = 128 * 128
-
-_PAIRS_SHOWN = 3
+# Images with sides beyond this are learnt in random windows unless a shape is given: how many, and their sides.
+LARGE, WINDOWS, WINDOW = 40, 1000, 32
+# The fewest images to split by file; fewer large ones are cut into quarters.
+FEWEST = 3
+# How many whole images are held out beside patches.
+WHOLES = 2
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Wanted:
             area of each new pixel ("resize").
         patches: 0, or how many random patches of `shape` to learn from, equally many from each file; the held-out files
             give the share `held_out` of that number.
-        levels: "auto" takes images as black and white if nine pixels of ten are near black or near white.
+        levels: "auto" asks `restore.images.tones` whether images are black and white.
         held_out: share of the images to hold out; at least one is held out, and at least two are not.
         seed: seed of the split and the patches.
 
@@ -76,15 +80,6 @@ class Wanted:
 
 USUAL = Wanted()
 
-# Images with sides beyond this are learnt in random windows unless a shape is given: so many, with such sides.
-LARGE, WINDOWS, WINDOW = 40, 1000, 32
-
-# Images are split by file, unless there are fewer and each is large.
-FEWEST = 3
-
-# How many whole images are held out beside patches.
-WHOLES = 2
-
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
@@ -98,7 +93,7 @@ class Gathered:
         patches: as in `Wanted`, or how many were chosen.
         wholes: where patches were drawn, the first images of which none was learnt from, (H, W) each; else none.
         notes: a sentence for everything a user should know: files skipped, how sizes were made equal, how the files
-            were split, near-duplicates across the split, levels and polarity. They include those of `training`.
+            were split, repetitions across the split, levels and polarity. They include those of `training`.
     """
 
     training: Dataset
@@ -121,9 +116,9 @@ def gather(
     """Gather the images of a source, at one size, split by file.
 
     The split comes first. It depends on the names of files within their folder or archive (`held_out_of`), or on the
-    numbers of rows. A held-out image nearly the same as a training image (`nearly_same`) is left out and reported, so
-    that scores are of images never seen. What a source has set aside for testing (a folder test beside a folder train,
-    the test split of a named set) is not used.
+    numbers of rows. A held-out image equal to a training image is left out and reported, so that scores are of images
+    never seen. What a source has set aside for testing (a folder test beside a folder train, the test split of a named
+    set) is not used.
 
     Args:
         source: what `restore.data.load` takes; an array (N, H, W); or arrays (H, W) of any sizes. Arrays are uint8,
@@ -142,25 +137,17 @@ def gather(
     >>> gathered.training.images.shape[1:], gathered.levels, gathered.threshold
     ((4, 4), 'binary', 127)
     """
-    stock = _in_parts(_stock_of(source, root, max_bad, max_pixels), wanted)
-    if len(stock.names) < FEWEST or not stock.sizes.all():
-        raise _too_few(stock)
+    stock = _stock_of(source, root, max_bad, max_pixels)
+    if not len(stock.images) or not stock.sizes.all():
+        raise TrainingError(f"{stock.label}: the data set is empty; give it some images")
+    stock = _in_parts(stock, wanted)
     wanted, chosen_notes = _in_windows(stock, wanted)
-    held = held_out_of(stock.names, wanted.held_out, wanted.seed)
     size, size_notes = _size_for(stock, wanted)
-    owner, shaped = _as_patches(stock, size, wanted, held) if wanted.patches else _as_wholes(stock, size, wanted.fit)
-    check_together(len(owner) * size[0] * size[1], stock.label, max_pixels)
-    pieces = np.empty((len(owner), *size), dtype=np.uint8)
-    looks = np.empty((len(held), SIDE**2), dtype=np.float32)
-    counts = np.zeros(256, dtype=np.int64)
-    for batch in stock.batches():
-        rows, found = shaped(batch)
-        pieces[rows] = found
-        looks[batch[0]] = thumbnails(batch[1])
-        counts += counted_levels(batch[1])
-    kept, twin_notes = _without_twins(stock, looks, held)
+    held = held_out_of(stock.names, wanted.held_out, wanted.seed)
+    pieces, owner = _pieces(stock, size, wanted, held, max_pixels)
+    kept, twin_notes = _without_twins(stock, held)
     training = checked(pieces[~held[owner]], stock.label, "train")
-    threshold, found_levels, level_notes = _levels_of(training.images, counts, wanted.levels, stock.label)
+    levels, threshold, level_notes = _levels_of(stock, training.images, wanted.levels)
     notes = (
         *stock.notes,
         *size_notes,
@@ -170,9 +157,9 @@ def gather(
         *level_notes,
         *training.notes,
     )
-    wholes = some_of(stock, np.flatnonzero(kept)[:WHOLES]) if wanted.patches else ()
+    wholes = tuple(stock.images[number] for number in np.flatnonzero(kept)[:WHOLES]) if wanted.patches else ()
     held_out = Dataset(pieces[kept[owner]], stock.label, "test")
-    return Gathered(training, held_out, found_levels, threshold, wanted.patches, wholes, notes)
+    return Gathered(training, held_out, levels, threshold, wanted.patches, wholes, notes)
 
 
 def _stock_of(
@@ -189,133 +176,130 @@ def _stock_of(
 
 
 def _in_parts(stock: Stock, wanted: Wanted) -> Stock:
-    """The quarters of one or two large images, of which some can be held out; other images as they are."""
-    whole = not wanted.patches and (wanted.shape is not None or wanted.fit == "crop")
-    if whole or not 0 < len(stock.names) < FEWEST or stock.sizes.min() <= 2 * LARGE:
+    """Cut one or two large images into quarters, some of which can be held out; leave other images as they are."""
+    if len(stock.images) >= FEWEST:
         return stock
-    parts = quartered(stock)
+    whole = not wanted.patches and (wanted.shape is not None or wanted.fit == "crop")
+    if whole or stock.sizes.min() <= 2 * LARGE:
+        raise TrainingError(
+            f"{stock.label}: {len(stock.images)} of at least three images; give two to learn from and one to hold out, "
+            f"or one with sides of more than {2 * LARGE} pixels"
+        )
+    names = tuple(f"{name}, quarter {place}" for name in stock.names for place in range(1, 5))
+    images = [quarter for image in stock.images for half in _halves(image, 0) for quarter in _halves(half, 1)]
     note = f"fewer than {FEWEST} images: each is cut into four, so that some of it can be held out"
-    return replace(parts, notes=(*parts.notes, note))
+    return Stock(stock.label, names, images, (*stock.notes, note))
+
+
+def _halves(image: Images, axis: int) -> list[Images]:
+    return np.split(image, [image.shape[axis] // 2], axis)
 
 
 def _in_windows(stock: Stock, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
-    """What is wanted of images too large to be learnt whole if nothing is said of it, and a note on that."""
-    said = wanted.patches or wanted.shape or wanted.fit == "crop"
-    if said or min(commonest(stock.sizes)) <= LARGE or stock.sizes.min() < WINDOW:
+    """Choose windows of images too large to be learnt whole, unless the caller has chosen, and note it."""
+    decided = wanted.patches or wanted.shape or wanted.fit == "crop"
+    if decided or min(commonest(stock.sizes)) <= LARGE or stock.sizes.min() < WINDOW:
         return wanted, ()
     shape = (WINDOW, WINDOW)
     note = f"images larger than {LARGE} pixels are learnt in {WINDOWS} windows of {_said(shape)} pixels"
     return replace(wanted, shape=shape, patches=WINDOWS), (note,)
 
 
-def _too_few(stock: Stock) -> TrainingError:
-    if not len(stock.sizes) or not stock.sizes.all():
-        return TrainingError(f"{stock.label}: the data set is empty; give it some images")
-    many = "one image is" if len(stock.names) == 1 else "two images are"
-    return TrainingError(
-        f"{stock.label}: {many} not enough to train on; give at least three, two to learn from and one to hold out, "
-        f"or one with sides of more than {2 * LARGE} pixels"
-    )
-
-
 def _size_for(stock: Stock, wanted: Wanted) -> tuple[tuple[int, int], tuple[str, ...]]:
     """Height and width of the images to learn from, and a note on images of another size."""
-    shape, fit, patches = wanted.shape, wanted.fit, wanted.patches
-    size = shape or commonest(stock.sizes)
+    size = wanted.shape or commonest(stock.sizes)
     if size[0] * size[1] > MAX_PIXELS:
         raise TrainingError(
             f"{stock.label}: images of {_said(size)} pixels are too large to learn; give a smaller --shape, such as "
             "--shape 28x28, or learn from parts of them with --patches"
         )
-    if patches or fit == "crop":
-        small = np.flatnonzero((stock.sizes < size).any(axis=1))
-        if len(small):
-            close = not patches and all(near(tuple(stock.sizes[number]), size) for number in small)
-            remedy = "remove them or give a smaller --shape" + (", or use --fit resize" if close else "")
-            raise TrainingError(
-                f"{stock.label}: {len(small)} images are smaller than {_said(size)} "
-                f"({some(stock.names[number] for number in small)}); {remedy}"
-            )
-    other = int((stock.sizes != size).any(axis=1).sum())
-    if patches or not other:
-        return size, ()
-    sizes = {_said((height, width)) for height, width in stock.sizes.tolist()}
-    if fit == "error":
-        close = all(near(tuple(one), size) for one in stock.sizes.tolist())
-        remedy = " or --fit resize" if close else ", or --patches to learn from parts of them"
+    small = np.flatnonzero((stock.sizes < size).any(axis=1))
+    if len(small) and (wanted.patches or wanted.fit == "crop"):
         raise TrainingError(
-            f"{stock.label}: {other} of {len(stock.sizes)} images are not of {_said(size)} pixels (height x width) "
-            f"but of others ({some(sorted(sizes - {_said(size)}))}); use --fit crop{remedy}"
+            f"{stock.label}: {len(small)} images are smaller than {_said(size)} "
+            f"({some(stock.names[number] for number in small)}); remove them or give a smaller --shape"
         )
-    done = "cut down to its middle" if fit == "crop" else "resized to it"
-    chosen = "" if shape else ", the most common size"
-    return size, (f"{other} of {len(stock.sizes)} images are not of {_said(size)} pixels{chosen}, and are {done}",)
+    other = int((stock.sizes != size).any(axis=1).sum())
+    if wanted.patches or not other:
+        return size, ()
+    differ = f"{other} of {len(stock.images)} images are not of {_said(size)} pixels"
+    if wanted.fit == "error":
+        sizes = {_said(image.shape) for image in stock.images} - {_said(size)}
+        raise TrainingError(
+            f"{stock.label}: {differ} (height x width) but of others ({some(sorted(sizes))}); use --fit crop or "
+            "--fit resize, or --patches to learn from parts of them"
+        )
+    done = "cut down to its middle" if wanted.fit == "crop" else "resized to it"
+    chosen = "" if wanted.shape else ", the most common size"
+    return size, (f"{differ}{chosen}, and are {done}",)
 
 
-def _as_wholes(
-    stock: Stock, size: tuple[int, int], fit: Fit
-) -> tuple[NDArray[np.intp], Callable[[Batch], tuple[NDArray[np.intp], Images]]]:
-    """The image of each piece, and a function from a batch to its pieces; here one piece per image."""
-    shaped = cropped if fit == "crop" else resized
-    return np.arange(len(stock.names)), lambda batch: (batch[0], shaped(batch[1], size))
+def _pieces(
+    stock: Stock, size: tuple[int, int], wanted: Wanted, held: NDArray[np.bool_], max_pixels: int
+) -> tuple[Images, NDArray[np.intp]]:
+    """The images at one size, or patches of them, (P, *size), and the number of the image of each, (P,)."""
+    quotas = np.ones(len(held), dtype=np.intp)
+    if wanted.patches:
+        kept_back = max(1, round(wanted.patches * wanted.held_out))
+        quotas = spread(wanted.patches, ~held, wanted.seed) + spread(kept_back, held, wanted.seed)
+    check_together(int(quotas.sum()) * size[0] * size[1], stock.label, max_pixels)
+    pieces = np.empty((quotas.sum(), *size), dtype=np.uint8)
+    parts = np.split(pieces, np.cumsum(quotas)[:-1])
+    if wanted.patches:
+        places = np.split(drawn(quotas, stock.sizes, size, wanted.seed), np.cumsum(quotas)[:-1])
+        for image, part, corners in zip(stock.images, parts, places, strict=True):
+            part[:] = patches(image, corners, size) if len(part) else part
+    else:
+        change = cropped if wanted.fit == "crop" else resized
+        for image, part in zip(stock.images, parts, strict=True):
+            part[0] = change(image, size)
+    return pieces, np.repeat(np.arange(len(held)), quotas)
 
 
-def _as_patches(
-    stock: Stock, size: tuple[int, int], wanted: Wanted, held: NDArray[np.bool_]
-) -> tuple[NDArray[np.intp], Callable[[Batch], tuple[NDArray[np.intp], Images]]]:
-    """As `_as_wholes`, for patches."""
-    count, seed = wanted.patches, wanted.seed
-    quotas = spread(count, ~held, seed) + spread(max(1, round(count * wanted.held_out)), held, seed)
-    places = drawn(quotas, stock.sizes, size, seed)
-    return places.image, places.cut
-
-
-def _without_twins(
-    stock: Stock, looks: NDArray[np.float32], held: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """The held-out images that are not nearly the same as a training image; all held-out ones if none is left."""
-    candidates, known = np.flatnonzero(held), np.flatnonzero(~held)
-    twins = nearly_same(looks[held], looks[~held])
-    same = twins >= 0
-    if not same.any():
+def _without_twins(stock: Stock, held: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """The held-out images that are not learnt from, or all held-out ones if none is left, and a note on that."""
+    content = [(image.shape, hashlib.sha256(image.tobytes()).digest()) for image in stock.images]
+    learnt = {known for known, is_held in zip(content, held, strict=True) if not is_held}
+    twins = np.array([known in learnt for known in content]) & held
+    if not twins.any():
         return held, ()
-    pairs = [
-        f"{shown(stock.names[one])} is like {shown(stock.names[other])}"
-        for one, other in zip(candidates[same][:_PAIRS_SHOWN], known[twins[same]], strict=False)
-    ]
-    what = f"of {len(candidates)} held-out images are nearly the same as one that is learnt from"
-    told = f"{same.sum()} {what} ({', '.join(pairs)}{', ...' if same.sum() > len(pairs) else ''})"
-    if same.all():
-        return held, (f"{told}: all of them, so that no score tells how well new images are restored",)
-    kept = held.copy()
-    kept[candidates[same]] = False
-    return kept, (f"{told} and are left out",)
+    note = f"{twins.sum()} of {held.sum()} held-out images are also learnt from"
+    if twins.sum() == held.sum():
+        return held, (f"{note}: all of them, so that no score tells how well new images are restored",)
+    return held & ~twins, (f"{note} and are left out",)
 
 
 def _levels_of(
-    training: Images, counts: NDArray[np.int64], asked: Literal["auto", "binary", "grey"], label: str
-) -> tuple[int, Levels, tuple[str, ...]]:
-    """Threshold and levels of the training images; `counts` says how often the original images have each level."""
-    trained = counted_levels(training)
-    if np.count_nonzero(trained) < 2:
+    stock: Stock, training: Images, asked: Literal["auto", "binary", "grey"]
+) -> tuple[Levels, int, tuple[str, ...]]:
+    """Levels and threshold of the training images; whether they are grey shows before they were resized."""
+    counts = counted(training)
+    if np.count_nonzero(counts) < 2:
         raise TrainingError(
-            f"{label}: all pixels to learn from have the same grey level; give images that show something"
+            f"{stock.label}: all pixels to learn from have the same grey level; give images that show something"
         )
-    threshold = threshold_of(trained)
-    found, share, (dark, bright) = extremes(counts)
+    threshold = Tones.of(counts).threshold
+    tones = Tones.of(np.sum([counted(image) for image in stock.images], axis=0))
+    levels: Levels = ("binary" if tones.binary else "grey") if asked == "auto" else asked
     notes: tuple[str, ...] = ()
     if asked == "auto":
-        near = f"{share:.1%} of the pixels are near black (level {dark}) or near white (level {bright})"
+        middle = f"{tones.middle:.1%} of the pixels are neither dark nor light"
         notes += (
-            (f"taken for black and white, cut at level {threshold}: {near}; --levels grey learns grey levels",)
-            if found == "binary"
-            else (f"taken for grey: only {near}; --levels binary cuts them at level {threshold}",)
+            (f"taken for black and white, cut at level {threshold}: {middle}; --levels grey learns grey levels",)
+            if tones.binary
+            else (f"taken for grey: {middle}; --levels binary cuts them at level {threshold}",)
         )
-    levels = found if asked == "auto" else asked
-    if levels == "binary" and on_light_ground(training, threshold):
+    if levels == "binary" and _on_light_ground(training, threshold):
         notes += ("dark shapes on a light ground: priors learn them as they are, so restore images of that kind only",)
-    return threshold, levels, notes
+    return levels, threshold, notes
 
 
-def _said(size: tuple[int, int]) -> str:
+def _on_light_ground(images: Images, threshold: int) -> bool:
+    """True if most border pixels of images (N, H, W) are white, so that the shapes are dark."""
+    border = np.ones(images.shape[1:], dtype=bool)
+    border[1:-1, 1:-1] = False
+    return bool((images[:, border] > threshold).mean() > 0.5)
+
+
+def _said(size: tuple[int, ...]) -> str:
     return f"{size[0]}x{size[1]}"

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 
 def held_out_of(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
-    """Which of these images to judge a prior by and never to learn from.
+    """Choose the images to judge a prior by and never to learn from.
 
-    Only name and seed decide: the first 64 bits of their SHA-256 are a fraction of 2^64, and an image is held out if
-    that is below the share. So the order of the names does not matter, an image keeps its side when others are added,
-    and about the share of all is held out. If no image is below, the lowest is held out; the two highest never are.
+    An image is held out if the first 64 bits of the SHA-256 of seed and name, as a fraction, are below the share. If
+    none is, the lowest is held out; the two highest never are.
 
     Args:
         names: names of the images, at least three.
@@ -25,9 +24,9 @@ def held_out_of(names: Sequence[str], share: float, seed: int) -> NDArray[np.boo
         Shape (N,), True where the image is held out.
     """
     digests = (hashlib.sha256(f"{seed} {name}".encode("utf-8", "surrogatepass")).digest() for name in names)
-    fractions = np.frombuffer(b"".join(digest[:8] for digest in digests), dtype=">u8")
-    order = np.argsort(fractions, kind="stable")
-    held = fractions < np.uint64(share * 2.0**64)
+    values = np.frombuffer(b"".join(digest[:8] for digest in digests), dtype=">u8")
+    order = np.argsort(values, kind="stable")
+    held = values < np.uint64(share * 2.0**64)
     held[order[0]] = True
     held[order[-2:]] = False
     return held

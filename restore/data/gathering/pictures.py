@@ -1,28 +1,26 @@
-"""Find the picture files of a folder or an archive, and read them one after another."""
+"""Find the picture files of a folder or an archive, and read their grey levels."""
 
 from __future__ import annotations
 
 import io
-from collections import Counter
+import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, get_args
+from typing import BinaryIO, NamedTuple, get_args
 
 import numpy as np
 
+from restore.data.archives import members, readable
 from restore.data.dataset import Images, Split
-from restore.data.gathering.packed import members
-from restore.errors import RestoreError, TrainingError, shown
+from restore.errors import InputError, TrainingError, shown
 from restore.images import read_picture
 from restore.images.outputs import IMAGE_SUFFIXES
 
 _NAMES_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class PictureFile:
+class PictureFile(NamedTuple):
     """A picture in a folder or an archive.
 
     Attributes:
@@ -36,125 +34,107 @@ class PictureFile:
     open: Callable[[], Path | BinaryIO]
 
 
-@dataclass(frozen=True)
-class PictureFiles:
-    """The pictures of a folder or an archive.
-
-    Attributes:
-        label: its name for messages.
-        each: starts again at every call, always in the same order.
-        notes: what a user should know about their choice.
-    """
-
-    label: str
-    each: Callable[[], Iterator[PictureFile]]
-    notes: tuple[str, ...] = ()
-
-
-def in_folder(folder: Path, split: Split) -> PictureFiles:
-    """The picture files of a folder and its subfolders, by their endings; hidden files are left out.
+def in_folder(folder: Path, split: Split) -> tuple[Iterable[PictureFile], tuple[str, ...]]:
+    """Find the pictures of a folder and its subfolders, by their endings; hidden files are left out.
 
     If it has folders named train and test, only those in the split's folder.
 
+    Returns:
+        The pictures, in the order of their names, and notes on their choice.
+
     Raises:
         TrainingError: if there are none.
     """
-    notes: tuple[str, ...] = ()
-    if all((folder / name).is_dir() for name in get_args(Split)):
-        folder, notes = folder / split, _only(split)
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
-    files = tuple(
-        PictureFile(path.relative_to(folder).as_posix(), str(path), partial(Path, path))
-        for path in sorted(found)
-        if not path.name.startswith(".")
-    )
-    if not files:
-        raise _empty(folder)
-    return PictureFiles(shown(folder), lambda: iter(files), notes)
+    with readable(folder):
+        names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    chosen, notes = _chosen(names, folder, "", split)
+    return (PictureFile(name, str(folder / path), partial(Path, folder / path)) for path, name in chosen), notes
 
 
-def in_archive(path: Path, split: Split) -> PictureFiles:
-    """The picture files of an archive, by their endings; hidden ones are left out.
-
-    A folder that holds all of them counts as the archive itself. If there are folders named train and test, only the
-    pictures in the split's folder are taken.
+def in_archive(path: Path, split: Split) -> tuple[Iterable[PictureFile], tuple[str, ...]]:
+    """Find the pictures of an archive as `in_folder` does; a folder that holds all of them counts as the archive.
 
     Raises:
-        InputError: if the archive is damaged or dangerous, as in `members`.
+        InputError: if the archive is damaged or dangerous, as in `restore.data.archives.members`.
         TrainingError: if there are none.
     """
-    names = [member.name for member in members(path) if _is_picture(member.name)]
-    if not names:
-        raise _empty(path)
-    top = _common_folder(names)
-    notes: tuple[str, ...] = ()
-    if all(any(name.startswith(f"{top}{part}/") for name in names) for part in get_args(Split)):
-        top, notes = f"{top}{split}/", _only(split)
+    names = [member.name for member in members(path)]
+    folders = {name[: name.find("/") + 1] for name in names if _is_picture(name)}
+    chosen, notes = _chosen(names, path, folders.pop() if len(folders) == 1 else "", split)
+    wanted = dict(chosen)
 
     def each() -> Iterator[PictureFile]:
         for member in members(path):
-            if _is_picture(member.name) and member.name.startswith(top):
-                yield PictureFile(
-                    member.name.removeprefix(top), f"{path}: {member.name}", partial(_in_memory, member.read)
-                )
+            if member.name in wanted:
+                label = f"{path}: {member.name}"
+                yield PictureFile(wanted[member.name], label, partial(_in_memory, member.read, label))
 
-    return PictureFiles(shown(path), each, notes)
+    return each(), notes
 
 
-def levels_of(source: Path | BinaryIO, label: str, max_pixels: int) -> tuple[Images, tuple[str, ...]]:
-    """Grey levels (H, W) of a picture, and the notes made while reading it.
-
-    Args:
-        source: what `PictureFile.open` gave.
-        label: its name for messages.
-        max_pixels: the most pixels it may have.
+def levels_of(file: PictureFile, max_pixels: int) -> tuple[Images, tuple[str, ...]]:
+    """Read the grey levels (H, W) of a picture, with the notes made while reading it.
 
     Raises:
-        RestoreError: if it cannot be read or is in colour, as in `restore.images.read_picture`.
+        RestoreError: if it cannot be read, is in colour, or has more than `max_pixels` pixels.
     """
-    picture = read_picture(source, name=label, max_pixels=max_pixels)
+    picture = read_picture(file.open(), name=file.label, max_pixels=max_pixels)
     notes = picture.notes if picture.alpha is None else (*picture.notes, "transparency is ignored")
     levels = picture.levels if picture.white == 255 else np.rint(picture.pixels * 255).astype(np.uint8)
     return levels, notes
 
 
-def skipped(label: str, faults: dict[str, RestoreError], total: int, max_bad: int) -> tuple[str, ...]:
-    """A note for every picture that cannot be used.
+def pictures_in(
+    archives: Iterable[Path], pattern: re.Pattern[str], count: int, shape: tuple[int, int]
+) -> dict[str, Images]:
+    """Read the pictures of a published set from its archives.
 
     Args:
-        label: name of the folder or archive.
-        faults: what is wrong, by the name of the picture.
-        total: number of pictures.
-        max_bad: how many may be unusable.
+        archives: the files.
+        pattern: for the full names of its pictures; the first group is a picture's name. Other members are left out.
+        count: how many different names there are.
+        shape: height and width of every picture.
+
+    Returns:
+        Grey levels by name, in the order of the names.
 
     Raises:
-        TrainingError: if there are more, or no other picture is left.
+        InputError: if an archive is damaged, or holds anything else.
     """
-    if len(faults) == total:
-        first = next(iter(faults.values()))
-        raise TrainingError(f"{label}: none of its {total} images can be used; the first: {first}")
-    if len(faults) > max_bad:
-        raise TrainingError(
-            f"{label}: {len(faults)} of {total} images cannot be used ({some(faults)}); "
-            f"remove them, or skip them with --max-bad {len(faults)}"
-        )
-    return tuple(f"skipped {fault}" for fault in faults.values())
+    found: dict[str, Images] = {}
+    for path in archives:
+        for member in members(path):
+            name = pattern.fullmatch(member.name)
+            if name is None or name[1] in found:
+                continue
+            label = f"{path}: {member.name}"
+            found[name[1]], _ = levels_of(PictureFile(name[1], label, partial(_in_memory, member.read, label)), 1 << 20)
+            if found[name[1]].shape != shape:
+                raise InputError(f"{shown(label)}: is not of {shape[1]}x{shape[0]} pixels; get the file again")
+    if len(found) != count:
+        places = " and ".join(map(shown, archives))
+        raise InputError(f"{places}: holds {len(found)} different pictures instead of {count}; get the file again")
+    return dict(sorted(found.items()))
 
 
 def some(names: Iterable[str]) -> str:
-    """The first few names, and how many more there are."""
+    """List the first few names, and how many more there are."""
     every = [shown(name) for name in names]
     more = f" and {len(every) - _NAMES_SHOWN} more" if len(every) > _NAMES_SHOWN else ""
     return ", ".join(every[:_NAMES_SHOWN]) + more
 
 
-def counted(notes: Counter[str]) -> tuple[str, ...]:
-    """One sentence for each note, with the number of its images."""
-    return tuple(f"{note} ({count} images)" for note, count in notes.items())
-
-
-def _only(split: Split) -> tuple[str, ...]:
-    return (f"only the images in its folder {split} are used",)
+def _chosen(names: list[str], place: Path, top: str, split: Split) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """The pictures below a folder `top`, each with its name there, and notes; of those of a split if there are any."""
+    splits = [f"{top}{part}/" for part in get_args(Split)]
+    notes: tuple[str, ...] = ()
+    if all(any(name.startswith(part) for name in names) for part in splits):
+        top, notes = f"{top}{split}/", (f"only the images in its folder {split} are used",)
+    found = [(name, name.removeprefix(top)) for name in names if name.startswith(top) and _is_picture(name)]
+    if not found:
+        endings = ", ".join(sorted(IMAGE_SUFFIXES))
+        raise TrainingError(f"{shown(place)}: the data set is empty; put images ({endings}) into it")
+    return found, notes
 
 
 def _is_picture(name: str) -> bool:
@@ -162,16 +142,6 @@ def _is_picture(name: str) -> bool:
     return path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".")
 
 
-def _common_folder(names: list[str]) -> str:
-    """The folder, with its slash, in which all names are; empty if there is none."""
-    top = names[0].partition("/")[0] + "/"
-    return top if all(name.startswith(top) for name in names) and top[:-1] not in get_args(Split) else ""
-
-
-def _in_memory(read: Callable[[], bytes]) -> BinaryIO:
-    return io.BytesIO(read())
-
-
-def _empty(place: Path) -> TrainingError:
-    endings = ", ".join(sorted(IMAGE_SUFFIXES))
-    return TrainingError(f"{shown(place)}: the data set is empty; put images ({endings}) into it")
+def _in_memory(read: Callable[[], bytes], label: str) -> BinaryIO:
+    with readable(label):
+        return io.BytesIO(read())

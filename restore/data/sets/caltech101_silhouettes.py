@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ from restore.data.sets.named import NamedSet
 
 _FILE = RemoteFile(
     "caltech101_silhouettes_28.mat",
-    701_202,
     "862d0a4b828256d54ad5de7c5066c18c72f355cac5b7cde4c1c3be7c000d180b",
     ("https://people.cs.umass.edu/~marlin/data/",),
 )
@@ -51,22 +49,12 @@ def upright(rows: NDArray[np.uint8]) -> Images:
 
 
 def _read(split: Split, paths: tuple[Path, ...]) -> Images:
-    return upright(_rows(split, paths, "X"))
-
-
-def _rows(split: Split, paths: tuple[Path, ...], variable: str) -> NDArray[Any]:
-    """The values of a variable of the file, one row or entry per image, for a split."""
     from scipy.io import loadmat
 
-    (path,) = paths
     # A damaged file can crash loadmat's compiled code, and the splits only fit the published order of the images. So
     # nothing but the published bytes is read, and no other fault can occur.
-    content = read_intact(path, _FILE)
-    values = loadmat(io.BytesIO(content), variable_names=[variable])[variable]
-    rows: NDArray[Any] = values.reshape(sum(_SIZES.values()), -1)
-    return rows[rows_of(split)]
+    content = read_intact(paths[0], _FILE)
+    return upright(loadmat(io.BytesIO(content), variable_names=["X"])["X"][rows_of(split)])
 
 
-_FILES: dict[Split, tuple[RemoteFile, ...]] = {"train": (_FILE,), "test": (_FILE,)}
-
-CALTECH101_SILHOUETTES = NamedSet("caltech101-silhouettes", _FILES, _read)
+CALTECH101_SILHOUETTES = NamedSet("caltech101-silhouettes", {"train": (_FILE,), "test": (_FILE,)}, _read)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import urllib.request
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 
-from restore.errors import InputError, OutputError, shown
-from restore.files import write_atomically
-
-_SECONDS_WITHOUT_DATA = 30
+from restore.data.archives import readable
+from restore.errors import InputError, OutputError, reason, shown
 
 
 @dataclass(frozen=True)
@@ -21,62 +16,39 @@ class RemoteFile:
 
     Attributes:
         name: its file name.
-        size: in bytes; no more is ever read.
         sha256: of its content, in hexadecimal.
         mirrors: addresses of the folders that hold it, in the order to try them.
         origin: where a user can get it if there are no mirrors.
     """
 
     name: str
-    size: int
     sha256: str
     mirrors: tuple[str, ...]
     origin: str = "no mirror is known"
 
 
 def fetch(file: RemoteFile, folder: Path) -> Path:
-    """The file in `folder`, downloaded unless an intact copy is there; a damaged copy is removed.
-
-    Returns:
-        The path of a file with the right checksum.
+    """Return the path of the file in `folder`, downloaded from the first mirror that has it unless it is there, intact.
 
     Raises:
         InputError: if no mirror gave the file; the message says why for each. Nothing is left behind.
         OutputError: if the folder cannot be written to.
     """
-    target = folder / file.name
-    if _intact(target, file):
-        return target
-    with contextlib.suppress(OSError):
-        target.unlink()
-    content = download(file)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise OutputError(
-            f"{shown(folder)}: cannot be made ({fault.strerror}); set RESTORE_DATA to another place"
-        ) from fault
-    write_atomically(target, content)
-    return target
+    import pooch
+    import requests
 
-
-def download(file: RemoteFile) -> bytes:
-    """Download the content of a published file from the first mirror that has it; nothing is written.
-
-    Raises:
-        InputError: if no mirror gave the file; the message says why for each.
-    """
+    pooch.get_logger().setLevel("WARNING")
     faults = []
-    for address in _addresses(file):
+    for mirror in file.mirrors:
         try:
-            content = _get(address, file.size)
-        except (OSError, HTTPException) as fault:
-            # urllib's URLError and HTTPError are OSErrors; HTTPException is an invalid answer.
-            faults.append(f"{address}: {getattr(fault, 'reason', None) or fault or type(fault).__name__}")
-            continue
-        if _matches(content, file):
-            return content
-        faults.append(f"{address}: checksum mismatch ({len(content)} of {file.size} bytes)")
+            return Path(pooch.retrieve(f"{mirror.rstrip('/')}/{file.name}", f"sha256:{file.sha256}", file.name, folder))
+        except (requests.RequestException, ValueError) as fault:  # a ValueError is a wrong checksum
+            faults.append(f"{mirror}: {reason(fault)}")
+        except OSError as fault:
+            raise OutputError(
+                f"{shown(folder)}: cannot be written ({fault.strerror or reason(fault)}); set RESTORE_DATA to another "
+                "place"
+            ) from fault
     raise InputError(f"{file.name}: could not be downloaded ({'; '.join(faults) or file.origin})")
 
 
@@ -86,37 +58,8 @@ def read_intact(path: Path, file: RemoteFile) -> bytes:
     Raises:
         InputError: if the copy cannot be read, or differs in any bit from what was published.
     """
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(file.size + 1)
-    except OSError as fault:
-        raise InputError(f"{shown(path)}: cannot be read ({fault.strerror or fault})") from fault
-    if not _matches(content, file):
-        found = f"more than {file.size}" if len(content) > file.size else f"{len(content)} of {file.size}"
-        raise InputError(
-            f"{shown(path)}: checksum mismatch ({found} bytes); remove it, or get it again from "
-            f"{' or '.join(_addresses(file))}"
-        )
+    with readable(path):
+        content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise InputError(f"{shown(path)}: is not the published file; remove it, or get it from {file.mirrors[0]}")
     return content
-
-
-def _addresses(file: RemoteFile) -> list[str]:
-    return [mirror.rstrip("/") + "/" + file.name for mirror in file.mirrors]
-
-
-def _get(address: str, size: int) -> bytes:
-    # One byte more than expected is enough to fail the checksum, and no mirror can fill the memory.
-    with urllib.request.urlopen(address, timeout=_SECONDS_WITHOUT_DATA) as answer:
-        content: bytes = answer.read(size + 1)
-    return content
-
-
-def _intact(path: Path, file: RemoteFile) -> bool:
-    try:
-        return path.stat().st_size == file.size and _matches(path.read_bytes(), file)
-    except OSError:
-        return False
-
-
-def _matches(content: bytes, file: RemoteFile) -> bool:
-    return hashlib.sha256(content).hexdigest() == file.sha256

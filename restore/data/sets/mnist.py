@@ -15,26 +15,19 @@ _MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
 )
 _TRAIN = RemoteFile(
-    "train-images-idx3-ubyte.gz",
-    9_912_422,
-    "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    _MIRRORS,
+    "train-images-idx3-ubyte.gz", "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609", _MIRRORS
 )
 _TEST = RemoteFile(
-    "t10k-images-idx3-ubyte.gz",
-    1_648_877,
-    "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    _MIRRORS,
+    "t10k-images-idx3-ubyte.gz", "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6", _MIRRORS
 )
 _SHAPES: dict[Split, tuple[int, int, int]] = {"train": (60_000, 28, 28), "test": (10_000, 28, 28)}
 
 
 def _read(split: Split, paths: tuple[Path, ...]) -> Images:
-    (path,) = paths
-    images = read_idx(path)
+    images = read_idx(paths[0])
     if images.shape != _SHAPES[split]:
         raise InputError(
-            f"{shown(path)}: holds images of shape {images.shape}, but this split of MNIST is {_SHAPES[split]}"
+            f"{shown(paths[0])}: holds images of shape {images.shape}, but this split of MNIST is {_SHAPES[split]}"
         )
     return images
 

@@ -46,36 +46,39 @@ def read_named(known: NamedSet, split: Split, root: Path | None = None) -> Image
 
 
 def folders(root: Path, name: str) -> list[Path]:
-    """The folders of a named set below another folder, if there are any."""
+    """List the folders of a named set below another folder, if there are any."""
     return [folder for folder in (root / name, root / name.replace("-", "_")) if folder.is_dir()]
 
 
 def own_array(name: str, split: Split, root: Path | None = None) -> Path | None:
-    """The array of a split, NAME/train.npy or NAME/test.npy, among a user's own data sets; None if it is not there."""
-    own = _own(root)
+    """Find the array of a split, NAME/train.npy or NAME/test.npy, among a user's own data sets."""
+    return _own(name, f"{split}.npy", root)
+
+
+def _own(name: str, file: str, root: Path | None) -> Path | None:
+    """A file of a named set below the user's folder; None if it is not there."""
+    place = _place(root)
     try:
-        found = [folder / f"{split}.npy" for folder in (folders(own, name) if own is not None else ())]
+        found = [folder / file for folder in folders(place, name)] if place else []
         return next((path for path in found if path.is_file()), None)
-    except (OSError, ValueError):  # a name too long for the file system, or with a NUL in it
+    except (OSError, ValueError):  # a name that no file can have
         return None
 
 
-def _own(root: Path | None) -> Path | None:
+def _place(root: Path | None) -> Path | None:
     return root or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
 
 
 def _locate(file: RemoteFile, name: str, root: Path | None) -> Path:
-    own = _own(root)
+    # A user's own copies may be packed differently, or unpacked, so only their content counts.
+    own = _own(name, file.name, root) or _own(name, file.name.removesuffix(".gz"), root)
     if own is not None:
-        # A user's own copies may be packed differently, or unpacked, so only their content counts.
-        for folder in folders(own, name):
-            for candidate in (folder / file.name, folder / file.name.removesuffix(".gz")):
-                if candidate.is_file():
-                    return candidate
+        return own
     from platformdirs import user_cache_dir
 
     try:
         return fetch(file, Path(user_cache_dir("restore")) / name)
     except InputError as fault:
-        place = shown(own / name) if own is not None else f"a folder {name} below the folder that {VARIABLE} names"
-        raise InputError(f"{name}: {fault}; put the file into {place}") from fault
+        place = _place(root)
+        there = f"a folder {name} below the folder that {VARIABLE} names" if place is None else shown(place / name)
+        raise InputError(f"{name}: {fault}; put the file into {there}") from fault

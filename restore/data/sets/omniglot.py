@@ -10,43 +10,34 @@ hold drawings of the same characters.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from restore.data.dataset import Images, Split, fixed_order
-from restore.data.gathering.archive import grey_levels, members_of
+from restore.data.gathering.fitting import resized
+from restore.data.gathering.pictures import pictures_in
 from restore.data.sets.download import RemoteFile
 from restore.data.sets.named import NamedSet
-from restore.errors import InputError, shown
-from restore.images.resizing import shrink
 
 _MIRRORS = (
     "https://raw.githubusercontent.com/brendenlake/omniglot/master/python/",
     "https://github.com/brendenlake/omniglot/raw/master/python/",
 )
-_FILES = (
-    RemoteFile(
-        "images_background_small1.zip",
-        1_319_022,
-        "f38eb80f801274ac2b4dff5b24289016bfaba4a7d5bb50deebf27104ad6cb8a4",
-        _MIRRORS,
-    ),
-    RemoteFile(
-        "images_background_small2.zip",
-        1_580_917,
-        "3ccaa407515a8778e5d0861875af38b17e418f301ad5bb3b5a6b65d901a41c7f",
-        _MIRRORS,
-    ),
+_FILES = tuple(
+    RemoteFile(f"images_background_small{number}.zip", sha256, _MIRRORS)
+    for number, sha256 in (
+        (1, "f38eb80f801274ac2b4dff5b24289016bfaba4a7d5bb50deebf27104ad6cb8a4"),
+        (2, "3ccaa407515a8778e5d0861875af38b17e418f301ad5bb3b5a6b65d901a41c7f"),
+    )
 )
 _DRAWINGS = 4_840
 _TESTED = _DRAWINGS // 4
 _SEED = 0
 _SIDE, _SHOWN_SIDE = 105, 28
 
-# The path of a drawing in an archive: folder, alphabet, character, drawing; an alphabet cannot be "." or "..".
-_DRAWING = re.compile(r"images_background_small\d/((?!\.{1,2}/)[^/]+)/(character\d+)/(\d{4}_\d\d\.png)")
+# The path of a drawing in an archive: folder, then what names it: alphabet, character, drawing.
+_DRAWING = re.compile(r"images_background_small\d/([^/]+/character\d+/\d{4}_\d\d)\.png")
 
 
 def rows_of(split: Split) -> np.ndarray:
@@ -55,38 +46,14 @@ def rows_of(split: Split) -> np.ndarray:
     return order[_TESTED:] if split == "train" else order[:_TESTED]
 
 
-def drawings_of(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Name ("alphabet/character/drawing") and content of each drawing in an archive, see `members_of`."""
-    for found, content in members_of(path, _DRAWING, "drawing of Omniglot"):
-        yield "/".join(found.groups()), content
-
-
-def ink(content: bytes, where: str) -> Images:
-    """A drawing as grey levels (28, 28): the share of each pixel that is ink, times 255.
-
-    Args:
-        content: an image file, 105x105, black on white.
-        where: the drawing's name for messages.
-
-    Raises:
-        InputError: if it is not such a file.
-    """
-    black = grey_levels(content, _SIDE, where, "drawing") < 128
-    share, _ = shrink(black.astype(np.float64), None, (_SHOWN_SIDE, _SHOWN_SIDE))
-    return np.rint(share * 255).astype(np.uint8)
+def ink(drawing: Images) -> Images:
+    """Turn a drawing (105, 105), black on white, into (28, 28): the share of each pixel that is ink, times 255."""
+    return resized(np.where(drawing < 128, np.uint8(255), np.uint8(0)), (_SHOWN_SIDE, _SHOWN_SIDE))
 
 
 def _read(split: Split, paths: tuple[Path, ...]) -> Images:
-    found: dict[str, tuple[Path, bytes]] = {}
-    for path in paths:
-        for name, content in drawings_of(path):
-            found.setdefault(name, (path, content))
-    if len(found) != _DRAWINGS:
-        places = " and ".join(shown(path) for path in paths)
-        raise InputError(f"{places}: hold {len(found)} different drawings instead of {_DRAWINGS}; get the files again")
-    names = sorted(found)
-    wanted = [names[row] for row in rows_of(split)]
-    return np.stack([ink(found[name][1], f"{shown(found[name][0])}: {shown(name)}") for name in wanted])
+    drawings = [*pictures_in(paths, _DRAWING, _DRAWINGS, (_SIDE, _SIDE)).values()]
+    return np.stack([ink(drawings[row]) for row in rows_of(split)])
 
 
 OMNIGLOT = NamedSet("omniglot", {"train": _FILES, "test": _FILES}, _read)

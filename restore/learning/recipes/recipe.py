@@ -15,7 +15,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from restore.errors import UsageError, shown
+from restore.errors import UsageError, reason, shown
 from restore.learning.recipes.tables import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.registry import FAMILIES, LEARNERS, misfit
@@ -24,6 +24,9 @@ from restore.zoo.inference import Inference
 # Entries of [prior] for binary units in two layers. Other machines restore from one start unless a recipe asks for
 # modes.
 PLAIN = {"visible": "bernoulli", "hidden_type": "bernoulli", "deeper": []}
+
+# The most bytes of a file that may be a recipe.
+MAX_BYTES = 1 << 20
 
 Made = TypeVar("Made")
 
@@ -150,50 +153,53 @@ def read_recipe(path: Path) -> Recipe:
     """Read and check a recipe.
 
     Raises:
-        UsageError: if the file is missing or not TOML, and for unknown keys, wrong types and values out of range.
+        UsageError: if the file is missing, too long or not TOML, and for unknown keys, wrong types and values out of
+            range.
     """
     try:
-        text = path.read_bytes().decode()
-        table = tomllib.loads(text)
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+        require(len(content) <= MAX_BYTES, f"{shown(path)}: has more than {MAX_BYTES} bytes; give the path of a recipe")
+        return parse(tomllib.loads(content.decode()))
     except OSError as fault:
         raise UsageError(f"{shown(path)}: cannot be read ({fault.strerror}); give the path of a recipe") from fault
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise UsageError(f"{shown(path)}: not a TOML file ({fault}); see training/recipes/ for examples") from fault
-    try:
-        return parse(table)
     except UsageError as fault:
         raise UsageError(f"{shown(path)}: {fault}") from fault
+    except (ValueError, RecursionError) as fault:  # a number of thousands of digits is a ValueError, too
+        raise UsageError(f"{shown(path)}: not a TOML file ({reason(fault)}); see training/recipes/") from fault
 
 
 def parse(table: dict[str, Any]) -> Recipe:
-    """Make a recipe from the tables of its TOML file."""
+    """Make a recipe from the tables of its TOML file.
+
+    Raises:
+        UsageError: for unknown keys, wrong types and values out of range.
+    """
+    require("method" not in table, "method is not a known key here; it belongs into [learner]")
+    require("learner" in table, "[learner] is missing; add it")
     table = dict(table)
-    if "learner" not in table:
-        raise UsageError("[learner] is missing; add it")
-    if "method" in table:
-        raise UsageError("method is not a known key here; it belongs into [learner]")
     learner_table = dict(_expect(table.pop("learner"), dict, "[learner]"))
     method = learner_table.pop("method", None)
-    prior = table.get("prior")
-    family = prior.get("family", "rbm") if isinstance(prior, dict) else "rbm"
-    about = FAMILIES.get(family) if isinstance(family, str) else None
-    known = LEARNERS[family] if about else {}
-    if known and (not isinstance(method, str) or method not in known):
+    prior = dict(_expect(table.get("prior", {}), dict, "[prior]"))
+    family = prior.get("family", "rbm")
+    if not isinstance(family, str) or family not in FAMILIES:
+        _make(PriorShape, {"hidden": 1} | prior, "[prior] ")  # says what it may be
+    about, known = FAMILIES[family], LEARNERS[family]
+    if not isinstance(method, str) or method not in known:
         others = [other for other, methods in LEARNERS.items() if isinstance(method, str) and method in methods]
         hint = f'; that one is for [prior] family = "{others[0]}"' if others else ""
-        raise UsageError(
-            f"[learner] method for family {family} must be one of {', '.join(known)}, not {method!r}{hint}"
-        )
-    if isinstance(prior, dict) and "hidden" not in prior and not (about and about.fully_visible):
-        raise UsageError("[prior] hidden is missing; add it")
-    if about and about.conditional and "inference" in table:
-        raise UsageError("[inference] follows from the learner of a crbm; leave it out")
-    learner = _make(known[method].load(), learner_table, "[learner] ") if known else None
+        choices = ", ".join(known)
+        raise UsageError(f"[learner] method for family {family} must be one of {choices}, not {said(method)}{hint}")
+    require("hidden" in prior or "prior" not in table or about.fully_visible, "[prior] hidden is missing; add it")
+    require(
+        not (about.conditional and "inference" in table),
+        "[inference] follows from the learner of a crbm; leave it out",
+    )
+    learner = _make(known[method].load(), learner_table, "[learner] ")
     usual: dict[str, Any] = {}
-    if any(isinstance(prior, dict) and prior.get(key, plain) != plain for key, plain in PLAIN.items()):
+    if any(prior.get(key, plain) != plain for key, plain in PLAIN.items()):
         usual = {"modes": 0, "starts": 1}
-    if learner is not None:
-        usual |= learner.restores_with
+    usual |= learner.restores_with
     if usual:
         table["inference"] = usual | dict(_expect(table.get("inference", {}), dict, "[inference]"))
     return _make(Recipe, table | {"method": method, "learner": learner}, "")
@@ -207,11 +213,10 @@ def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
     known = {entry.name: entry for entry in fields(kind) if entry.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)
     for key in table:
-        if key not in known:
-            raise UsageError(f"{where}{shown(key)} is not a known key; {hint_at(key, known)}")
-    required = {entry.name for entry in known.values() if entry.default is entry.default_factory is MISSING}
-    for missing in sorted(required - table.keys()):
-        raise UsageError(f"{where}{missing} is missing; add it")
+        require(key in known, f"{where}{shown(key)} is not a known key; {hint_at(key, known)}")
+    for key, entry in known.items():
+        optional = entry.default is not MISSING or entry.default_factory is not MISSING
+        require(optional or key in table, f"{where}{key} is missing; add it")
     values = {key: _typed(value, hints[key], f"{where}{key}") for key, value in table.items()}
     try:
         return kind(**values)
@@ -220,22 +225,20 @@ def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
 
 
 def _typed(value: Any, hint: Any, where: str) -> Any:
-    if typing.get_origin(hint) is Literal:
-        choices = typing.get_args(hint)
-        if value not in choices:
-            raise UsageError(f"{where} must be one of {', '.join(map(str, choices))}, not {value!r}")
-        return value
+    """Check a value against the type of its field; numbers, texts, lists of them, words and tables are known."""
     if hint is Any:
         return value
-    if hint in (int, float, bool, str):
-        return _expect(value, hint, where)
+    parts = typing.get_args(hint)
+    if typing.get_origin(hint) is Literal:
+        require(value in parts, f"{where} must be one of {', '.join(map(str, parts))}, not {said(value)}")
+        return value
     if typing.get_origin(hint) is tuple:
-        kind = typing.get_args(hint)[0]
-        return tuple(_expect(entry, kind, f"{where} entries") for entry in _expect(value, list, where))
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return tuple(_expect(entry, parts[0], f"{where} entries") for entry in _expect(value, list, where))
+    if parts:
         # A number, or a word that stands for one.
-        number, words = typing.get_args(hint)
-        return value if value in typing.get_args(words) else _expect(value, number, where)
+        return value if value in typing.get_args(parts[1]) else _expect(value, parts[0], where)
+    if hint in _NAMES:
+        return _expect(value, hint, where)
     # A table within a table is called by both names, as TOML does.
     table = f"[{where.removeprefix('[').replace('] ', '.')}]"
     return _make(hint, _expect(value, dict, table), f"{table} ")
@@ -244,9 +247,18 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
 def _expect(value: Any, kind: type, where: str) -> Any:
     if kind is float and type(value) is int and abs(value) < 2**63:
         return float(value)
-    if type(value) is not kind:
-        raise UsageError(f"{where} must be {_NAMES[kind]}, not {value!r}")
+    # Larger whole numbers than files can hold cannot even be written into a message.
+    fits = type(value) is kind and not (isinstance(value, int) and abs(value) >= 2**63)
+    require(fits, f"{where} must be {_NAMES[kind]}, not {said(value)}")
     return value
+
+
+def said(value: Any) -> str:
+    """A value in a message: on one line, and short."""
+    try:
+        return reason(ValueError(repr(value)))
+    except ValueError:  # thousands of digits
+        return f"this {type(value).__name__}"
 
 
 _NAMES: types.MappingProxyType[type, str] = types.MappingProxyType(

@@ -6,12 +6,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from restore.errors import UsageError
 from restore.learning.recipes.tables import require
 
 # With fewer images a prior is held back in proportion, at most by this factor: it knows less about such images.
 PLENTY = 5000
 MOST_HELD_BACK = 20.0
+
+# Learners of unconditional priors; and of conditional ones, with rate and scale of weights.
+PLAIN: dict[str, dict[str, Any]] = {
+    "convolutional": {"method": "matched"},
+    "tap": {"method": "tap", "starts": "redrawn"},
+    "pcd": {"method": "contrastive", "starts": "persistent"},
+    "cd": {"method": "contrastive", "steps": 10},
+    "fw": {"method": "frank_wolfe"},
+    "fvbm": {"method": "quasi_newton", "precision": "float32", "steps": 60, "rounds": 2},
+    "principal": {"method": "principal"},
+}
+CONDITIONAL: dict[str, tuple[str, float, float]] = {
+    "crbm-bp": ("belief_propagation", 0.03, 0.05),
+    "crbm-mf": ("mean_field", 0.03, 0.05),
+    "crbm-cd": ("contrastive", 0.02, 0.01),
+    "crbm-percloss": ("perceptron", 0.02, 0.01),
+    "crbm-mssvm": ("marginal_max_margin", 0.01, 0.05),
+    "crbm-lssvm": ("latent_max_margin", 0.01, 0.05),
+    "crbm-lr": ("logistic", 0.02, 0.0),
+}
+METHODS = (*PLAIN, *CONDITIONAL)
+OF_GREY = ("tap", "principal")
 
 
 @dataclass(frozen=True)
@@ -57,6 +78,9 @@ class Wishes:
         minutes: the most time that all may take.
         task: the damage that a conditional prior learns to undo, such as "flip:0.1".
         tables: tables of a recipe; their entries override the plan.
+
+    Raises:
+        UsageError: if a value is out of its range, or two do not go together.
     """
 
     method: str = "auto"
@@ -67,55 +91,20 @@ class Wishes:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        conditional = self.method in CONDITIONAL
+        require(
+            self.method in ("auto", *METHODS), f"method must be auto or one of {', '.join(METHODS)}, not {self.method}"
+        )
         for key, table in self.tables.items():
-            require(
-                isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}, not {table!r}"
-            )
+            require(isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}")
         require(self.hidden != 0, "hidden must be at least 1, not 0")
-        if self.method != "auto" and self.method not in METHODS:
-            raise UsageError(f"method must be auto or one of {', '.join(METHODS)}, not {self.method}")
         require(self.epochs is None or self.minutes is None, "epochs and minutes exclude each other; give one of them")
         require(self.epochs is None or self.epochs >= 1, f"epochs must be at least 1, not {self.epochs}")
         require(self.minutes is None or self.minutes > 0, f"minutes must be positive, not {self.minutes}")
-        if self.method in CONDITIONAL:
-            require(bool(self.task), f"task is missing; {self.method} learns to undo one damage, such as flip:0.1")
-        elif self.method != "auto":
-            require(
-                not self.task,
-                f"task is for conditional priors, and {self.method} trains one that is told the damage when it "
-                "restores; leave task out, or take crbm-bp",
-            )
-
-    @property
-    def by_steps(self) -> bool:
-        """Whether a setting was given that only learners with gradient steps have."""
-        return self.epochs is not None or "optimizer" in self.tables
-
-
-# Learners of unconditional priors; and of conditional ones, with rate and scale of weights.
-PLAIN: dict[str, dict[str, Any]] = {
-    "convolutional": {"method": "matched"},
-    "tap": {"method": "tap", "starts": "redrawn"},
-    "pcd": {"method": "contrastive", "starts": "persistent"},
-    "cd": {"method": "contrastive", "steps": 10},
-    "fw": {"method": "frank_wolfe"},
-    "fvbm": {"method": "quasi_newton", "precision": "float32", "steps": 60, "rounds": 2},
-    "principal": {"method": "principal"},
-}
-CONDITIONAL: dict[str, tuple[str, float, float]] = {
-    "crbm-bp": ("belief_propagation", 0.03, 0.05),
-    "crbm-mf": ("mean_field", 0.03, 0.05),
-    "crbm-cd": ("contrastive", 0.02, 0.01),
-    "crbm-percloss": ("perceptron", 0.02, 0.01),
-    "crbm-mssvm": ("marginal_max_margin", 0.01, 0.05),
-    "crbm-lssvm": ("latent_max_margin", 0.01, 0.05),
-    "crbm-lr": ("logistic", 0.02, 0.0),
-}
-METHODS = (*PLAIN, *CONDITIONAL)
-OF_GREY = ("tap", "principal")
-
-# The method of each learner.
-OF_PLAIN = {table["method"]: method for method, table in PLAIN.items()} | dict.fromkeys(
-    ("bslm", "gradient_ascent"), "fvbm"
-)
-OF_CONDITIONAL = {learner: method for method, (learner, _, _) in CONDITIONAL.items()}
+        require(
+            bool(self.task) or not conditional, f"task is missing; {self.method} undoes one damage, such as flip:0.1"
+        )
+        require(
+            not self.task or conditional or self.method == "auto",
+            f"task is for conditional priors, which {self.method} does not train; leave task out, or take crbm-bp",
+        )
