@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from restore.errors import ModelError, in_python, shown
 from restore.images import doubted
-from restore.images.kinds import NO_HOLES, Collection, Item, fitted_masks, unpack, unpack_masks
+from restore.images.kinds import Collection, Item, fitted_masks, unpack, unpack_masks
 from restore.inference.choice import Tried, restore_one, restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.explained import objection, unexplained
@@ -199,11 +198,9 @@ def _named(paths: Sequence[str], index: int) -> str:
 
 def collected(images: Any, channel_axis: int | None, damage: Damage, max_pixels: int) -> Collection:
     """The caller's images; Gaussian noise may carry floats out of [0, 1]."""
-    holes = damage.hidden
     beyond = min(FARTHEST * damage.largest_sigma, FARTHEST_OF_ALL)
-    colour = damage.keeps_colours(mask=holes is not None)
-    each = NO_HOLES if holes is None else repeat(holes[0]) if len(holes) == 1 else iter(holes)
-    return unpack(images, channel_axis, beyond, max_pixels, colour, each)
+    colour = damage.keeps_colours(mask=damage.hidden is not None)
+    return unpack(images, channel_axis, beyond, max_pixels, colour)
 
 
 def masked(
