@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from restore.api.restorer import Restorer
 from restore.errors import speaking_python
-from restore.images import DEFAULT_MAX_PIXELS, IMAGE_SUFFIXES
+from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import unpack
+from restore.images.outputs import IMAGE_SUFFIXES
 from restore.inference.opening import require_torch
 
 

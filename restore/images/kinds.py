@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from restore.errors import InputError, RestoreError, UsageError, shown
 from restore.images.colours import LUMINANCE, picture_of
 from restore.images.pages import page_count, page_name
 from restore.images.picture import Picture, Stored, check_unit_range, plain
-from restore.images.raster import Raster, expand
+from restore.images.raster import expand
 from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_picture, too_large
 from restore.images.writing import as_pil
 
@@ -143,13 +144,10 @@ def _unpack(images: Any, how: _Reading) -> Collection:
         if not images:
             raise InputError("the list of images is empty; give at least one")
         parts = [_unpack(image, how) for image in images]
-        ends = np.cumsum([len(part.items) for part in parts])
 
         def together(found: list[Any]) -> list[Any]:
-            starts = [end - len(part.items) for part, end in zip(parts, ends, strict=True)]
-            return [
-                part.together(found[start:end]) for part, start, end in zip(parts, starts, ends.tolist(), strict=True)
-            ]
+            rest = iter(found)
+            return [part.together(list(islice(rest, len(part.items)))) for part in parts]
 
         return Collection([item for part in parts for item in part.items], together)
     if isinstance(images, str | os.PathLike):
@@ -182,43 +180,26 @@ def _only(found: list[Any]) -> Any:
 
 
 def _unpack_pil(image: Image.Image, how: _Reading) -> Collection:
-    """Read a PIL image; its result has its mode, as far as that holds it, and its resolution and other facts."""
+    """Read a PIL image; its result has its resolution, its colour profile and its other facts."""
     if 0 in image.size:
         raise UsageError(f"the image has no pixels ({image.width}x{image.height}); give an image")
     if image.width * image.height > how.max_pixels:
         raise too_large("the image", how.max_pixels)
     with pillow("the image", how.max_pixels):
         image.load()
-        floats = image.mode == "F"
-        raster = Raster(np.zeros(())) if floats else expand(image, "the image")
-    if floats:
+    if image.mode == "F":
         inner = _array_item(np.asarray(image), how)
     else:
-        stored = Stored(image.mode == "1")
-        inner = _item_of(picture_of(Raster(raster.levels, raster.alpha, raster.notes, stored), colour=how.colour))
+        raster = replace(expand(image, "the image"), stored=Stored(image.mode == "1"))
+        inner = _item_of(picture_of(raster, colour=how.colour))
 
     def back(values: np.ndarray, replaced: np.ndarray | None) -> Image.Image:
         found = inner.back(values, replaced)
-        found = Image.fromarray(found) if floats else found
-        if image.mode == "P" and "transparency" not in image.info:
-            found = _in_palette(found, image)
+        found = Image.fromarray(found) if image.mode == "F" else found
         found.info |= {key: value for key, value in image.info.items() if key != "transparency"}
         return found
 
     return Collection([Item(inner.pixels, back, notes=inner.notes)], _only)
-
-
-def _in_palette(found: Image.Image, image: Image.Image) -> Image.Image:
-    """An image in the palette of another one, if that has all its colours; else as it is."""
-    codes = np.array([65536, 256, 1])
-    palette = np.array(image.getpalette()).reshape(-1, 3) @ codes
-    wanted, order = np.asarray(found.convert("RGB")) @ codes, np.argsort(palette)
-    places = order[np.searchsorted(palette, wanted, sorter=order).clip(max=len(order) - 1)]
-    if (palette[places] != wanted).any():
-        return found
-    again = Image.fromarray(places.astype(np.uint8))
-    again.putpalette(image.getpalette() or [])
-    return again
 
 
 def _unpack_tensor(images: torch.Tensor, how: _Reading) -> Collection:

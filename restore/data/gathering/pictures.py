@@ -15,7 +15,8 @@ import numpy as np
 from restore.data.dataset import Images, Split
 from restore.data.gathering.packed import members
 from restore.errors import RestoreError, TrainingError, shown
-from restore.images import IMAGE_SUFFIXES, read_picture
+from restore.images import read_picture
+from restore.images.outputs import IMAGE_SUFFIXES
 
 _NAMES_SHOWN = 5
 
