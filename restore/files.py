@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
@@ -12,16 +11,15 @@ from pathlib import Path
 
 from restore.errors import OutputError, RestoreError, shown
 
-# Temporary files live for milliseconds. Without locks, one older than this, in seconds, is from a killed process.
-ABANDONED = 60.0
+# Temporary files live for milliseconds. One older than this, in seconds, is from a killed process.
+ABANDONED = 600.0
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[RestoreError] = OutputError) -> None:
     """Replace `path` by new content, or leave it exactly as it was.
 
-    The content is written to a temporary file in the same folder, flushed to disk, and renamed over `path`; then the
-    folder is flushed. A replaced file keeps its permissions; a link is replaced, not followed. The temporary file is
-    locked, which tells it from those of killed processes.
+    The content is written to a temporary file in the same folder, flushed to disk, and renamed over `path`. A replaced
+    file keeps its permissions, and its owner as far as this user may; a link is replaced, not followed.
 
     Args:
         path: the file to write.
@@ -33,20 +31,27 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
     # that a signal at any time finds it.
     temporary = target.parent / f".restore-{os.urandom(8).hex()}"
     try:
-        before = _status(target)
+        before = target.stat() if target.exists() else None
         # The new file is never readable by more people than the old one.
         narrow = 0o666 if before is None else 0o600
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, narrow), "wb") as stream:
-            if before is not None:
-                _permit_as(before, stream.fileno())
-            # Locked before anything is written: see `_remove_if_abandoned`. Not every file system has locks.
-            with contextlib.suppress(OSError):
-                fcntl.flock(stream, fcntl.LOCK_EX)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(temporary, flags, narrow), "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-            temporary.replace(target)
-        _flush_folder(target.parent)
+        if before is not None:
+            with contextlib.suppress(OSError, AttributeError):  # Windows has no owners
+                os.chown(temporary, before.st_uid, before.st_gid)
+            # What the old group was allowed is not for another group.
+            same = temporary.stat().st_gid == before.st_gid
+            temporary.chmod(stat.S_IMODE(before.st_mode) & (0o777 if same else 0o707))
+        temporary.replace(target)
+        with contextlib.suppress(PermissionError):  # Windows opens no folders
+            folder = os.open(target.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError as fault:
         reason = fault.strerror or fault
         raise error(
@@ -57,32 +62,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, error: type[R
             temporary.unlink()
 
 
-def _status(path: Path) -> os.stat_result | None:
-    """The status of the file at a path; None if there is none."""
-    try:
-        return path.stat()
-    except OSError:  # also for a link to nowhere; writing reports any other fault
-        return None
-
-
-def _permit_as(before: os.stat_result, descriptor: int) -> None:
-    """Give an open file the owner, the group and the permissions of another, as far as this user may."""
-    mode = stat.S_IMODE(before.st_mode) & 0o777
-    now = os.fstat(descriptor)
-    if now.st_uid != before.st_uid:
-        with contextlib.suppress(PermissionError):
-            os.fchown(descriptor, before.st_uid, -1)
-    if now.st_gid != before.st_gid:
-        try:
-            os.fchown(descriptor, -1, before.st_gid)
-        except PermissionError:
-            # What the old group was allowed is not for another group: it gets what everybody gets.
-            mode = mode & ~0o070 | (mode & 0o007) << 3
-    os.fchmod(descriptor, mode)
-
-
 def holds(path: str | os.PathLike[str], content: bytes) -> bool:
-    """Whether a path is a file, not a link, with exactly this content."""
+    """True if a path is a file, not a link, with exactly this content."""
     file = Path(path)
     try:
         status = file.lstat()
@@ -91,40 +72,12 @@ def holds(path: str | os.PathLike[str], content: bytes) -> bool:
         return False
 
 
-def _flush_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def remove_abandoned(folder: str | os.PathLike[str]) -> None:
     """Remove temporary files of `write_atomically` whose process was killed."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if re.fullmatch(r"\.restore-[0-9a-f]{16}", entry.name):
-                with contextlib.suppress(OSError):
-                    _remove_if_abandoned(Path(entry.path))
-
-
-def _remove_if_abandoned(path: Path) -> None:
-    """Remove a temporary file that no process has locked.
-
-    An empty file that is young is spared: a process may be about to lock it. Without locks every young file is spared.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        status = os.fstat(descriptor)
-        young = time.time() - status.st_mtime <= ABANDONED
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            spared = young and os.fstat(descriptor).st_size == 0
-        except BlockingIOError:
-            spared = True
-        except OSError:
-            spared = young
-        if stat.S_ISREG(status.st_mode) and not spared:
-            path.unlink()
-    finally:
-        os.close(descriptor)
+            with contextlib.suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                ours = re.fullmatch(r"\.restore-[0-9a-f]{16}", entry.name) and stat.S_ISREG(status.st_mode)
+                if ours and time.time() - status.st_mtime > ABANDONED:
+                    Path(entry.path).unlink()

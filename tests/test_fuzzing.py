@@ -1,4 +1,4 @@
-"""Files damaged by chance: each is read, or refused with one line, in bounded memory and time (rows 8 to 12, 48, 66).
+"""Files damaged by chance: each is read, or refused with one line, in bounded memory and time (rules 1 to 3).
 
 Every case is a mutation of a sound file, drawn by a generator of a known seed. RESTORE_FUZZ_SECONDS has each test go on
 with other seeds for so long; the message of a failure names the seed and the file that was written for it.

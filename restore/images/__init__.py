@@ -1,33 +1,26 @@
 """Read and write images and masks, and fit them to the size of a prior."""
 
-from restore.images.colours import picture_of
-from restore.images.pages import bound, check_holds, page_count, page_name
-from restore.images.picture import Mask, Picture, check_unit_range, plain
-from restore.images.reading import DEFAULT_MAX_PIXELS, check_together, doubted, read_mask, read_picture, read_raster
-from restore.images.resizing import enlarge, shrink
-from restore.images.writing import as_pil, check_format, encode, format_of, to_levels
-
-__all__ = [
-    "DEFAULT_MAX_PIXELS",
-    "Mask",
-    "Picture",
-    "as_pil",
-    "bound",
-    "check_format",
-    "check_holds",
-    "check_together",
-    "check_unit_range",
-    "doubted",
-    "encode",
-    "enlarge",
-    "format_of",
-    "page_count",
-    "page_name",
-    "picture_of",
-    "plain",
-    "read_mask",
-    "read_picture",
-    "read_raster",
-    "shrink",
-    "to_levels",
-]
+from restore.images.colours import picture_of as picture_of
+from restore.images.formats import FORMATS as FORMATS
+from restore.images.formats import IMAGE_SUFFIXES as IMAGE_SUFFIXES
+from restore.images.formats import format_of as format_of
+from restore.images.pages import bound as bound
+from restore.images.pages import check_holds as check_holds
+from restore.images.pages import page_count as page_count
+from restore.images.pages import page_name as page_name
+from restore.images.picture import Mask as Mask
+from restore.images.picture import Picture as Picture
+from restore.images.picture import check_unit_range as check_unit_range
+from restore.images.picture import plain as plain
+from restore.images.reading import DEFAULT_MAX_PIXELS as DEFAULT_MAX_PIXELS
+from restore.images.reading import check_together as check_together
+from restore.images.reading import doubted as doubted
+from restore.images.reading import read_mask as read_mask
+from restore.images.reading import read_picture as read_picture
+from restore.images.reading import read_raster as read_raster
+from restore.images.resizing import enlarge as enlarge
+from restore.images.resizing import shrink as shrink
+from restore.images.writing import as_pil as as_pil
+from restore.images.writing import check_format as check_format
+from restore.images.writing import encode as encode
+from restore.images.writing import to_levels as to_levels

@@ -9,14 +9,10 @@ from pathlib import Path
 
 from restore.errors import InputError, OutputError, UsageError, shown
 from restore.files import remove_abandoned
-from restore.images import format_of
+from restore.images.formats import FORMATS, IMAGE_SUFFIXES, format_of
 
-# File endings of the images found in a folder. Files named one by one may have any.
-IMAGE_SUFFIXES = frozenset(
-    {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm"}
-)
-# Formats that hold pages and are written too: their results have the same ending. That of any other image is a PNG.
-_PAGED_SUFFIXES = frozenset({".tif", ".tiff", ".pdf"})
+# A result has the ending of its image if that may hold pages; that of any other image is a PNG.
+_PAGED = frozenset(suffix for format in FORMATS.values() if format.pages for suffix in format.suffixes)
 _LONGEST_NAME = 255  # bytes, on every file system in common use
 
 
@@ -40,16 +36,56 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     """
     if any(not os.fspath(given) for given in inputs):
         raise UsageError("an input is the empty text; name an image or a folder")
-    return [path for given in inputs for path in _images_in(Path(given), suffix)]
+    return [path for given in inputs for path in _images_in(Path(given), {f".{suffix}", ".restored"})]
+
+
+def _images_in(path: Path, ours: set[str]) -> list[Path]:
+    if not is_folder(path):
+        return [path]
+    try:
+        found = sorted(
+            entry
+            for entry in path.iterdir()
+            if entry.suffix.lower() in IMAGE_SUFFIXES
+            and not entry.name.startswith(".")
+            and not (entry.suffix.lower() in {".png", *_PAGED} and Path(entry.stem).suffix in ours)
+            and not entry.is_dir()  # broken links stay, so that they are reported
+        )
+    except OSError as fault:
+        raise InputError(f"{shown(path)}: cannot be listed ({fault.strerror}); check its permissions") from fault
+    if not found:
+        raise InputError(f"{shown(path)}: the folder holds no images to restore; name image files or another folder")
+    return found
 
 
 def paired(
     inputs: Sequence[Path], output: str | os.PathLike[str] | None, suffix: str = "restored"
 ) -> list[tuple[Path, Path]]:
-    """Give every input its output, whether that exists or not; `plan` also looks at existing files."""
-    pairs = [(path, _output_of(path, output, suffix, alone=len(inputs) == 1)) for path in inputs]
-    _refuse_collisions(pairs)
-    _refuse_losses([target for _, target in pairs], inputs)
+    """Give every input its output, whether that exists or not; see `plan`.
+
+    Raises:
+        UsageError: two inputs would have one output, one file is given for several inputs, an output is an input (also
+            by a link), or its ending is not that of a format written here.
+    """
+    if output is None:
+        pairs = [(path, path.with_name(named(path, suffix))) for path in inputs]
+    elif means_folder(output):
+        pairs = [(path, Path(output) / named(path, suffix)) for path in inputs]
+    elif len(inputs) > 1:
+        raise UsageError(f"{shown(output)}: is one file for several inputs; give a folder, ending with /")
+    else:
+        format_of(output)
+        pairs = [(path, Path(output)) for path in inputs]
+    read = {_identity(path): path for path in inputs}
+    written: dict[Path, Path] = {}
+    for path, target in pairs:
+        place = Path(os.path.realpath(target.parent), target.name)
+        if place in written:
+            both = f"{shown(written[place])} and {shown(path)}"
+            raise UsageError(f"{shown(target)}: would be the output of both {both}; restore them one by one with -o")
+        written[place] = path
+        if (identity := _identity(target)) is not None and identity in read:
+            raise UsageError(f"{shown(target)}: is the input {shown(read[identity])}; choose another output with -o")
     return pairs
 
 
@@ -63,8 +99,6 @@ def plan(
     standing: Callable[[Path, Path], Standing] = lambda source, target: Standing.FOREIGN,
 ) -> list[tuple[Path, Path]]:
     """Give every input its output, and refuse what would lose a file, before any model is loaded.
-
-    Temporary files that killed processes have left in the output folders are removed.
 
     Args:
         inputs: image files.
@@ -80,72 +114,35 @@ def plan(
         Pairs of input and output, in the order of `inputs`.
 
     Raises:
-        UsageError: two inputs would have the same output, one file is given for several inputs, or its ending is not
-            that of a format written here.
-        OutputError: an output is one of the inputs (also by a link), exists already, has too long a name, or is in a
-            folder that does not exist or may not be written to.
+        UsageError: as `paired`, or both `overwrite` and `skip_existing` are given.
+        OutputError: an output exists already, has too long a name, or is in a folder that does not exist or may not be
+            written to.
     """
     if overwrite and skip_existing:
         raise UsageError("--overwrite and --skip-existing exclude each other; give one of them")
-    pairs = paired(inputs, output, suffix)
+    pairs, left = paired(inputs, output, suffix), []
     for path, target in pairs:
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
             raise OutputError(f"{shown(path)}: its output's name is too long; choose a shorter one with -o")
         if is_folder(target):
             raise OutputError(f"{shown(target)}: is a folder where the output should be; choose another with -o")
-    parents = {target.parent for _, target in pairs}
-    left = []
-    for path, target in pairs:
-        if os.path.lexists(target):
-            found = Standing.DONE if skip_existing else standing(path, target)
-            if found is Standing.DONE:
-                continue
-            if found is Standing.FOREIGN and not overwrite:
-                raise OutputError(f"{shown(target)}: exists already; give --overwrite, --skip-existing or another -o")
-        left.append((path, target))
-    pairs = left
+        exists = os.path.lexists(target)
+        known = Standing.OUTDATED if not exists else Standing.DONE if skip_existing else standing(path, target)
+        if known is Standing.FOREIGN and not overwrite:
+            raise OutputError(f"{shown(target)}: exists already; give --overwrite, --skip-existing or another -o")
+        if known is not Standing.DONE:
+            left.append((path, target))
     folder = Path(output) if output is not None and means_folder(output) else None
-    for parent in dict.fromkeys(target.parent for _, target in pairs):
+    for parent in dict.fromkeys(target.parent for _, target in left):
         require_writable(parent.parent if parent == folder and not parent.exists() else parent)
-    if folder is not None and pairs:
-        _make(folder)
-    for parent in parents:
+    if folder is not None and left:
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as fault:
+            raise OutputError(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another with -o") from fault
+    for parent in {target.parent for _, target in pairs}:
         remove_abandoned(parent)
-    return pairs
-
-
-def _images_in(path: Path, suffix: str) -> list[Path]:
-    if not is_folder(path):
-        return [path]
-    ours = {f".{suffix}", ".restored"}
-    try:
-        found = sorted(
-            entry
-            for entry in path.iterdir()
-            if entry.suffix.lower() in IMAGE_SUFFIXES
-            and not entry.name.startswith(".")
-            and not (entry.suffix.lower() in {".png", *_PAGED_SUFFIXES} and Path(entry.stem).suffix in ours)
-            and not entry.is_dir()  # broken links stay, so that they are reported
-        )
-    except OSError as fault:
-        raise InputError(
-            f"{shown(path)}: the folder cannot be listed ({fault.strerror}); check its permissions"
-        ) from fault
-    if not found:
-        raise InputError(f"{shown(path)}: the folder holds no images to restore; name image files or another folder")
-    return found
-
-
-def _output_of(path: Path, output: str | os.PathLike[str] | None, suffix: str, *, alone: bool) -> Path:
-    name = named(path, suffix)
-    if output is None:
-        return path.with_name(name)
-    if means_folder(output):
-        return Path(output) / name
-    if not alone:
-        raise UsageError(f"{shown(output)}: is one file for several inputs; give a folder, ending with /")
-    format_of(output)
-    return Path(output)
+    return left
 
 
 def named(path: Path, suffix: str) -> str:
@@ -153,47 +150,23 @@ def named(path: Path, suffix: str) -> str:
 
     `x.png` gives `x.SUFFIX.png`, `x.tif` gives `x.SUFFIX.tif`, and `x.jpg`, as all others, `x.jpg.SUFFIX.png`. So a PNG
     called `x.jpg.png` keeps its whole name, too.
+
+    >>> named(Path("scan.jpg"), "restored")
+    'scan.jpg.restored.png'
     """
-    if path.suffix.lower() in _PAGED_SUFFIXES:
+    if path.suffix.lower() in _PAGED:
         return f"{path.stem}.{suffix}{path.suffix}"
     plain = path.suffix == ".png" and Path(path.stem).suffix.lower() not in IMAGE_SUFFIXES
     return f"{path.stem if plain else path.name}.{suffix}.png"
 
 
 def means_folder(output: str | os.PathLike[str]) -> bool:
-    """Whether an output's name means a folder: one that exists, or a name that ends with a slash."""
-    return os.fspath(output).endswith(os.sep) or is_folder(Path(output))
-
-
-def _refuse_collisions(pairs: Sequence[tuple[Path, Path]]) -> None:
-    owners: dict[Path, Path] = {}
-    for path, target in pairs:
-        key = Path(os.path.realpath(target.parent), target.name)
-        if key in owners:
-            both = f"{shown(owners[key])} and {shown(path)}"
-            raise UsageError(f"{shown(target)}: would be the output of both {both}; restore them one by one with -o")
-        owners[key] = path
-
-
-def _refuse_losses(targets: Sequence[Path], sources: Sequence[Path]) -> None:
-    # Links of both kinds share the identity of their file.
-    owners = {_identity(source): source for source in sources}
-    for target in targets:
-        identity = _identity(target)
-        if identity is not None and identity in owners:
-            raise OutputError(f"{shown(target)}: is the input {shown(owners[identity])}; choose another output with -o")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino
+    """True if an output's name means a folder: one that exists, or a name that ends with a slash."""
+    return os.fspath(output).endswith(("/", os.sep)) or is_folder(Path(output))
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path leads to a folder; False if this cannot be found out."""
+    """True if a path leads to a folder; False if this cannot be found out."""
     try:
         return path.is_dir()
     except OSError:  # a name too long, or a parent that may not be entered; opening the file will report it
@@ -201,15 +174,17 @@ def is_folder(path: Path) -> bool:
 
 
 def require_writable(folder: Path) -> None:
-    """Refuse a folder that does not exist or may not be written to, with an OutputError."""
+    """Raise OutputError if a folder does not exist or may not be written to."""
     if not is_folder(folder):
         raise OutputError(f"{shown(folder)}: is not an existing folder to write to; make it or choose another with -o")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"{shown(folder)}: may not be written to; change its permissions or choose another with -o")
 
 
-def _make(folder: Path) -> None:
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What all links to a file share; None if it does not exist."""
     try:
-        folder.mkdir(exist_ok=True)
-    except OSError as fault:
-        raise OutputError(f"{shown(folder)}: cannot be made ({fault.strerror}); choose another with -o") from fault
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino

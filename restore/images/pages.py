@@ -9,12 +9,8 @@ from pathlib import Path
 
 from restore.errors import InputError, shown
 from restore.images import pdf, tiff
+from restore.images.formats import FORMATS
 from restore.images.reading import check_together, read_content
-
-# Formats that hold pages.
-PAGED = ("TIFF", "PDF")
-# The most pages that are restored together.
-MOST = 1000
 
 
 def page_count(source: str | os.PathLike[str], *, name: str, max_pixels: int) -> int:
@@ -37,34 +33,25 @@ def page_count(source: str | os.PathLike[str], *, name: str, max_pixels: int) ->
             start = stream.read(1024)
     except OSError:
         return 1
-    if tiff.is_tiff(start):
-        content = read_content(path, label, max_pixels)
-        places = tiff.pages(content, label)
-        count = len(places)
-    elif pdf.is_pdf(start):
-        content = read_content(path, label, max_pixels)
-        places, count = [], pdf.count(content, label)
-    else:
+    reader = tiff.pages if tiff.is_tiff(start) else pdf.areas if pdf.is_pdf(start) else None
+    if reader is None:
         return 1
-    if count > MOST:
-        raise InputError(
-            f"{label}: holds {count} pages, and at most {MOST} are restored together; choose one with --frame 0 to "
-            f"{count - 1}"
-        )
-    if count > 1:
-        areas = tiff.areas(content, places) if places else pdf.areas(content, label)
+    areas = reader(read_content(path, label, max_pixels), label)
+    if len(areas) > tiff.MOST_PAGES:
+        raise InputError(f"{label}: has more than {tiff.MOST_PAGES} pages; split it")
+    if len(areas) > 1:
         check_together(sum(areas), name, max_pixels)
-    return max(1, count)
+    return max(1, len(areas))
 
 
 def page_name(name: str, page: int, count: int) -> str:
-    """What messages call a page, from 0, of a file."""
+    """The name of a page, from 0, of a file in messages."""
     return f"{name}, page {page + 1} of {count}"
 
 
 def check_holds(count: int, format: str, *, source: str, target: str) -> None:
-    """Refuse a format that does not hold as many pages, with an InputError."""
-    if count > 1 and format not in PAGED:
+    """Raise InputError if a format does not hold this many pages."""
+    if count > 1 and not FORMATS[format].pages:
         raise InputError(
             f"{shown(source)}: holds {count} pages, and {shown(target)} cannot; choose one with --frame 0 to "
             f"{count - 1}, or name a .tif as output"

@@ -1,39 +1,32 @@
 """Read pages of a PDF as pixels, and write pages as a PDF, with the libraries of the extra `pdf`.
 
 A page that is a scan is read in the resolution of the scan, so that its pixels are those of the scan; any other page in
-that of print.
+that of print. Pages are drawn by a child process, `drawing`, as a page can cost any amount of time and memory.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import math
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from restore.errors import InputError, UsageError, reason, shown
+from restore.errors import InputError, UsageError, shown
 from restore.images.picture import Stored
 from restore.images.raster import Raster, spread
 
-if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfPage
-
-# Pixels per inch where a page is no scan, and the most where it is one.
-PRINT, FINEST = 300.0, 1200.0
-# A page is a scan if one image covers at least this share of it.
-COVERED = 0.5
-# By how much of a pixel a page is drawn smaller on each side; see `_drawn`.
-INSET = 0.02
+# The most seconds that a page may take, and bytes beside its pixels.
+SECONDS, BYTES = 60, 2**30
 # It warns of unusual sizes, on stderr by default.
 logging.getLogger("img2pdf").addHandler(logging.NullHandler())
-
-# PDFium must not be used by two threads at a time.
-_PDFIUM = threading.Lock()
 
 
 def is_pdf(content: bytes) -> bool:
@@ -41,34 +34,30 @@ def is_pdf(content: bytes) -> bool:
     return content[:1024].lstrip().startswith(b"%PDF-")
 
 
-def count(content: bytes, label: str) -> int:
-    """The number of pages; errors as in `raster`."""
-    with _opened(content, label) as document:
-        return len(document)
-
-
 def areas(content: bytes, label: str) -> list[int]:
-    """The number of pixels of each page, before any is drawn; errors as in `raster`."""
-    with _opened(content, label) as document:
-        return [math.prod(_size(page, _scales(page))) for page in document]
+    """The number of pixels of each page; errors as in `raster`."""
+    return [math.prod(size) for size in _answer(content, label, "all", 0)[0]["sizes"]]
 
 
-def raster(content: bytes, label: str, page: int, max_pixels: int) -> Raster | None:
-    """The pixels of a page, from 0; None if there are more than allowed.
+def raster(content: bytes, label: str, page: int | None, max_pixels: int) -> tuple[int, Raster | None]:
+    """The number of pages, and the pixels of one; None if it has more than allowed, or there is no such page.
+
+    Args:
+        content: the file.
+        label: its name for messages.
+        page: from 0; None for the only one.
+        max_pixels: the most pixels it may have.
 
     Raises:
-        InputError: if it is damaged, or has a password.
+        InputError: if it is damaged, has a password, or cannot be drawn in the time and memory allowed.
         UsageError: if the library that reads it is not installed.
     """
-    with _opened(content, label) as document:
-        chosen = document[page]
-        scales = _scales(chosen)
-        size = _size(chosen, scales)
-        if math.prod(size) > max_pixels:
-            return None
-        levels = _drawn(chosen, *size)
-    stored = Stored(dpi=(72 * scales[0], 72 * scales[1]))
-    return Raster(levels if spread(levels).any() else levels[..., 1], stored=stored)
+    head, pixels = _answer(content, label, page, max_pixels)
+    if not pixels:
+        return head["count"], None
+    levels = np.frombuffer(pixels, np.uint8).reshape(*head["sizes"][0][::-1], 3)
+    grey = not spread(levels).any()
+    return head["count"], Raster(levels[..., 1] if grey else levels, stored=Stored(dpi=tuple(head["dpi"])))
 
 
 def require_writer(name: str) -> None:
@@ -84,59 +73,21 @@ def bound(images: Sequence[bytes]) -> bytes:
     return bytes(img2pdf.convert(list(images), nodate=True, engine=img2pdf.Engine.internal))
 
 
-@contextmanager
-def _opened(content: bytes, label: str) -> Iterator[PdfDocument]:
+def _answer(content: bytes, label: str, page: int | str | None, max_pixels: int) -> tuple[dict[str, Any], bytes]:
+    """What the child process says of pages, and the pixels it has drawn; see `drawing`."""
+    if find_spec("pypdfium2") is None:
+        raise UsageError(f"{label}: reading PDF needs pypdfium2; pip install 'restore-prior[pdf]'")
+    limits = json.dumps([page, max_pixels, BYTES + 2 * len(content) + 16 * max_pixels])
+    command = [sys.executable, "-P", str(Path(__file__).with_name("drawing.py")), limits]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
     try:
-        import pypdfium2
-    except ModuleNotFoundError as fault:
-        raise UsageError(f"{label}: reading PDF needs pypdfium2; pip install 'restore-prior[pdf]'") from fault
-    with _PDFIUM:
-        try:
-            document = pypdfium2.PdfDocument(content)
-            try:
-                if not len(document):
-                    raise InputError(f"{label}: is a PDF without pages; get an intact copy")
-                yield document
-            finally:
-                document.close()
-        except pypdfium2.PdfiumError as fault:
-            why = reason(fault).rstrip(".")
-            raise InputError(
-                f"{label}: cannot be read as a PDF ({why}); get an intact copy that needs no password"
-            ) from fault
-
-
-def _scales(page: PdfPage) -> tuple[float, float]:
-    """Pixels per point, of which an inch has 72, across and down."""
-    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
-
-    found = [(PRINT / 72, PRINT / 72)]
-    for image in page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE]):
-        place = image.get_matrix()
-        across, down = math.hypot(place.a, place.b), math.hypot(place.c, place.d)
-        if across * down >= COVERED * math.prod(page.get_size()) > 0:
-            width, height = image.get_px_size()
-            scales = min(width / across, FINEST / 72), min(height / down, FINEST / 72)
-            turned = (abs(place.b) > abs(place.a)) != (page.get_rotation() in (90, 270))
-            found.append(scales[::-1] if turned else scales)
-    # A scan may be stored in several layers, coarse and fine.
-    return max(found[1:] or found)
-
-
-def _size(page: PdfPage, scales: tuple[float, float]) -> tuple[int, int]:
-    """Width and height of a page in pixels."""
-    width, height = (max(1, round(side * scale)) for side, scale in zip(page.get_size(), scales, strict=True))
-    return width, height
-
-
-def _drawn(page: PdfPage, width: int, height: int) -> np.ndarray:
-    """The pixels of a page, (H, W, 3), on white."""
-    from pypdfium2 import PdfBitmap, raw
-
-    # An image that reaches beyond its last pixel by a rounding error would be stretched by one, and blurred.
-    across, down = ((pixels - 2 * INSET) / side for pixels, side in zip((width, height), page.get_size(), strict=True))
-    bitmap = PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR)
-    raw.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xFFFFFFFF)
-    matrix = raw.FS_MATRIX(across, 0, 0, down, INSET, INSET)
-    raw.FPDF_RenderPageBitmapWithMatrix(bitmap, page, matrix, raw.FS_RECTF(0, 0, width, height), raw.FPDF_ANNOT)
-    return np.asarray(bitmap.to_numpy())[..., ::-1].copy()
+        done = subprocess.run(command, input=content, capture_output=True, env=environment, timeout=SECONDS, check=True)
+        head, _, pixels = done.stdout.partition(b"\n")
+        told = json.loads(head)
+    except (subprocess.SubprocessError, ValueError) as fault:
+        why = f"takes more than {SECONDS} s or {BYTES >> 20} MiB to draw"
+        raise InputError(f"{label}: {why}; save it as TIFF") from fault
+    if "fault" in told:
+        why = f"cannot be read as a PDF ({shown(told['fault'])})"
+        raise InputError(f"{label}: {why}; get an intact copy without a password")
+    return told, pixels

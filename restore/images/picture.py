@@ -1,4 +1,4 @@
-"""The results of reading: a grey picture at the depth of its file, and a mask of the pixels to fill."""
+"""The results of reading: a picture at the depth of its file, and a mask of the pixels to fill."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import numpy as np
 
 from restore.errors import InputError, UsageError, shown
 
+# Half a grey level of 8 bits: by less, resizing and other sums carry floats out of [0, 1].
+ROUNDED = 0.5 / 255
+
 
 @dataclass(frozen=True, eq=False)
 class Inks:
-    """What the grey levels of a picture are painted with, if not with grey.
+    """The colours, or the opacity, that grey levels stand for.
 
     Attributes:
-        bands: the pixels as they came, (H, W, C): grey and alpha, red, green and blue, or these and alpha.
-        dark, light: a pixel of level 0, and one of white, (C,).
+        bands: the pixels of the file, (H, W, C).
+        dark, light: the pixels that black and white stand for, (C,).
     """
 
     bands: np.ndarray
@@ -23,7 +26,7 @@ class Inks:
     light: np.ndarray
 
     def painted(self, levels: np.ndarray, where: np.ndarray | None = None) -> np.ndarray:
-        """The pixels (H, W, C) of levels (H, W); outside of `where`, (H, W), the pixels as they came."""
+        """Paint levels (H, W) as pixels (H, W, C); outside of `where`, (H, W), the file's own."""
         share = np.linspace(0, 1, np.iinfo(levels.dtype).max + 1)[:, None]
         table = np.rint(self.dark + share * (self.light - self.dark)).astype(self.bands.dtype)
         pixels = table[levels]
@@ -34,17 +37,19 @@ class Inks:
 
 @dataclass(frozen=True)
 class Stored:
-    """How a file stores its pixels, so that its result can be stored alike.
+    """How a file stores its pixels, so that its result is stored alike.
 
     Attributes:
         bits: whether with one bit each.
-        dpi: pixels per inch, horizontally and vertically; None if unknown.
-        compression: that of a TIFF, in Pillow's words; empty for other files.
+        dpi: pixels per inch, across and down; None if unknown.
+        compression: that of a TIFF, in Pillow's words.
+        profile: the ICC profile.
     """
 
     bits: bool = False
     dpi: tuple[float, float] | None = None
     compression: str = ""
+    profile: bytes = b""
 
 
 UNKNOWN = Stored()
@@ -52,14 +57,13 @@ UNKNOWN = Stored()
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A grey image, with its levels kept as integers so that untouched pixels can be written back bit for bit.
+    """An image whose levels stay integers, so that pixels that are not restored are written back bit for bit.
 
     Attributes:
-        levels: grey levels, (H, W), uint8 or uint16; 0 is black and `white` is white. Of a picture that was read in
-            colour, (H, W, 3).
+        levels: (H, W), or (H, W, 3) in colour; uint8 or uint16, 0 is black and `white` is white.
         alpha: opacity, (H, W), in the type of `levels`; None if the file has none. It is never multiplied in.
         notes: the conversions made while reading, one sentence each, without the name of the file.
-        inks: the colours, or the opacity, that the levels stand for; None if they are grey.
+        inks: what the levels stand for; None if they are grey.
         stored: how the file stores it.
     """
 
@@ -76,25 +80,24 @@ class Picture:
 
     @property
     def mode(self) -> str:
-        """The bands of the file and their depth, as Pillow names them: L, LA, RGB, RGBA, I;16; it lacks LA;16."""
-        colours = self.levels if self.inks is None else self.inks.bands
-        bands = (1 if colours.ndim == 2 else colours.shape[-1]) + (self.alpha is not None)
-        names = ("L", "LA", "RGB", "RGBA") if self.white == 255 else ("I;16", "LA;16")
-        return names[bands - 1]
+        """The mode in which Pillow holds the result: L, LA, RGB, RGBA or I;16."""
+        bands = self.levels if self.inks is None else self.inks.bands
+        count = (1 if bands.ndim == 2 else bands.shape[-1]) + (self.alpha is not None)
+        return "I;16" if self.white > 255 else ("L", "LA", "RGB", "RGBA")[count - 1]
 
     @property
     def pixels(self) -> np.ndarray:
-        """The grey values, (H, W), or those of the colours, (H, W, 3); float64 in [0, 1]."""
+        """The levels as float64 in [0, 1]."""
         return self.levels / np.float64(self.white)
 
     def lazily(self) -> Greys:
-        """The same, part by part: as a whole they take eight times the memory of the levels."""
+        """The pixels, part by part: as a whole they take eight times the memory of the levels."""
         return Greys(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Greys:
-    """The grey values of a picture, as an array of which parts are taken."""
+    """The pixels of a picture, computed for the parts that are taken."""
 
     picture: Picture
 
@@ -108,11 +111,11 @@ class Greys:
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """Which pixels of a picture to fill.
+    """The pixels of a picture to fill.
 
     Attributes:
         hidden: (H, W), bool, True (white in the file) where the pixel is to be filled.
-        notes: what the user should know about reading the mask, one sentence each.
+        notes: what the user should know about the mask, one sentence each.
     """
 
     hidden: np.ndarray
@@ -120,30 +123,16 @@ class Mask:
 
 
 def plain(values: np.ndarray) -> np.ndarray:
-    """An array without its subclass; raises UsageError if that is a mask, which would be lost."""
+    """An array without its subclass; raises UsageError if that is a masked array, whose mask would be lost."""
     if isinstance(values, np.ma.MaskedArray):
-        raise UsageError(
-            "a masked array is not an image, as its mask would be lost; give array.filled(0), and its mask as the mask "
-            "of restore.complete if it says what to fill"
-        )
+        raise UsageError("a masked array is not an image, as its mask would be lost; give array.filled(0)")
     return np.asarray(values)
 
 
-# Half a grey level of 8 bits: by less, resizing and other sums carry floats out of [0, 1].
-ROUNDED = 0.5 / 255
-
-
 def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> None:
-    """Check that all floating-point grey values are finite, and at most `beyond` outside [0, 1] beside rounding.
-
-    Raises:
-        InputError: for the first fault found, naming the range.
-    """
+    """Raise InputError if values are not finite, or lie more than `beyond` and a rounding error outside [0, 1]."""
     if not np.isfinite(values).all():
         raise InputError(f"{shown(name)}: holds NaN or infinite values; replace them by numbers in [0, 1]")
-    allowed = beyond + ROUNDED
-    if ((values < -allowed) | (values > 1 + allowed)).any():
-        span = f"{values.min():g} to {values.max():g}"
-        raise InputError(
-            f"{shown(name)}: holds values from {span}, outside [{0 - beyond:g}, {1 + beyond:g}]; scale them to [0, 1]"
-        )
+    if values.size and max(-values.min(), values.max() - 1) > beyond + ROUNDED:
+        span, allowed = f"{values.min():g} to {values.max():g}", f"[{-beyond:g}, {1 + beyond:g}]"
+        raise InputError(f"{shown(name)}: holds values from {span}, outside {allowed}; scale them to [0, 1]")

@@ -10,28 +10,19 @@ from PIL import Image
 from restore.errors import InputError
 from restore.images.picture import UNKNOWN, Stored, check_unit_range
 
-# Conversions from other colour spaces round: the channels of a grey may then differ by this many levels.
+# Colour spaces that are converted, which rounds: the bands of a grey may then differ by this many levels.
 _CONVERTED = {"CMYK": 2, "YCbCr": 2, "LAB": 2, "HSV": 2}
+SHALLOW = "its 16-bit levels are read with 8 bits"
 
 
 @dataclass(frozen=True, eq=False)
 class Raster:
-    """The pixels of a file: levels, (H, W) or for true colour (H, W, 3), alpha, (H, W) or None, and notes.
-
-    `shallow` means that Pillow has cut 16-bit colour to 8 bits.
-    """
+    """The pixels of a file: levels, (H, W) or in colour (H, W, 3), alpha, (H, W) or None, and notes."""
 
     levels: np.ndarray
     alpha: np.ndarray | None = None
     notes: tuple[str, ...] = ()
-    shallow: bool = False
     stored: Stored = UNKNOWN
-
-
-def byte_pairs(image: Image.Image) -> Raster:
-    """16-bit grey and alpha, from four bytes that Pillow took for red, green, blue and alpha."""
-    words = np.array(image).view(">u2").astype(np.uint16)
-    return Raster(words[..., 0], words[..., 1])
 
 
 def expand(image: Image.Image, label: str) -> Raster:
@@ -43,7 +34,10 @@ def expand(image: Image.Image, label: str) -> Raster:
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PPM"):
         levels = np.asarray(image).astype(np.uint16)
         clear = image.info.get("transparency")
-        return Raster(levels, None if clear is None else np.where(levels == clear, 0, 65535).astype(np.uint16))
+        if clear is None:
+            return Raster(levels)
+        alpha = np.where(levels == clear, 0, 255).astype(np.uint8)
+        return Raster((levels >> 8).astype(np.uint8), alpha, (SHALLOW,))
     if image.mode == "F":
         values = np.asarray(image)
         check_unit_range(values, name=label)
@@ -51,25 +45,18 @@ def expand(image: Image.Image, label: str) -> Raster:
         return Raster(levels, notes=("its floating-point levels are rounded to 16 bits",))
     if image.mode == "I":
         raise InputError(f"{label}: has integer levels whose white is not defined; convert it to 8 or 16 bits first")
-    return _expand_8_bit(image)
-
-
-def _expand_8_bit(image: Image.Image) -> Raster:
-    grey = image.mode in ("1", "L", "LA", "La")
-    transparent = image.has_transparency_data
-    # Converting mode 1 to L gives 0 and 255; only the other way would dither.
+    grey, transparent = image.mode in ("1", "L", "LA", "La"), image.has_transparency_data
     bands = np.array(image.convert(("L" if grey else "RGB") + ("A" if transparent else "")))
-    alpha = bands[..., -1] if transparent else None
+    opacity = bands[..., -1] if transparent else None
     if grey:
-        return Raster(bands[..., 0] if transparent else bands, alpha)
-    colour = bands[..., :3]
-    palette = image.mode in ("P", "PA")
+        return Raster(bands[..., 0] if transparent else bands, opacity)
+    colour, palette = bands[..., :3], image.mode in ("P", "PA")
     if not (palette or image.mode in _CONVERTED):
-        return Raster(colour, alpha)
+        return Raster(colour, opacity)
     plain = spread(colour).max() <= _CONVERTED.get(image.mode, 0)
     into = "grey levels" if plain else "colours"
     note = f"its palette is expanded to {into}" if palette else f"it is converted from {image.mode} to {into}"
-    return Raster(colour[..., 1] if plain else colour, alpha, (note,))
+    return Raster(colour[..., 1] if plain else colour, opacity, (note,))
 
 
 def spread(colour: np.ndarray) -> np.ndarray:

@@ -3,80 +3,38 @@
 from __future__ import annotations
 
 import io
-import os
 import struct
-import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from restore.errors import OutputError, UsageError, shown
+from restore.errors import OutputError, UsageError, reason, shown
 from restore.images import pdf
-from restore.images.picture import Picture, Stored
-
-# Only formats that keep every level. PPM is written as a grey map (.pgm).
-_FORMAT_OF_SUFFIX = {
-    ".png": "PNG",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".bmp": "BMP",
-    ".webp": "WEBP",
-    ".pgm": "PPM",
-    ".pdf": "PDF",
-}
-_LOSSY_SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".jp2", ".avif", ".heic"}
-
-# What each format can hold; see `Picture.mode`.
-_CAPACITY = {
-    "PNG": {"L", "LA", "RGB", "RGBA", "I;16", "LA;16"},
-    "TIFF": {"L", "LA", "RGB", "RGBA", "I;16"},
-    "BMP": {"L", "RGB"},
-    "WEBP": {"L", "LA", "RGB", "RGBA"},
-    "PPM": {"L", "I;16"},
-    "PDF": {"L", "RGB"},
-}
-_SAID = {"L": "grey levels", "LA": "grey levels with transparency", "RGB": "colours", "RGBA": "transparent colours"}
+from restore.images.formats import FORMATS
+from restore.images.picture import Picture
 
 # Pixels that are turned into levels together, as this takes several times their memory.
 TOGETHER = 2**20
-
 # Compressions of a TIFF that lose nothing, of any pixels and of bits alone; others are replaced by the first.
 _LOSSLESS = ("tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "raw")
 _OF_BITS = ("group4", "group3", "tiff_ccitt", *_LOSSLESS)
-
-
-def format_of(path: str | os.PathLike[str]) -> str:
-    """The format of a file by its ending: PNG, TIFF, BMP, WEBP (lossless), PPM or PDF.
-
-    Raises:
-        UsageError: the ending is unknown, or its format would change pixels (JPEG).
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix in _FORMAT_OF_SUFFIX:
-        return _FORMAT_OF_SUFFIX[suffix]
-    if suffix in _LOSSY_SUFFIXES:
-        fault = f"{suffix} files do not keep every pixel exactly"
-    else:
-        fault = f"{shown(suffix)} is not a file ending known for writing" if suffix else "has no file ending"
-    raise UsageError(f"{shown(path)}: {fault}; choose .png")
+# The colour space of an ICC profile, in its header, by the mode of an image; others are dropped.
+_SPACE = {"1": b"GRAY", "L": b"GRAY", "LA": b"GRAY", "I;16": b"GRAY", "RGB": b"RGB ", "RGBA": b"RGB "}
 
 
 def check_format(picture: Picture, format: str, *, name: str) -> None:
-    """Check that `format` can hold the depth, the colours and the alpha of `picture`; raises UsageError if not."""
+    """Raise UsageError if a format cannot hold the depth, the colours or the alpha of a picture."""
     if format == "PDF":
         pdf.require_writer(name)
-    if picture.mode not in _CAPACITY.get(format, set()):
-        depth = "16-bit" if picture.white > 255 else "8-bit"
-        content = _SAID[picture.mode.replace(";16", "").replace("I", "L")]
-        raise UsageError(f"{shown(name)}: {format} cannot hold {depth} {content}; choose .png")
+    if picture.mode not in FORMATS[format].modes.split():
+        raise UsageError(f"{shown(name)}: {format} cannot hold an image of mode {picture.mode}; choose .png")
 
 
 def to_levels(
     picture: Picture, restored: np.ndarray, hidden: np.ndarray | None = None, *, name: str = "the restored image"
 ) -> np.ndarray:
-    """Bring restored grey values back to the integer levels of their picture.
+    """Bring restored values back to the integer levels of their picture.
 
     Args:
         picture: the picture as it was read.
@@ -130,63 +88,36 @@ def encode(
         ValueError: the shapes differ.
     """
     check_format(picture, format, name=name)
-    bands = _bands(picture, restored, hidden, name)
-    if picture.mode == "LA;16":
-        return _png_with_16_bit_alpha(bands)
-    image = _image_of(bands, bits=format == "PDF" or (picture.stored.bits and format in ("PNG", "TIFF")))
-    options = _options(format, image.mode, picture.stored)
-    if format == "PDF" and image.mode == "1":
-        format, options = "TIFF", {**options, "compression": "group4", "strip_size": image.width * image.height}
+    image = _image(picture, restored, hidden, name, bits=picture.stored.bits or format == "PDF")
+    if image.mode not in FORMATS[format].modes.split():
+        image = image.convert("L")
+    options: dict[str, Any] = dict(FORMATS[format].options) | {str(key): value for key, value in image.info.items()}
+    as_fax = format == "PDF" and image.mode == "1"
+    if format == "TIFF" and picture.stored.compression:
+        known = _OF_BITS if image.mode == "1" else _LOSSLESS
+        options["compression"] = picture.stored.compression if picture.stored.compression in known else known[0]
+    if as_fax:
+        options |= {"compression": "group4", "strip_size": image.width * image.height}
     stream = io.BytesIO()
     try:
-        image.save(stream, "PNG" if format == "PDF" else format, **options)
+        image.save(stream, "TIFF" if as_fax else "PNG" if format == "PDF" else format, **options)
     except (OSError, ValueError, OverflowError, KeyError, struct.error) as fault:
-        raise OutputError(f"{shown(name)}: cannot be written as {format} ({shown(str(fault))}); choose .png") from fault
+        raise OutputError(f"{shown(name)}: cannot be written as {format} ({reason(fault)}); choose .png") from fault
     return stream.getvalue()
 
 
 def as_pil(picture: Picture, restored: np.ndarray, hidden: np.ndarray | None = None) -> Image.Image:
-    """The restored picture as a PIL image, in the mode it came in where Pillow has that; see `encode`."""
-    if picture.mode == "LA;16":
-        image = Image.open(io.BytesIO(encode(picture, restored, format="PNG", hidden=hidden)))
-        image.load()
-        return image
-    return _image_of(_bands(picture, restored, hidden, "the restored image"), bits=picture.stored.bits)
+    """The restored picture as a PIL image, with its resolution and colour profile; see `encode`."""
+    return _image(picture, restored, hidden, "the restored image", bits=picture.stored.bits)
 
 
-def _bands(picture: Picture, restored: np.ndarray, hidden: np.ndarray | None, name: str) -> np.ndarray:
-    """The pixels of the restored picture, (H, W) or (H, W, C)."""
-    levels = to_levels(picture, restored, hidden, name=name)
+def _image(picture: Picture, restored: np.ndarray, hidden: np.ndarray | None, name: str, *, bits: bool) -> Image.Image:
+    """The restored picture; with one bit each if that is wished, and its pixels are black and white."""
+    levels, stored = to_levels(picture, restored, hidden, name=name), picture.stored
     bands = levels if picture.inks is None else picture.inks.painted(levels, hidden)
-    return bands if picture.alpha is None else np.dstack([bands, picture.alpha])
-
-
-def _image_of(bands: np.ndarray, *, bits: bool) -> Image.Image:
-    """An image of these pixels; with one bit each if that is wished, and they are black and white."""
-    image = Image.fromarray(bands)
+    image = Image.fromarray(bands if picture.alpha is None else np.dstack([bands, picture.alpha]))
     if bits and image.mode == "L" and not ((bands > 0) & (bands < 255)).any():
-        return image.convert("1", dither=Image.Dither.NONE)
+        image = image.convert("1", dither=Image.Dither.NONE)
+    image.info |= {} if stored.dpi is None else {"dpi": stored.dpi}
+    image.info |= {"icc_profile": stored.profile} if stored.profile[16:20] == _SPACE[image.mode] else {}
     return image
-
-
-def _options(format: str, mode: str, stored: Stored) -> dict[str, Any]:
-    """What to tell Pillow when it saves an image."""
-    if format == "WEBP":
-        return {"lossless": True, "exact": True}  # keeps the levels under fully transparent pixels
-    options: dict[str, Any] = {} if stored.dpi is None or format == "PPM" else {"dpi": stored.dpi}
-    if format == "TIFF" and stored.compression:
-        known = _OF_BITS if mode == "1" else _LOSSLESS
-        options["compression"] = stored.compression if stored.compression in known else known[0]
-    return options
-
-
-def _png_with_16_bit_alpha(bands: np.ndarray) -> bytes:
-    # Pillow has no 16-bit image with alpha. PNG: 16 bits, colour type 4, big-endian, each row after its filter (0).
-    height, width, _ = bands.shape
-    rows = bands.astype(">u2").reshape(height, 2 * width).view(np.uint8)
-    data = np.pad(rows, ((0, 0), (1, 0))).tobytes()
-    header = struct.pack(">IIBBBBB", width, height, 16, 4, 0, 0, 0)
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(data)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
-    )

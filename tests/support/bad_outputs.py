@@ -1,7 +1,4 @@
-"""The table of bad places for results, and of odd names: what to arrange, and what has to come of it.
-
-Each case is named as in `bad_images`.
-"""
+"""The table of bad places for results (rule 7), and of odd names: what to arrange, and what has to come of it."""
 
 from __future__ import annotations
 
@@ -22,7 +19,6 @@ class OutputCase:
     row: str
     arrange: Callable[[Path], tuple[list[Path], str | None]]
     error: type[RestoreError]
-    says: str = ""
     possible: bool = True
 
 
@@ -68,52 +64,35 @@ def _output_is_folder(folder: Path) -> tuple[list[Path], None]:
     return images(folder, "x.png"), None
 
 
+def _file(name: str) -> Callable[[Path], tuple[list[Path], str]]:
+    return lambda folder: (images(folder, "x.png"), f"{folder}/{name}")
+
+
 OUTPUTS = [
-    OutputCase("row49-two-names", lambda folder: (images(folder, "x.dat", "x.dat.png"), None), UsageError, "both"),
-    OutputCase("row49-two-folders", _same_stem_in_two_folders, UsageError, "both"),
-    OutputCase("row49-same-twice", lambda folder: (images(folder, "x.png") * 2, None), UsageError, "both"),
-    OutputCase(
-        "row49-file-for-two",
-        lambda folder: (images(folder, "x.png", "y.png"), str(folder / "out.png")),
-        UsageError,
-        "give a folder",
-    ),
-    OutputCase(
-        "row49-lossy", lambda folder: (images(folder, "x.png"), str(folder / "y.jpg")), UsageError, "choose .png"
-    ),
-    OutputCase(
-        "row49-no-ending", lambda folder: (images(folder, "x.png"), str(folder / "y")), UsageError, "choose .png"
-    ),
-    OutputCase(
-        "row50-output-is-input", lambda folder: (images(folder, "x.png"), str(folder / "x.png")), OutputError, "input"
-    ),
-    OutputCase("row50-symbolic-link", _output_is_link_to_input, OutputError, "input"),
-    OutputCase("row50-hard-link", _output_is_hard_link_to_input, OutputError, "input"),
-    OutputCase("row50-another-input", _output_is_another_input, OutputError, "input"),
-    OutputCase("row52-read-only-folder", _read_only_folder, OutputError, "written to", possible=NOT_ROOT),
-    OutputCase(
-        "row52-missing-folder",
-        lambda folder: (images(folder, "x.png"), str(folder / "no" / "y.png")),
-        OutputError,
-        "folder",
-    ),
-    OutputCase(
-        "row52-missing-parent",
-        lambda folder: (images(folder, "x.png"), f"{folder}/no/out/"),
-        OutputError,
-        "folder",
-    ),
-    OutputCase("row52-existing", _existing_output, OutputError, "--overwrite"),
-    OutputCase("row52-folder-in-the-way", _output_is_folder, OutputError, "folder"),
-    OutputCase("row56-long-name", lambda folder: (images(folder, "n" * 251 + ".png"), None), OutputError, "-o"),
+    OutputCase("two-names", lambda folder: (images(folder, "x.dat", "x.dat.png"), None), UsageError),
+    OutputCase("two-folders", _same_stem_in_two_folders, UsageError),
+    OutputCase("same-twice", lambda folder: (images(folder, "x.png") * 2, None), UsageError),
+    OutputCase("file-for-two", lambda folder: (images(folder, "x.png", "y.png"), str(folder / "out.png")), UsageError),
+    OutputCase("lossy", _file("y.jpg"), UsageError),
+    OutputCase("no-ending", _file("y"), UsageError),
+    OutputCase("output-is-input", _file("x.png"), UsageError),
+    OutputCase("symbolic-link", _output_is_link_to_input, UsageError),
+    OutputCase("hard-link", _output_is_hard_link_to_input, UsageError),
+    OutputCase("another-input", _output_is_another_input, UsageError),
+    OutputCase("read-only-folder", _read_only_folder, OutputError, possible=NOT_ROOT),
+    OutputCase("missing-folder", _file("no/y.png"), OutputError),
+    OutputCase("missing-parent", _file("no/out/"), OutputError),
+    OutputCase("existing", _existing_output, OutputError),
+    OutputCase("folder-in-the-way", _output_is_folder, OutputError),
+    OutputCase("long-name", lambda folder: (images(folder, "n" * 251 + ".png"), None), OutputError),
 ]
 
 
 ODD_NAMES = {
-    "row56-brackets": "[bold]x[0].png",
-    "row56-newline": "two\nlines.png",
-    "row56-leading-dash": "-x.png",
-    "row56-not-utf-8": os.fsdecode(b"caf\xe9.png"),
-    "row56-255-bytes": "n" * 251 + ".png",
-    "row56-spaces": " x .png",
+    "brackets": "[bold]x[0].png",
+    "newline": "two\nlines.png",
+    "leading-dash": "-x.png",
+    "not-utf-8": os.fsdecode(b"caf\xe9.png"),
+    "255-bytes": "n" * 251 + ".png",
+    "spaces": " x .png",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import struct
 import zlib
 from collections.abc import Sequence
@@ -43,7 +44,7 @@ def tiff(
         lengths: [len(segment) for segment in segments],
     }
     start = 8 + len(directory(tags, 8))
-    tags[places] = [start + sum(map(len, segments[:number])) for number in range(len(segments))]
+    tags[places] = list(itertools.accumulate(map(len, segments[:-1]), initial=start))
     return struct.pack("<2sHI", b"II", 42, 8) + directory(tags, 8) + b"".join(segments)
 
 
@@ -59,6 +60,17 @@ def many_pages(count: int) -> bytes:
     following = [8 + (len(page) + 4) * number for number in range(1, count)]
     pages = b"".join(page + struct.pack("<I", start) for start in (*following, 0))
     return struct.pack("<2sHI", b"II", 42, 8) + pages
+
+
+def many_strips(count: int) -> bytes:
+    """A TIFF of one column, each pixel of which is a strip, in a file of eight bytes a strip."""
+    return tiff(1, count, [b"x"] * count, rows=1)
+
+
+def many_tags(count: int) -> bytes:
+    """A TIFF whose tags all name the same 100,000 bytes."""
+    head = struct.pack("<2sHIH", b"II", 42, 8, count)
+    return head + b"".join(struct.pack("<HHII", 40_000 + tag, 1, 100_000, 8) for tag in range(count)) + bytes(70_000)
 
 
 def fax(image: np.ndarray, compression: str) -> bytes:

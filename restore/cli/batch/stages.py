@@ -137,7 +137,7 @@ class Stages:
             shape = (raster.levels.shape[0], raster.levels.shape[1])
             mask = read_mask(job.mask, name=str(job.mask), shape=shape, frame=job.mask_page, max_pixels=most)
         colour = self.damage.keeps_colours(mask=mask is not None)
-        picture = picture_of(raster, shown(job.name), colour=colour, hidden=None if mask is None else mask.hidden)
+        picture = picture_of(raster, colour=colour)
         check_format(picture, "PNG" if job.target == STDIO else format_of(job.target), name=job.target)
         return Loaded(job, picture, mask, stamps)
 

@@ -1,0 +1,84 @@
+"""Draw pages of a PDF: a program of its own, as a page can cost any amount of time and memory; see `pdf`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pypdfium2
+from pypdfium2 import PdfPage, raw
+
+# Pixels per inch where a page is no scan, and the most where it is one: one image covers this share of it.
+PRINT, FINEST, COVERED = 300.0, 1200.0, 0.5
+# A page is drawn smaller by this part of a pixel on each side: an image that reached beyond its last pixel by a
+# rounding error would be stretched by one, and blurred.
+INSET = 0.02
+
+
+def _scales(page: PdfPage) -> tuple[float, float]:
+    """Pixels per point, of which an inch has 72, across and down."""
+    found = [(PRINT / 72, PRINT / 72)]
+    for image in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]):
+        place = image.get_matrix()
+        across, down = math.hypot(place.a, place.b), math.hypot(place.c, place.d)
+        if across * down >= COVERED * math.prod(page.get_size()) > 0:
+            width, height = image.get_px_size()
+            scales = min(width / across, FINEST / 72), min(height / down, FINEST / 72)
+            turned = (abs(place.b) > abs(place.a)) != (page.get_rotation() in (90, 270))
+            found.append(scales[::-1] if turned else scales)
+    # A scan may be stored in several layers, coarse and fine.
+    return max(found[1:] or found)
+
+
+def _size(page: PdfPage, scales: tuple[float, float]) -> tuple[int, int]:
+    """Width and height of a page in pixels."""
+    width, height = (max(1, round(side * scale)) for side, scale in zip(page.get_size(), scales, strict=True))
+    return width, height
+
+
+def _drawn(page: PdfPage, width: int, height: int) -> bytes:
+    """The pixels of a page on white, three bytes each."""
+    across, down = ((pixels - 2 * INSET) / side for pixels, side in zip((width, height), page.get_size(), strict=True))
+    bitmap = pypdfium2.PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR)
+    raw.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xFFFFFFFF)
+    matrix = raw.FS_MATRIX(across, 0, 0, down, INSET, INSET)
+    raw.FPDF_RenderPageBitmapWithMatrix(bitmap, page, matrix, raw.FS_RECTF(0, 0, width, height), raw.FPDF_ANNOT)
+    return np.ascontiguousarray(bitmap.to_numpy()[..., ::-1]).tobytes()
+
+
+def main(page: int | str | None, max_pixels: int, most: int) -> None:
+    """Answer for the PDF on stdin: a line of JSON with the number and sizes of pages, and the pixels of one.
+
+    Args:
+        page: from 0; None for the only one; "all" for the sizes of all and no pixels.
+        max_pixels: the most pixels that are drawn.
+        most: bytes of memory.
+    """
+    with contextlib.suppress(ImportError):  # Windows has no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    head: dict[str, Any] = {"sizes": []}
+    pixels = b""
+    try:
+        document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
+        count = head["count"] = len(document)
+        only = 0 if page is None and count == 1 else page
+        for number in range(count) if page == "all" else [only] if isinstance(only, int) and 0 <= only < count else []:
+            scales = _scales(document[number])
+            size = _size(document[number], scales)
+            head["sizes"].append(size)
+            head["dpi"] = [72 * scale for scale in scales]
+            if page != "all" and math.prod(size) <= max_pixels:
+                pixels = _drawn(document[number], *size)
+    except pypdfium2.PdfiumError as fault:
+        head = {"fault": str(fault)}
+    sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + pixels)
+
+
+if __name__ == "__main__":
+    main(*json.loads(sys.argv[1]))

@@ -1,0 +1,62 @@
+"""The image formats that are read and written: a new one is a new row of `FORMATS`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from restore.errors import UsageError, shown
+
+
+@dataclass(frozen=True)
+class Format:
+    """An image format, under Pillow's name for it.
+
+    Attributes:
+        suffixes: its file endings, in lower case.
+        modes: the modes of Pillow that it keeps without loss, separated by blanks; a format without any is only read.
+        pages: whether a file holds pages, which are restored one by one.
+        options: what Pillow is told when it saves one.
+    """
+
+    suffixes: tuple[str, ...]
+    modes: str = ""
+    pages: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+FORMATS = {
+    "PNG": Format((".png",), "1 L LA RGB RGBA I;16"),
+    "TIFF": Format((".tif", ".tiff"), "1 L LA RGB RGBA I;16", pages=True),
+    "BMP": Format((".bmp",), "L RGB"),
+    # `exact` keeps the levels under fully transparent pixels.
+    "WEBP": Format((".webp",), "L LA RGB RGBA", options={"lossless": True, "exact": True}),
+    "PPM": Format((".pgm", ".ppm", ".pbm", ".pnm"), "L RGB I;16"),
+    "PDF": Format((".pdf",), "1 L RGB", pages=True),
+    "JPEG": Format((".jpg", ".jpeg")),
+    "GIF": Format((".gif",)),
+}
+# What Pillow reads. It would pass page descriptions such as EPS to another program.
+READ = tuple(name for name in FORMATS if name != "PDF")
+# File endings of the images found in a folder. Files named one by one may have any.
+IMAGE_SUFFIXES = frozenset(suffix for name in READ for suffix in FORMATS[name].suffixes)
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format of a file to write, by its ending.
+
+    Raises:
+        UsageError: the ending is unknown, or its format would change pixels (JPEG).
+
+    >>> format_of("digit.tif")
+    'TIFF'
+    """
+    suffix = Path(path).suffix.lower()
+    for name, format in FORMATS.items():
+        if suffix in format.suffixes and format.modes:
+            return name
+    fault = f"{shown(suffix)} is not a format that keeps every pixel" if suffix else "has no file ending"
+    raise UsageError(f"{shown(path)}: {fault}; choose .png")
