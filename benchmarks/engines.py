@@ -81,7 +81,7 @@ def alone(engine: str, model: str, p: str, images: str) -> None:
     begun = time.perf_counter()
     from restore.cli.batch.restoring import CHUNK
     from restore.inference.damage import Damage
-    from restore.inference.opening import open_engine
+    from restore.inference.open import open_engine
 
     loaded, grey, told = open_engine(model, engine, "cpu"), np.load(images), Damage(json.loads(p))
     loaded.marginals(grey[:1], told)

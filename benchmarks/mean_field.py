@@ -9,7 +9,7 @@ from torch import Tensor
 
 from restore.channels import Channel, Task
 from restore.evaluation.evaluate import evaluate
-from restore.inference.windows.moments import mean_field
+from restore.inference.tiles.blend import mean_field
 
 # Couplings that are tried, and on how many images.
 COUPLINGS = (0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -18,7 +18,7 @@ TRIED = 50
 
 @dataclass(frozen=True)
 class IsingField:
-    """Pixels of which each is coupled to the four beside it, as in `restore.inference.windows.moments.mean_field`.
+    """Pixels of which each is coupled to the four beside it, as in `restore.inference.tiles.blend.mean_field`.
 
     Attributes:
         image_shape: (H, W).

@@ -13,7 +13,7 @@ import numpy as np
 
 from restore.data import load
 from restore.inference.damage import Damage
-from restore.inference.opening import open_engine
+from restore.inference.open import open_engine
 from restore.inference.pictures import restore_pictures
 
 FLIPS, SPREADS = (0.05, 0.1, 0.2, 0.3), (0.05, 0.1, 0.2, 0.3)

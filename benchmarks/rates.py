@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from restore.inference.damage import Damage, Rates
-from restore.inference.opening import open_engine
+from restore.inference.open import open_engine
 from restore.inference.windows.choosing.survey import choose
 from training.data.drawings import drawing
 from training.data.pages import page

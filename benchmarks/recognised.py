@@ -24,8 +24,8 @@ from unet import families_to_learn_from
 from restore.data import load
 from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
-from restore.inference.opening import open_each, open_engine
-from restore.inference.pictures import PictureEngine
+from restore.inference.open import open_each, open_engine
+from restore.inference.engine import PictureEngine
 from restore.inference.windows.choosing.survey import choose
 from restore.learning.run.card import machine_facts
 from restore.zoo import candidates

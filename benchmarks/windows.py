@@ -15,7 +15,7 @@ import numpy as np
 
 import restore
 from restore.data import load
-from restore.inference.windows.tiles import Axis, Cover
+from restore.inference.tiles.grid import Axis, Cover
 from restore.zoo.description import Description
 from training.data.pages import page
 from training.data.text import families_for_tests

@@ -16,7 +16,7 @@ import numpy as np
 from restore.api import Restorer, load
 from restore.errors import ModelError, UsageError, shown
 from restore.inference.explained import unexplained
-from restore.inference.opening import Choice
+from restore.inference.open import Choice
 from restore.marginals import Status
 from restore.sizes import Fit
 

@@ -14,7 +14,7 @@ from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import in_kind, unpack
 from restore.inference.callers import Manner, collected, masked, restored
 from restore.inference.damage import Auto, Damage, Scanned
-from restore.inference.opening import Choice, open_engine
+from restore.inference.open import Choice, open_engine
 from restore.inference.pictures import PictureEngine, whole
 from restore.sizes import Fit
 from restore.zoo.description import Description
@@ -122,7 +122,7 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None,
         max_memory: bytes that the messages of belief propagation, or the matrices of adaptive TAP, may take; by default
             2 GiB. Larger batches are solved in parts.
         engine: "onnx", "torch", or "auto" for the one that finishes a few images sooner. For many images a conditional
-            prior is faster in "torch". See `restore.inference.opening.open_engine`.
+            prior is faster in "torch". See `restore.inference.open.open_engine`.
 
     Raises:
         ModelError: if there is no such model, or its file is damaged.

@@ -11,8 +11,8 @@ from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import Collection
 from restore.inference.callers import Manner, collected, masked, photographs, restored
 from restore.inference.damage import Auto, Damage
-from restore.inference.opening import Choice, open_each, open_engine
-from restore.inference.pictures import PictureEngine
+from restore.inference.open import Choice, open_each, open_engine
+from restore.inference.engine import PictureEngine
 from restore.sizes import Fit
 
 

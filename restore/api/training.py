@@ -13,7 +13,7 @@ from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import unpack
 from restore.images.outputs import IMAGE_SUFFIXES
-from restore.inference.opening import require_torch
+from restore.inference.open import require_torch
 
 
 @speaking_python

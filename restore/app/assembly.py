@@ -15,8 +15,8 @@ from restore.errors import ModelError, OutputError, reason, shown
 from restore.files import write_atomically
 from restore.inference.onnx.contract import POLARITIES
 from restore.inference.onnx.inspection import read_checked
-from restore.inference.pictures import INVERTED, outcome
-from restore.inference.windows.tally import BLIND
+from restore.inference.restore import BLIND, INVERTED
+from restore.inference.restored import outcome
 from restore.marginals import Status
 
 # Addresses below the site's root, such as "models/tap-mnist/solver.onnx", and the file or its content for each.

@@ -14,7 +14,7 @@ import typer
 from restore.errors import UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.inference.damage import Damage
-from restore.inference.opening import Choice
+from restore.inference.open import Choice
 from restore.registry import SOLVERS
 from restore.sizes import Fit
 

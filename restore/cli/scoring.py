@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from restore.data import Dataset, Split
     from restore.data.gathering.stock import Stock
     from restore.evaluation.evaluate import Report
-    from restore.inference.pictures import PictureEngine
+    from restore.inference.engine import PictureEngine
     from restore.inference.torch_engine import Engine
     from restore.zoo.description import Description
 
@@ -125,7 +125,7 @@ class Opening:
 
     def pictures(self, model: str, source: Source, stock: Stock) -> PictureEngine:
         """The engine that `restore denoise` would take for the first images of a stock."""
-        from restore.inference.opening import open_engine
+        from restore.inference.open import open_engine
 
         pixels = int(stock.sizes[: source.n].prod(axis=1).sum())
         return open_engine(model, "auto", self.device, self.memory, pixels, self.solver)
@@ -140,7 +140,7 @@ def evaluate_task(model: str, source: Source, trial: Trial, opening: Opening) ->
     from restore.evaluation.baselines import BASELINES
     from restore.evaluation.evaluate import evaluate, restorer_of
     from restore.evaluation.whole import by_prior, evaluate_whole
-    from restore.inference.opening import require_torch
+    from restore.inference.open import require_torch
     from restore.zoo import describe, find
 
     if model in BASELINES:
@@ -214,7 +214,7 @@ def evaluate_card(model: str, source: Source, seed: int, device: str) -> str:
     """
     from restore.evaluation.scores import as_section, measure, measure_whole, whole_section
     from restore.files import write_atomically
-    from restore.inference.opening import require_torch
+    from restore.inference.open import require_torch
     from restore.learning.run.card import with_scores
     from restore.zoo import CARD, describe, find
 

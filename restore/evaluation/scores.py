@@ -13,7 +13,7 @@ from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
 from restore.evaluation.markdown import plus_minus, table
 from restore.evaluation.metrics import Score
 from restore.evaluation.whole import Watch, by_prior, evaluate_whole
-from restore.inference.pictures import PictureEngine
+from restore.inference.engine import PictureEngine
 from restore.inference.torch_engine import Engine
 from restore.zoo.description import Description
 

@@ -14,9 +14,11 @@ from torch import Tensor
 from restore.channels import Channel, Task
 from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Measured, Report, reported
-from restore.inference.choice import restore_one
-from restore.inference.damage import Damage
-from restore.inference.pictures import PictureEngine
+from restore.inference.damage import Damage, Observed
+from restore.inference.engine import PictureEngine
+from restore.inference.open import Engines
+from restore.inference.restore import restore
+from restore.inference.restored import Options
 from restore.marginals import Status
 
 # Sides of the median filter; the report has the one that leaves least wrong.
@@ -35,17 +37,18 @@ class WholeRestorer(Protocol):
 
 def by_prior(engine: PictureEngine) -> WholeRestorer:
     """A prior as a restorer of whole images."""
-    conditional = engine.description.conditional
+    options, conditional = Options(force=True), engine.description.conditional
+    engines = Engines(options, only=engine)
 
-    def restore(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
+    def restored(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
         pixels = observed.double().reshape(image_shape).numpy()
         damage = Damage() if conditional else Damage.told(channel, image_shape)
-        _, found = restore_one([engine], pixels, damage, force=True, watch=watch)
+        (found,) = restore([Observed(pixels, damage)], options, engines, watch)
         means = found.means if found.replaced is None else np.where(found.replaced, found.means, pixels)
         lost = found.status is Status.DIVERGED
         return torch.from_numpy(np.where(lost, np.nan, means)).to(observed).reshape(1, -1)
 
-    return restore
+    return restored
 
 
 def by_median(side: int, *, grey: bool = False) -> WholeRestorer:

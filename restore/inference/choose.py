@@ -457,8 +457,9 @@ def _places(picture: Observed) -> list[tuple[slice, slice]]:
         corners = [corners[place] for place in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
         richness = np.array([_richness(picture.part(*_crop(corner))) for corner in corners])
         order = np.argsort(-richness, kind="stable")
-        order = order[: max(CROPS, int((richness >= RICH * richness.max()).sum()))]
-        corners = [corners[order[place]] for place in np.linspace(0, len(order) - 1, CROPS).round().astype(int)]
+        order = order[: int((richness >= RICH * richness.max()).sum())]
+        places = np.unique(np.linspace(0, len(order) - 1, CROPS).round().astype(int))
+        corners = [corners[order[place]] for place in places]
     return [_crop(corner) for corner in corners]
 
 

@@ -20,7 +20,7 @@ from restore.inference.choose import Candidate, Choice, Prior, choose
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
-from restore.inference.restored import Options, Restored
+from restore.inference.restored import Options, Restored, outcome
 from restore.inference.scan import Reading, read
 from restore.inference.squares import Squares, squares_in
 from restore.inference.tiles.blend import Posterior, Watch
@@ -30,6 +30,9 @@ from restore.zoo.description import Description
 
 # A picture whose pixels are this much likelier after inversion, in nats per pixel, looks inverted.
 INVERTED = 0.05
+
+# Said of a picture with pixels that no tile sees anything around.
+BLIND = "has masked areas around which nothing is visible: the prior alone fills them"
 
 # The share of white in the images of a prior of both polarities is that near to a half.
 EVEN = 0.05
@@ -247,11 +250,8 @@ def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: St
     assert isinstance(candidate, Prior)
     about = candidate.engine.description
     height, width = about.image_shape
-    if about.conditional and status is Status.MAX_ITER:
-        iterations = about.inference.max_iter
-        notes.append(f"stopped after the {iterations} iterations that {about.name} was trained with")
-    elif status is not Status.CONVERGED:
-        notes.append(status.sentence)
+    if status is not Status.CONVERGED:
+        notes.append(outcome(status, about))
     elif whole.unsettled[place]:
         notes.append(f"the solver did not converge in {whole.unsettled[place]} of {whole.tiles[place]} tiles")
     if whole.tiles[place] > 1 and not about.whole:
@@ -259,7 +259,7 @@ def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: St
     if candidate.invert and not options.invert:
         notes.append(f"{about.name} expects {expected_by(candidate.engine)}, so the picture was inverted for it, and back")
     if whole.blind[place]:
-        notes.append("has masked areas around which nothing is visible: the prior alone fills them")
+        notes.append(BLIND)
     if not near(task.original.shape, about.image_shape) and options.fit == "resize":
         notes.append(lost_detail(about.image_shape))
     if whole.inversion[place] > INVERTED and not about.mixture:

@@ -11,6 +11,7 @@ from restore.images import DEFAULT_MAX_PIXELS
 from restore.inference.damage import Rates
 from restore.marginals import Status
 from restore.sizes import Fit
+from restore.zoo.description import Description
 
 EngineName = Literal["auto", "onnx", "torch"]
 
@@ -143,3 +144,10 @@ def stacked(each: list[Restored]) -> Restored:
         None if any(one.replaced is None for one in each) else together([one.replaced for one in each]),
         tuple(together([one.layers[index] for one in each]) for index in range(depth)),
     )
+
+
+def outcome(status: Status, about: Description) -> str:
+    """How the solver of a prior ended, in a sentence."""
+    if about.conditional and status is Status.MAX_ITER:
+        return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
+    return status.sentence

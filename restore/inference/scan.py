@@ -9,12 +9,10 @@ import numpy as np
 
 from restore.channels.bit_flip import CERTAIN
 from restore.errors import Foreign
+from restore.images.tones import Tones, counted
 from restore.inference.damage import Observed
 from restore.inference.pixels import Cut, thinned
 from restore.inference.two_tones import tones_of
-
-# What a cut to black and white may remove, as the mean distance of grey levels from the two, of which the distance is 1.
-CUT_OFF = 0.06
 
 # How far the classes of a scan are apart, in standard deviations, if the caller says that it is one: more than noise on
 # a blank page is split into.
@@ -60,12 +58,11 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
         plain = (low, high) == (0, 1) and isinstance(picture.pixels, np.ndarray)
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
         return Reading(picture if plain else replace(picture, pixels=Cut(picture.pixels, cut)), tones)
-    cut = otsu(grey) if threshold is None else threshold
-    parts = (grey[grey <= cut], grey[grey > cut])
-    black, white = (float(part.mean()) if part.size else end for part, end in zip(parts, (0.0, 1.0), strict=True))
-    lost = np.minimum(np.abs(grey - black), np.abs(grey - white)).mean() / max(white - black, 1e-6)
-    if careful and lost > CUT_OFF:
+    tones = Tones.of(counted(np.rint(255 * grey.clip(0, 1)).astype(np.uint8)))
+    if careful and not tones.binary:
         return _scan(picture, None)
+    cut = (tones.threshold + 0.5) / 255 if threshold is None else threshold
+    black, white = tones.dark / 255, tones.light / 255
     note = f"has grey levels, which were cut to black and white at {round(255 * cut)} of 255"
     holes_only = damage.hidden is not None and not damage.touched
     return Reading(
@@ -92,20 +89,3 @@ def _scan(picture: Observed, apart: float | None) -> Reading:
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=p))
     only_holes = hidden is not None and not picture.damage.touched
     return Reading(read, (tones.channel.black, tones.channel.white) if only_holes else None, (note,))
-
-
-def otsu(grey: np.ndarray) -> float:
-    """The threshold in [0, 1] that separates values best (Otsu, IEEE Trans. Syst. Man Cybern. 9, 1979).
-
-    >>> otsu(np.array([0.1, 0.12, 0.8, 0.83])) == otsu(np.array([0.12, 0.8]))
-    True
-    """
-    counts, edges = np.histogram(grey, 256, (0, 1))
-    middles = (edges[:-1] + edges[1:]) / 2
-    below = np.cumsum(counts)[:-1]
-    above = counts.sum() - below
-    sums = np.cumsum(counts * middles)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        between = below * above * (sums[:-1] / below - (sums[-1] - sums[:-1]) / above) ** 2
-    best = np.flatnonzero(np.nan_to_num(between) >= np.nanmax(between) * (1 - 1e-12))
-    return float(edges[1 + round(best.mean())])

@@ -11,7 +11,7 @@ from restore.zoo import limits
 
 @dataclass(frozen=True)
 class Tiling:
-    """Windows that overlap and send each other messages, as `restore.inference.windows.exchange` derives them.
+    """Windows that overlap and send each other messages, as `restore.inference.tiles.exchange` derives them.
 
     Attributes:
         overlap: how many windows begin within the length of one, along either axis. A prior of whole objects restores

@@ -16,7 +16,7 @@ from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.windows.large import restore_large
 from restore.inference.windows.tally import BLIND
-from restore.inference.windows.tiles import Cover
+from restore.inference.tiles.grid import Cover
 from restore.marginals import Status
 
 # Both compute in single precision, and differ in the order of their sums.

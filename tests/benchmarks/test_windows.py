@@ -9,7 +9,7 @@ from windows import near_borders, seams, side_by_side
 
 import restore
 from restore.inference.damage import Damage
-from restore.inference.windows.tiles import Axis
+from restore.inference.tiles.grid import Axis
 
 
 def test_pixels_within_two_of_a_border_are_near_it() -> None:

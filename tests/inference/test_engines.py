@@ -17,7 +17,7 @@ import restore
 from restore import zoo
 from restore.errors import ModelError, UsageError
 from restore.inference import opening as engines
-from restore.inference.opening import Choice, open_engine
+from restore.inference.open import Choice, open_engine
 from restore.inference.torch_engine import Engine
 
 

@@ -16,7 +16,7 @@ from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.inference.windows.colour import AXES
-from restore.inference.windows.tiles import Cover
+from restore.inference.tiles.grid import Cover
 from training.data.photographs import photograph
 
 PRIOR = "em-photographs"

@@ -20,7 +20,7 @@ from restore import zoo
 from restore.channels import BitFlip
 from restore.errors import UsageError
 from restore.inference import opening as engines
-from restore.inference.opening import open_engine
+from restore.inference.open import open_engine
 from restore.inference.torch_engine import Engine
 from restore.priors import FullyVisible
 from restore.registry import SOLVERS

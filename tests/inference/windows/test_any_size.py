@@ -21,12 +21,12 @@ from restore.inference.noise.held_out import FOLDS, LEAST, SURER, folds, foretol
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
 from restore.inference.windows import blocks
-from restore.inference.windows.blocks import AROUND, PART, blocks_of, parts_of
+from restore.inference.tiles.blocks import AROUND, PART, blocks_of, parts_of
 from restore.inference.windows.choosing.sampling import FEW, Crop, sample_of
 from restore.inference.windows.choosing.survey import choose
 from restore.inference.windows.choosing.ways import Way
 from restore.inference.windows.large import restore_large
-from restore.inference.windows.moments import expected, moments
+from restore.inference.tiles.blend import expected, moments
 from restore.inference.windows.regions import CLEAR, LEAD, WIDE, Both
 from restore.inference.windows.tally import Tally
 from restore.marginals import Status

@@ -12,8 +12,8 @@ from restore.channels.bit_flip import CERTAIN
 from restore.inference.damage import Damage
 from restore.inference.explained import Observed
 from restore.inference.windows import exchange
-from restore.inference.windows.exchange import log_odds, observed, solve_windows
-from restore.inference.windows.tiles import Cover
+from restore.inference.tiles.exchange import log_odds, observed, solve_windows
+from restore.inference.tiles.grid import Cover
 from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
 from restore.zoo.tiling import Tiling

@@ -14,7 +14,7 @@ import restore
 from restore.errors import ModelError
 from restore.inference.damage import Damage, Rates
 from restore.inference.explained import Observed
-from restore.inference.opening import open_engine
+from restore.inference.open import open_engine
 from restore.inference.torch_engine import Engine
 from restore.inference.windows.choosing.field import BEHIND, FIELD, _log_p, allowed, beaten, of_objects
 

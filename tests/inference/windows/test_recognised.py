@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 import restore
 from restore.errors import ModelError
 from restore.inference.damage import Damage
-from restore.inference.opening import open_engine
+from restore.inference.open import open_engine
 from restore.inference.windows.choosing import survey
 from restore.inference.windows.choosing.sampling import sample_of
 from restore.inference.windows.choosing.survey import choose

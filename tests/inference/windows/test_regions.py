@@ -12,8 +12,8 @@ from PIL import Image
 import restore
 from restore.channels.bit_flip import LEVELS
 from restore.inference.damage import Damage
-from restore.inference.opening import open_engine
-from restore.inference.windows.moments import Turned
+from restore.inference.open import open_engine
+from restore.inference.tiles.blend import Turned
 from restore.inference.windows.regions import Both
 from restore.inference.windows.tally import Tally
 from restore.marginals import NoiseLevel

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restore.inference.windows.tiles import Axis, Cover, blocks
+from restore.inference.tiles.grid import Axis, Cover, blocks
 
 sides = st.integers(1, 40)
 axes = st.tuples(sides, st.integers(1, 12), st.integers(1, 12)).map(lambda one: Axis(one[0], one[1], min(one[1:])))
