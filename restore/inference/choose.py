@@ -20,7 +20,6 @@ from restore.channels.levels import Scale
 from restore.inference import threads
 from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.engine import PictureEngine
-from restore.inference.pixels import Pixels
 from restore.inference.restored import Found
 from restore.inference.tiles.blend import Posterior, Watch, posterior, solve, turned
 
@@ -52,6 +51,9 @@ STEPS = 40
 
 # Two rates of flips are taken if they are so many nats ahead of one; neither is higher than HIGHEST.
 RATES_AHEAD, HIGHEST, RATES = 12.0, 0.4, 16
+
+# No observed pixel counts as surer than that, if each has a probability of its own: priors are surer than they are right.
+LEAST = 0.01
 
 # Grey levels are told apart to this much, so that densities are probabilities.
 WIDTH = 1 / 255
@@ -287,7 +289,9 @@ class Sample:
         level = levels[:, None, None, None]
         unknown = damage.unknown
         if not self.grey:
-            white, black = damage.rates if unknown is None and isinstance(damage.p, np.ndarray | Rates) else (level,) * 2
+            white, black = (
+                damage.rates if unknown is None and isinstance(damage.p, np.ndarray | Rates) else (level,) * 2
+            )
             return _log_flipped(means[None], self.seen > 0.5, white, black)
         p = level if unknown == "p" else 0.0 if damage.p is None else damage.p
         sigma = level if unknown == "sigma" else 0.0 if damage.sigma is None else damage.sigma

@@ -229,7 +229,9 @@ def _probabilities(p: Any) -> float | np.ndarray | Rates:
     # Written so that NaN fails too.
     wrong = values[~((values >= 0) & (values <= 1))]
     if wrong.size or isinstance(p, bool):
-        raise UsageError(f"--p is a flip probability and must lie in [0, 1], not {p if isinstance(p, bool) else wrong[0]}")
+        raise UsageError(
+            f"--p is a flip probability and must lie in [0, 1], not {p if isinstance(p, bool) else wrong[0]}"
+        )
     single = values.astype(np.float32)
     values = np.where(single < SMALLEST, 0.0, np.where(single == 1, 1.0, values))
     if values.shape == (2,):

@@ -173,9 +173,24 @@ def _choices(tasks: Sequence[_Task], options: Options) -> list[Choice]:
     ]
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
-    if len(first.engines) > 1 and not first.about.grey and not first.native:
+    flips = not first.about.grey and pictures[0].damage.touched
+    if flips and len(first.engines) > 1 and not first.native:
         candidates += squares_in(pictures[0])
-    return choose(pictures, candidates, grey=first.about.grey)
+    return [
+        _with_prior(choice, picture, candidates)
+        for choice, picture in zip(choose(pictures, candidates, grey=first.about.grey), pictures, strict=True)
+    ]
+
+
+def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:
+    """A choice of squares with the prior that predicts them best, if one is ahead of independent squares."""
+    squares = choice.candidate
+    if not isinstance(squares, Squares):
+        return choice
+    priors = [each for each in candidates if isinstance(each, Prior)]
+    (inner,) = choose([squares.original(replace(picture, damage=choice.damage))], priors, grey=False)
+    ahead = inner.ahead is not None and inner.ahead > trust.AHEAD
+    return replace(choice, candidate=replace(squares, modules=inner.candidate)) if ahead else choice
 
 
 def _polarities(engine: PictureEngine, task: _Task, invert: bool) -> tuple[bool, ...]:
@@ -200,7 +215,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
     if not (about.conditional and status is Status.MAX_ITER):
         judged = trust.verdict(choice, before, after, means, status, float(whole.residual[place]))
-        if judged.refused and not (judged is Status.DIVERGED):
+        if judged.refused and judged is not Status.DIVERGED:
             if not (task.named or options.force):
                 return _untouched(original, judged, choice=choice, notes=notes, residual=whole.residual[place])
             notes.append(f"the result is doubtful: {judged.sentence}")
@@ -257,7 +272,9 @@ def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: St
     if whole.tiles[place] > 1 and not about.whole:
         notes.append(f"restored in tiles of {width}x{height} pixels")
     if candidate.invert and not options.invert:
-        notes.append(f"{about.name} expects {expected_by(candidate.engine)}, so the picture was inverted for it, and back")
+        notes.append(
+            f"{about.name} expects {expected_by(candidate.engine)}, so the picture was inverted for it, and back"
+        )
     if whole.blind[place]:
         notes.append(BLIND)
     if not near(task.original.shape, about.image_shape) and options.fit == "resize":
@@ -327,5 +344,3 @@ def _in_colour(task: _Task, options: Options, watch: Watch) -> Restored:
     deviations = np.sqrt(np.stack([plane.deviations**2 for plane in found], -1) @ AXES**2)
     worst = max(Status(plane.status) for plane in found)
     return replace(found[0], estimate=means, means=means, deviations=deviations, status=worst)
-
-

@@ -14,6 +14,15 @@ from restore.inference.damage import Observed
 from restore.inference.pixels import Cut, thinned
 from restore.inference.two_tones import tones_of
 
+# The share of pixels that may have a tone of their own: off black and white by so much of their distance, and the same as
+# their neighbours; looked for in the middle of a picture, of so many pixels a side.
+THIRD, APART, SIDE = 0.01, 0.125, 1024
+
+NOT_INK = (
+    "its grey levels are not those of ink on paper; give --sigma, the standard deviation of its noise, to restore it as "
+    "a photograph, or --p to cut it to black and white all the same"
+)
+
 # How far the classes of a scan are apart, in standard deviations, if the caller says that it is one: more than noise on
 # a blank page is split into.
 TOLD_APART = 2.0
@@ -48,26 +57,35 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     damage = picture.damage
     if damage.scanned:
         return _scan(picture, TOLD_APART)
-    grey = thinned(picture.pixels)
-    if picture.damage.hidden is not None:
-        visible = thinned(picture.visible)
-        grey = grey[visible] if visible.any() else grey.ravel()
+    sample, visible = thinned(picture.pixels), thinned(picture.visible)
+    grey = sample[visible] if visible.any() else sample.ravel()
     low, high = float(grey.min()), float(grey.max())
     if bool(((grey == low) | (grey == high)).all()):
-        cut = (low + high) / 2 if low < high else 0.5
-        plain = (low, high) == (0, 1) and isinstance(picture.pixels, np.ndarray)
+        known = (low, high) == (0, 1) and sample.shape == picture.shape and isinstance(picture.pixels, np.ndarray)
+        cut = Cut(picture.pixels, (low + high) / 2 if low < high else 0.5)
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
-        return Reading(picture if plain else replace(picture, pixels=Cut(picture.pixels, cut)), tones)
-    tones = Tones.of(counted(np.rint(255 * grey.clip(0, 1)).astype(np.uint8)))
-    if careful and not tones.binary:
+        return Reading(picture if known else replace(picture, pixels=cut), tones)
+    found = Tones.of(counted(np.rint(255 * grey.clip(0, 1)).astype(np.uint8)))
+    at = (found.threshold + 0.5) / 255 if threshold is None else threshold
+    parts = (grey[grey <= at], grey[grey > at])
+    black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, (0.0, 1.0), strict=True))
+    if careful and _third_tone(picture, black, white) > THIRD:
+        raise Foreign(NOT_INK)
+    if careful and not found.binary:
         return _scan(picture, None)
-    cut = (tones.threshold + 0.5) / 255 if threshold is None else threshold
-    black, white = tones.dark / 255, tones.light / 255
-    note = f"has grey levels, which were cut to black and white at {round(255 * cut)} of 255"
-    holes_only = damage.hidden is not None and not damage.touched
-    return Reading(
-        replace(picture, pixels=Cut(picture.pixels, cut)), (black, white) if holes_only else None, (note,)
-    )
+    note = f"has grey levels, which were cut to black and white at {round(255 * at)} of 255"
+    filled = (black, white) if damage.hidden is not None and not damage.touched else None
+    return Reading(replace(picture, pixels=Cut(picture.pixels, at)), filled, (note,))
+
+
+def _third_tone(picture: Observed, black: float, white: float) -> float:
+    """The share of pixels in even areas that are neither black nor white: soft edges and scans are nowhere even."""
+    height, width = picture.shape
+    rows, columns = (slice(max(0, (size - SIDE) // 2), (size + SIDE) // 2) for size in (height, width))
+    grey = np.asarray(picture.pixels[rows, columns], np.float64)
+    even = (grey[1:, 1:] == grey[:-1, 1:]) & (grey[1:, 1:] == grey[1:, :-1])
+    near = np.minimum(np.abs(grey - black), np.abs(grey - white))[1:, 1:]
+    return float((even & (near > APART * (white - black))).mean()) if even.size else 0.0
 
 
 def _scan(picture: Observed, apart: float | None) -> Reading:
@@ -78,10 +96,7 @@ def _scan(picture: Observed, apart: float | None) -> Reading:
         values = np.where(hidden, np.median(values[~hidden]), values)
     tones = tones_of(values)
     if tones is None or not (tones.distinct or (apart is not None and tones.separation >= apart)):
-        raise Foreign(
-            "its grey levels are not those of ink on paper; give --sigma, the standard deviation of its noise, to "
-            "restore it as a photograph, or --p to cut it to black and white all the same"
-        )
+        raise Foreign(NOT_INK)
     odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
     black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
     note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from restore.channels.values import probability_of
+from restore.inference.choose import Candidate
 from restore.inference.damage import Damage, Observed
 from restore.inference.tiles.blend import MANY, Posterior, Watch
 from restore.inference.tiles.exchange import log_odds
 
 # Sides of squares, in pixels. Most larger ones have a divisor among them.
-SIDES = range(2, 9)
+SIDES = range(2, 17)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Squares:
     """Squares of `side` pixels whose edges lie `top` rows and `left` columns after multiples of the side.
 
-    Each is white or black, with equal probability and independently of the others.
+    Each is white or black, with equal probability and independently of the others, unless a prior of them is given.
+
+    Attributes:
+        modules: restores the picture in which every square is one pixel; None for squares that are independent.
     """
 
     side: int
     top: int
     left: int
+    modules: Candidate | None = None
     invert: bool = False
     engine_name: str = "numpy"
 
@@ -33,30 +38,45 @@ class Squares:
     def name(self) -> str:
         return f"squares of {self.side}x{self.side} pixels"
 
+    def quickly(self) -> Squares:
+        return self
+
     def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]]) -> Posterior:
         """The posterior of parts (N, h, w) of a picture, each with its upper left corner in the picture."""
         evidence = log_odds(seen, damage).astype(np.float64)
         means = np.empty(seen.shape, np.float32)
-        for index, (row, column) in enumerate(corners):
-            down, across = (
-                (np.arange(size) + start - offset) // self.side
-                for size, start, offset in zip(seen.shape[1:], (row, column), (self.top, self.left), strict=True)
-            )
-            down, across = down - down[0], across - across[0]
-            rows = np.add.reduceat(evidence[index], np.flatnonzero(np.diff(down, prepend=-1)), 0)
-            sums = np.add.reduceat(rows, np.flatnonzero(np.diff(across, prepend=-1)), 1)
+        for index, corner in enumerate(corners):
+            sums, down, across = self._gathered(evidence[index], corner)
             means[index] = probability_of(sums)[down][:, across]
         one, none = np.ones(len(seen), int), np.zeros(len(seen))
         return Posterior(means, means * (1 - means), one, none, one, one - 1, none > 0, none)
 
-    def quickly(self) -> Squares:
-        return self
-
     def posterior(self, picture: Observed, watch: Watch) -> Posterior:
         """The posterior of the whole picture."""
+        if self.modules is None:
+            part = picture.part(slice(None), slice(None))
+            return self.solve(part.pixels[None], part.damage.mapped(lambda values: values[None]), [(0, 0)])
+        found = self.modules.posterior(self.original(picture), watch)
+        _, down, across = self._gathered(np.zeros(picture.shape), (0, 0))
+        large = (values[:, down][:, :, across] for values in (found.means, found.variances))
+        return replace(found, **dict(zip(("means", "variances"), large, strict=True)), layers=())
+
+    def original(self, picture: Observed) -> Observed:
+        """The picture with one pixel for each square, and how certain it is."""
         part = picture.part(slice(None), slice(None))
-        watch(0.0)
-        return self.solve(part.pixels[None], part.damage.mapped(lambda values: values[None]), [(0, 0)])
+        evidence = log_odds(part.pixels[None], part.damage.mapped(lambda values: values[None]))[0]
+        sums, _, _ = self._gathered(evidence.astype(np.float64), (0, 0))
+        p = 1 / (1 + np.exp(np.abs(sums)))
+        hidden = None if picture.damage.hidden is None else sums == 0
+        return Observed((sums > 0).astype(np.float64), Damage(p, hidden=hidden))
+
+    def _gathered(self, evidence: np.ndarray, corner: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The evidence of each square of a part, and the rows and the columns of squares that pixels lie in."""
+        places = zip(evidence.shape, corner, (self.top, self.left), strict=True)
+        down, across = ((np.arange(size) + start - edge) // self.side for size, start, edge in places)
+        down, across = down - down[0], across - across[0]
+        rows = np.add.reduceat(evidence, np.flatnonzero(np.diff(down, prepend=-1)), 0)
+        return np.add.reduceat(rows, np.flatnonzero(np.diff(across, prepend=-1)), 1), down, across
 
 
 def squares_in(picture: Observed) -> list[Squares]:

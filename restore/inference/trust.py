@@ -8,11 +8,11 @@ from restore.inference.choose import Choice
 from restore.marginals import Status
 
 # A prior has to predict pixels better than independent pixels do, by so many bits per pixel.
-AHEAD = 0.01
+AHEAD = 0.004
 
 # Pairs of changed pixels up to REACH apart, over as many as there were if pixels changed independently; and standard
 # errors by which their number may be off.
-REACH, PAIRED, ERRORS = 8, 2.0, 4.0
+REACH, PAIRED, ERRORS = 8, 1.7, 4.0
 
 # Above this level of flips the picture is more likely something that no prior knows.
 NOISIEST = 0.25
@@ -51,24 +51,29 @@ def verdict(
         return Status.NO_GAIN
     if isinstance(p, np.ndarray):
         return status
-    rates = np.where(after, of_white, of_black) * visible
-    return status if independent((before != after) & visible, rates) else Status.NOT_NOISE
+    return status if independent((before != after) & visible, after, visible) else Status.NOT_NOISE
 
 
-def independent(changed: np.ndarray, rates: np.ndarray) -> bool:
+def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> bool:
     """True if changed pixels are at no displacement from each other more often than independent ones.
 
     Fine lines, dots and grids of a picture are beside each other, or in steps.
 
     Args:
         changed: boolean (H, W).
-        rates: the probability that noise changed a pixel, (H, W).
+        white: the restored picture, boolean (H, W): its two colours may have changed at different rates.
+        visible: the pixels that count, boolean (H, W).
 
     >>> flips = np.random.default_rng(0).random((200, 200)) < 0.1
     >>> lines = np.arange(200)[:, None] % 10 == np.zeros(200)
-    >>> [independent(each, np.full(each.shape, 0.1)) for each in (flips, lines)]
+    >>> every = np.ones((200, 200), bool)
+    >>> [independent(each, every, every) for each in (flips, lines)]
     [True, False]
     """
+    rates = np.zeros(changed.shape)
+    for colour in (visible & white, visible & ~white):
+        if colour.any():
+            rates[colour] = changed[colour].mean()
     pairs, expected = _pairs(changed), _pairs(rates)
     return bool((pairs <= PAIRED * expected + ERRORS * (1 + expected) ** 0.5).all())
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restore.inference.local import smoothed
 from restore.channels.two_tone import TwoTone
-from restore.inference.local import Local
+from restore.inference.local import Local, smoothed
 
 # A class has a level of its own where it is more than this share of the pixels within reach.
 FEW = 0.02
