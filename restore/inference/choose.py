@@ -26,8 +26,8 @@ from restore.inference.tiles.blend import Posterior, Watch, posterior, solve, tu
 # Pixels are hidden in so many turns, one by one or in blocks of so many pixels at most.
 FOLDS, WIDEST = 4, 12
 
-# Side of the crops in pixels, and how many are taken at most; of the first ones it is seen which candidates may win. Each
-# is at least so rich as this share of the richest: blank paper says nothing.
+# Side of the crops in pixels, and how many are taken at most; the first ones show which candidates may win. Each is at
+# least so rich as this share of the richest: blank paper says nothing.
 SIDE, CROPS, FIRST, RICH = 56, 8, 2, 0.6
 
 # Further turns are taken until so many pixels are predicted.
@@ -52,7 +52,7 @@ STEPS = 40
 # Two rates of flips are taken if they are so many nats ahead of one; neither is higher than HIGHEST.
 RATES_AHEAD, HIGHEST, RATES = 12.0, 0.4, 16
 
-# No observed pixel counts as surer than that, if each has a probability of its own: priors are surer than they are right.
+# No pixel with a probability of its own counts as surer than that: priors are surer than they are right.
 LEAST = 0.01
 
 # Grey levels are told apart to this much, so that densities are probabilities.
@@ -209,7 +209,7 @@ class Sample:
     def of(cls, pictures: Sequence[Observed], grey: bool) -> Sample:
         places = [_places(picture) for picture in pictures]
         parts = [picture.part(*place) for picture, each in zip(pictures, places, strict=True) for place in each]
-        seen = np.stack([part.pixels for part in parts])
+        seen = np.stack([part.values() for part in parts])
         return cls(
             seen,
             Damage.stacked([part.damage for part in parts], seen.shape[1:]),
@@ -242,7 +242,7 @@ class Sample:
 
     @property
     def fold(self) -> np.ndarray:
-        """The turn in which each pixel of a crop is hidden, (h, w): pixel by pixel, or in blocks as wide as holes are."""
+        """The turn in which each pixel of a crop is hidden, (h, w): one by one, or in blocks as wide as holes are."""
         height, width = self.seen.shape[1:]
         hidden = ~self.visible
         runs = (np.diff(hidden, axis=2, prepend=False) & hidden).sum()
@@ -277,14 +277,11 @@ class Sample:
         mean = (self.sums(np.where(visible, self.seen, 0)) + 0.5) / (count + 1)
         at_crops = mean[self.owner][:, None, None]
         square = self.sums(np.where(visible, (self.seen - at_crops) ** 2, 0)) / count
-        spread = np.broadcast_to(square[self.owner][:, None, None], self.seen.shape)
-        means = np.broadcast_to(at_crops, self.seen.shape)
-        # The observed pixels themselves are described, so noise adds nothing.
-        level = np.zeros(1) if self.grey else np.zeros(1)
-        log_p = self._log_p(means, np.zeros_like(spread) if not self.grey else spread, level, Damage(0.0, 0.0))
-        return self.sums(np.where(visible, log_p, 0))[0] / count / np.log(2)
+        # They describe what was observed, so that noise adds nothing.
+        log_p = self.log_p(at_crops, square[self.owner][:, None, None], np.zeros(1), Damage(0.0, 0.0))
+        return np.asarray(self.sums(np.where(visible, log_p, 0))[0] / count / np.log(2))
 
-    def _log_p(self, means: np.ndarray, variances: np.ndarray, levels: np.ndarray, damage: Damage) -> np.ndarray:
+    def log_p(self, means: np.ndarray, variances: np.ndarray, levels: np.ndarray, damage: Damage) -> np.ndarray:
         """log p of what was seen, given predictions, at each of some levels of the unknown noise, (L, C, h, w)."""
         level = levels[:, None, None, None]
         unknown = damage.unknown
@@ -370,8 +367,8 @@ class Prediction:
         """log p of the predicted pixels of each picture at each level, (L, N), in nats."""
         sample = self.sample
         each = [
-            sample.sums(np.where(self.asked, sample._log_p(self.means, self.variances, level, sample.damage), 0))
-            for level in self.scale.level(self.places)[:, None]
+            sample.sums(np.where(self.asked, sample.log_p(self.means, self.variances, level, sample.damage), 0))
+            for level in np.split(self.scale.level(self.places), len(self.places))
         ]
         return np.concatenate(each)
 
@@ -392,7 +389,7 @@ def _level_of(prediction: Prediction, index: int) -> Found | None:
     if sample.unknown is None:
         return None
     curve = prediction.log_p()[:, index]
-    level = float(prediction.scale.level(_peak(curve, prediction.places)))
+    level = float(prediction.scale.level(np.array(_peak(curve, prediction.places))))
     if sample.grey or sample.unknown == "sigma":
         return Found(sample.unknown, level)  # type: ignore[arg-type]
     pair = _two_rates(prediction, index)

@@ -70,7 +70,7 @@ class Damage:
         if isinstance(known, float) and 0.5 < known < 1:
             warnings.warn(f"p = {known:g} says that most pixels are inverted, and so is the result", stacklevel=4)
         is_word = sigma is None or (isinstance(sigma, str) and sigma == "auto")
-        return cls(known, sigma if is_word else _deviation(sigma))
+        return cls(known, sigma if is_word else _deviation(sigma))  # type: ignore[arg-type]
 
     def check_for(self, about: Description) -> None:
         """Refuse damage that a prior does not know.
@@ -203,9 +203,9 @@ class Observed:
         where = (rows, columns)
         return Observed(np.asarray(self.pixels[where]), self.damage.mapped(lambda values: values[where]))
 
-    def inverted(self) -> Observed:
-        """The inverted picture, in memory."""
-        return Observed(1 - np.asarray(self.pixels[:, :]), self.damage.inverted())
+    def values(self) -> np.ndarray:
+        """All its pixels, in memory."""
+        return np.asarray(self.pixels[:, :])
 
 
 def number(level: Level | Rates) -> float | np.ndarray:

@@ -34,6 +34,9 @@ INVERTED = 0.05
 # Said of a picture with pixels that no tile sees anything around.
 BLIND = "has masked areas around which nothing is visible: the prior alone fills them"
 
+# Pictures of so many pixels are restored together, and how many at a time.
+SMALL, TOGETHER = 64 * 64, 256
+
 # The share of white in the images of a prior of both polarities is that near to a half.
 EVEN = 0.05
 
@@ -72,8 +75,13 @@ class _Task:
 
     @property
     def native(self) -> bool:
-        """True if the picture is one tile of every prior."""
-        return all(self.picture.shape == engine.description.image_shape for engine in self.engines)
+        """True if the picture is one tile of the first prior."""
+        return self.picture.shape == self.about.image_shape
+
+    @property
+    def small(self) -> bool:
+        """True if pictures like this are restored together."""
+        return len(self.picture.shape) == 2 and self.picture.shape[0] * self.picture.shape[1] <= SMALL
 
 
 def restore(
@@ -107,11 +115,13 @@ def restore(
             answers[index] = _untouched(picture, Status.NOT_INK, note=str(fault))
             continue
         damage = task.picture.damage
-        kind = (task.engines, task.named, damage.unknown, type(damage.p), damage.hidden is None)
-        groups.setdefault(kind if task.native else index, []).append(task)
+        kind = (task.engines, task.named, damage.unknown, type(damage.p), damage.hidden is None, task.picture.shape)
+        groups.setdefault(kind if task.small else index, []).append(task)
     for tasks in groups.values():
-        for task, answer in zip(tasks, _answers(tasks, options, watch), strict=True):
-            answers[task.index] = answer
+        for first in range(0, len(tasks), TOGETHER):
+            part = tasks[first : first + TOGETHER]
+            for task, answer in zip(part, _answers(part, options, watch), strict=True):
+                answers[task.index] = answer
     return [answers[index] for index in range(len(pictures))]
 
 
@@ -173,8 +183,8 @@ def _choices(tasks: Sequence[_Task], options: Options) -> list[Choice]:
     ]
     if len(candidates) == 1 and pictures[0].damage.unknown is None:
         return [Choice(candidates[0], picture.damage) for picture in pictures]
-    flips = not first.about.grey and pictures[0].damage.touched
-    if flips and len(first.engines) > 1 and not first.native:
+    own_size = any(engine.description.image_shape == pictures[0].shape for engine in first.engines)
+    if len(first.engines) > 1 and not (own_size or first.about.grey) and pictures[0].damage.touched:
         candidates += squares_in(pictures[0])
     return [
         _with_prior(choice, picture, candidates)
@@ -207,10 +217,11 @@ def _polarities(engine: PictureEngine, task: _Task, invert: bool) -> tuple[bool,
 def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
     """The answer about one picture, believed or not."""
     about, original = _about(choice, task), task.original
-    grey, hidden = about.grey, task.picture.damage.hidden
+    grey = about.grey
     means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
     status = whole.status(place)
-    before = np.asarray(task.picture.pixels[:, :]) if grey else np.asarray(task.picture.pixels[:, :]) > 0.5
+    seen = task.picture.values()
+    before = seen if grey else seen > 0.5
     after = means if grey else means > 0.5
     notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
     if not (about.conditional and status is Status.MAX_ITER):

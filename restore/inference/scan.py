@@ -14,13 +14,13 @@ from restore.inference.damage import Observed
 from restore.inference.pixels import Cut, thinned
 from restore.inference.two_tones import tones_of
 
-# The share of pixels that may have a tone of their own: off black and white by so much of their distance, and the same as
-# their neighbours; looked for in the middle of a picture, of so many pixels a side.
+# The share of pixels that may have a tone of their own: off black and white by so much of their distance, and the same
+# as their neighbours; looked for in the middle of a picture, of so many pixels a side.
 THIRD, APART, SIDE = 0.01, 0.125, 1024
 
 NOT_INK = (
-    "its grey levels are not those of ink on paper; give --sigma, the standard deviation of its noise, to restore it as "
-    "a photograph, or --p to cut it to black and white all the same"
+    "its grey levels are not those of ink on paper; give --sigma, the standard deviation of its noise, to restore it "
+    "as a photograph, or --p to cut it to black and white all the same"
 )
 
 # How far the classes of a scan are apart, in standard deviations, if the caller says that it is one: more than noise on
@@ -90,7 +90,7 @@ def _third_tone(picture: Observed, black: float, white: float) -> float:
 
 def _scan(picture: Observed, apart: float | None) -> Reading:
     """A scan as ink and paper, where the level of each pixel says how certain it is."""
-    values = np.asarray(picture.pixels[:, :], np.float64)
+    values = picture.values().astype(np.float64)
     hidden = picture.damage.hidden
     if hidden is not None:
         values = np.where(hidden, np.median(values[~hidden]), values)

@@ -1,4 +1,4 @@
-"""A picture drawn large: every pixel of its original is a square of k x k pixels of one colour, as in codes and mazes."""
+"""Pictures drawn large: every pixel of the original is a square of k x k pixels, as in codes and mazes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Squares:
         """The posterior of the whole picture."""
         if self.modules is None:
             part = picture.part(slice(None), slice(None))
-            return self.solve(part.pixels[None], part.damage.mapped(lambda values: values[None]), [(0, 0)])
+            return self.solve(part.values()[None], part.damage.mapped(lambda values: values[None]), [(0, 0)])
         found = self.modules.posterior(self.original(picture), watch)
         _, down, across = self._gathered(np.zeros(picture.shape), (0, 0))
         large = (values[:, down][:, :, across] for values in (found.means, found.variances))
@@ -64,7 +64,7 @@ class Squares:
     def original(self, picture: Observed) -> Observed:
         """The picture with one pixel for each square, and how certain it is."""
         part = picture.part(slice(None), slice(None))
-        evidence = log_odds(part.pixels[None], part.damage.mapped(lambda values: values[None]))[0]
+        evidence = log_odds(part.values()[None], part.damage.mapped(lambda values: values[None]))[0]
         sums, _, _ = self._gathered(evidence.astype(np.float64), (0, 0))
         p = 1 / (1 + np.exp(np.abs(sums)))
         hidden = None if picture.damage.hidden is None else sums == 0
@@ -92,11 +92,11 @@ def squares_in(picture: Observed) -> list[Squares]:
     height, width = picture.shape
     if height * width > MANY:
         return []
-    white, visible = np.asarray(picture.pixels[:, :]) > 0.5, picture.visible
+    white, visible = picture.values() > 0.5, picture.visible
     down = ((white[1:] != white[:-1]) & visible[1:] & visible[:-1]).sum(1)
     across = ((white[:, 1:] != white[:, :-1]) & visible[:, 1:] & visible[:, :-1]).sum(0)
     sides = [side for side in SIDES if side < min(height, width)]
-    return [Squares(side, *(_most_changed(changes, side) for changes in (down, across))) for side in sides]
+    return [Squares(side, _most_changed(down, side), _most_changed(across, side)) for side in sides]
 
 
 def _most_changed(changes: np.ndarray, side: int) -> int:

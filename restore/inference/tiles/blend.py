@@ -70,7 +70,7 @@ class Posterior:
             worst(found.residual),
             np.full(groups, status.shape[1]),
             (status != Status.CONVERGED).sum(1),
-            blind.any(1),
+            np.asarray(blind.any(1)),
             np.zeros(groups),
         )
 
@@ -110,7 +110,8 @@ def solve(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
         return _in_tiles(engine, seen[index], damage.mapped(of_picture), alone)
 
     each = threads.each(one_of, range(len(seen)))
-    return Posterior(*(np.concatenate([getattr(one, name) for one in each]) for name in _PER_PICTURE))
+    whole = {name: np.concatenate([getattr(one, name) for one in each]) for name in _PER_PICTURE}
+    return replace(each[0], **whole)
 
 
 _PER_PICTURE = ("means", "variances", "iterations", "residual", "tiles", "unsettled", "blind", "inversion")
@@ -161,7 +162,8 @@ def posterior(engine: PictureEngine, picture: Observed, *, invert: bool, watch: 
 
 def _of_block(engine: PictureEngine, picture: Observed, block: Block, invert: bool) -> Posterior:
     part = picture.part(*block.around)
-    seen = engine.description.as_known(1 - part.pixels if invert else part.pixels)[None]
+    values = part.values()
+    seen = engine.description.as_known(1 - values if invert else values)[None]
     damage = part.damage.inverted() if invert else part.damage
     found = solve(engine, seen, damage.mapped(lambda values: values[None]))
     return turned(found) if invert else found
@@ -184,13 +186,13 @@ def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np
         # Outside the picture nothing is known: a flip with probability one half.
         inside = replace(damage, hidden=None).mapped(lambda level: cover.cut(level, 0.5))
         known = inside.covering(hidden)
-        blind = bool((cover.crop(cover.counts((~hidden).any((1, 2)))) == 0).any())
+        blind = bool((cover.crop(cover.counts(np.asarray((~hidden).any((1, 2))))) == 0).any())
 
     def solved(part: np.ndarray, told: Damage) -> Marginals:
         found, _ = engine.marginals(part, told)
         return voided(replace(found, means=found.means[:1], variances=found.variances[:1]))
 
-    found = solve_tiles(solved, about, cover, Observed(tiles, known), alone)
+    found = solve_tiles(solved, about, cover, tiles, known, alone)
     mean = cover.crop(cover.mean(found.means, found.sound))
     square = cover.crop(cover.mean(found.variances + found.means**2, found.sound))
     ends, residual = found.status[found.solved], found.residual[found.solved]
@@ -240,7 +242,7 @@ def _by_neighbours(about: Description, seen: np.ndarray, damage: Damage) -> Post
         change,
         np.ones(count, int),
         (change >= CONVERGED).astype(int),
-        hidden.all((1, 2)),
+        np.asarray(hidden.all((1, 2))),
         np.zeros(count),
     )
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from restore.channels.bit_flip import CERTAIN
 from restore.channels.values import SURE, log_odds_of
-from restore.inference.damage import Damage, Observed
+from restore.inference.damage import Damage
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
@@ -74,7 +74,9 @@ class Answers:
         self.iterations[rows] += later.iterations
 
 
-def solve_tiles(solve: Solve, about: Description, cover: Cover, seen: Observed, alone: np.ndarray) -> Answers:
+def solve_tiles(
+    solve: Solve, about: Description, cover: Cover, tiles: np.ndarray, damage: Damage, alone: np.ndarray
+) -> Answers:
     """Restore the tiles of a picture in rounds of messages.
 
     First every second row and column of tiles is solved, where these hold all pixels. Rounds solve any tiles, but
@@ -84,15 +86,16 @@ def solve_tiles(solve: Solve, about: Description, cover: Cover, seen: Observed, 
         solve: the marginals of damaged tiles.
         about: the prior's description; there are no messages where it does not exchange any.
         cover: where the tiles lie.
-        seen: the tiles, (count, h, w), as the prior knows them.
+        tiles: the tiles, (count, h, w), as the prior knows them.
+        damage: of the tiles.
         alone: probability of white of a tile's pixels if nothing is seen, (h, w).
     """
     tiling = about.tiling
     if not about.exchanges or cover.count == 1 or not tiling.rounds:
         # No two patches of a noisy photograph are the same.
         whole = solve if about.mixture else _distinct(solve)
-        return Answers.of(whole(seen.pixels, seen.damage), seen.pixels.shape)
-    evidence = log_odds(seen.pixels, seen.damage)
+        return Answers.of(whole(tiles, damage), tiles.shape)
+    evidence = log_odds(tiles, damage)
     stronger = _stronger(evidence, tiling.least)
     given = stronger * evidence
     found = Answers.none(evidence.shape)
