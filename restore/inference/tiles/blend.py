@@ -111,7 +111,7 @@ def solve(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
 
     each = threads.each(one_of, range(len(seen)))
     whole = {name: np.concatenate([getattr(one, name) for one in each]) for name in _PER_PICTURE}
-    return replace(each[0], **whole)
+    return replace(each[0], **whole)  # type: ignore[arg-type]
 
 
 _PER_PICTURE = ("means", "variances", "iterations", "residual", "tiles", "unsettled", "blind", "inversion")
