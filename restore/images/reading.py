@@ -22,10 +22,10 @@ from restore.images.colours import LUMINANCE, picture_of
 from restore.images.formats import FORMATS, READ
 from restore.images.picture import Mask, Picture, Stored
 from restore.images.raster import SHALLOW, Raster, expand, spread
+from restore.sizes import DEFAULT_MAX_PIXELS
 
 Source = str | os.PathLike[str] | BinaryIO
 
-DEFAULT_MAX_PIXELS = 50_000_000
 # All images of a set, or pages of a file, together may have this many times as many.
 _SET = 20
 # A mask that marks more than this share of an image may be the wrong way round.

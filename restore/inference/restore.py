@@ -103,8 +103,8 @@ def restore(
     for index, picture in enumerate(pictures):
         try:
             task = _task(index, picture, options, opened)
-        except Foreign as fault:
-            answers[index] = _untouched(picture, Status.NOT_INK, note=str(fault))
+        except Foreign:
+            answers[index] = _untouched(picture, Status.NOT_INK)
             continue
         damage = task.picture.damage
         kind = (task.engines, task.named, damage.unknown, type(damage.p), damage.hidden is None)
@@ -213,9 +213,11 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     before = np.asarray(task.picture.pixels[:, :]) if grey else np.asarray(task.picture.pixels[:, :]) > 0.5
     after = means if grey else means > 0.5
     notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
+    if status is Status.DIVERGED:
+        return _untouched(original, status, choice=choice, residual=whole.residual[place])
     if not (about.conditional and status is Status.MAX_ITER):
         judged = trust.verdict(choice, before, after, means, status, float(whole.residual[place]))
-        if judged.refused and judged is not Status.DIVERGED:
+        if judged.refused:
             if not (task.named or options.force):
                 return _untouched(original, judged, choice=choice, notes=notes, residual=whole.residual[place])
             notes.append(f"the result is doubtful: {judged.sentence}")
@@ -296,7 +298,6 @@ def _untouched(
     *,
     choice: Choice | None = None,
     notes: Sequence[str] = (),
-    note: str = "",
     residual: float = 0.0,
 ) -> Restored:
     """The answer for a picture that is refused."""
@@ -313,7 +314,7 @@ def _untouched(
         None if choice is None else choice.found,
         0.0,
         None if choice is None else choice.bits,
-        (*notes, note or status.sentence),
+        (*notes, status.sentence),
         np.zeros(pixels.shape[:2], bool),
     )
 
