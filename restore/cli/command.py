@@ -13,22 +13,23 @@ from typing import Annotated, Any
 
 import typer
 
+import restore
 from restore.cli.process import signals
 from restore.console import drop, say, tell
 from restore.errors import OutputError, RestoreError, UsageError, in_command
 
-# By name: the module, in it the function and the example of the command, and what it does.
+# By name: the module, its function if that has another name, and what it does.
 COMMANDS = {
-    "denoise": ("denoise", "denoise", "EXAMPLE", "Remove flipped pixels or noise from images."),
-    "complete": ("complete", "complete", "EXAMPLE", "Fill the pixels under a mask."),
-    "corrupt": ("corrupt", "corrupt", "EXAMPLE", "Damage images on purpose."),
-    "train": ("train", "train", "EXAMPLE", "Train a prior on your images."),
-    "import": ("importing", "import_", "EXAMPLE", "Make a prior of another program's weights."),
-    "evaluate": ("evaluate", "evaluate", "EXAMPLE", "Judge a prior."),
-    "models": ("models", "models", "MODELS_EXAMPLE", "List the priors."),
-    "info": ("models", "info", "INFO_EXAMPLE", "Show the card of a prior."),
-    "export": ("export", "export", "EXAMPLE", "Write a prior with its solver as an ONNX file."),
-    "app": ("app", "app", "EXAMPLE", "Restore images on a local page."),
+    "denoise": ("denoise", "", "Remove flipped pixels or noise from images."),
+    "complete": ("complete", "", "Fill the pixels under a mask."),
+    "corrupt": ("corrupt", "", "Damage images on purpose."),
+    "train": ("train", "", "Train a prior on your images."),
+    "import": ("importing", "import_", "Make a prior of another program's weights."),
+    "evaluate": ("evaluate", "", "Judge a prior."),
+    "models": ("models", "", "List the priors."),
+    "info": ("models", "", "Show the card of a prior."),
+    "export": ("export", "", "Write a prior with its solver as an ONNX file."),
+    "app": ("app", "", "Restore images on a local page."),
 }
 
 # Those that write a file for each image, and so go on after a stop.
@@ -69,10 +70,10 @@ def app(word: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     made.callback(invoke_without_command=True)(common)
-    for name, (module, function, example, help) in COMMANDS.items():
+    for name, (module, function, help) in COMMANDS.items():
         if name == word:
             place = import_module(f"restore.cli.{module}")
-            made.command(name, epilog=getattr(place, example), cls=Command)(getattr(place, function))
+            made.command(name, epilog=place.EXAMPLE, cls=Command)(getattr(place, function or name))
         else:
             made.command(name, help=help)(lambda: None)
     return made
@@ -80,9 +81,7 @@ def app(word: str = "") -> typer.Typer:
 
 def common(show: Annotated[bool, typer.Option("--version", "-V", help="Show the version and exit.")] = False) -> None:
     if show:
-        from importlib.metadata import version
-
-        tell(f"restore {version('restore-prior')}")
+        tell(f"restore {restore.__version__}")
         raise typer.Exit
 
 

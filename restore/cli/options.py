@@ -14,6 +14,7 @@ import typer
 from restore.errors import UsageError, option, shown
 from restore.inference.options import Options
 from restore.registry import SOLVERS
+from restore.sizes import DEFAULT_MAX_PIXELS as DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
     from restore.inference.damage import Damage
