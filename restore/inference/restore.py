@@ -215,12 +215,14 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
     if status is Status.DIVERGED:
         return _untouched(original, status, choice=choice, residual=whole.residual[place])
+    doubt = ""
     if not (about.conditional and status is Status.MAX_ITER):
         judged = trust.verdict(choice, before, after, means, status, float(whole.residual[place]))
         if judged.refused:
             if not (task.named or options.force):
                 return _untouched(original, judged, choice=choice, notes=notes, residual=whole.residual[place])
-            notes.append(f"the result is doubtful: {judged.sentence}")
+            doubt = f"the result is doubtful: {judged.sentence}"
+            notes.append(doubt)
     replaced = original.damage.hidden if not task.picture.damage.touched else None
     if means.shape != original.shape:
         # Thresholded after enlarging, so that contours are smooth.
@@ -248,6 +250,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
         changed,
         choice.bits,
         tuple(notes),
+        doubt,
         replaced,
         tuple(layer[place] for layer in whole.layers),
     )
@@ -315,6 +318,7 @@ def _untouched(
         0.0,
         None if choice is None else choice.bits,
         (*notes, status.sentence),
+        "",
         np.zeros(pixels.shape[:2], bool),
     )
 

@@ -54,6 +54,7 @@ class Restored:
         changed: share of black and white pixels that have the other colour now; None for grey pictures.
         bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not asked.
         notes: what the user should know, one sentence each.
+        doubt: why the result may be wrong, though it was not refused; empty if nothing speaks against it.
         replaced: the pixels that the estimate replaces, boolean (H, W); None for all.
         layers: means of the hidden layers of the prior; empty if the picture was restored in tiles.
     """
@@ -70,6 +71,7 @@ class Restored:
     changed: Any = None
     bits: Any = None
     notes: tuple[Any, ...] = ()
+    doubt: Any = ""
     replaced: np.ndarray | None = None
     layers: tuple[np.ndarray, ...] = ()
 
@@ -90,8 +92,8 @@ class Restored:
         if status is Status.DIVERGED:
             return f"{status.sentence}; choose another with {option('model')}"
         if status is Status.NOT_INK:
-            photograph, black = option("sigma"), option("p")
-            return f"{status.sentence}; give {photograph} if it is a photograph, or {black} to cut it to black and white"
+            remedy = f"{option('sigma')} if it is a photograph, or {option('p')} to cut it to black and white"
+            return f"{status.sentence}; give {remedy}"
         named = f"name a prior with {option('model')} and its noise with {option('p')}"
         return f"{status.sentence}; {named}, make a prior with `restore train`, or give {option('force')}"
 
@@ -123,6 +125,7 @@ def stacked(each: list[Restored]) -> Restored:
         together([one.changed for one in each]),
         together([one.bits for one in each]),
         tuple(one.notes for one in each),
+        tuple(one.doubt for one in each),
         None if any(one.replaced is None for one in each) else together([one.replaced for one in each]),
         tuple(together([one.layers[index] for one in each]) for index in range(depth)),
     )
