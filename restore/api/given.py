@@ -69,7 +69,7 @@ def listing(manner: type) -> Callable[[Any], Any]:
     def listed(function: Any) -> Any:
         own = inspect.signature(function)
         more = [
-            inspect.Parameter(name, keyword, default=defaults[name], annotation=kind)
+            inspect.Parameter(name, keyword, default=defaults[name], annotation=getattr(kind, "__forward_arg__", kind))
             for name, kind in manner.__annotations__.items()
         ]
         function.__signature__ = own.replace(parameters=[*list(own.parameters.values())[:-1], *more])
