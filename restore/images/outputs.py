@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from restore.errors import InputError, OutputError, UsageError, shown
+from restore.errors import InputError, OutputError, UsageError, option, shown
 from restore.files import remove_abandoned
 from restore.images.formats import FORMATS, IMAGE_SUFFIXES, format_of
 
@@ -122,7 +122,7 @@ def plan(
             written to.
     """
     if overwrite and skip_existing:
-        raise UsageError("--overwrite and --skip-existing exclude each other; give one of them")
+        raise UsageError(f"{option('overwrite')} and {option('skip_existing')} exclude each other; give one of them")
     pairs, left = paired(inputs, output, suffix), []
     for path, target in pairs:
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
@@ -131,7 +131,8 @@ def plan(
             raise OutputError(f"{shown(target)}: is a folder where the output should be; choose another with -o")
         exists = os.path.lexists(target)
         if exists and not (overwrite or skip_existing):
-            raise OutputError(f"{shown(target)}: exists already; give --overwrite, --skip-existing or another -o")
+            again = f"{option('overwrite')}, {option('skip_existing')} or another -o"
+            raise OutputError(f"{shown(target)}: exists already; give {again}")
         if not (exists and skip_existing):
             left.append((path, target))
     folder = Path(output) if output is not None and means_folder(output) else None

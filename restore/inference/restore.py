@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from restore.errors import Foreign, ModelError, UsageError
+from restore.errors import Foreign, ModelError, UsageError, option
 from restore.images import enlarge, shrink
 from restore.inference import trust
 from restore.inference.choose import Candidate, Choice, Prior, choose
@@ -285,7 +285,7 @@ def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: St
     if not near(task.original.shape, about.image_shape) and options.fit == "resize":
         notes.append(lost_detail(about.image_shape))
     if whole.inversion[place] > INVERTED and not about.mixture:
-        remedy = "leave the inversion out" if options.invert else "try --invert"
+        remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
         notes.append(f"looks inverted: {about.name} expects {expected_by(candidate.engine)}; {remedy}")
     return notes
 
