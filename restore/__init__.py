@@ -16,40 +16,27 @@ if TYPE_CHECKING:
 
     from restore.api import Restorer, complete, denoise, list_models, load, train
     from restore.errors import (
+        Foreign,
         InputError,
         ModelError,
         OutputError,
         PartialFailure,
         RestoreError,
+        RestoreWarning,
         TrainingError,
         UsageError,
     )
 
 __version__ = "0.1.0"
 
-_API = ("Restorer", "complete", "denoise", "list_models", "load", "train")
-_ERRORS = ("InputError", "ModelError", "OutputError", "PartialFailure", "RestoreError", "TrainingError", "UsageError")
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    for module, names in (("restore.api", _API), ("restore.errors", _ERRORS)):
-        if name in names:
-            return getattr(import_module(module), name)
-    raise AttributeError(f"module 'restore' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_API, *_ERRORS])
-
-
 __all__ = [
+    "Foreign",
     "InputError",
     "ModelError",
     "OutputError",
     "PartialFailure",
     "RestoreError",
+    "RestoreWarning",
     "Restorer",
     "TrainingError",
     "UsageError",
@@ -59,3 +46,16 @@ __all__ = [
     "load",
     "train",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in __all__:
+        raise AttributeError(f"module 'restore' has no attribute {name!r}")
+    place = "errors" if name.endswith(("Error", "Failure", "Warning", "Foreign")) else "api"
+    return getattr(import_module(f"restore.{place}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

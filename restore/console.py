@@ -29,6 +29,5 @@ def tell(text: str, *, flush: bool = False) -> None:
 
 def drop(stream: TextIO) -> None:
     """Discard what is buffered and all that follows, so that flushing at exit does not fail."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), stream.fileno())

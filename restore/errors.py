@@ -5,22 +5,11 @@ Every message is one line that names the file or the argument at fault and says 
 
 from __future__ import annotations
 
-import functools
 import os
-import re
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from contextvars import ContextVar
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-
-# A command-line option in a message, with its value if it has one: a number, a size, or one of these words.
-_WORDS = "resize|crop|error|auto|binary|grey|torch|onnx|tap|mean_field|(?:relaxed|adaptive|sum|max|mixed)_[a-z]+"
-_OPTION = re.compile(rf"(?<![^\s(])--([a-z]+(?:-[a-z]+)*)(?: (\d+x\d+|\d[\d.]*\d|\d|[a-z]+-[a-z0-9-]+|{_WORDS})\b)?")
-_COMMAND = re.compile(r"`restore [^`]*`")
-_FRAME = re.compile(r"choose one with --frame (\d+) to (\d+)")
-# Where a message names both, only the argument is kept.
-_BOTH = re.compile(r"--[a-z-]+(?: \S+)? (?:\(or ([a-z_]+=[\w.]*)\)|or ([a-z_]+=[\w.]*))")
+# True where options are shown as the command spells them.
+_IN_COMMAND = ContextVar("_IN_COMMAND", default=False)
 
 
 class RestoreError(Exception):
@@ -48,7 +37,7 @@ class ModelError(RestoreError):
 
 
 class Foreign(ModelError):
-    """Nothing that is known explains an image (exit code 4)."""
+    """A picture comes back as it was, because no restoration of it can be trusted (exit code 4)."""
 
 
 class OutputError(RestoreError, OSError):
@@ -69,6 +58,26 @@ class TrainingError(RestoreError):
     exit_code = 7
 
 
+class RestoreWarning(UserWarning):
+    """What the user should know of a result."""
+
+
+def in_command() -> None:
+    """Let messages of this thread name options as the command spells them."""
+    _IN_COMMAND.set(True)
+
+
+def option(name: str, value: object = None) -> str:
+    """An option in a message, as the command or Python spells it.
+
+    >>> option("max_pixels"), option("fit", "tile")
+    ('max_pixels', "fit='tile'")
+    """
+    if _IN_COMMAND.get():
+        return f"--{name.replace('_', '-')}" + ("" if value is None else f" {value}")
+    return name if value is None else f"{name}={value!r}"
+
+
 def shown(name: str | os.PathLike[str]) -> str:
     r"""Write a file name on one printable line.
 
@@ -76,40 +85,6 @@ def shown(name: str | os.PathLike[str]) -> str:
     so the result can be put into a message and encoded as UTF-8 whatever the name holds.
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in os.fspath(name))
-
-
-def in_python(message: str) -> str:
-    """Rewrite the command-line options in a message as Python arguments: `--fit resize` becomes `fit="resize"`.
-
-    Commands in backticks stay as they are typed.
-    """
-
-    def argument(found: re.Match[str]) -> str:
-        name, value = found[1].replace("-", "_"), found[2]
-        if value is None:
-            return name
-        if "x" in value and value[0].isdigit():
-            return f"{name}=({value.replace('x', ', ')})"
-        return f"{name}={value}" if value[0].isdigit() else f'{name}="{value}"'
-
-    framed = _FRAME.sub(r"open it with PIL, seek one of \1 to \2, and give that", message)
-    words, commands = _COMMAND.split(framed), _COMMAND.findall(framed)
-    spoken = [_OPTION.sub(argument, _BOTH.sub(r"\1\2", part)) for part in words]
-    return "".join(part for pair in zip(spoken, [*commands, ""], strict=True) for part in pair)
-
-
-def speaking_python(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a function so that the messages of its errors name Python arguments; see `in_python`."""
-
-    @functools.wraps(function)
-    def called(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
-        try:
-            return function(*arguments, **named)
-        except RestoreError as fault:
-            fault.args = (in_python(str(fault)),)
-            raise
-
-    return called
 
 
 # The most characters of a reason that are shown.

@@ -34,7 +34,7 @@ class Status(IntEnum):
 _SENTENCES = {
     Status.CONVERGED: "the solver converged",
     Status.MAX_ITER: "the solver stopped at its iteration limit before it converged; compare with another model",
-    Status.DIVERGED: "the solver diverged (a value became infinite or NaN); choose another model",
+    Status.DIVERGED: "the solver diverged (a value became infinite or NaN)",
     Status.UNRECOGNISED: "no prior recognises this picture",
     Status.NOT_INK: "its grey levels are not those of ink on paper",
     Status.TOO_NOISY: "it looks noisier than anything that can be told from noise",

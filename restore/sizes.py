@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from restore.errors import ModelError, UsageError
+from restore.errors import ModelError, UsageError, option
 
 Fit = Literal["tile", "resize"]
+
+# The most pixels of one picture, unless more are granted.
+DEFAULT_MAX_PIXELS = 50_000_000
 
 # Without force, a side may become this many times longer or shorter.
 FURTHEST = 2.0
@@ -25,10 +28,10 @@ def check_size(shape: tuple[int, ...], wanted: tuple[int, int], *, fit: Fit, for
         ModelError: if the picture is refused.
     """
     if fit not in get_args(Fit):
-        raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {fit!r}")
+        raise UsageError(f"{option('fit')} must be one of {', '.join(get_args(Fit))}, not {fit!r}")
     if fit == "resize" and not force and not near(shape, wanted):
         raise ModelError(
-            f"{said(shape)} pixels are too far from {said(wanted)} to resize; leave --fit out to restore it in tiles"
+            f"{said(shape)} pixels are too far from {said(wanted)} to resize; leave {option('fit')} out to restore it in tiles"
         )
 
 

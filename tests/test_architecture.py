@@ -36,7 +36,7 @@ ROOMS: dict[str, str] = {
     "channels": "errors fields tracing",
     "couplings": "tracing",
     "units": "errors fields registry tracing",
-    "images": "errors files",
+    "images": "errors files sizes",
     "data": "errors images",
     "priors": "errors fields tracing couplings units",
     "zoo": "errors registry channels couplings files sizes units priors",

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Unpack, overload
 
 import numpy as np
+from PIL import Image
 
 from restore import zoo
-from restore.errors import speaking_python
-from restore.images import DEFAULT_MAX_PIXELS
+from restore.api.given import Flips, Given, Manner, No, Picture, Yes, listing
+from restore.errors import ModelError, UsageError
 from restore.images.kinds import in_kind, unpack
-from restore.inference.callers import Manner, collected, masked, restored
-from restore.inference.damage import Auto, Damage, Scanned
-from restore.inference.open import Choice, open_engine
-from restore.inference.pictures import PictureEngine, whole
-from restore.sizes import Fit
+from restore.inference.engine import PictureEngine
+from restore.inference.open import open_engine
+from restore.inference.options import EngineName
+from restore.inference.restored import Restored
+from restore.sizes import said
 from restore.zoo.description import Description
-
-# How callers describe flips; see `denoise`.
-Flips: TypeAlias = float | tuple[float, float] | np.ndarray | Auto | Scanned | None
 
 
 @dataclass(frozen=True)
 class Restorer:
-    """A loaded prior, made by `restore.load`. Many calls can share it.
+    """A loaded prior, made by `restore.load`. Many calls can share it; pickles hold its name, and load it anew.
 
     >>> import numpy as np
     >>> import restore
@@ -34,68 +32,65 @@ class Restorer:
     ((28, 28), 500)
     >>> blank = np.zeros((3, 28, 28), bool)
     >>> clean, solution = prior.denoise(blank, p=0.1, return_solution=True)
-    >>> clean.shape, solution.means[0].shape
-    ((3, 28, 28), (3, 784))
+    >>> clean.shape, solution.means.shape
+    ((3, 28, 28), (3, 28, 28))
     """
 
     engine: PictureEngine
+    _loaded: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
     def description(self) -> Description:
         """Name, image shape, number of hidden units, how it restores, and what damage it has learnt to undo."""
         return self.engine.description
 
-    @speaking_python
+    @overload
     def denoise(
-        self,
-        image: Any,
-        p: Flips = None,
-        *,
-        sigma: float | Auto | None = None,
-        fit: Fit = "tile",
-        force: bool = False,
-        invert: bool = False,
-        soft: bool = False,
-        channel_axis: int | None = None,
-        return_solution: bool = False,
-        solver: str | None = None,
-        max_pixels: int = DEFAULT_MAX_PIXELS,
-    ) -> Any:
+        self, image: Picture, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
+    ) -> Picture: ...
+    @overload
+    def denoise(
+        self, image: Picture, p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
+    ) -> tuple[Picture, Restored]: ...
+    @overload
+    def denoise(
+        self, image: str | Path, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
+    ) -> Image.Image: ...
+    @overload
+    def denoise(self, image: Any, p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Manner]) -> Any: ...
+    @listing(Manner)
+    def denoise(self, image: Any, p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:
         """As `restore.denoise`, with this prior."""
-        damage = Damage.of(p, sigma)
-        collection = collected(image, channel_axis, damage, max_pixels)
-        engines = (self.solved_by(solver).engine,)
-        return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
+        return Given.of(self.engine, p, return_solution, how).restored(image)
 
-    @speaking_python
+    @overload
     def complete(
-        self,
-        image: Any,
-        mask: Any,
-        p: Flips = None,
-        *,
-        sigma: float | Auto | None = None,
-        fit: Fit = "tile",
-        force: bool = False,
-        invert: bool = False,
-        soft: bool = False,
-        channel_axis: int | None = None,
-        return_solution: bool = False,
-        solver: str | None = None,
-        max_pixels: int = DEFAULT_MAX_PIXELS,
-    ) -> Any:
+        self, image: Picture, mask: Any, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
+    ) -> Picture: ...
+    @overload
+    def complete(
+        self, image: Picture, mask: Any, p: Flips = ..., *, return_solution: Yes, **how: Unpack[Manner]
+    ) -> tuple[Picture, Restored]: ...
+    @overload
+    def complete(
+        self, image: str | Path, mask: Any, p: Flips = ..., *, return_solution: No = ..., **how: Unpack[Manner]
+    ) -> Image.Image: ...
+    @overload
+    def complete(
+        self, image: Any, mask: Any, p: Flips = ..., *, return_solution: bool = ..., **how: Unpack[Manner]
+    ) -> Any: ...
+    @listing(Manner)
+    def complete(self, image: Any, mask: Any, p: Flips = None, *, return_solution: bool = False, **how: Any) -> Any:
         """As `restore.complete`, with this prior."""
-        collection, damage = masked(image, mask, channel_axis, Damage.of(p, sigma), max_pixels)
-        engines = (self.solved_by(solver).engine,)
-        return restored(engines, collection, damage, Manner(fit, force, invert, soft, return_solution))
+        return Given.of(self.engine, p, return_solution, how).restored(image, mask)
 
-    @speaking_python
     def transform(self, images: Any, *, invert: bool = False, channel_axis: int | None = None) -> Any:
         """Features for other methods, such as a classifier: the expected hidden units given each image.
 
         Args:
             images: as in `restore.denoise`, of the prior's size.
-            invert, channel_axis: as in `restore.denoise`.
+            invert: dark strokes on a light ground.
+            channel_axis: axis of colour channels.
 
         Returns:
             E[h | v], shape (N, hidden units), float32 in [0, 1], N = 1 for a single image; a tensor for tensors, else
@@ -104,16 +99,26 @@ class Restorer:
         Raises:
             ModelError: if an image has another size; if the prior is conditional, or a graph without its prior.
         """
-        grey = whole([item.pixels for item in unpack(images, channel_axis).items], self.description)
+        known, pixels = self.description, [item.pixels for item in unpack(images, channel_axis).items]
+        for values in pixels:
+            if values.shape != known.image_shape:
+                sizes = f"the image has {said(values.shape)} pixels and {known.name} knows {said(known.image_shape)}"
+                raise ModelError(f"{sizes}; resize it, or cut such parts out of it")
+        grey = np.stack(pixels)
         return in_kind(self.engine.features(1 - grey if invert else grey), images)
 
-    def solved_by(self, solver: str | None) -> Restorer:
-        """The same prior, solved by another solver; None for its own."""
-        return self if solver is None else Restorer(self.engine.with_solver(solver))
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._loaded is None:
+            raise UsageError("a prior that was trained here has no name to be pickled by; train with keep, and load it")
+        return load, self._loaded
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Restorer:
+        return self
 
 
-@speaking_python
-def load(model: str | Path, device: str = "auto", max_memory: int | None = None, engine: Choice = "auto") -> Restorer:
+def load(
+    model: str | Path, device: str = "auto", max_memory: int | None = None, engine: EngineName = "auto"
+) -> Restorer:
     """Load a prior by its name or the path of its folder.
 
     Args:
@@ -128,7 +133,8 @@ def load(model: str | Path, device: str = "auto", max_memory: int | None = None,
         ModelError: if there is no such model, or its file is damaged.
         UsageError: if there is no such device or engine, or a library it needs is missing.
     """
-    return Restorer(open_engine(str(model), engine, device, max_memory))
+    loaded = open_engine(str(model), engine, device, max_memory)
+    return Restorer(loaded, (str(model), device, max_memory, engine))
 
 
 def list_models() -> list[str]:

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from restore.api.restorer import Restorer
-from restore.errors import speaking_python
 from restore.images import DEFAULT_MAX_PIXELS
 from restore.images.kinds import unpack
 from restore.images.outputs import IMAGE_SUFFIXES
 from restore.inference.open import require_torch
 
 
-@speaking_python
 def train(
     images: Any,
     *,

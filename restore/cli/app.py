@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from restore.console import say, tell
-
-if TYPE_CHECKING:
-    from restore.app.assembly import Site
 
 EXAMPLE = "Example:  restore app --install && restore app"
 
@@ -31,6 +28,10 @@ def app(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")] = False,
 ) -> None:
     """Restore images on a page in the browser, served to this machine until Ctrl-C (exit code 0); works offline."""
+    import contextlib
+    import threading
+    import webbrowser
+
     from restore import zoo
     from restore.app import assembly
     from restore.app import runtime as onnxruntime_web
@@ -45,20 +46,13 @@ def app(
         assembly.write(site, output, overwrite=overwrite)
         tell(str(output / "index.html"))
         return
-    _serve(site, port, browser=not no_browser)
-
-
-def _serve(site: Site, port: int, *, browser: bool) -> None:
-    import contextlib
-    import threading
-    import webbrowser
 
     from restore.app.server import Server
 
     with Server(site, port) as server, contextlib.suppress(KeyboardInterrupt):
         tell(server.url, flush=True)
         say("restore: Ctrl-C ends it")
-        if browser:
+        if not no_browser:
             # A browser that runs in the terminal would block the server it asks.
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
         server.serve_forever()

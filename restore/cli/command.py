@@ -7,28 +7,29 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, TextIO
+from typing import Annotated, Any
 
 import typer
 
+import restore
 from restore.cli.process import signals
 from restore.console import drop, say, tell
-from restore.errors import OutputError, RestoreError, UsageError
+from restore.errors import OutputError, RestoreError, UsageError, in_command
 
-# By name: the module, and in it the function and the example of the command.
+# By name: the module, its function if that has another name, and what it does.
 COMMANDS = {
-    "denoise": ("denoise", "denoise", "EXAMPLE"),
-    "complete": ("complete", "complete", "EXAMPLE"),
-    "corrupt": ("corrupt", "corrupt", "EXAMPLE"),
-    "train": ("train", "train", "EXAMPLE"),
-    "import": ("importing", "import_", "EXAMPLE"),
-    "evaluate": ("evaluate", "evaluate", "EXAMPLE"),
-    "models": ("models", "models", "MODELS_EXAMPLE"),
-    "info": ("models", "info", "INFO_EXAMPLE"),
-    "export": ("export", "export", "EXAMPLE"),
-    "app": ("app", "app", "EXAMPLE"),
+    "denoise": ("denoise", "", "Remove flipped pixels or noise from images."),
+    "complete": ("complete", "", "Fill the pixels under a mask."),
+    "corrupt": ("corrupt", "", "Damage images on purpose."),
+    "train": ("train", "", "Train a prior on your images."),
+    "import": ("importing", "import_", "Make a prior of another program's weights."),
+    "evaluate": ("evaluate", "", "Judge a prior."),
+    "models": ("models", "", "List the priors."),
+    "info": ("models", "", "Show the card of a prior."),
+    "export": ("export", "", "Write a prior with its solver as an ONNX file."),
+    "app": ("app", "", "Restore images on a local page."),
 }
 
 # Those that write a file for each image, and so go on after a stop.
@@ -44,46 +45,63 @@ EXTRAS = dict.fromkeys(("torch", "scipy", "skimage", "onnx", "onnxscript"), "tor
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
-def app(names: Iterable[str]) -> typer.Typer:
-    """The command line with only these commands."""
+class Command(typer.core.TyperCommand):
+    """A command whose options are shown in panels, without the library that draws typer's own."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx)
+            if record is not None:
+                kind = "Arguments" if one.param_type_name == "argument" else "Options"
+                panels.setdefault(getattr(one, "rich_help_panel", None) or kind, []).append(record)
+        for title, records in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def app(word: str = "") -> typer.Typer:
+    """The command line; only the command that is named is loaded, and all of the others are but listed."""
     made = typer.Typer(
         name="restore",
         help="Repair damaged images with trained priors and a deterministic fixed-point solver.",
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # brackets in help texts are brackets
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     made.callback(invoke_without_command=True)(common)
-    for name in names:
-        module, function, example = COMMANDS[name]
-        place = import_module(f"restore.cli.{module}")
-        made.command(name, epilog=getattr(place, example))(getattr(place, function))
+    for name, (module, function, help) in COMMANDS.items():
+        if name == word:
+            place = import_module(f"restore.cli.{module}")
+            made.command(name, epilog=place.EXAMPLE, cls=Command)(getattr(place, function or name))
+        else:
+            made.command(name, help=help)(lambda: None)
     return made
 
 
-def common(show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
+def common(show: Annotated[bool, typer.Option("--version", "-V", help="Show the version and exit.")] = False) -> None:
     if show:
-        from importlib.metadata import version
-
-        tell(f"restore {version('restore-prior')}")
+        tell(f"restore {restore.__version__}")
         raise typer.Exit
 
 
 def run(words: Sequence[str]) -> int:
     """Run a command line and return its exit code."""
-    warnings.showwarning = _warn
+    in_command()
+    warnings.showwarning = lambda message, *where: say(f"restore: {' '.join(str(message).split())}")
     try:
-        code = _invoked(words or ["--help"])
+        code = _invoked(list(words) or ["--help"])
         sys.stdout.flush()
         return code
     except RestoreError as fault:
         return _failed(str(fault), fault.exit_code)
-    except KeyboardInterrupt as stop:
-        number = getattr(stop, "signal_number", signal.SIGINT)
-        return _failed("; ".join(["stopped", *_remedies(stop, words)]), 128 + number)
-    except signals.Terminated as stop:
-        return _failed("; ".join(["terminated", *_remedies(stop, words)]), 128 + signal.SIGTERM)
+    except (KeyboardInterrupt, signals.Terminated) as stop:
+        ended = isinstance(stop, signals.Terminated)
+        again = ["the same command with --skip-existing goes on"] if words and words[0] in BATCHES else []
+        # What the command has noted says more.
+        remedies = getattr(stop, "__notes__", again)
+        number = signal.SIGTERM if ended else getattr(stop, "signal_number", signal.SIGINT)
+        return _failed("; ".join(["terminated" if ended else "stopped", *remedies]), 128 + number)
     except BrokenPipeError:
         # Whoever read stdout is gone; that is no error.
         drop(sys.stdout)
@@ -102,17 +120,15 @@ def run(words: Sequence[str]) -> int:
         return _failed(f"internal fault, {type(fault).__name__}: {fault}; RESTORE_DEBUG=1 shows where", 1)
 
 
-def _invoked(words: Sequence[str]) -> int:
+def _invoked(words: list[str]) -> int:
     """Run a command to its end; once a signal has come, any exception becomes KeyboardInterrupt or `Terminated`."""
-    # Only the named command is loaded: each takes a millisecond.
-    # The others are not made for a command that is named: each takes a millisecond.
-    made = app([words[0]] if words[0] in COMMANDS else COMMANDS)
+    typed = os.environ.get("COMP_WORDS", "").split()[1:] if "_RESTORE_COMPLETE" in os.environ else words
+    command = typer.main.get_command(app(typed[0] if typed else ""))
     try:
-        # Not `made()`, which exits with a code of its own if stdout is closed.
-        with (
-            typer.main.get_command(made).make_context("restore", list(words)) as context,
-            signals.Raised() as sent,
-        ):
+        if "_RESTORE_COMPLETE" in os.environ:  # the shell asks how words may go on
+            command.main(prog_name="restore")
+        # Not `command()`, which exits with a code of its own if stdout is closed.
+        with command.make_context("restore", words) as context, signals.Raised() as sent:
             try:
                 context.command.invoke(context)
             except Exception as fault:
@@ -123,24 +139,6 @@ def _invoked(words: Sequence[str]) -> int:
     return 0
 
 
-def _remedies(stop: BaseException, words: Sequence[str]) -> Sequence[str]:
-    """What to do after a stop: what the command has noted; nothing, if it neither has nor goes on."""
-    again = "the same command goes on (with --skip-existing for single files)"
-    return getattr(stop, "__notes__", [again] if words and words[0] in BATCHES else [])
-
-
 def _failed(message: str, code: int) -> int:
     say(f"restore: {' '.join(message.split())}")
     return int(code)
-
-
-def _warn(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Print a warning as one line, like errors."""
-    _failed(str(message), 0)

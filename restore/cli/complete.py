@@ -6,15 +6,14 @@ from typing import Annotated
 
 import typer
 
-from restore.cli import options
-from restore.cli.batch import restoring as batch
+from restore.cli import options as given
 
 EXAMPLE = "Example:  restore complete torn.png --mask hole.png --model tap-mnist"
 
 
-@options.with_settings
+@given.restoring
 def complete(
-    images: options.Images,
+    images: given.Images,
     mask: Annotated[
         str,
         typer.Option(help="Mask image, white = to fill; or a folder with a mask of the same name for every image."),
@@ -27,9 +26,12 @@ def complete(
             "without it visible pixels stay as they are.",
         ),
     ] = None,
-    sigma: options.Sigma = None,
+    sigma: given.Sigma = None,
     *,
-    settings: options.Settings,
+    options: given.Options,
+    results: given.Results,
 ) -> None:
     """Fill the pixels under a mask."""
-    batch.run(images, settings, options.damage_of(p, sigma), mask)
+    from restore.cli import files
+
+    files.run(images, given.damage_of(p, sigma), options, results, mask)

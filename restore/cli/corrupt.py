@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from restore.cli import options
-from restore.cli.batch import telling
-from restore.images import DEFAULT_MAX_PIXELS
+from restore.cli import options as given
 
 EXAMPLE = "Example:  restore corrupt digit.png --task flip:0.1 --seed 1 -o noisy.png"
 
@@ -24,16 +22,16 @@ def corrupt(
     ],
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the damage.")] = 0,
     mask_output: Annotated[
-        str | None, typer.Option("--mask-output", metavar="FILE", help="Write the mask of the patch: white = hidden.")
+        str | None, typer.Option(metavar="FILE", help="Write the mask of the patch: white = hidden.")
     ] = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="File, or folder (ending with /) [NAME.corrupted.png].")
     ] = None,
-    overwrite: options.Overwrite = False,
-    skip_existing: options.SkipExisting = False,
-    frame: options.Frame = None,
-    max_pixels: options.MaxPixels = DEFAULT_MAX_PIXELS,
-    json: options.Json = False,
+    overwrite: given.Overwrite = False,
+    skip_existing: given.SkipExisting = False,
+    frame: given.Frame = None,
+    max_pixels: given.MaxPixels = given.DEFAULT_MAX_PIXELS,
+    json: given.Json = False,
 ) -> None:
     """Damage images: flip pixels, add noise or salt and pepper, paint over a patch at a random place.
 
@@ -44,45 +42,40 @@ def corrupt(
     import numpy as np
 
     from restore.channels import parse_task
-    from restore.cli.batch.clashes import refuse_clashes
-    from restore.errors import UsageError, shown
+    from restore.cli.reports import Failures, print_json
+    from restore.errors import RestoreError, UsageError, option, shown
     from restore.files import write_atomically
     from restore.images import Picture, bound, check_format, encode, format_of, read_picture
-    from restore.images.outputs import expand, paired, plan
+    from restore.images.outputs import expand, paired, plan, refuse_clashes
 
     damage = parse_task(task)
     if mask_output is not None and damage.mask is None:
-        raise UsageError(f"{task}: hides no pixels, so there is no mask to write; leave --mask-output out")
+        raise UsageError(f"{task}: hides no pixels, so there is no mask to write; leave {option('mask_output')} out")
     sources = expand(images, suffix="corrupted")
-    to_write = [paired(sources, output, "corrupted")]
-    if mask_output is not None:
-        to_write.append(paired(sources, mask_output, "corrupted"))
-    refuse_clashes(sources, [target for part in to_write for _, target in part])
+    # Masks have the names of their images, so that `complete --mask FOLDER` finds them.
+    both = [output] if mask_output is None else [output, mask_output]
+    refuse_clashes(sources, [target for where in both for _, target in paired(sources, where, "corrupted")])
     pairs = plan(sources, output, suffix="corrupted", overwrite=overwrite, skip_existing=skip_existing)
-    masks: dict[Path, Path] = {}
-    if mask_output is not None:
-        # Masks have the names of their images, so that `complete --mask FOLDER` finds them.
-        left = [source for source, _ in pairs]
-        masks = dict(plan(left, mask_output, suffix="corrupted", overwrite=overwrite, skip_existing=False))
+    left = [source for source, _ in pairs] if mask_output is not None else []
+    masks = dict(plan(left, mask_output, suffix="corrupted", overwrite=overwrite or skip_existing, skip_existing=False))
     seeds = dict(zip(sources, np.random.SeedSequence(seed).spawn(len(sources)), strict=True))
-    failures = telling.Failures(json, many=len(pairs) > 1)
+    failures = Failures(json, many=len(pairs) > 1)
 
-    def file_of(picture: Picture, values: np.ndarray, target: Path) -> bytes:
-        return bound([encode(picture, values, format=format_of(target), name=str(target))], format_of(target))
-
-    def damaged(source: Path, target: Path) -> None:
-        picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
-        check_format(picture, format_of(target), name=str(target))
-        observed, hidden = damage.damage_picture(picture.pixels, np.random.default_rng(seeds[source]))
-        content = file_of(picture, observed, target)
-        if source in masks and hidden is not None:
-            black = Picture(np.zeros(hidden.shape, np.uint8))
-            write_atomically(masks[source], file_of(black, hidden.astype(float), masks[source]))
-        write_atomically(target, content)
-        if json:
-            telling.print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})
+    def write(picture: Picture, values: np.ndarray, target: Path) -> None:
+        content = encode(picture, values, format=format_of(target), name=str(target))
+        write_atomically(target, bound([content], format_of(target)))
 
     for source, target in pairs:
-        with failures.of(source):
-            damaged(source, target)
+        try:
+            picture = read_picture(source, name=str(source), frame=frame, max_pixels=max_pixels)
+            check_format(picture, format_of(target), name=str(target))
+            observed, hidden = damage.damage_picture(picture.pixels, np.random.default_rng(seeds[source]))
+            if source in masks and hidden is not None:
+                write(Picture(np.zeros(hidden.shape, np.uint8)), hidden.astype(float), masks[source])
+            write(picture, observed, target)
+        except RestoreError as fault:
+            failures.add(source, fault)
+            continue
+        if json:
+            print_json({"input": shown(source), "output": shown(target), "task": str(damage), "seed": seed})
     failures.verdict(len(pairs))

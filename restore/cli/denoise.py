@@ -6,15 +6,14 @@ from typing import Annotated
 
 import typer
 
-from restore.cli import options
-from restore.cli.batch import restoring as batch
+from restore.cli import options as given
 
 EXAMPLE = "Example:  restore denoise noisy.png --model tap-mnist --p 0.1"
 
 
-@options.with_settings
+@given.restoring
 def denoise(
-    images: options.Images,
+    images: given.Images,
     p: Annotated[
         str | None,
         typer.Option(
@@ -23,9 +22,12 @@ def denoise(
             "one is; scan: as its grey level says; not for crbm models. [found from the image]",
         ),
     ] = None,
-    sigma: options.Sigma = None,
+    sigma: given.Sigma = None,
     *,
-    settings: options.Settings,
+    options: given.Options,
+    results: given.Results,
 ) -> None:
     """Remove flipped pixels or Gaussian noise from images, or the damage that a crbm model was trained on."""
-    batch.run(images, settings, options.damage_of(p, sigma))
+    from restore.cli import files
+
+    files.run(images, given.damage_of(p, sigma), options, results)

@@ -31,7 +31,7 @@ def export(
 ) -> None:
     """Write a prior and its solver to an ONNX file, for onnxruntime in any language; docs/onnx.md describes it."""
     from restore import zoo
-    from restore.errors import ModelError, OutputError, UsageError, shown
+    from restore.errors import ModelError, OutputError, UsageError, option, shown
     from restore.files import write_atomically
     from restore.images.outputs import is_folder, require_writable
 
@@ -39,7 +39,7 @@ def export(
     if not folder.is_dir():
         raise ModelError(f"{shown(folder)}: is exported already; name the prior it was made from")
     if beside and (output is not None or float16 or no_channel):
-        raise UsageError("--beside writes the whole prior into its folder; leave -o, --float16 and --no-channel out")
+        raise UsageError(f"{option('beside')} writes the whole prior into its folder; leave the other options out")
     # The path may not contain the folder's name: it may be a dot.
     target = folder / zoo.GRAPH if beside else Path(output or f"{folder.resolve().name}.onnx")
     if is_folder(target):
@@ -47,7 +47,7 @@ def export(
     if target.suffix != ".onnx":
         raise UsageError(f"{shown(target)}: is no name to find a graph by later; let it end in .onnx")
     if os.path.lexists(target) and not overwrite:
-        raise OutputError(f"{shown(target)}: exists already; give --overwrite or another -o")
+        raise OutputError(f"{shown(target)}: exists already; give {option('overwrite')} or another -o")
     require_writable(target.parent)
 
     from restore.export.packing import beside_weights, standalone

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from enum import Enum
+import stat
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from restore.errors import InputError, OutputError, UsageError, shown
+from restore.errors import InputError, OutputError, UsageError, option, shown
 from restore.files import remove_abandoned
 from restore.images.formats import FORMATS, IMAGE_SUFFIXES, format_of
 
@@ -16,12 +16,10 @@ _PAGED = frozenset(suffix for format in FORMATS.values() if format.pages for suf
 _LONGEST_NAME = 255  # bytes, on every file system in common use
 
 
-class Standing(Enum):
-    """What an existing output is to a run."""
-
-    FOREIGN = "nothing is known of it, and it is kept"
-    OUTDATED = "an earlier run made it, from what has changed since, and it may be replaced"
-    DONE = "it is what this run would make"
+# A file by its name, or a standard stream by its number; the shell may have redirected it to a file.
+File = Path | int
+STDIN, STDOUT = 0, 1
+STDIO = "-"  # stands for both
 
 
 def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored") -> list[Path]:
@@ -64,29 +62,36 @@ def paired(
     """Give every input its output, whether that exists or not; see `plan`.
 
     Raises:
-        UsageError: two inputs would have one output, one file is given for several inputs, an output is an input (also
-            by a link), or its ending is not that of a format written here.
+        UsageError: one file is given for several inputs, or its ending is not that of a format written here.
     """
     if output is None:
-        pairs = [(path, path.with_name(named(path, suffix))) for path in inputs]
-    elif means_folder(output):
-        pairs = [(path, Path(output) / named(path, suffix)) for path in inputs]
-    elif len(inputs) > 1:
+        return [(path, path.with_name(named(path, suffix))) for path in inputs]
+    if means_folder(output):
+        return [(path, Path(output) / named(path, suffix)) for path in inputs]
+    if len(inputs) > 1:
         raise UsageError(f"{shown(output)}: is one file for several inputs; give a folder, ending with /")
-    else:
-        format_of(output)
-        pairs = [(path, Path(output)) for path in inputs]
-    read = {_identity(path): path for path in inputs}
-    written: dict[Path, Path] = {}
-    for path, target in pairs:
-        place = Path(os.path.realpath(target.parent), target.name)
-        if place in written:
-            both = f"{shown(written[place])} and {shown(path)}"
-            raise UsageError(f"{shown(target)}: would be the output of both {both}; restore them one by one with -o")
-        written[place] = path
-        if (identity := _identity(target)) is not None and identity in read:
-            raise UsageError(f"{shown(target)}: is the input {shown(read[identity])}; choose another output with -o")
-    return pairs
+    format_of(output)
+    return [(path, Path(output)) for path in inputs]
+
+
+def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
+    """Refuse to write a file that is also read, or written twice, by any name or link.
+
+    Pipes, terminals and devices do not count: nothing in them can be lost.
+
+    Raises:
+        UsageError: naming the file.
+    """
+    read: dict[object, File] = {_identity(file): file for file in reads}
+    written: dict[object, File] = {}
+    for file in writes:
+        keys: list[object] = [key for key in (_identity(file), _place(file)) if key is not None]
+        for key in keys:
+            if key in read:
+                raise UsageError(f"{_said(file)}: is to be written, and read as {_said(read[key])}; choose another")
+            if key in written:
+                raise UsageError(f"{_said(file)}: is to be written twice; choose another for one of them")
+        written |= dict.fromkeys(keys, file)
 
 
 def plan(
@@ -96,7 +101,6 @@ def plan(
     suffix: str = "restored",
     overwrite: bool,
     skip_existing: bool,
-    standing: Callable[[Path, Path], Standing] = lambda source, target: Standing.FOREIGN,
 ) -> list[tuple[Path, Path]]:
     """Give every input its output, and refuse what would lose a file, before any model is loaded.
 
@@ -108,7 +112,6 @@ def plan(
         suffix: the middle part of the names made here.
         overwrite: whether existing outputs may be replaced; inputs never are.
         skip_existing: whether to leave out inputs whose output exists.
-        standing: what is known about an existing output of an input; finished ones are left out.
 
     Returns:
         Pairs of input and output, in the order of `inputs`.
@@ -119,7 +122,7 @@ def plan(
             written to.
     """
     if overwrite and skip_existing:
-        raise UsageError("--overwrite and --skip-existing exclude each other; give one of them")
+        raise UsageError(f"{option('overwrite')} and {option('skip_existing')} exclude each other; give one of them")
     pairs, left = paired(inputs, output, suffix), []
     for path, target in pairs:
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
@@ -127,10 +130,10 @@ def plan(
         if is_folder(target):
             raise OutputError(f"{shown(target)}: is a folder where the output should be; choose another with -o")
         exists = os.path.lexists(target)
-        known = Standing.OUTDATED if not exists else Standing.DONE if skip_existing else standing(path, target)
-        if known is Standing.FOREIGN and not overwrite:
-            raise OutputError(f"{shown(target)}: exists already; give --overwrite, --skip-existing or another -o")
-        if known is not Standing.DONE:
+        if exists and not (overwrite or skip_existing):
+            again = f"{option('overwrite')}, {option('skip_existing')} or another -o"
+            raise OutputError(f"{shown(target)}: exists already; give {again}")
+        if not (exists and skip_existing):
             left.append((path, target))
     folder = Path(output) if output is not None and means_folder(output) else None
     for parent in dict.fromkeys(target.parent for _, target in left):
@@ -181,10 +184,19 @@ def require_writable(folder: Path) -> None:
         raise OutputError(f"{shown(folder)}: may not be written to; change its permissions or choose another with -o")
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """What all links to a file share; None if it does not exist."""
+def _identity(file: File) -> tuple[int, int] | None:
+    """What all links to a file share; None if it does not exist or is not a regular file."""
     try:
-        status = path.stat()
+        status = os.fstat(file) if isinstance(file, int) else file.stat()
     except (OSError, ValueError):
         return None
-    return status.st_dev, status.st_ino
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _place(file: File) -> Path | None:
+    """The path of a file with all links to its folder resolved."""
+    return None if isinstance(file, int) else Path(os.path.realpath(file.parent), file.name)
+
+
+def _said(file: File) -> str:
+    return ("stdin", "stdout")[file] if isinstance(file, int) else shown(file)

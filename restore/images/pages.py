@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from restore.errors import InputError, shown
+from restore.errors import InputError, option, shown
 from restore.images import pdf, tiff
 from restore.images.formats import FORMATS
 from restore.images.reading import check_together, read_content
@@ -53,7 +53,7 @@ def check_holds(count: int, format: str, *, source: str, target: str) -> None:
     """Raise InputError if a format does not hold this many pages."""
     if count > 1 and not FORMATS[format].pages:
         raise InputError(
-            f"{shown(source)}: holds {count} pages, and {shown(target)} cannot; choose one with --frame 0 to "
+            f"{shown(source)}: holds {count} pages, and {shown(target)} cannot; choose one with {option('frame')} 0 to "
             f"{count - 1}, or name a .tif as output"
         )
 

@@ -134,5 +134,5 @@ def check_unit_range(values: np.ndarray, *, name: str, beyond: float = 0.0) -> N
     if not np.isfinite(values).all():
         raise InputError(f"{shown(name)}: holds NaN or infinite values; replace them by numbers in [0, 1]")
     if values.size and max(-values.min(), values.max() - 1) > beyond + ROUNDED:
-        span, allowed = f"{values.min():g} to {values.max():g}", f"[{-beyond:g}, {1 + beyond:g}]"
+        span, allowed = f"{values.min():g} to {values.max():g}", f"[{0 - beyond:g}, {1 + beyond:g}]"
         raise InputError(f"{shown(name)}: holds values from {span}, outside {allowed}; scale them to [0, 1]")

@@ -16,16 +16,16 @@ from typing import BinaryIO
 import numpy as np
 from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 
-from restore.errors import InputError, RestoreError, reason, shown
+from restore.errors import InputError, RestoreError, option, reason, shown
 from restore.images import pdf, tiff
 from restore.images.colours import LUMINANCE, picture_of
 from restore.images.formats import FORMATS, READ
 from restore.images.picture import Mask, Picture, Stored
 from restore.images.raster import SHALLOW, Raster, expand, spread
+from restore.sizes import DEFAULT_MAX_PIXELS
 
 Source = str | os.PathLike[str] | BinaryIO
 
-DEFAULT_MAX_PIXELS = 50_000_000
 # All images of a set, or pages of a file, together may have this many times as many.
 _SET = 20
 # A mask that marks more than this share of an image may be the wrong way round.
@@ -50,7 +50,7 @@ def check_together(pixels: int, name: str, max_pixels: int) -> None:
     if pixels > _SET * max_pixels:
         raise InputError(
             f"{shown(name)}: its images have more than {_SET * max_pixels} pixels together, {_SET} times what "
-            f"--max-pixels grants to one; raise --max-pixels above {-(-pixels // _SET) - 1} if this is meant"
+            f"{option('max_pixels')} grants to one; raise that above {-(-pixels // _SET) - 1} if this is meant"
         )
 
 
@@ -148,7 +148,7 @@ def read_content(source: Source, label: str, max_pixels: int) -> bytes:
             while part := stream.read(2**20):
                 content += part
                 if len(content) > limit:
-                    raise InputError(f"{label}: is longer than an image of {max_pixels} pixels; raise --max-pixels")
+                    raise InputError(f"{label}: is longer than {max_pixels} pixels; raise {option('max_pixels')}")
     except RestoreError:
         raise
     except (OSError, ValueError) as fault:
@@ -187,7 +187,7 @@ def pillow(label: str, max_pixels: int) -> Iterator[None]:
 
 def too_large(label: str, max_pixels: int) -> InputError:
     """The error for an image with more pixels than allowed."""
-    return InputError(f"{label}: has more than {max_pixels} pixels; raise --max-pixels if this is meant")
+    return InputError(f"{label}: has more than {max_pixels} pixels; raise {option('max_pixels')} if this is meant")
 
 
 def _decoded(content: bytes, label: str, frame: int | None, max_pixels: int) -> Raster:
@@ -238,9 +238,10 @@ def _decoded(content: bytes, label: str, frame: int | None, max_pixels: int) -> 
 
 def _chosen(frame: int | None, count: int, label: str) -> int:
     if frame is None and count > 1:
-        raise InputError(f"{label}: holds {count} frames or pages; choose one with --frame 0 to {count - 1}")
+        raise InputError(f"{label}: holds {count} frames or pages; choose one with {option('frame')} 0 to {count - 1}")
     if not 0 <= (frame or 0) < count:
-        raise InputError(f"{label}: has no frame {frame}; choose --frame 0{f' to {count - 1}' if count > 1 else ''}")
+        last = f" to {count - 1}" if count > 1 else ""
+        raise InputError(f"{label}: has no frame {frame}; choose {option('frame')} 0{last}")
     return frame or 0
 
 

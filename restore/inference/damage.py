@@ -12,7 +12,7 @@ import numpy as np
 
 from restore.channels import AsymmetricFlip, Channel, Told, channel_of
 from restore.channels.values import LARGEST
-from restore.errors import UsageError, shown
+from restore.errors import UsageError, option, shown
 from restore.inference.pixels import Pixels
 from restore.zoo.description import Description
 
@@ -63,9 +63,9 @@ class Damage:
         (0.1, Rates(white=0.1, black=0.02), 'sigma')
         """
         if isinstance(p, str) and p not in ("auto", "scan"):
-            raise UsageError(f"p is a flip probability in [0, 1], auto or scan, not {shown(p)}")
+            raise UsageError(f"{option('p')} is a flip probability in [0, 1], auto or scan, not {shown(p)}")
         if isinstance(p, str) and isinstance(sigma, str) and p == sigma:
-            raise UsageError("p and sigma cannot both be auto; give a number for one of them, or leave it out")
+            raise UsageError(f"{option('p')} and {option('sigma')} cannot both be auto; give a number for one of them")
         known = p if p is None or isinstance(p, str) else _probabilities(p)
         if isinstance(known, float) and 0.5 < known < 1:
             warnings.warn(f"p = {known:g} says that most pixels are inverted, and so is the result", stacklevel=4)
@@ -82,9 +82,11 @@ class Damage:
         about.check_told(self.p is not None, self.sigma is not None, self.hidden is not None)
         name = shown(about.name)
         if about.grey and (self.scanned or isinstance(self.p, Rates)):
-            raise UsageError(f"{name} knows grey images, and --p scan and rates of two colours are for black and white")
+            told = f"{option('p', 'scan')} and rates of two colours"
+            raise UsageError(f"{name} knows grey images, and {told} are for black and white")
         if about.mixture and self.p is not None:
-            raise UsageError(f"{name} knows Gaussian noise and holes, no salt or pepper; give --sigma in place of --p")
+            remedy = f"give {option('sigma')} in place of {option('p')}"
+            raise UsageError(f"{name} knows Gaussian noise and holes, no salt or pepper; {remedy}")
 
     @property
     def unknown(self) -> Literal["p", "sigma"] | None:
@@ -225,13 +227,12 @@ def _probabilities(p: Any) -> float | np.ndarray | Rates:
     try:
         values = np.asarray(p, dtype=np.float64)
     except (TypeError, ValueError) as fault:
-        raise UsageError(f"p is a flip probability in [0, 1], or one per pixel, not {shown(str(p))}") from fault
+        raise UsageError(f"{option('p')} is a probability in [0, 1], or one per pixel, not {shown(str(p))}") from fault
     # Written so that NaN fails too.
     wrong = values[~((values >= 0) & (values <= 1))]
     if wrong.size or isinstance(p, bool):
-        raise UsageError(
-            f"--p is a flip probability and must lie in [0, 1], not {p if isinstance(p, bool) else wrong[0]}"
-        )
+        worst = p if isinstance(p, bool) else wrong[0]
+        raise UsageError(f"{option('p')} is a flip probability and must lie in [0, 1], not {worst}")
     single = values.astype(np.float32)
     values = np.where(single < SMALLEST, 0.0, np.where(single == 1, 1.0, values))
     if values.shape == (2,):
@@ -245,7 +246,8 @@ def _deviation(sigma: Any) -> float:
     # Numpy's numbers are accepted, but would compare with the largest value of their own type.
     value = sigma.item() if isinstance(sigma, np.floating | np.integer) else sigma
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
-        raise UsageError(f"sigma is the standard deviation of noise, a finite number above 0, not {shown(str(sigma))}")
+        given = shown(str(sigma))
+        raise UsageError(f"{option('sigma')} is a standard deviation, a finite number above 0, not {given}")
     if value > 1:
         meant = f"; of 255 levels it is {value / 255:.2g}" if value < 255 else ""
         warnings.warn(f"sigma = {value:g} is more than from black to white, which is 1{meant}", stacklevel=5)

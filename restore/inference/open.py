@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from restore.errors import ModelError, UsageError, shown
+from restore.errors import ModelError, UsageError, option, shown
 from restore.inference.restored import EngineName, Options
 from restore.registry import SOLVERS
 from restore.zoo import GRAPH, candidates, describe, find, leave_out
@@ -53,7 +53,8 @@ def open_engine(
         raise UsageError(f"max_memory is a number of bytes, such as {2**31}, not {max_memory!r}")
     beyond = _beyond_onnx(device, max_memory)
     if engine == "onnx" and beyond:
-        raise UsageError(f"{beyond}: onnxruntime computes on the CPU without it; leave it out, or give --engine torch")
+        remedy = f"leave it out, or give {option('engine', 'torch')}"
+        raise UsageError(f"{beyond}: onnxruntime computes on the CPU without it; {remedy}")
     place = find(model)
     alone = not place.is_dir()
     if alone and (engine == "torch" or beyond):
@@ -61,7 +62,7 @@ def open_engine(
     if solver is not None and not alone:
         about = describe(place)
         if engine == "auto" and about.with_solver(solver) != about:
-            engine, beyond = "torch", beyond or f"--solver {solver}"
+            engine, beyond = "torch", beyond or option("solver", solver)
     if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, pixels)):
         _require_onnx(place)
         from restore.inference.onnx.engine import OnnxEngine
@@ -142,8 +143,8 @@ def require_torch(asker: str) -> None:
 def _beyond_onnx(device: str, max_memory: int | None) -> str:
     """The option that needs torch; empty if there is none."""
     if device not in ("auto", "cpu"):
-        return f"--device {shown(device)}"
-    return "--max-memory" if max_memory is not None else ""
+        return option("device", shown(device))
+    return option("max_memory") if max_memory is not None else ""
 
 
 def _graph_is_best(folder: Path, device: str, pixels: int) -> bool:
@@ -158,13 +159,14 @@ def _graph_is_best(folder: Path, device: str, pixels: int) -> bool:
 
 
 def _require_onnx(place: Path) -> None:
+    torch = option("engine", "torch")
     if place.is_dir() and not (place / GRAPH).is_file():
         raise ModelError(
-            f"{shown(place)}: has no {GRAPH} for onnxruntime; make it with `restore export --beside`, "
-            "or give --engine torch"
+            f"{shown(place)}: has no {GRAPH} for onnxruntime; make it with `restore export --beside`, or give {torch}"
         )
     if not _installed("onnxruntime"):
-        raise UsageError("--engine onnx: needs onnxruntime; pip install onnxruntime, or give --engine torch")
+        asked = option("engine", "onnx")
+        raise UsageError(f"{asked}: needs onnxruntime; pip install onnxruntime, or give {torch}")
 
 
 def _cuda_at_hand(device: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from restore.errors import Foreign, ModelError, UsageError
+from restore.errors import Foreign, ModelError, UsageError, option
 from restore.images import enlarge, shrink
 from restore.inference import trust
 from restore.inference.choose import Candidate, Choice, Prior, choose
@@ -111,8 +111,8 @@ def restore(
     for index, picture in enumerate(pictures):
         try:
             task = _task(index, picture, options, opened)
-        except Foreign as fault:
-            answers[index] = _untouched(picture, Status.NOT_INK, note=str(fault))
+        except Foreign:
+            answers[index] = _untouched(picture, Status.NOT_INK)
             continue
         damage = task.picture.damage
         kind = (task.engines, task.named, damage.unknown, type(damage.p), damage.hidden is None, task.picture.shape)
@@ -224,12 +224,16 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     before = seen if grey else seen > 0.5
     after = means if grey else means > 0.5
     notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
+    if status is Status.DIVERGED:
+        return _untouched(original, status, choice=choice, residual=whole.residual[place])
+    doubt = ""
     if not (about.conditional and status is Status.MAX_ITER):
         judged = trust.verdict(choice, before, after, means, status, float(whole.residual[place]))
-        if judged.refused and judged is not Status.DIVERGED:
+        if judged.refused:
             if not (task.named or options.force):
                 return _untouched(original, judged, choice=choice, notes=notes, residual=whole.residual[place])
-            notes.append(f"the result is doubtful: {judged.sentence}")
+            doubt = f"the result is doubtful: {judged.sentence}"
+            notes.append(doubt)
     replaced = original.damage.hidden if not task.picture.damage.touched else None
     if means.shape != original.shape:
         # Thresholded after enlarging, so that contours are smooth.
@@ -257,6 +261,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
         changed,
         choice.bits,
         tuple(notes),
+        doubt,
         replaced,
         tuple(layer[place] for layer in whole.layers),
     )
@@ -291,7 +296,7 @@ def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: St
     if not near(task.original.shape, about.image_shape) and options.fit == "resize":
         notes.append(lost_detail(about.image_shape))
     if whole.inversion[place] > INVERTED and not about.mixture:
-        remedy = "leave the inversion out" if options.invert else "try --invert"
+        remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
         notes.append(f"looks inverted: {about.name} expects {expected_by(candidate.engine)}; {remedy}")
     return notes
 
@@ -307,7 +312,6 @@ def _untouched(
     *,
     choice: Choice | None = None,
     notes: Sequence[str] = (),
-    note: str = "",
     residual: float = 0.0,
 ) -> Restored:
     """The answer for a picture that is refused."""
@@ -324,7 +328,8 @@ def _untouched(
         None if choice is None else choice.found,
         0.0,
         None if choice is None else choice.bits,
-        (*notes, note or status.sentence),
+        (*notes, status.sentence),
+        "",
         np.zeros(pixels.shape[:2], bool),
     )
 

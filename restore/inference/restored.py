@@ -1,4 +1,4 @@
-"""How pictures are to be restored, and the answer."""
+"""The answer about a picture."""
 
 from __future__ import annotations
 
@@ -7,42 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from restore.images import DEFAULT_MAX_PIXELS
+from restore.errors import option
 from restore.inference.damage import Rates
+from restore.inference.options import EngineName as EngineName
+from restore.inference.options import Options as Options
 from restore.marginals import Status
-from restore.sizes import Fit
 from restore.zoo.description import Description
-
-EngineName = Literal["auto", "onnx", "torch"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to restore, beside what is known of the damage.
-
-    Attributes:
-        model: name or path of a prior; "auto" for the one that predicts the picture best.
-        fit: pictures of another size than the prior's are restored in tiles ("tile"), or resized ("resize").
-        force: restore also what no prior recognises, and resize by any factor.
-        invert: invert pictures for the prior, and the results back; else polarity is found where it is not told.
-        soft: return posterior probabilities as grey levels, not black and white.
-        engine: "onnx", "torch", or "auto" for the one that is done first.
-        device: "auto", "cpu" or "cuda[:N]".
-        solver: solve the prior with this, in torch; None for its own.
-        max_memory: bytes that messages or matrices of a solver may take; None for its own limit.
-        max_pixels: the most pixels of a picture.
-    """
-
-    model: str = "auto"
-    fit: Fit = "tile"
-    force: bool = False
-    invert: bool = False
-    soft: bool = False
-    engine: EngineName = "auto"
-    device: str = "auto"
-    solver: str | None = None
-    max_memory: int | None = None
-    max_pixels: int = DEFAULT_MAX_PIXELS
 
 
 @dataclass(frozen=True)
@@ -84,6 +54,7 @@ class Restored:
         changed: share of black and white pixels that have the other colour now; None for grey pictures.
         bits: how well the prior predicts pixels that it has not seen, in bits per pixel; None if that was not asked.
         notes: what the user should know, one sentence each.
+        doubt: why the result may be wrong, though it was not refused; empty if nothing speaks against it.
         replaced: the pixels that the estimate replaces, boolean (H, W); None for all.
         layers: means of the hidden layers of the prior; empty if the picture was restored in tiles.
     """
@@ -100,6 +71,7 @@ class Restored:
     changed: Any = None
     bits: Any = None
     notes: tuple[Any, ...] = ()
+    doubt: Any = ""
     replaced: np.ndarray | None = None
     layers: tuple[np.ndarray, ...] = ()
 
@@ -112,6 +84,18 @@ class Restored:
     def refused(self) -> bool:
         """True if the picture came back as it was, as `status` says."""
         return Status(self.status).refused
+
+    @property
+    def objection(self) -> str:
+        """Why the picture was refused, and what to do about it, in one sentence."""
+        status = Status(self.status)
+        if status is Status.DIVERGED:
+            return f"{status.sentence}; choose another with {option('model')}"
+        if status is Status.NOT_INK:
+            remedy = f"{option('sigma')} if it is a photograph, or {option('p')} to cut it to black and white"
+            return f"{status.sentence}; give {remedy}"
+        named = f"name a prior with {option('model')} and its noise with {option('p')}"
+        return f"{status.sentence}; {named}, make a prior with `restore train`, or give {option('force')}"
 
 
 def stacked(each: list[Restored]) -> Restored:
@@ -141,6 +125,7 @@ def stacked(each: list[Restored]) -> Restored:
         together([one.changed for one in each]),
         together([one.bits for one in each]),
         tuple(one.notes for one in each),
+        tuple(one.doubt for one in each),
         None if any(one.replaced is None for one in each) else together([one.replaced for one in each]),
         tuple(together([one.layers[index] for one in each]) for index in range(depth)),
     )

@@ -13,15 +13,11 @@ from restore.images.tones import Tones, counted
 from restore.inference.damage import Observed
 from restore.inference.pixels import Cut, thinned
 from restore.inference.two_tones import tones_of
+from restore.marginals import Status
 
 # The share of pixels that may have a tone of their own: off black and white by so much of their distance, and the same
 # as their neighbours; looked for in the middle of a picture, of so many pixels a side.
 THIRD, APART, SIDE = 0.01, 0.125, 1024
-
-NOT_INK = (
-    "its grey levels are not those of ink on paper; give --sigma, the standard deviation of its noise, to restore it "
-    "as a photograph, or --p to cut it to black and white all the same"
-)
 
 # How far the classes of a scan are apart, in standard deviations, if the caller says that it is one: more than noise on
 # a blank page is split into.
@@ -70,7 +66,7 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     parts = (grey[grey <= at], grey[grey > at])
     black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, (0.0, 1.0), strict=True))
     if careful and _third_tone(picture, black, white) > THIRD:
-        raise Foreign(NOT_INK)
+        raise Foreign(Status.NOT_INK.sentence)
     if careful and not found.binary:
         return _scan(picture, None)
     note = f"has grey levels, which were cut to black and white at {round(255 * at)} of 255"
@@ -96,7 +92,7 @@ def _scan(picture: Observed, apart: float | None) -> Reading:
         values = np.where(hidden, np.median(values[~hidden]), values)
     tones = tones_of(values)
     if tones is None or not (tones.distinct or (apart is not None and tones.separation >= apart)):
-        raise Foreign(NOT_INK)
+        raise Foreign(Status.NOT_INK.sentence)
     odds = tones.channel.log_odds(values).clip(-CERTAIN, CERTAIN)
     black, white = float(np.mean(tones.channel.black)), float(np.mean(tones.channel.white))
     note = f"read as a scan: black is {black:.2f}, white {white:.2f}, and the noise {tones.noise:.2f} of 1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -33,5 +34,6 @@ def each(do: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
     # Most commands restore what is one item.
     from concurrent.futures import ThreadPoolExecutor
 
+    contexts = [copy_context() for _ in items]
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(do, items))
+        return list(pool.map(lambda context, item: context.run(do, item), contexts, items))

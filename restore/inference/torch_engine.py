@@ -11,7 +11,7 @@ from torch import Tensor
 
 from restore.channels import Channel
 from restore.devices import pick_device
-from restore.errors import InputError, UsageError
+from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
 from restore.inference.damage import Damage
 from restore.marginals import Marginals
@@ -183,7 +183,7 @@ class Engine:
                 except torch.cuda.OutOfMemoryError:
                     if size == 1:
                         raise InputError(
-                            f"{self.device}: out of memory with a single image; use --device cpu"
+                            f"{self.device}: out of memory with a single image; use {option('device', 'cpu')}"
                         ) from None
                     torch.cuda.empty_cache()
                     size //= 2

@@ -75,4 +75,3 @@ def _free(folder: Path) -> Description | None:
         leave_out(str(fault))
         return None
     return None if about.conditional else about
-

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from restore.channels import parse_task
-from restore.errors import ModelError, UsageError, reason, shown
+from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.registry import FAMILIES, PIXELS, SOLVERS, UNITS, misfit
 from restore.zoo import limits
 from restore.zoo.inference import Inference
@@ -176,7 +176,8 @@ class Description:
         if name == self.inference.solver:
             return self
         if name not in self.solvers:
-            remedy = "it was trained with that; leave --solver out" if self.conditional else "give one of these"
+            left_out = f"it was trained with that; leave {option('solver')} out"
+            remedy = left_out if self.conditional else "give one of these"
             raise UsageError(
                 f"{shown(self.name)} restores with {', '.join(self.solvers)}, not with {shown(name)}; {remedy}"
             )
@@ -202,21 +203,21 @@ class Description:
         told = p or sigma or mask
         if sigma and not self.grey:
             raise UsageError(
-                f"{shown(self.name)} knows black and white images; --sigma is for priors of grey ones, "
+                f"{shown(self.name)} knows black and white images; {option('sigma')} is for priors of grey ones, "
                 "which `restore models` marks: choose one of them, or give p"
             )
         if self.conditional and told:
             raise UsageError(
                 f"{shown(self.name)} has learnt to undo {shown(self.task)} from the damaged image alone: "
-                "`restore denoise` without --p and without a mask; for other damage choose another model"
+                "leave the level and the mask out; for other damage choose another model"
             )
         if self.grey and not told:
             raise UsageError(
                 "sigma is missing; give the standard deviation of the noise, where black is 0 and white is 1, such as "
-                "--sigma 0.1"
+                f"{option('sigma', 0.1)}"
             )
         if not self.conditional and not told:
-            raise UsageError("p is missing; give the probability that a pixel is inverted, such as --p 0.1")
+            raise UsageError(f"p is missing; give the probability of flips, such as {option('p', 0.1)}")
 
     def check_unconditional(self, what: str) -> None:
         """Refuse what only an unconditional prior has, such as a likelihood of images.

@@ -6,10 +6,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from functools import wraps
 from pathlib import Path
-from typing import NoReturn, ParamSpec
+from typing import ParamSpec
 
 Arguments = ParamSpec("Arguments")
 
@@ -27,31 +27,26 @@ def with_others(command: Callable[Arguments, None]) -> Callable[Arguments, None]
         from restore.errors import RestoreError
         from restore.learning.run.parallel import joined
 
-        if os.environ.get("RANK", "0") == "0":
-            with joined():
-                command(*arguments, **options)
-            _leave()
+        first = os.environ.get("RANK", "0") == "0"
         try:
-            with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere), joined():
+            with ExitStack() as stack:
+                if not first:
+                    nowhere = stack.enter_context(Path(os.devnull).open("w"))
+                    stack.enter_context(redirect_stdout(nowhere))
+                    stack.enter_context(redirect_stderr(nowhere))
+                stack.enter_context(joined())
                 command(*arguments, **options)
-            _leave()
-        except RestoreError as fault:
-            raise SystemExit(fault.exit_code) from fault
-        except KeyboardInterrupt as stop:
-            raise SystemExit(128 + getattr(stop, "signal_number", signal.SIGINT)) from stop
+        except (RestoreError, KeyboardInterrupt) as fault:
+            if first:
+                raise
+            stopped = 128 + getattr(fault, "signal_number", signal.SIGINT)
+            raise SystemExit(fault.exit_code if isinstance(fault, RestoreError) else stopped) from fault
+        # Threads of torch.distributed may still run while the interpreter ends, which then sometimes aborts.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
     return run
-
-
-def _leave() -> NoReturn:
-    """End a process that has done its work at once.
-
-    Threads of torch.distributed may still run while the interpreter ends, which then sometimes aborts, and torchrun
-    ends the others.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
 
 
 def launched_by() -> list[str]:
@@ -60,7 +55,7 @@ def launched_by() -> list[str]:
 
 
 def _several() -> bool:
-    """Whether there are other processes; raises UsageError if `WORLD_SIZE` is not their number."""
+    """True if there are other processes; raises UsageError if `WORLD_SIZE` is not their number."""
     from restore.errors import UsageError
 
     count = os.environ.get("WORLD_SIZE", "1")

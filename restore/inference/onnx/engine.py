@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime
 
 from restore.channels.values import probability_of
-from restore.errors import ModelError, UsageError, reason, shown
+from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
 from restore.inference.damage import Damage, number
 from restore.inference.onnx.contract import OBSERVED, Facts
@@ -122,8 +122,8 @@ class OnnxEngine:
         own = self.description
         if own.with_solver(solver) != own:
             raise UsageError(
-                f"--solver {solver}: the graph of {shown(own.name)} holds {own.inference.solver} alone; "
-                "leave it out, or give --engine torch and the prior by name"
+                f"{option('solver', solver)}: the graph of {shown(own.name)} holds {own.inference.solver} alone; "
+                f"leave it out, or give {option('engine', 'torch')} and the prior by name"
             )
         return self
 

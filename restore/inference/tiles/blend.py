@@ -105,7 +105,7 @@ def solve(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
     def one_of(index: int) -> Posterior:
         def of_picture(level: np.ndarray) -> Any:
             own = level[index if len(level) > 1 else 0]
-            return own.item() if own.shape == (1, 1) else own
+            return own.item() if own.shape == (1, 1) and own.dtype != bool else own
 
         return _in_tiles(engine, seen[index], damage.mapped(of_picture), alone)
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from restore.errors import UsageError
+from restore.errors import UsageError, option
 from restore.inference.tiles.grid import blocks
 from restore.zoo.description import Description
 
@@ -107,7 +107,7 @@ def _windows_allowed(about: Description, max_memory: int | None) -> int:
         return WINDOWS
     window = 4 * (ARRAYS * about.pixels + HIDDEN * sum(about.sizes[1:]))
     if max_memory < window:
-        raise UsageError(f"a window of {about.name} takes {window} bytes; raise --max-memory to that at least")
+        raise UsageError(f"a window of {about.name} takes {window} bytes; raise {option('max_memory')} to that")
     return min(WINDOWS, max_memory // window)
 
 
@@ -119,7 +119,7 @@ def _side_allowed(about: Description, max_memory: int | None) -> int:
     side = int((max_memory / pixel) ** 0.5) - 2 * MARGIN
     if side < 1:
         least = pixel * (2 * MARGIN + 1) ** 2
-        raise UsageError(f"the least part of an image takes {about.name} {least} bytes; raise --max-memory to that")
+        raise UsageError(f"the least part of an image takes {least} bytes; raise {option('max_memory')} to that at least")
     return min(SIDE, side)
 
 

@@ -1,1 +1,0 @@
-"""What denoise and complete do with many images."""

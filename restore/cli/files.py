@@ -1,0 +1,353 @@
+"""What denoise and complete do: restore files into files, report on each, and fail if any failed."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from restore.cli.options import Options, Results
+from restore.cli.reports import Failures, print_json, record_of, tell
+from restore.console import say
+from restore.errors import Foreign, InputError, RestoreError, UsageError, in_command, shown
+from restore.files import write_atomically
+from restore.images import Mask, Picture, check_format, encode, format_of, picture_of, read_mask, read_raster
+from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
+from restore.images.pages import bound, check_holds, page_count, page_name
+from restore.inference.damage import Damage, Observed
+from restore.inference.open import Engines
+from restore.inference.restore import restore
+from restore.inference.restored import Restored
+from restore.progress import Meter, progress
+from restore.zoo import describe, find
+
+# Threads that read and write files while pictures are restored, and how many files are read ahead.
+THREADS, AHEAD = 8, 16
+
+# Pictures, or pixels, that are restored together.
+CHUNK, CHUNK_PIXELS = 64, 2**17
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+@dataclass(eq=False)
+class Job:
+    """A file to restore into a file.
+
+    Attributes:
+        source, target, mask, uncertainty: the names of its files; STDIO for the standard streams.
+        fault: why it has failed.
+        records: what became of each page so far, for reports; empty for a page that has failed.
+        objections: why pages were refused.
+        contents: of the files to write, page by page.
+    """
+
+    source: str
+    target: str
+    mask: Path | None = None
+    uncertainty: Path | None = None
+    fault: RestoreError | None = None
+    records: list[dict[str, Any]] = field(default_factory=list)
+    objections: list[str] = field(default_factory=list)
+    contents: dict[str, list[bytes]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return "stdin" if self.source == STDIO else self.source
+
+    @property
+    def reads(self) -> list[File]:
+        return [STDIN if self.source == STDIO else Path(self.source), *([self.mask] if self.mask else [])]
+
+    @property
+    def targets(self) -> list[str]:
+        """The files to write; the result is the last one, so it says that all are done."""
+        return [*([str(self.uncertainty)] if self.uncertainty else []), self.target]
+
+
+@dataclass(eq=False)
+class Sheet:
+    """A page of a file, counted from 0, or its only picture; what is known of it is added step by step."""
+
+    job: Job
+    page: int | None = None
+    mask_page: int | None = None
+    pages: int = 1
+    picture: Picture | None = None
+    mask: Mask | None = None
+    answer: Restored | None = None
+
+    @property
+    def name(self) -> str:
+        name = self.job.name
+        return shown(name if self.page is None or self.pages == 1 else page_name(name, self.page, self.pages))
+
+
+def run(inputs: Sequence[str], damage: Damage, options: Options, results: Results, masks: str | None = None) -> None:
+    """Restore every input; see the two commands for the options.
+
+    Raises:
+        RestoreError: the error of a single input, or PartialFailure if there were several inputs.
+    """
+    colour, pixels = damage.sigma is not None, 1
+    if options.model != "auto" and (place := find(options.model)).is_dir():
+        # The header alone says whether the damage fits the prior.
+        about = describe(place)
+        if damage.touched or masks is not None:
+            damage.covering(None if masks is None else np.zeros((1, 1), bool)).check_for(about)
+        if about.unfinished and not results.quiet:
+            say(f"{shown(options.model)}: is unfinished: {about.unfinished}")
+        colour, pixels = about.mixture, about.pixels
+    jobs, named = planned(inputs, results, masks)
+    if len(jobs) < named and not results.quiet:
+        say(f"{named - len(jobs)} of {named} images have their results already, which are left as they are")
+    engines, failures = Engines(options, named * pixels), Failures(results.json, many=named > 1)
+    if jobs and options.model != "auto" and isinstance(fault := engines.open(options.model), RestoreError):
+        raise fault
+    with ExitStack() as stack:
+        single = len(jobs) == 1
+        meter = stack.enter_context(progress("restored", len(jobs), quiet=results.quiet or len(jobs) < 2))
+        watch = _bar(stack) if single and not results.quiet else lambda share: None
+        work = Work(damage, options, results, engines, colour, watch)
+        sheets: Iterable[Sheet] = list(work.sheets(jobs)) if single else work.sheets(jobs)
+        pool = None
+        if not (isinstance(sheets, list) and len(sheets) == 1):
+            pool = ThreadPoolExecutor(THREADS, initializer=in_command)
+            stack.callback(pool.shutdown, cancel_futures=True)
+        read = _ahead(pool, work.read, sheets, AHEAD)
+        whole = (job for portion in _portions(read) for job in work.restored(portion))
+        for done, job in enumerate(_ahead(pool, work.write, whole, CHUNK), 1):
+            for record in job.records if results.json and not job.fault else ():
+                print_json(record)
+            if job.fault:
+                failures.add(job.source, job.fault)
+            meter(done)
+    if not results.quiet:
+        tell([job for job in jobs if not job.fault], damage)
+    failures.verdict(len(jobs))
+
+
+def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple[list[Job], int]:
+    """One job for each image named, or in a folder named, that has no result yet; and how many were named.
+
+    Raises:
+        UsageError: if a result would overwrite another one, an input or a mask, or cannot go where it should.
+        OutputError: if a result exists already.
+    """
+    output, streams = results.output, STDIO in inputs or results.output == STDIO
+    sources = [Path(each) for each in inputs] if streams else expand(inputs)
+    if streams:
+        output = output or STDIO
+        if len(inputs) != 1:
+            raise UsageError("- stands for the only image; name files instead to restore several")
+        if output == STDIO and (results.json or sys.stdout.isatty()):
+            raise UsageError("the image goes to stdout, which is no terminal then, and not for JSON; give -o FILE")
+        if output != STDIO and means_folder(output):
+            raise UsageError(f"{shown(output)}: is a folder, but an image from stdin has no name; give -o FILE")
+    targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
+    maps = {} if results.uncertainty is None else dict(paired(sources, results.uncertainty, "uncertainty"))
+    folder = Path(masks) if masks is not None and Path(masks).is_dir() else None
+    jobs = []
+    for source, target in targets:
+        mask = folder / source.name if folder else None if masks is None else Path(masks)
+        jobs.append(Job(str(source), str(target), mask, maps.get(source)))
+    writes = [STDOUT if each == STDIO else Path(each) for job in jobs for each in job.targets]
+    refuse_clashes([each for job in jobs for each in job.reads], [*[STDOUT] * results.json, *writes])
+    if output != STDIO:
+        pairs = plan(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
+        left = {target for _, target in pairs}
+        jobs = [job for job in jobs if Path(job.target) in left]
+    if maps:
+        # That of a result which does not exist yet may be replaced, where existing ones are left out.
+        again = results.overwrite or results.skip_existing
+        plan(
+            [Path(job.source) for job in jobs],
+            results.uncertainty,
+            suffix="uncertainty",
+            overwrite=again,
+            skip_existing=False,
+        )
+    for job in jobs:
+        _format(job.target)
+    return jobs, len(sources)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What becomes of files, step by step; a file that fails is left out of the steps that follow.
+
+    Attributes:
+        damage: as the user described it; masks belong to the jobs.
+        options, results: those of the command.
+        engines: open the priors.
+        colour: True to restore colours.
+        watch: is told which share of a single file is done.
+    """
+
+    damage: Damage
+    options: Options
+    results: Results
+    engines: Engines
+    colour: bool
+    watch: Callable[[float], None]
+
+    def sheets(self, jobs: Iterable[Job]) -> Iterator[Sheet]:
+        """All pages, in order; files are looked into only when their turn comes."""
+        for job in jobs:
+            try:
+                yield from self._sheets_of(job)
+            except RestoreError as fault:
+                job.fault = fault
+                yield Sheet(job)
+
+    def _sheets_of(self, job: Job) -> list[Sheet]:
+        if self.results.frame is not None or job.source == STDIO:
+            return [Sheet(job, self.results.frame)]
+        most = self.options.max_pixels
+        count = page_count(job.source, name=job.source, max_pixels=most)
+        for target in job.targets:
+            check_holds(count, _format(target), source=job.source, target="stdout" if target == STDIO else target)
+        masks = 1 if job.mask is None else page_count(job.mask, name=str(job.mask), max_pixels=most)
+        if masks not in (1, count):
+            pages = f"holds {masks} pages, and {shown(job.source)} {count}"
+            raise InputError(f"{shown(str(job.mask))}: {pages}; give a mask of one page for all, or one for each")
+        if count == 1:
+            return [Sheet(job)]
+        return [Sheet(job, page, page if masks > 1 else None, count) for page in range(count)]
+
+    def read(self, sheet: Sheet) -> Sheet:
+        """Read a picture and its mask."""
+        job, most = sheet.job, self.options.max_pixels
+        if job.fault is None:
+            try:
+                source: Any = sys.stdin.buffer if job.source == STDIO else Path(job.source)
+                raster = read_raster(source, name=job.name, frame=sheet.page, max_pixels=most)
+                if job.mask is not None:
+                    shape, name = (raster.levels.shape[0], raster.levels.shape[1]), str(job.mask)
+                    sheet.mask = read_mask(job.mask, name=name, shape=shape, frame=sheet.mask_page, max_pixels=most)
+                sheet.picture = picture_of(raster, colour=self.colour)
+                check_format(sheet.picture, _format(job.target), name=job.target)
+            except RestoreError as fault:
+                job.fault = fault
+        return sheet
+
+    def restored(self, portion: Sequence[Sheet]) -> Iterator[Job]:
+        """Restore pictures together; yields the files of which every page is restored, and those that have failed."""
+        self._restore([sheet for sheet in portion if sheet.job.fault is None])
+        for sheet in portion:
+            job, record = sheet.job, {}
+            if job.fault is None:
+                try:
+                    self._encode(sheet)
+                    record = record_of(sheet, self.damage)
+                except RestoreError as fault:
+                    job.fault = fault
+            job.records.append(record)
+            if len(job.records) == sheet.pages:
+                if job.fault is None and len(job.objections) == sheet.pages:
+                    job.fault = Foreign(f"{shown(job.name)}: {job.objections[0]}")
+                yield job
+
+    def _restore(self, sheets: Sequence[Sheet]) -> None:
+        observed = [
+            Observed(sheet.picture.lazily(), self.damage.covering(sheet.mask.hidden if sheet.mask else None))
+            for sheet in sheets
+            if sheet.picture is not None
+        ]
+        before, pages = (sheets[0].page or 0, sheets[0].pages) if sheets else (0, 1)
+        before = before if pages > 1 else 0
+        try:
+            watch = lambda share: self.watch((before + share) / pages)  # noqa: E731
+            for sheet, answer in zip(sheets, restore(observed, self.options, self.engines, watch), strict=True):
+                sheet.answer = answer
+        except RestoreError as fault:
+            if len(sheets) == 1:
+                sheets[0].job.fault = type(fault)(f"{sheets[0].name}: {fault}")
+            else:  # one of them has it
+                for sheet in sheets:
+                    self._restore([sheet])
+
+    def _encode(self, sheet: Sheet) -> None:
+        """Make the contents of a restored picture's files; a page that is refused stays as it is."""
+        job, picture, answer = sheet.job, sheet.picture, sheet.answer
+        assert picture is not None and answer is not None
+        if answer.refused:
+            job.objections.append(answer.objection)
+        values = answer.means if self.options.soft else answer.estimate
+        for target in job.targets:
+            of, shades, hidden = picture, values, answer.replaced
+            if target != job.target:
+                levels = np.zeros(answer.deviations.shape, picture.levels.dtype)
+                of, shades, hidden = Picture(levels, stored=picture.stored), 2 * answer.deviations, None
+            content = encode(of, shades, format=_format(target), hidden=hidden, name=target)
+            job.contents.setdefault(target, []).append(content)
+
+    def write(self, job: Job) -> Job:
+        """Write the files of a job to disk, or to stdout."""
+        try:
+            for name in job.targets if job.fault is None else ():
+                content = bound(job.contents[name], _format(name))
+                if name == STDIO:
+                    sys.stdout.buffer.write(content)
+                    sys.stdout.buffer.flush()
+                else:
+                    write_atomically(name, content)
+        except RestoreError as fault:
+            job.fault = fault
+        job.contents.clear()
+        return job
+
+
+def _format(target: str) -> str:
+    return "PNG" if target == STDIO else format_of(target)
+
+
+def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:
+    """Split pictures into lists that fit into memory."""
+    portion: list[Sheet] = []
+    pixels = 0
+    for sheet in sheets:
+        portion.append(sheet)
+        pixels += 0 if sheet.picture is None else sheet.picture.levels.size
+        if len(portion) == CHUNK or pixels >= CHUNK_PIXELS:
+            yield portion
+            portion, pixels = [], 0
+    if portion:
+        yield portion
+
+
+def _ahead(
+    pool: ThreadPoolExecutor | None, work: Callable[[Item], Made], items: Iterable[Item], most: int
+) -> Iterator[Made]:
+    """Like `map`, in threads if there is a pool; `most` items are worked on before their results are asked for."""
+    under_way: deque[Future[Made]] = deque()
+    for item in items:
+        if pool is None:
+            yield work(item)
+            continue
+        under_way.append(pool.submit(work, item))
+        while under_way and (len(under_way) > most or under_way[0].done()):
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()
+
+
+def _bar(stack: ExitStack) -> Callable[[float], None]:
+    """Shows the progress of one file that takes more than one step."""
+    meters: list[Meter] = []
+
+    def watch(share: float) -> None:
+        if not meters and 0 < share < 1:
+            meters.append(stack.enter_context(progress("restored, in percent", 100)))
+        for meter in meters:
+            meter(round(100 * share))
+
+    return watch
