@@ -28,8 +28,8 @@ MOSTLY = 0.5
 # Training that diverges goes back at most so many times.
 MOST_HALVINGS = 8
 
-# The share of a limited time that judging may take.
-JUDGING = 0.1
+# The share of a limited time that judging may take, and how often at most the prior is judged and kept in it.
+JUDGING, JUDGED = 0.1, 30
 
 
 @dataclass(frozen=True)
@@ -130,19 +130,21 @@ class Steps(Generic[PriorT]):
 
     def _lap(self, epoch: int, steps: int, rate: float) -> Lap:
         """End an epoch, after all its steps or those for which there was time: average its numbers, judge the prior."""
-        run, clock = self.run, self.session.clock
+        run, clock, training = self.run, self.session.clock, self.recipe.training
         averages = {name: float(value) / steps for name, value in run.sums.items()}
-        rested = clock.used - self._judged_at >= run.judging / JUDGING
-        due = (epoch + 1) % self.recipe.training.watch_every == 0 and (not clock.limited or bool(highest(rested)))
+        due, keep = (epoch + 1) % training.watch_every == 0, (epoch + 1) % training.checkpoint_every == 0
+        if clock.limited:
+            rest = max(run.judging / JUDGING, clock.limit / JUDGED)
+            due = keep = bool(highest(clock.used - self._judged_at >= rest))
         if due or self.finished:
             averages |= self._judge(epoch)
         warning = _watch(run, averages, epoch)
         for text in warning.values():
             warnings.warn(f"{shown(self.session.folder)}: {text}", stacklevel=5)
         record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": clock.used}
-        total = self.recipe.training.epochs
-        passed = Passed(epoch + 1, total, self.progress, clock.used, averages, run.current)
-        return Lap(record | averages | warning, passed, run.best_epoch == epoch and "validation_error" in averages)
+        passed = Passed(epoch + 1, training.epochs, self.progress, clock.used, averages, run.current)
+        best = run.best_epoch == epoch and "validation_error" in averages
+        return Lap(record | averages | warning, passed, best, keep)
 
     def _judge(self, epoch: int) -> dict[str, float]:
         """Judge an epoch, if there is anything to judge it by, and keep the best parameters so far."""
@@ -190,7 +192,7 @@ def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
     work: Steps[PriorT] = Steps(recipe, course, session)
-    drive(work, session, recipe.training_facts, recipe.training.checkpoint_every)
+    drive(work, session, recipe.training_facts)
     run: Run[PriorT] = work.run
     epochs, planned = run.step / work.batches, recipe.training.last or recipe.training.epochs
     late = f"time ended training after {epochs:.4g} epochs" if epochs != planned else ""

@@ -23,11 +23,19 @@ from restore.learning.run.session import Passed, Session
 
 
 class Lap(NamedTuple):
-    """A finished epoch or round: its line of the log, what to report, and whether its prior is the best so far."""
+    """A finished epoch or round.
+
+    Attributes:
+        record: its line of the log.
+        passed: what to report.
+        best: whether its prior is the best so far by held-out images.
+        keep: whether it is time for a checkpoint.
+    """
 
     record: dict[str, Any]
     passed: Passed
     best: bool
+    keep: bool
 
 
 class Work(Protocol):
@@ -61,14 +69,13 @@ class Work(Protocol):
         """All that is needed to continue, and facts about the run."""
 
 
-def drive(work: Work, session: Session, facts: Mapping[str, Any], checkpoint_every: int) -> None:
+def drive(work: Work, session: Session, facts: Mapping[str, Any]) -> None:
     """Advance work until it is finished.
 
     Args:
         work: what is trained.
         session: where, and who is told.
         facts: the parts of the recipe that decide the outcome; a run cannot be resumed under others.
-        checkpoint_every: epochs or rounds between two checkpoints.
 
     Raises:
         TrainingError: the folder is in use, holds another run, or cannot be written to; or training failed.
@@ -103,7 +110,7 @@ def drive(work: Work, session: Session, facts: Mapping[str, Any], checkpoint_eve
                 session.watch(lap.passed)
                 if lap.best:
                     from_first(partial(session.usable, work.best()))
-                kept = lap.passed.done % checkpoint_every == 0 or work.finished
+                kept = lap.keep or work.finished
                 if kept:
                     keep()
             if stop := held.stop():

@@ -60,6 +60,7 @@ class Rounds:
         images: training images (N, D), on the device to train on.
         session: gives the time.
         seed: seed of all randomness.
+        every: rounds between two checkpoints.
         state, monitors: after the last round; no monitors just after a resume.
         done: rounds so far.
         verdict: why the learner does no more rounds; empty while it does.
@@ -71,6 +72,7 @@ class Rounds:
     images: Tensor
     session: Session
     seed: int
+    every: int = 1
     state: LearnerState = field(default_factory=dict)
     monitors: Mapping[str, float] = field(default_factory=dict)
     done: int = 0
@@ -115,7 +117,8 @@ class Rounds:
         self.done += 1
         used = self.session.clock.used
         self.pace = used - before
-        return Lap({"round": self.done, "seconds": used, **result.monitors}, self.best(), False)
+        record = {"round": self.done, "seconds": used, **result.monitors}
+        return Lap(record, self.best(), best=False, keep=self.done % self.every == 0)
 
     def best(self) -> Passed:
         used = self.session.clock.used
@@ -148,8 +151,8 @@ def run_rounds(
         TrainingError: the folder is in use, holds another run, or cannot be written to; or the learner's own error.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
-    work = Rounds(learner, images, session, seed)
-    drive(work, session, facts, every)
+    work = Rounds(learner, images, session, seed, every)
+    drive(work, session, facts)
     # What the first process made may be on its device.
     work.state = {name: value.to(images.device) for name, value in work.state.items()}
     return work
