@@ -122,18 +122,11 @@ def train(
     )
     own = None if run is None else Path(run)
     command = f"restore.train(name={name!r})"
-    place = Place(own, None, command=command)
+    again = f"restore.train(..., run={str(own)!r}, resume=True)" if own else ""
+    place = Place(own, None, command=command, again=again)
     if keep:
-        place = reserve(name, None, overwrite=overwrite, run=own, resume=resume, command=command)
+        place = reserve(name, None, overwrite=overwrite, run=own, resume=resume, command=command, again=again)
     with tempfile.TemporaryDirectory() as temporary:
         session = Session(own or Path(temporary), resume=resume, clock=Clock(began=began))
-        try:
-            found = carry_out(lesson, place, session, where, report=own is not None)
-        except KeyboardInterrupt as stop:
-            held = place.best_so_far()
-            if own is not None:
-                stop.add_note(f"restore.train(..., run={str(own)!r}, resume=True) goes on")
-            if held is not None:
-                stop.add_note(f"restore.load({str(held[0])!r}) is the best so far")
-            raise
+        found = carry_out(lesson, place, session, where, report=own is not None)
     return Restorer(Engine.of(found.learnt.trained.prior, where))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,7 +18,6 @@ from restore.errors import shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
-    from restore.learning.run.keeping import Place
     from restore.learning.train import Lesson
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
@@ -115,12 +114,12 @@ def train(
     from restore.learning.run.keeping import reserve
 
     typed = for_all | of_images | {"shape": shape, "data": data, "output": output, "threads": threads or None}
-    words = [
-        word for key, value in typed.items() if value is not None for word in (f"--{key.replace('_', '-')}", str(value))
-    ]
-    command = shlex.join([*launched_by(), "restore", "train", shown(source), *words])
+    pairs = [(f"--{key.replace('_', '-')}", str(value)) for key, value in typed.items() if value is not None]
+    command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain.from_iterable(pairs)])
     folder = run or Path("runs") / called
-    place = reserve(called, output, overwrite=overwrite, run=folder, resume=resume, command=command)
+    words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
+    again = f"`{shown(shlex.join([*launched_by(), 'restore', *words]))}`"
+    place = reserve(called, output, overwrite=overwrite, run=folder, resume=resume, command=command, again=again)
 
     import torch
 
@@ -136,8 +135,7 @@ def train(
     where, lesson = pick_device(device), lesson_of()
     for note in lesson.notes:
         say(f"{lesson.recipe.data.source}: {note}")
-    named = called if output is None else str(output)
-    with _says_what_there_is(place, named), progress(called, 1.0, quiet=quiet) as meter:
+    with progress(called, 1.0, quiet=quiet) as meter:
         session = Session(
             folder,
             resume=resume,
@@ -152,31 +150,7 @@ def train(
         say(f"{place.target}: trained in {found.learnt.seconds / 60:.1f} minutes")
         for line in found.lines:
             tell(line)
-        tell(f"{called}: `restore denoise scan.png --model {shlex.quote(named)}{level}` restores with it")
-
-
-@contextmanager
-def _says_what_there_is(place: Place, model: str) -> Iterator[None]:
-    """Tell whoever stops the work how to continue, and which prior can be used until then.
-
-    Args:
-        place: where the prior is kept.
-        model: the name of the prior there.
-    """
-    try:
-        yield
-    except BaseException as stop:
-        # Errors say themselves what to do.
-        if not isinstance(stop, Exception):
-            found = place.best_so_far()
-            there = "there is no prior to restore with yet"
-            if found is not None:
-                folder, about = found
-                named = model if folder == place.target else str(folder)
-                there = f"--model {shown(named)} restores with {about.unfinished or 'what it has come to'}"
-            words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
-            stop.add_note(f"`{shown(shlex.join([*launched_by(), 'restore', *words]))}` goes on; {there}")
-        raise
+        tell(f"{called}: `restore denoise scan.png --model {shlex.quote(place.name)}{level}` restores with it")
 
 
 def _judged(lesson: Lesson) -> str:

@@ -6,6 +6,7 @@ The command and the Python interface are thin layers over this.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -51,7 +52,6 @@ class Lesson:
     Attributes:
         recipe: how to train.
         text: the recipe as written.
-        tables: the recipe's tables if a plan made it; else None.
         training: images to learn from.
         held_out: images to be judged by; None if the recipe takes them from the others, or has none.
         notes: what a user should know about the images and the plan.
@@ -60,7 +60,6 @@ class Lesson:
 
     recipe: Recipe
     text: str
-    tables: Mapping[str, Any] | None
     training: Dataset
     held_out: Dataset | None
     notes: tuple[str, ...]
@@ -72,11 +71,8 @@ class Lesson:
 
     def filled_up_to(self, units: int) -> Lesson:
         """The same lesson, in which growth is filled up to `units` hidden units if time ends it."""
-        tables = self.tables
-        if tables is not None:
-            tables = {**tables, "prior": {**tables["prior"], "filled": units}}
-        recipe = replace(self.recipe, prior=replace(self.recipe.prior, filled=units))
-        return replace(self, recipe=recipe, tables=tables, text=self.text if tables is None else written(tables))
+        text = re.sub(r"(?m)^filled = \d+$", f"filled = {units}", self.text)
+        return replace(self, recipe=replace(self.recipe, prior=replace(self.recipe.prior, filled=units)), text=text)
 
     @property
     def fingerprint(self) -> str:
@@ -174,7 +170,7 @@ def read_lesson(
     prior = prior or recipe.prior
     if prior.hidden == "auto" and not table.holds_out:
         table = replace(table, validation=max(1, len(training.images) // 10))
-    return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes, wholes)
+    return Lesson(replace(recipe, data=table, prior=prior), text, training, held_out, notes, wholes)
 
 
 def planned_lesson(
@@ -213,7 +209,7 @@ def planned_lesson(
     tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
     recipe = parse(tables)
     notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
-    return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes, found.wholes)
+    return Lesson(recipe, written(tables), found.training, found.held_out, notes, found.wholes)
 
 
 def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:

@@ -50,7 +50,7 @@ def test_row58_a_stopped_run_is_found_by_its_name_and_by_its_folder(
     stopped(run, monkeypatch)
     said = capsys.readouterr().err
     command = "restore train images --name parts --hidden 5 --epochs 4 --quiet --resume"
-    assert f"stopped; `{command}` goes on; --model parts restores with epoch " in said
+    assert f"stopped; `{command}` goes on; model parts restores with epoch " in said
     assert " wrong pixels after flip:0.1" in said
     about = zoo.describe(zoo.find("parts"))
     assert about.name == "parts" and about.unfinished in said and about.run == str(home / "runs" / "parts")
@@ -62,7 +62,7 @@ def test_row58_a_stopped_run_is_found_by_its_name_and_by_its_folder(
     assert run("models") == 0 and f"unfinished: {about.unfinished}" in capsys.readouterr().out
     assert run("info", "parts") == 0
     card = capsys.readouterr().out
-    assert f"**Unfinished**: this is {about.unfinished}" in card and str(home / "runs" / "parts") in card
+    assert f"**Unfinished**: {about.unfinished}" in card and str(home / "runs" / "parts") in card
 
     # What it ends with takes its place, and is what a run that was left alone ends with.
     assert run(*WORDS, "--resume") == 0
@@ -77,7 +77,7 @@ def test_row58_sigterm_leaves_the_same_and_a_machine_without_torch_is_told_what_
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopped(run, monkeypatch, number=signal.SIGTERM)
-    assert "--model parts restores with epoch " in capsys.readouterr().err
+    assert "model parts restores with epoch " in capsys.readouterr().err
     monkeypatch.setattr("restore.inference.opening._installed", lambda library: library != "torch")
     assert run("denoise", "images/000.png", "--model", "parts", "--p", 0.1, "-o", "clean.png") == 2
     assert "needs torch; pip install" in capsys.readouterr().err
@@ -111,7 +111,7 @@ def test_a_finished_prior_stays_until_another_is_finished_too(
     assert run(*WORDS) == 5 and not Path("runs").exists()
     stopped(run, monkeypatch, *WORDS, "--overwrite")
     assert bits("parts") == before
-    assert "--model runs/parts restores with epoch" in capsys.readouterr().err
+    assert "model runs/parts restores with epoch" in capsys.readouterr().err
     # Whoever goes on says so again.
     assert run(*WORDS, "--resume") == 5
     assert run(*WORDS, "--resume", "--overwrite") == 0
@@ -159,10 +159,8 @@ def test_python_keeps_the_best_so_far_too(home: Path, monkeypatch: pytest.Monkey
         patched.setattr(draw, lambda self, prior, *more, **last: os.kill(os.getpid(), signal.SIGINT))
         with pytest.raises(KeyboardInterrupt) as caught:
             restore.train(list(bars()), **asked)
-    assert caught.value.__notes__ == [
-        "restore.train(..., run='here', resume=True) goes on",
-        f"restore.load({str(zoo.find('mine'))!r}) is the best so far",
-    ]
+    (note,) = caught.value.__notes__
+    assert note.startswith("restore.train(..., run='here', resume=True) goes on; model mine restores with epoch ")
     noisy = bars()[0]
     for model in ("mine", "here"):
         assert restore.denoise(noisy, model=model, p=0.1, engine="torch").shape == noisy.shape

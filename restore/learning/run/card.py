@@ -45,7 +45,7 @@ def write_card(trained: Trained, recipe: Recipe, text: str, command: str, images
     pixels = "grey levels" if about.grey else f"ink = grey level above {about.threshold}"
     family = FAMILIES[about.family].words
     end = f"\n- end: {trained.verdict}" if trained.verdict else ""
-    unfinished = f"**Unfinished**: {about.unfinished}.\n\n" if about.unfinished else ""
+    unfinished = f"**Unfinished**: {about.unfinished}. The run is in `{about.run}`.\n\n" if about.unfinished else ""
     return f"""# {about.name}
 
 {unfinished}A {_units(about)} {family} with {about.pixels} visible units ({height} x {width} pixels) and

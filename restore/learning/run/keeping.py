@@ -34,12 +34,16 @@ class Place:
         target: the folder that the name, or -o, stands for; None if the prior is kept in the run only.
         overwrite: whether a prior of another run may be replaced in the target.
         command: what was typed, for the card.
+        name: what the prior in the target is called by.
+        again: what goes on with the run after a stop; empty if nothing does.
     """
 
     run: Path | None
     target: Path | None
     overwrite: bool = False
     command: str = ""
+    name: str = ""
+    again: str = ""
 
     def holds_own(self) -> bool:
         """Whether the target holds a prior of this run."""
@@ -109,15 +113,27 @@ class Place:
             write_atomically(folder / zoo.GRAPH, graph, error)
         return ""
 
-    def best_so_far(self) -> tuple[Path, Description] | None:
-        """The folder with a usable prior of this run, and its description; None if there is none yet."""
+    @property
+    def remedy(self) -> str:
+        """What to do after a stop: how to go on, and which prior can be used until then."""
         folder = self.target if self.holds_own() else self.run
         held = _held(folder)
-        return None if folder is None or held is None else (folder, held)
+        there = "there is no prior to restore with yet"
+        if held is not None:
+            model = self.name if folder == self.target else str(folder)
+            there = f"model {shown(model)} restores with {held.unfinished or 'what it has come to'}"
+        return f"{self.again} goes on; {there}" if self.again else there
 
 
 def reserve(
-    name: str, output: Path | None, *, overwrite: bool, run: Path | None, resume: bool, command: str = ""
+    name: str,
+    output: Path | None,
+    *,
+    overwrite: bool,
+    run: Path | None,
+    resume: bool,
+    command: str = "",
+    again: str = "",
 ) -> Place:
     """Find the place for a run's prior before the work begins; nothing is made yet.
 
@@ -127,13 +143,13 @@ def reserve(
         overwrite: whether an existing prior may be replaced.
         run: the run's folder.
         resume: whether the run is resumed; an existing prior may then be its own.
-        command: what was typed.
+        command, again: as in `Place`.
 
     Raises:
         OutputError: if a prior exists already, the name is that of a published one, or the folder cannot be made.
     """
     target = output or zoo.search.user_folder() / name
-    place = Place(run, target, overwrite, command)
+    place = Place(run, target, overwrite, command, name if output is None else str(output), again)
     held = _held(target)
     if held is not None and not overwrite and not (resume and place.holds_own()):
         raise _taken(target, held)

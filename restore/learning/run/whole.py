@@ -56,6 +56,7 @@ def carry_out(
 
     Raises:
         RestoreError: as `learn` and `Place.keep`.
+        KeyboardInterrupt: with a note of what to do now.
     """
     clock = session.clock
     drawer = Drawer(lesson, session.folder, device, clock)
@@ -65,26 +66,32 @@ def carry_out(
         if report and not clock.later_than(0.0):
             drawer.draw(passed.machine)
 
-    learnt = learn(lesson, replace(session, usable=usable), device=device, every=every)
-    found = Verdict({})
-    if not is_first() or not (place.run or place.target):
-        return Made(learnt, found, "", None)
-    place.keep(learnt)
-    if report:
-        session.note("scoring it beside simple filters")
-        found = judged(learnt, clock)
-        if found.worth == 0:
-            learnt = marked(learnt, place)
-            place.keep(learnt)
-        session.note("writing the report")
-        name = learnt.trained.prior.description.name
-        rival = best_filter(name, next(iter(found.scores.values()))) if found.scores else ""
-        drawer.draw(learnt.trained.prior, rival, last=True)
-        write_record(session.folder, replace(learnt, seconds=clock.used), found)
-    session.note("making its graph")
-    # Last, as it can be cut short and made later.
-    graph = place.add_graph(TrainingError, clock.left)
-    return Made(replace(learnt, seconds=clock.used), found, graph, session.folder if report else None)
+    try:
+        learnt = learn(lesson, replace(session, usable=usable), device=device, every=every)
+        found = Verdict({})
+        if not is_first() or not (place.run or place.target):
+            return Made(learnt, found, "", None)
+        place.keep(learnt)
+        if report:
+            session.note("scoring it beside simple filters")
+            found = judged(learnt, clock)
+            if found.worth == 0:
+                learnt = marked(learnt, place)
+                place.keep(learnt)
+            session.note("writing the report")
+            name = learnt.trained.prior.description.name
+            rival = best_filter(name, next(iter(found.scores.values()))) if found.scores else ""
+            drawer.draw(learnt.trained.prior, rival, last=True)
+            write_record(session.folder, replace(learnt, seconds=clock.used), found)
+        session.note("making its graph")
+        # Last, as it can be cut short and made later.
+        graph = place.add_graph(TrainingError, clock.left)
+        return Made(replace(learnt, seconds=clock.used), found, graph, session.folder if report else None)
+    except BaseException as stop:
+        # Errors say themselves what to do.
+        if not isinstance(stop, Exception):
+            stop.add_note(place.remedy)
+        raise
 
 
 def marked(learnt: Learnt, place: Place) -> Learnt:
