@@ -79,7 +79,7 @@ class Midway:
         if passed.stage or recipe.in_rounds:
             stage = f"{passed.stage}, " if passed.stage else ""
             return f"{stage}round {passed.done} of at most {passed.total}"
-        said = f"epoch {passed.done} of {passed.total}"
+        said = f"epoch {passed.done} of {passed.total}" if passed.total else f"epoch {passed.done}"
         if passed.score is None:
             return f"{said}, not judged"
         damage = recipe.training.watch or recipe.data.task

@@ -14,6 +14,9 @@ from restore.learning.run.report import RECORD, Drawer, Verdict, best_filter, ju
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import Learnt, Lesson, learn
 
+# Seconds left for the last lines, and for the process to end.
+LEAVING = 1.0
+
 
 @dataclass(frozen=True)
 class Made:
@@ -85,7 +88,7 @@ def carry_out(
             write_record(session.folder, replace(learnt, seconds=clock.used), found)
         session.note("making its graph")
         # Last, as it can be cut short and made later.
-        graph = place.add_graph(TrainingError, clock.left)
+        graph = place.add_graph(TrainingError, clock.left - LEAVING)
         return Made(replace(learnt, seconds=clock.used), found, graph, session.folder if report else None)
     except BaseException as stop:
         # Errors say themselves what to do.
