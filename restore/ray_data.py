@@ -15,8 +15,7 @@ import numpy as np
 
 from restore.api import Restorer, load
 from restore.errors import ModelError, UsageError, shown
-from restore.inference.explained import unexplained
-from restore.inference.open import Choice
+from restore.inference.restored import EngineName
 from restore.marginals import Status
 from restore.sizes import Fit
 
@@ -41,7 +40,7 @@ def restored(
     force: bool = False,
     invert: bool = False,
     soft: bool = False,
-    engine: Choice = "auto",
+    engine: EngineName = "auto",
     device: str = "auto",
     actors: int | tuple[int, int] = 1,
     **resources: Any,
@@ -55,9 +54,8 @@ def restored(
         p, sigma, fit, force, invert, soft: as in `restore.denoise`.
         mask: the column of masks, (H, W), True or white = to fill; None for no masks.
         output: the column for the restored images; by default they replace the damaged ones.
-        status: a column for how the solver ended: "converged", "max_iter" or "diverged", or "unexplained" for an image
-            that the prior does not explain. Diverged and unexplained images are then left as they are; without this
-            column they raise an error.
+        status: a column for how each ended, such as "converged", or why it is left as it came, such as "diverged" or
+            "unrecognised". Without this column such an image raises an error.
         engine, device: as in `restore.load`, on every machine.
         actors: how many actors restore at a time, or the least and the most.
         resources: what Ray reserves for each actor, such as `num_cpus=4` or `num_gpus=1`; see `Dataset.map_batches`.
@@ -112,14 +110,12 @@ class Worker:
         restore = self.restorer.denoise if self.mask is None else self.restorer.complete
         masks = () if self.mask is None else (list(batch[self.mask]),)
         found, solution = restore(images, *masks, **self.told, return_solution=True)
-        ends = [Status(value).name.lower() for value in solution.status]
-        strange = solution.shortfall if not self.told.get("force") else np.zeros(len(ends))
-        lost = np.flatnonzero((solution.status == Status.DIVERGED) | (strange > 0))
-        if status is None and lost.size:
+        ends = [Status(value) for value in solution.status]
+        lost = [index for index, end in enumerate(ends) if end.refused]
+        if status is None and lost:
             name = shown(str(batch["path"][lost[0]])) if "path" in batch else f"image {lost[0]} of a batch, from 0"
-            why = unexplained(solution.model) if strange[lost[0]] else Status.DIVERGED.sentence
-            raise ModelError(f"{name}: {why}, or give a column for the status of each")
-        told = {} if status is None else {status: np.where(strange > 0, "unexplained", ends)}
+            raise ModelError(f"{name}: {ends[lost[0]].sentence}; give a column for the status of each to go on")
+        told = {} if status is None else {status: np.array([end.name.lower() for end in ends])}
         return batch | {output: _column(found)} | told
 
 

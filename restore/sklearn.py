@@ -111,12 +111,10 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         # In memory, without checkpoints.
         session = Session(Path(type(self).__name__))
         work: Steps[Any] = Steps(self._recipe(generator), CleanImages(images), session)
-        elapsed = session.timer()
         with torch.inference_mode():
             work.begin()
-            work.plan()
             while not work.finished:
-                work.advance(elapsed)
+                work.advance()
         machine: RBM = work.best().machine
         self.components_ = machine.weights.T.numpy().astype(rows.dtype)
         self.intercept_hidden_ = machine.hidden.parameters["bias"].numpy().astype(rows.dtype)

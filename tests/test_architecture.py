@@ -50,14 +50,13 @@ ROOMS: dict[str, str] = {
         "errors fields marginals registry channels couplings files units images priors progress data zoo solvers "
         "inference export evaluation"
     ),
-    "report": "errors registry channels files priors progress zoo solvers inference evaluation learning",
-    "api": "errors marginals devices sizes images data zoo inference learning report",
+    "api": "errors marginals devices sizes images data zoo inference learning",
     "ray_data": "errors marginals sizes images inference api",
     "sklearn": "errors registry priors zoo solvers evaluation learning",
     "__init__": "errors api",
     "cli": (
         "errors marginals registry channels console devices files sizes images progress data zoo inference app "
-        "evaluation export learning report"
+        "evaluation export learning"
     ),
     "__main__": "cli",
 }

@@ -167,7 +167,6 @@ def prior_of(images: Tensor, shape: tuple[int, int], coupling: float, threshold:
         inference=SOLVER,
         family="fvbm",
         tiling=OF_WINDOWS,
-        log_partition=log_partition(coupling, *shape),
     )
     modes = torch.zeros(0, -(-images.shape[1] // 8), dtype=torch.uint8)
     return zoo.TrainedPrior(about, machine, pixel_means(images), modes)

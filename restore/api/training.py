@@ -70,9 +70,8 @@ def train(
         threshold: grey level, 0 to 254, above which a pixel is 1; None for Otsu's.
         held_out: share of the images kept out of training; the prior that restores these best is returned.
         seed: seed of all randomness.
-        run: folder for checkpoints, the log, the best prior so far (`load(run)`), a picture of training
-            (`progress.png`), and a page on what was learnt (`report.html`, up to a minute to make). By default a
-            temporary folder without the last two; nothing can be resumed then.
+        run: folder for checkpoints, the log, the best prior so far (`load(run)`), and the report (`report.png`,
+            `report.json`). By default a temporary folder without a report; nothing can be resumed then.
         resume: continue from the newest checkpoint in `run`; `minutes` may differ from before.
         keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it; during training
             and after an interruption it is the best so far.
@@ -95,24 +94,21 @@ def train(
     """
     began = time.monotonic()
     require_torch("restore.train")
-    import torch
-
     from restore.data import Wanted
     from restore.devices import pick_device
     from restore.inference.torch_engine import Engine
-    from restore.learning import train as training
     from restore.learning.recipes.wishes import Wishes
-    from restore.learning.run import keeping
-    from restore.learning.run.session import Session
-    from restore.report.contents import seconds_to_write, write_report
-    from restore.report.passing import drawer
+    from restore.learning.run.keeping import Place, reserve
+    from restore.learning.run.session import Clock, Session
+    from restore.learning.run.whole import carry_out
+    from restore.learning.train import planned_lesson
 
     where = pick_device(device)
     wishes = Wishes(method, hidden, epochs, minutes, task, tables)
     if tables.get("prior", {}).get("visible", "bernoulli") != "bernoulli":
         levels = "grey"
     path = isinstance(images, str | os.PathLike) and Path(images).suffix.lower() not in IMAGE_SUFFIXES
-    lesson = training.planned_lesson(
+    lesson = planned_lesson(
         str(images) if path else [item.pixels for item in unpack(images, max_pixels=max_pixels).items],
         name,
         wishes,
@@ -123,32 +119,12 @@ def train(
         max_pixels=max_pixels,
     )
     own = None if run is None else Path(run)
-    if keep:
-        place = keeping.reserve(name, None, overwrite=overwrite, run=own, resume=resume)
-    else:
-        place = keeping.Place(own, None)
     command = f"restore.train(name={name!r})"
-    threads = torch.get_num_threads()
+    again = f"restore.train(..., run={str(own)!r}, resume=True)" if own else ""
+    place = Place(own, None, command=command, again=again)
+    if keep:
+        place = reserve(name, None, overwrite=overwrite, run=own, resume=resume, command=command, again=again)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) if own is None else own
-        watcher = (lambda passed: None) if own is None else drawer(lesson, folder, where)
-        elsewhere = time.monotonic() - began + keeping.seconds_to_keep(lesson) * keep
-        elsewhere += 0 if own is None else seconds_to_write(lesson)
-        try:
-            usable = place.keeper(lesson, lambda: command, where)
-            session = Session(folder, resume=resume, watch=watcher, usable=usable, any_threads=True)
-            learnt = training.learn(lesson, session, device=where, elsewhere=elsewhere)
-            if keep or own is not None:
-                place.keep(learnt, command)
-            if own is not None:
-                write_report(learnt, folder, name if keep else None, command)
-        except KeyboardInterrupt as stop:
-            goes_on = "" if own is None else f"restore.train(..., run={str(own)!r}, resume=True) goes on"
-            found = place.best_so_far()
-            best = "" if found is None else f"restore.load({str(found[0])!r}) is the best so far"
-            for note in filter(None, (goes_on, best)):
-                stop.add_note(note)
-            raise
-        finally:
-            torch.set_num_threads(threads)
-    return Restorer(Engine.of(learnt.trained.prior, where))
+        session = Session(own or Path(temporary), resume=resume, clock=Clock(began=began))
+        found = carry_out(lesson, place, session, where, report=own is not None)
+    return Restorer(Engine.of(found.learnt.trained.prior, where))

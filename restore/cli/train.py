@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,14 +13,12 @@ import typer
 
 from restore.cli import options
 from restore.cli.process.processes import launched_by, with_others
-from restore.console import say
+from restore.console import say, tell
 from restore.errors import shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
-    from restore.learning.run.keeping import Place
     from restore.learning.train import Lesson
-    from restore.progress import Passed
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
@@ -80,9 +78,7 @@ def train(
     ] = False,
     threads: Annotated[
         int,
-        typer.Option(
-            help="CPU threads; 0 for torch's default, with --minutes the fastest. The exact result depends on them."
-        ),
+        typer.Option(help="CPU threads; 0 for torch's default. The exact result depends on them."),
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda[:N].")] = "auto",
     max_bad: Annotated[int, typer.Option(help="Unreadable images of a folder to skip before giving up.")] = 0,
@@ -94,16 +90,14 @@ def train(
     While it trains, the best prior so far can be used by its name, or by the folder of the run.
     """
     import time
-    from itertools import chain
-
-    from restore.errors import UsageError
 
     began = time.monotonic()
+    from restore.errors import UsageError
+
     if threads < 0:
         raise UsageError(f"--threads must not be negative, not {threads}")
-    size = None if hidden is None else _size(hidden)
-    given: dict[str, Any] = {"name": name, "hidden": size, "epochs": epochs, "minutes": minutes}
-    of_images: dict[str, Any] = {
+    for_all = {"name": name, "hidden": None if hidden is None else _size(hidden), "epochs": epochs, "minutes": minutes}
+    of_images = {
         "method": method,
         "task": task,
         "shape": None if shape is None else options.image_shape(shape),
@@ -115,100 +109,48 @@ def train(
     }
     of_images = {key: value for key, value in of_images.items() if value is not None}
     made = _by_recipe if Path(source).suffix == ".toml" else _by_plan
-    called, lesson_of = made(source, given, of_images, data, {"max_bad": max_bad, "max_pixels": max_pixels})
+    called, lesson_of = made(source, for_all, of_images, data, {"max_bad": max_bad, "max_pixels": max_pixels})
 
-    from restore.learning.run.keeping import reserve, seconds_to_keep
+    from restore.learning.run.keeping import reserve
 
+    typed = for_all | of_images | {"shape": shape, "data": data, "output": output, "threads": threads or None}
+    pairs = [(f"--{key.replace('_', '-')}", str(value)) for key, value in typed.items() if value is not None]
+    command = shlex.join([*launched_by(), "restore", "train", shown(source), *chain.from_iterable(pairs)])
     folder = run or Path("runs") / called
-    place = reserve(called, output, overwrite=overwrite, run=folder, resume=resume)
+    words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
+    again = f"`{shown(shlex.join([*launched_by(), 'restore', *words]))}`"
+    place = reserve(called, output, overwrite=overwrite, run=folder, resume=resume, command=command, again=again)
 
     import torch
 
-    from restore.cli.live import training_shown
+    from restore.cli.live import watcher
     from restore.devices import pick_device
     from restore.learning.run.parallel import is_first
-    from restore.learning.run.session import Session
-    from restore.learning.train import learn
-    from restore.report.contents import seconds_to_write, usage, write_report
-    from restore.report.passing import drawer
+    from restore.learning.run.session import Clock, Session
+    from restore.learning.run.whole import carry_out
+    from restore.progress import progress
 
     if threads:
         torch.set_num_threads(threads)
-    where = pick_device(device)
-    lesson = lesson_of()
+    where, lesson = pick_device(device), lesson_of()
     for note in lesson.notes:
         say(f"{lesson.recipe.data.source}: {note}")
-    draw = drawer(lesson, folder, where)
-    typed = given | of_images | {"shape": shape, "data": data, "output": output}
-
-    def command() -> str:
-        # Training may choose the number of threads.
-        told = {key: value for key, value in typed.items() if value is not None} | {"threads": torch.get_num_threads()}
-        words = chain(*((f"--{option.replace('_', '-')}", str(value)) for option, value in told.items()))
-        return shlex.join([*launched_by(), "restore", "train", shown(source), *words])
-
-    with (
-        _says_what_there_is(place, called if output is None else str(output)),
-        training_shown(called, lesson.recipe.limit or None, _judged(lesson), quiet=quiet) as (meter, watch),
-    ):
-
-        def watcher(passed: Passed) -> None:
-            watch(passed)
-            draw(passed)
-
-        elsewhere = time.monotonic() - began + seconds_to_keep(lesson) + seconds_to_write(lesson)
+    with progress(called, 1.0, quiet=quiet) as meter:
         session = Session(
             folder,
             resume=resume,
-            meter=meter,
-            watch=watcher,
-            usable=place.keeper(lesson, command, where),
-            announce=lambda said: None if quiet else say(f"{called}: {said}"),
-            any_threads=not threads,
+            watch=watcher(meter, _judged(lesson)),
+            note=lambda said: meter(1.0, said),
+            clock=Clock(began=began),
         )
-        learnt = learn(lesson, session, device=where, every=every, elsewhere=elsewhere)
-    if not is_first():
-        return
-    if learnt.trained.verdict and not quiet:
-        about = learnt.trained.prior.description
-        units = f"{about.hidden} {'features' if about.convolutional else 'hidden units'}: " if about.hidden else ""
-        say(f"{called}: {units}{learnt.trained.verdict}")
-    with _says_what_there_is(place, called if output is None else str(output)):
-        place.keep(learnt, command())
-        if not quiet:
-            say(f"{place.target}: trained in {learnt.seconds[-1] / 60:.1f} minutes")
-        written = write_report(learnt, folder, called if output is None else str(output), command())
-    if not quiet:
-        about, named = learnt.trained.prior.description, called if output is None else str(output)
-        if written is not None and written.verdict:
-            say(f"{called}: {written.verdict}")
-        say(f"{called}: {usage(about, named, any_size=bool(lesson.wholes))}")
-    if written is not None and not quiet:
-        say(f"{written.path}: what it has learnt, for a browser")
-
-
-@contextmanager
-def _says_what_there_is(place: Place, model: str) -> Iterator[None]:
-    """Tell whoever stops the work how to continue, and which prior can be used until then.
-
-    Args:
-        place: where the prior is kept.
-        model: the name of the prior there.
-    """
-    try:
-        yield
-    except BaseException as stop:
-        # Errors say themselves what to do.
-        if not isinstance(stop, Exception):
-            found = place.best_so_far()
-            there = "there is no prior to restore with yet"
-            if found is not None:
-                folder, about = found
-                named = model if folder == place.target else str(folder)
-                there = f"--model {shown(named)} restores with {about.unfinished or 'what it has come to'}"
-            words = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
-            stop.add_note(f"`{shown(shlex.join([*launched_by(), 'restore', *words]))}` goes on; {there}")
-        raise
+        found = carry_out(lesson, place, session, where, every=every)
+    if is_first() and not quiet:
+        about = found.learnt.trained.prior.description
+        level = "" if about.conditional else f" --{'sigma' if about.grey else 'p'} auto"
+        say(f"{place.target}: trained in {found.learnt.seconds / 60:.1f} minutes")
+        for line in found.lines:
+            tell(line)
+        tell(f"{called}: `restore denoise scan.png --model {shlex.quote(place.name)}{level}` restores with it")
 
 
 def _judged(lesson: Lesson) -> str:

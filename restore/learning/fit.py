@@ -1,35 +1,35 @@
-"""Train by gradient steps: from mini-batch to learner to optimizer, through `restore.learning.loop`."""
+"""Train by gradient steps: mini-batches, learning rate, judging, and what happens if training diverges."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic
 
 import torch
 
-from restore.errors import shown
+from restore.errors import TrainingError, shown
 from restore.learning.course import Course, PriorT
 from restore.learning.gradients.matched import CONVERGED
 from restore.learning.loop import Lap, drive
-from restore.learning.measuring import speed, use_fastest_threads
 from restore.learning.recipes.recipe import Recipe
-from restore.learning.run.checkpoint import Checkpoint, identity
-from restore.learning.run.folder import THREADS
-from restore.learning.run.pace import epochs_in_all, slowing
-from restore.learning.run.parallel import processes
-from restore.learning.run.running import Diverged, Run, check_finite, numbers, restore_run, snapshot
-from restore.learning.run.session import Session
-from restore.learning.stepping import advance, begin, hopeless, judge, scheduled_rate
-from restore.progress import Passed, clock
+from restore.learning.recipes.tables import Optimizer
+from restore.learning.run.checkpoint import Checkpoint
+from restore.learning.run.parallel import from_first, highest
+from restore.learning.run.running import Diverged, Run
+from restore.learning.run.session import Passed, Session
 
 # A solver of a conditional prior should converge for at least this share of images.
 MOSTLY = 0.5
 
 # Training that diverges goes back at most so many times.
 MOST_HALVINGS = 8
+
+# The share of a limited time that judging may take, and how often at most the prior is judged and kept in it.
+JUDGING, JUDGED = 0.1, 30
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,12 @@ class Fitted(Generic[PriorT]):
         prior: the trained prior.
         epoch: the epoch, from 0, that it is from.
         error: its validation error; None if it was not judged.
-        epochs: how many were planned.
-        last: how many there were, if time or the recipe ended training earlier; else 0.
-        watch_every: every how many of them the prior was judged.
-        verdict: that time ended training, if so, and what changed during the run.
+        verdict: that time ended training, or that the rate was halved, in words; else empty.
     """
 
     prior: PriorT
     epoch: int
     error: float | None = None
-    epochs: int = 0
-    last: int = 0
-    watch_every: int = 1
     verdict: str = ""
 
 
@@ -61,6 +55,8 @@ class Steps(Generic[PriorT]):
     run: Run[PriorT]
     # The state at the start of the epoch, or where the run was resumed in it.
     _safe: Checkpoint | None = None
+    # Seconds used when the prior was judged.
+    _judged_at = -math.inf
 
     def __init__(self, recipe: Recipe, course: Course[PriorT, Any], session: Session) -> None:
         self.recipe = recipe
@@ -73,117 +69,111 @@ class Steps(Generic[PriorT]):
         return self.run.step // self.batches
 
     @property
-    def place(self) -> str:
-        return f"step {self.run.step}"
+    def progress(self) -> float:
+        """The share of epochs or time that is used, whichever is larger: it drives the rate and the end."""
+        return self._progress(0.0)
 
-    @property
-    def seconds(self) -> float:
-        return self.run.seconds
+    def _progress(self, soon: float) -> float:
+        """The progress in so many seconds."""
+        steps = self.recipe.training.epochs * self.batches
+        return self.session.progress(self.run.step / steps if steps else 0.0, self.run.began, soon)
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or as many as there is time for."""
-        return self.run.late or self.done == self.run.epochs
+        # Another step and judging would take as long as they did the last time.
+        over = self._progress(self.run.stepping + self.run.judging) >= 1 and self.run.step > 0
+        return over or self.done == (self.recipe.training.last or -1)
 
     @property
     def judged(self) -> bool:
         return bool(self.run.best)
 
     def begin(self) -> None:
-        self.run = begin(self.recipe, self.course)
+        self.run = Run.begin(self.recipe, self.course)
+        self.run.began = self.session.clock.used
 
     def restore(self, found: Checkpoint) -> str:
         self.begin()
-        return restore_run(self.run, found, self.recipe.seed)
+        return self.run.restore(found, self.recipe.seed)
 
-    def relimited(self) -> str:
-        run = self.run
-        if self.finished:
-            warnings.warn(
-                f"{shown(self.session.folder)}: its training has ended, which no other limit changes; give another "
-                "--run for a longer one, and --overwrite if it is to replace this prior",
-                stacklevel=5,
-            )
-            return ""
-        before = run.epochs
-        if before:
-            run.epochs = epochs_in_all(run, self.recipe, self.session.budget, self.batches)
-        return "" if run.epochs == before else f"another limit of time made {before} epochs {run.epochs}"
-
-    def changed(self, changes: Sequence[str]) -> None:
-        self.run.changes = [*self.run.changes, *changes]
-
-    def plan(self) -> None:
-        run, training = self.run, self.recipe.training
-        run.watch_every = run.watch_every or training.watch_every
-        if run.epochs or not training.minutes:
-            run.epochs = run.epochs or training.epochs
-            return
-        elapsed = self.session.timer()
-        found, slower = speed(self.recipe, self.course, self.session), slowing(self.recipe)
-        if training.watch:
-            run.watch_every = found.judged_every(training.watch_every)
-        fitting = found.epochs(self.session.budget - elapsed(), run.watch_every, slower)
-        run.epochs = min(training.epochs or fitting, fitting)
-        seconds = elapsed() + found.forecast(run.epochs, run.watch_every, slower)
-        on = f" on {_counted(torch.get_num_threads(), 'thread')}" if self.course.images.device.type == "cpu" else ""
-        self.session.announce(f"{_counted(run.epochs, 'epoch')}{on}, about {clock(seconds)} of training")
-
-    def advance(self, elapsed: Callable[[], float]) -> Lap | None:
-        run, course, recipe = self.run, self.course, self.recipe
+    def advance(self) -> Lap | None:
+        run, course, recipe, before = self.run, self.course, self.recipe, self.session.clock.used
         epoch, position = divmod(run.step, self.batches)
         if position == 0 or self._safe is None:
-            self._safe = snapshot(run, {}).copy()
+            self._safe = run.snapshot({}).copy()
         if position == 0:
             run.order = torch.randperm(len(course.images), generator=run.generator, device=course.images.device)
             run.sums = {}
-        rate = scheduled_rate(recipe.optimizer, run.step / (run.epochs * self.batches)) / 2**run.halvings
+        rate = scheduled_rate(recipe.optimizer, self.progress) / 2**run.halvings
         index = run.order[position * recipe.training.batch : (position + 1) * recipe.training.batch]
         try:
-            advance(run, recipe, course.batch(index, run.generator), rate, epoch)
-            if position + 1 == self.batches:
-                check_finite(run)
+            run.advance(recipe, course.batch(index, run.generator), rate, epoch)
+            run.stepping = self.session.clock.used - before
+            ended = position + 1 == self.batches or self.finished
+            if ended:
+                run.check_finite()
         except Diverged as fault:
             self._go_back(fault)
             return None
-        run.seconds = elapsed()
-        return self._lap(epoch, rate, elapsed) if position + 1 == self.batches else None
+        return self._lap(epoch, position + 1, rate) if ended else None
 
     def _go_back(self, fault: Diverged) -> None:
         """Go on from the last state known to be sound, with half the rate."""
         run, halvings = self.run, self.run.halvings + 1
         if halvings > MOST_HALVINGS:
-            raise hopeless(self.session.folder, fault) from fault
+            raise TrainingError(f"{shown(self.session.folder)}: training diverged ({fault}); lower the rate") from fault
         assert self._safe is not None  # nothing diverges before the first step
-        restore_run(run, self._safe.copy(), self.recipe.seed)
+        run.restore(self._safe.copy(), self.recipe.seed)
         run.halvings = halvings
         said = f"training diverged ({fault}); it goes on from step {run.step} with half the rate"
         warnings.warn(f"{shown(self.session.folder)}: {said}", stacklevel=5)
 
-    def _lap(self, epoch: int, rate: float, elapsed: Callable[[], float]) -> Lap:
-        """End an epoch: average its numbers, check the time, and judge the prior."""
-        run, training = self.run, self.recipe.training
-        averages = {name: value / self.batches for name, value in numbers(run.sums).items()}
-        over = self.session.exceeded(run.seconds * (epoch + 2) / (epoch + 1))
-        run.late = epoch + 1 < run.epochs and (over or epoch + 1 == training.last)
-        if (epoch + 1) % run.watch_every == 0 or epoch + 1 == run.epochs or run.late:
-            averages |= judge(run, self.recipe, self.course, epoch)
-        run.seconds = elapsed()
+    def _lap(self, epoch: int, steps: int, rate: float) -> Lap:
+        """End an epoch, after all its steps or those for which there was time: average its numbers, judge the prior."""
+        run, clock, training = self.run, self.session.clock, self.recipe.training
+        averages = {name: float(value) / steps for name, value in run.sums.items()}
+        due, keep = (epoch + 1) % training.watch_every == 0, (epoch + 1) % training.checkpoint_every == 0
+        if clock.limited:
+            rest = max(run.judging / JUDGING, clock.limit / JUDGED)
+            due = keep = bool(highest(clock.used - self._judged_at >= rest))
+        if due or self.finished:
+            averages |= self._judge(epoch)
         warning = _watch(run, averages, epoch)
         for text in warning.values():
             warnings.warn(f"{shown(self.session.folder)}: {text}", stacklevel=5)
-        record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": run.seconds}
-        return Lap(record | averages | warning, Passed(epoch + 1, run.epochs, run.seconds, averages, run.current))
+        record = {"epoch": epoch + 1, "step": run.step, "rate": rate, "seconds": clock.used}
+        passed = Passed(epoch + 1, training.epochs, self.progress, clock.used, averages, run.current)
+        best = run.best_epoch == epoch and "validation_error" in averages
+        return Lap(record | averages | warning, passed, best, keep)
+
+    def _judge(self, epoch: int) -> dict[str, float]:
+        """Judge an epoch, if there is anything to judge it by, and keep the best parameters so far."""
+        run, recipe, before = self.run, self.recipe, self.session.clock.used
+        inference = recipe.learner.inference(epoch) if recipe.conditional else recipe.inference
+        # Judged by one process, so that all agree exactly on which epoch was the best.
+        judged = from_first(partial(self.course.judged, run.current, inference))
+        self._judged_at = self.session.clock.used
+        run.judging = self._judged_at - before
+        if judged is None:
+            return {}
+        if judged.error < run.best_error:
+            run.best = {name: value.clone() for name, value in run.current.parameters.items()}
+            run.best_error, run.best_epoch = judged.error, epoch
+        return {"validation_error": judged.error, "validation_converged": judged.converged}
 
     def best(self) -> Passed:
-        return self.run.best_so_far(self.batches)
+        run, session, total = self.run, self.session, self.recipe.training.epochs
+        if not run.best:
+            return Passed(self.done, total, self.progress, session.clock.used, {}, run.current)
+        machine, judged = run.prior.with_parameters(run.best), {"validation_error": run.best_error}
+        return Passed(run.best_epoch + 1, total, self.progress, session.clock.used, judged, machine)
 
-    def snapshot(self, identity: Mapping[str, Any]) -> Checkpoint:
+    def snapshot(self, facts: Mapping[str, Any]) -> Checkpoint:
         try:
-            check_finite(self.run)
+            self.run.check_finite()
         except Diverged as fault:
             self._go_back(fault)
-        return snapshot(self.run, identity)
+        return self.run.snapshot(facts)
 
 
 def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted[PriorT]:
@@ -192,9 +182,7 @@ def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted
     Args:
         recipe: how to train.
         course: what to train, and on what.
-        session: where, and who is told. Its budget is checked at the ends of epochs. If the recipe has a time limit,
-            there are as many epochs as should fit, by the speed of the first steps, and no more than the recipe says.
-            A resumed run keeps that number; with another limit it is computed anew from the epochs done.
+        session: where, who is told, and how long it may take.
 
     Returns:
         The prior after the last epoch, or the one with the lowest error if the course has validation images.
@@ -203,35 +191,25 @@ def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Fitted
         TrainingError: the folder is in use, holds another run, or cannot be written to; or training diverged.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
-    session = _on_threads(recipe, course, session)
     work: Steps[PriorT] = Steps(recipe, course, session)
-    drive(work, session, recipe.training_facts, recipe.training.checkpoint_every)
+    drive(work, session, recipe.training_facts)
     run: Run[PriorT] = work.run
-    last = work.done if run.late else 0
-    said = last in (0, recipe.training.last)
-    ended = "" if said else f"time ran out after {last} of {run.epochs} epochs"
-    slowed = f"training diverged, and its rate was halved {_times(run.halvings)}" if run.halvings else ""
-    verdict = "; ".join(filter(None, (*run.changes, slowed, ended)))
+    epochs, planned = run.step / work.batches, recipe.training.last or recipe.training.epochs
+    late = f"time ended training after {epochs:.4g} epochs" if epochs != planned else ""
+    slowed = f"training diverged; its rate is now 1/{2**run.halvings} of the recipe's" if run.halvings else ""
+    verdict = "; ".join(filter(None, (slowed, late)))
     with torch.inference_mode():
         if run.best:
-            best = run.prior.with_parameters(run.best)
-            return Fitted(best, run.best_epoch, run.best_error, run.epochs, last, run.watch_every, verdict)
-        return Fitted(
-            run.current, work.done - 1, epochs=run.epochs, last=last, watch_every=run.watch_every, verdict=verdict
-        )
+            return Fitted(run.prior.with_parameters(run.best), run.best_epoch, run.best_error, verdict)
+        return Fitted(run.current, math.ceil(epochs) - 1, None, verdict)
 
 
-def _on_threads(recipe: Recipe, course: Course[Any, Any], session: Session) -> Session:
-    """Use as many threads as a resumed run did, or as train fastest; the session has the rest of the time."""
-    if not (recipe.training.minutes and session.any_threads) or processes() > 1 or course.images.is_cuda:
-        return session
-    elapsed, found = session.timer(), identity(session.folder)
-    if found:
-        torch.set_num_threads(found.get(THREADS, torch.get_num_threads()))
-        return session
-    with torch.inference_mode():
-        use_fastest_threads(recipe, course, session)
-    return replace(session, budget=session.budget - elapsed())
+def scheduled_rate(settings: Optimizer, progress: float) -> float:
+    """The learning rate after a share `progress` of training."""
+    if settings.schedule == "geometric":
+        return settings.rate * settings.end**progress
+    left = 1 - progress * (1 - settings.end) if settings.schedule == "linear" else 1.0
+    return settings.rate * left
 
 
 def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int) -> dict[str, str]:
@@ -246,11 +224,3 @@ def _watch(run: Run[Any], averages: Mapping[str, float], epoch: int) -> dict[str
         "warning": f"the solver converged for only {share:.0%} of the images of epoch {epoch + 1}: lower the rate, "
         f"raise weight_decay, or allow more iterations{kept}"
     }
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"

@@ -17,8 +17,6 @@ from torch import Tensor
 from restore import zoo
 from restore.channels import parse_task
 from restore.errors import InputError, ModelError, OutputError, UsageError, reason, shown
-from restore.evaluation.likelihoods.ais import log_partition
-from restore.inference.torch_engine import Engine
 from restore.learning.course import independent_pixels, pixel_means
 from restore.learning.modes import own_modes
 from restore.learning.recipes.plan import STARTS
@@ -157,7 +155,7 @@ def import_rbm(
 
     Args:
         machine: a binary machine, as `read_rbm` gives it.
-        about: its description; solver settings and log Z are filled in.
+        about: its description; solver settings are filled in.
         place: where it is kept.
         card: its card.
         seed: seed of the images that are drawn from it.
@@ -188,7 +186,7 @@ def prior_of(machine: RBM, about: Description, seed: int, meter: Meter) -> tuple
 
     Args:
         machine: a binary machine, in single precision.
-        about: its description; solver settings and log Z are filled in.
+        about: its description; solver settings are filled in.
         seed: seed of all that is drawn.
         meter: receives the number of sweeps done, of `SWEEPS`.
 
@@ -202,10 +200,7 @@ def prior_of(machine: RBM, about: Description, seed: int, meter: Meter) -> tuple
     modes = own_modes(machine, images, inference.modes, solver, generator)
     means = pixel_means(images)
     prior = TrainedPrior(replace(about, inference=inference), machine, means, modes)
-    # One solution may be far below the sum of all; annealing may miss some.
-    annealed = log_partition(machine, TEMPERATURES, RUNS, generator, torch.logit(means)).log_partition
-    alone = float(np.fmax(annealed, Engine.of(prior, torch.device("cpu")).log_partition))
-    return replace(prior, description=replace(prior.description, log_partition=alone)), converged
+    return prior, converged
 
 
 def drawn(machine: RBM, count: int, generator: torch.Generator, meter: Meter) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from restore.priors import RBM, FullyVisible, LayeredPrior
-from restore.priors.bits import pack, unpack
+from restore.priors.bits import pack
 from restore.solvers.samplers.gibbs import gibbs_steps, layered_steps
 from restore.solvers.tap import TAP
 
@@ -18,13 +18,17 @@ SWEEPS = 500
 # How many chains run side by side.
 BLOCK = 1000
 
-# How many sweeps are timed; and how many sweeps take as long as the solver.
-TIMED = 5
-SOLVING = 200
+# With a time limit the clock is looked at after every so many sweeps.
+AT_ONCE = 10
 
 
 def own_modes(
-    prior: LayeredPrior | FullyVisible, images: Tensor, count: int, solver: TAP, generator: torch.Generator
+    prior: LayeredPrior | FullyVisible,
+    images: Tensor,
+    count: int,
+    solver: TAP,
+    generator: torch.Generator,
+    late: Callable[[], bool] | None = None,
 ) -> Tensor:
     """Find modes: TAP solutions started from samples of the prior, as packed binary images (count, bytes).
 
@@ -36,11 +40,16 @@ def own_modes(
         count: number of modes.
         solver: finds the solutions.
         generator: for the chains.
+        late: says that there is no more time for sweeps, if there is a limit.
     """
+    move, at_once = _moves(prior), SWEEPS if late is None else AT_ONCE
     blocks = []
     for first in range(0, count, BLOCK):
         chosen = torch.randint(len(images), (min(BLOCK, count - first),), generator=generator, device=images.device)
-        chains = _moves(prior)(prior, images[chosen], SWEEPS, generator)
+        chains = images[chosen]
+        for _ in range(0, SWEEPS, at_once):
+            if late is None or not late():
+                chains = move(prior, chains, at_once, generator)
         blocks.append(pack(solver.solve(prior, chains).means[0] > 0.5))
     return torch.cat(blocks) if blocks else pack(images[:0])
 
@@ -48,30 +57,3 @@ def own_modes(
 def _moves(prior: LayeredPrior | FullyVisible) -> Callable[..., Tensor]:
     """The function that does sweeps over a machine's units."""
     return gibbs_steps if isinstance(prior, RBM | FullyVisible) else layered_steps
-
-
-@torch.inference_mode()
-def least_log_partition(prior: RBM, images: Tensor) -> float:
-    """A lower bound of log Z: the sum over the training images (N, D), each counted once, instead of over all images.
-
-    It is close for windows, many of which are blank or alike: half of those of `drawings` are. A solver from one start
-    finds one solution, and was 7 nats below two blank windows alone; annealing, whose runs keep their colour, was 2.
-    """
-    distinct = torch.unique(pack(images > 0.5), dim=0)
-    blocks = [prior.free_energy(unpack(block, images.shape[1]).to(images)) for block in distinct.split(100 * BLOCK)]
-    return float((-torch.cat(blocks)).double().logsumexp(0))
-
-
-def seconds_for_modes(
-    prior: LayeredPrior | FullyVisible, images: Tensor, count: int, clock: Callable[[], float]
-) -> float:
-    """About how long `own_modes` takes for machines of this size, from the time of a few sweeps."""
-    if not count:
-        return 0.0
-    chains = images[torch.arange(min(count, BLOCK), device=images.device) % len(images)]
-    generator, move = torch.Generator(images.device).manual_seed(0), _moves(prior)
-    move(prior, chains, 1, generator)
-    started = clock()
-    # Fetching a number waits for asynchronous devices.
-    float(move(prior, chains, TIMED, generator).sum())
-    return (clock() - started) / TIMED * (SWEEPS + SOLVING) * -(-count // BLOCK)

@@ -22,12 +22,13 @@ from restore.learning.course import (
     wider,
 )
 from restore.learning.fit import Fitted, fit
-from restore.learning.modes import own_modes, seconds_for_modes
+from restore.learning.modes import own_modes
 from restore.learning.pretraining import pretrained
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.rounds import run_rounds
 from restore.learning.rules.rule import InRounds
-from restore.learning.run.folder import GROWTH, LAYER, check_earlier, seconds_before, was_limited
+from restore.learning.run.checkpoint import facts
+from restore.learning.run.folder import GROWTH, LAYER, check_earlier
 from restore.learning.run.judging import Trial
 from restore.learning.run.outcome import (
     Machine,
@@ -37,24 +38,20 @@ from restore.learning.run.outcome import (
     description_of,
     grey_pixels_of,
     pixel_means_of,
-    settled_recipe,
 )
-from restore.learning.run.parallel import from_first
-from restore.learning.run.session import Session
+from restore.learning.run.parallel import from_first, is_first
+from restore.learning.run.session import Passed, Session
 from restore.learning.starting import started
 from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.priors.bits import pack
-from restore.progress import Passed
 from restore.solvers import TAP
 from restore.units import Bernoulli, Units
 from restore.zoo import TrainedPrior, save
 from restore.zoo.inference import Inference
 
-# The shares of a time that growth and pre-training may take if another learner continues from there; the least share of
-# a time limit for learning, whatever else takes time; and the number of units that growth is expected to reach.
-GROWING, PRETRAINING = 0.25, 0.5
-LEAST = 0.5
-EXPECTED = 400
+# The share of the time that growth may take if another learner continues from there; and of the time that is left after
+# learning, when the sweeps for modes end.
+GROWING, SWEEPING = 0.25, 0.3
 
 
 def train(
@@ -69,86 +66,60 @@ def train(
     """Train a prior as a recipe says; see `restore.learning.fit.fit` for errors.
 
     Args:
-        recipe: what to train, and how.
+        recipe: what to train, how, and how long at most.
         images: training images (N, H * W), on the device to train on; binary, or grey levels in [0, 1] for a prior of
             grey images.
         image_shape: (H, W).
-        session: where, and who is told. Usable priors are reported as whole priors, with the seconds of all stages.
-            Single layers of a deep machine, and hidden units grown for a conditional prior, are not usable. Its budget
-            is what other work, before and after, leaves of the recipe's time limit.
+        session: where, and who is told. Usable priors are reported as whole priors. Single layers of a deep machine,
+            and hidden units grown for a conditional prior, are not usable.
         held_out: images (M, H * W) to be judged by; None for those that the recipe holds out.
         every: also keep the prior after every so many epochs, in `epoch_folder`; 0 keeps none.
     """
-    folder = session.folder
+    folder, clock = session.folder, session.clock
     if every < 0:
         raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
+    clock.limit = recipe.training.seconds
     training, validation = split(recipe, images, held_out)
     midway = Midway(recipe, training, image_shape)
 
     def keep(passed: Passed) -> None:
-        if every and passed.done % every == 0:
+        if every and passed.done % every == 0 and is_first():
             prior = midway.prior(passed.machine, passed.done, name=f"{recipe.name}-epoch-{passed.done}")
             save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)
         session.watch(passed)
 
     def use(passed: Passed) -> None:
-        seconds = passed.seconds + (0.0 if passed.stage else seconds_before(folder))
-        session.usable(replace(passed, machine=midway.usable(passed, folder), seconds=seconds))
+        session.usable(replace(passed, machine=midway.usable(passed, folder)))
 
     goes_on = recipe.prior.grows and not recipe.in_rounds
     from_first(lambda: check_earlier(folder, GROWTH if goes_on else LAYER if recipe.pretraining.epochs else ""))
-    grown = layered = 0
     start: LayeredPrior | FullyVisible | GaussianMixture | None = None
-    verdict = ""
-    limit = recipe.training.seconds
-    left = max(LEAST * limit, min(limit, session.budget) - _seconds_to_finish(recipe, training, session.clock))
+    before = ""
     early = replace(session, usable=use)
-    main = replace(early, watch=keep, budget=left)
+    main = replace(early, watch=keep)
     if recipe.in_rounds:
-        found, rounds, verdict = by_rounds(recipe, training, main, validation)
-        fitted: Fitted[Any] = Fitted(found, rounds - 1, epochs=rounds, watch_every=recipe.training.watch_every)
+        machine, rounds, verdict = by_rounds(recipe, training, main, validation)
+        fitted: Fitted[Any] = Fitted(machine, rounds - 1, None, verdict)
     else:
+        begun = from_first(lambda: bool(facts(folder)))
         if recipe.prior.grows:
-            growing = early.stage(
-                "growing", folder / GROWTH, GROWING * left, piece="round", of_use=not recipe.conditional
-            )
-            start, grown, verdict = by_rounds(recipe, training, growing, validation)
+            growing = early.stage("growing", folder / GROWTH, GROWING, over=begun, of_use=not recipe.conditional)
+            start, _, before = by_rounds(recipe, training, growing, validation)
         if recipe.pretraining.epochs:
-            start, layered, verdict = pretrained(recipe, training, replace(early, budget=PRETRAINING * left))
+            start, before = pretrained(recipe, training, early)
         if recipe.prior.start:
             start = started(recipe.prior, image_shape, recipe.seed).to(training.device)
-        course = course_of(recipe, training, image_shape, start, validation)
-        fitted = fit(recipe, course, replace(main, budget=left - seconds_before(folder)))
-        verdict = "; ".join(filter(None, (verdict, fitted.verdict)))
-    # A run that a time limit has ended stays ended when the limit is lifted.
-    limited = bool(recipe.training.minutes) or from_first(lambda: any(map(was_limited, (folder, folder / GROWTH))))
-    settled = settled_recipe(recipe, limited, fitted.epochs, fitted.last, fitted.watch_every, grown, layered)
+        fitted = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
     with torch.inference_mode():
         machine = as_stored(recipe, fitted.prior)
         inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
-        modes = from_first(lambda: _modes(recipe, machine, training, inference)).to(images.device)
-    description = description_of(settled, image_shape, machine, inference)
+        late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
+        modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
+    description = description_of(recipe, image_shape, machine, inference)
     prior = TrainedPrior(
         description, machine, pixel_means_of(recipe, training), modes, grey_pixels_of(recipe, training)
     )
-    return Trained(prior, fitted.epoch + 1, fitted.error, verdict, settled)
-
-
-def _seconds_to_finish(recipe: Recipe, training: Tensor, clock: Callable[[], float]) -> float:
-    """About how long the work after training takes; only needed with a time limit."""
-    if not recipe.training.minutes or recipe.conditional or not recipe.inference.modes:
-        return 0.0
-    shape = recipe.prior
-    with torch.inference_mode():
-        blank: LayeredPrior | FullyVisible
-        if shape.kind.fully_visible:
-            pixels = training.shape[1]
-            blank = FullyVisible.binary(training.new_zeros(pixels, pixels), training.new_zeros(pixels))
-        else:
-            hidden = max(EXPECTED, shape.filled) if shape.hidden == "auto" else shape.hidden
-            course = CleanImages(training, None, shape.visible, shape.hidden_type, shape.deeper)
-            blank = course.initial(hidden, 0.01, torch.Generator(training.device).manual_seed(recipe.seed))
-        return seconds_for_modes(blank, training, recipe.inference.modes, clock)
+    return Trained(prior, fitted.epoch + 1, fitted.error, "; ".join(filter(None, (before, fitted.verdict))))
 
 
 def epoch_folder(folder: Path, epoch: int) -> Path:
@@ -171,25 +142,23 @@ def by_rounds(
     """
     settings: InRounds = recipe.learner if recipe.in_rounds else recipe.growth
     training, validation = split(recipe, images, held_out)
-    outcome = run_rounds(
+    work = run_rounds(
         settings.at_work(recipe.prior, validation),
         training,
         session.seeing(settings.machine),
         seed=recipe.seed,
         facts=recipe.growth_facts if settings.grows else recipe.training_facts,
-        checkpoint_every=recipe.training.checkpoint_every,
-        # Before this round held-out images cannot end growth, and units of random weights would do as well.
-        needed=recipe.growth.window if recipe.prior.filled else 0,
+        every=recipe.training.checkpoint_every,
     )
-    said = outcome.verdict or settings.cut_short(recipe.prior, outcome.rounds)
-    verdict, machine = "; ".join(filter(None, (*outcome.changes, said))), settings.machine(outcome.state)
-    if recipe.prior.filled and not outcome.complete:
+    late = f"time ran out after {work.done} rounds" if work.done < work.learner.rounds else ""
+    verdict = work.verdict or late or settings.cut_short(recipe.prior, work.done)
+    machine = settings.machine(work.state)
+    missing = recipe.prior.filled - machine.hidden.size if recipe.prior.filled and isinstance(machine, RBM) else 0
+    if not work.verdict and missing > 0:
         assert isinstance(machine, RBM)
-        missing = recipe.prior.filled - machine.hidden.size
-        if missing > 0:
-            machine = wider(machine, missing, recipe.prior.weight_scale, recipe.seed)
-            verdict += f"; {missing} units start from random weights"
-    return machine, outcome.rounds, verdict
+        machine = wider(machine, missing, recipe.prior.weight_scale, recipe.seed)
+        verdict += f"; {missing} units start from random weights"
+    return machine, work.done, verdict
 
 
 def course_of(
@@ -246,7 +215,9 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
     return images[order[count:]], images[order[:count]]
 
 
-def _modes(recipe: Recipe, machine: Machine, images: Tensor, inference: Inference) -> Tensor:
+def _modes(
+    recipe: Recipe, machine: Machine, images: Tensor, inference: Inference, late: Callable[[], bool] | None
+) -> Tensor:
     """Modes of the machine as starts for its solver; none if the solver needs no start.
 
     A machine that learns by restoring is no longer one to sample from: it takes over the modes of its start.
@@ -260,4 +231,4 @@ def _modes(recipe: Recipe, machine: Machine, images: Tensor, inference: Inferenc
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
     # Seeded separately, so that the modes do not depend on interruptions of training.
     generator = torch.Generator(images.device).manual_seed(recipe.seed)
-    return own_modes(machine, images, inference.modes, solver, generator)
+    return own_modes(machine, images, inference.modes, solver, generator, late)

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -23,7 +25,9 @@ from restore.fields import Fields
 from restore.learning.course import independent_pixels, pixel_means
 from restore.learning.fit import fit
 from restore.learning.recipes.recipe import Recipe
-from restore.learning.run.folder import epoch_seconds, stage_folder
+from restore.learning.run.checkpoint import facts
+from restore.learning.run.folder import stage_folder
+from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
 from restore.priors import RBM, LayeredPrior
 from restore.units import Bernoulli, Units
@@ -82,18 +86,18 @@ class Stage:
         )
 
 
-def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, int, str]:
+def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, str]:
     """Stack RBMs that are trained one after the other into a deep machine.
 
     Args:
         recipe: of the deep machine. `recipe.pretraining` says for how many epochs each RBM is trained, at most if there
             is a time limit.
         images: training images (N, D).
-        session: of the deep machine; RBM n works in `stage_folder(folder, n)`, as the stage "layer n". No layer takes
-            more of the budget than those before it have left of equal shares.
+        session: of the deep machine; RBM n works in `stage_folder(folder, n)`, as the stage "layer n". All of them
+            together leave the deep machine half of the time.
 
     Returns:
-        The machine, the number of epochs of each RBM, and which of them time ended early, in words.
+        The machine, and which of the RBMs time ended early, in words.
 
     Raises:
         TrainingError, Stopped: as `restore.learning.fit.fit`.
@@ -103,26 +107,29 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
     sizes = (recipe.prior.hidden, *recipe.prior.deeper)
     trained: list[RBM] = []
     verdicts: list[str] = []
-    spent = 0.0
     below, lower = images, independent_pixels(recipe.prior.visible, images)
     for number, size in enumerate(sizes, 1):
         upper_copies, lower_copies = (1 if number == 1 else 2), (1 if number == len(sizes) else 2)
         stage = Stage(below, lower, size, lower_copies, upper_copies, drawn=number > 1)
         # Only pixels are grey.
         learner = recipe.learner if number == 1 else replace(recipe.learner, grey_unit=1.0)
-        folder, budget = stage_folder(session.folder, number), session.budget * number / len(sizes) - spent
-        own = session.stage(f"layer {number}", folder, budget, of_use=False)
+        # Equal shares for the RBMs, and as much as all of them for the deep machine.
+        share = 1 / (2 * len(sizes) - number + 1)
+        later = [session.folder, *(stage_folder(session.folder, above) for above in range(number + 1, len(sizes) + 1))]
+        over = from_first(partial(_any_begun, later))
+        own = session.stage(f"layer {number}", stage_folder(session.folder, number), share, over=over, of_use=False)
         fitted = fit(replace(recipe, training=length, learner=learner), stage, own)
-        spent += epoch_seconds(folder)[-1]
         verdicts += [f"layer {number}: {fitted.verdict}"] if fitted.verdict else []
-        # A recipe has one number for all layers: the epochs that the first layer had time for.
-        length = replace(length, epochs=fitted.epochs, minutes=0.0)
         single = stage.single(fitted.prior)
         trained.append(single)
         heard = Fields(lower_copies * single.couplings[0].up(below))
         below, _ = single.hidden.moments(heard)
         lower = Bernoulli(torch.logit(pixel_means(below)))
-    return stacked(trained), length.epochs, "; ".join(verdicts)
+    return stacked(trained), "; ".join(verdicts)
+
+
+def _any_begun(folders: Sequence[Path]) -> bool:
+    return any(map(facts, folders))
 
 
 def stacked(machines: Sequence[RBM]) -> LayeredPrior:

@@ -6,7 +6,7 @@ so they do not go through `restore.learning.fit`. With several processes only th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -17,10 +17,9 @@ from torch import Tensor
 from restore.learning.loop import Lap, drive
 from restore.learning.rules.contract import LearnerState
 from restore.learning.run.checkpoint import Checkpoint
-from restore.learning.run.folder import Stopped, set_generator
+from restore.learning.run.folder import set_generator
 from restore.learning.run.parallel import from_first
-from restore.learning.run.session import Session
-from restore.progress import Passed
+from restore.learning.run.session import Passed, Session
 
 
 @dataclass(frozen=True)
@@ -52,25 +51,6 @@ class RoundLearner(Protocol):
         """One round."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of all rounds.
-
-    Attributes:
-        state: the state after them.
-        rounds: how many there were.
-        verdict: why no more followed; empty if it was the maximum number.
-        complete: whether the learner ended them.
-        changes: what changed between sittings, so that no recipe repeats the rounds exactly, in words.
-    """
-
-    state: LearnerState
-    rounds: int
-    verdict: str
-    complete: bool
-    changes: tuple[str, ...] = ()
-
-
 @dataclass
 class Rounds:
     """A learner in rounds, at work: see `restore.learning.loop.Work`.
@@ -78,50 +58,51 @@ class Rounds:
     Attributes:
         learner: the learner.
         images: training images (N, D), on the device to train on.
-        session: gives the budget.
+        session: gives the time.
         seed: seed of all randomness.
-        needed: rounds for which there must be time.
+        every: rounds between two checkpoints.
         state, monitors: after the last round; no monitors just after a resume.
-        verdict: why no more rounds follow; empty while they do.
-        complete: whether the learner ended them.
-        changes: as in `Outcome`.
+        done: rounds so far.
+        verdict: why the learner does no more rounds; empty while it does.
+        began: seconds used when the rounds began.
+        pace: seconds that the last round took.
     """
 
     learner: RoundLearner
     images: Tensor
     session: Session
     seed: int
-    needed: int = 0
+    every: int = 1
     state: LearnerState = field(default_factory=dict)
     monitors: Mapping[str, float] = field(default_factory=dict)
     done: int = 0
-    seconds: float = 0.0
     verdict: str = ""
-    complete: bool = False
-    changes: list[str] = field(default_factory=list)
+    began: float = 0.0
+    pace: float = 0.0
 
     def __post_init__(self) -> None:
         self.generator = torch.Generator(self.images.device).manual_seed(self.seed)
 
     @property
-    def place(self) -> str:
-        return f"round {self.done}"
+    def progress(self) -> float:
+        """The share of rounds or time that is used if another round takes as long as the last."""
+        return self.session.progress(self.done / self.learner.rounds, self.began, self.pace)
 
     @property
     def finished(self) -> bool:
-        return bool(self.verdict) or self.done >= self.learner.rounds
+        return bool(self.verdict) or (self.progress >= 1 and self.done > 0)
 
     @property
     def judged(self) -> bool:
         return False
 
     def begin(self) -> None:
+        self.began = self.session.clock.used
         self.state = from_first(lambda: self.learner.begin(self.images, self.generator))
 
     def restore(self, found: Checkpoint) -> str:
-        facts = found.facts
-        self.done, self.seconds, self.changes = found.step, facts["seconds"], list(facts.get("changes", []))
-        self.verdict, self.complete = facts["verdict"], facts["complete"]
+        self.done = found.step
+        self.began, self.pace, self.verdict = (found.facts[name] for name in ("began", "pace", "verdict"))
         self.state = {
             name.removeprefix("state."): value.to(self.images.device)
             for name, value in found.tensors.items()
@@ -129,77 +110,49 @@ class Rounds:
         }
         return set_generator(self.generator, found, self.seed)
 
-    def relimited(self) -> str:
-        """A time limit decides when rounds end, and changes nothing in the rounds themselves."""
-        return ""
-
-    def changed(self, changes: Sequence[str]) -> None:
-        self.changes += changes
-
-    def plan(self) -> None:
-        """Nothing to plan: the learner knows when it is finished."""
-
-    def advance(self, elapsed: Callable[[], float]) -> Lap:
+    def advance(self) -> Lap:
+        before = self.session.clock.used
         result = from_first(partial(self.learner.advance, self.images, self.state, self.generator))
         self.state, self.monitors, self.verdict = result.state, result.monitors, result.verdict
-        self.complete, self.done = bool(result.verdict), self.done + 1
-        before, self.seconds = self.seconds, elapsed()
-        self.verdict = self.verdict or self._out_of_time(before)
-        record = {"round": self.done, "seconds": self.seconds, **result.monitors}
-        return Lap(record, self.best())
-
-    def _out_of_time(self, before: float) -> str:
-        """Why no more rounds follow, if time is the reason; `before` is the time before the last round."""
-        exceeded = self.session.exceeded
-        said = ""
-        if exceeded(2 * self.seconds - before) and self.done < self.learner.rounds:
-            said = f"time ran out after {self.done} rounds"
-        # The first round takes up to twice as long as the second.
-        pace = (self.seconds - before) / (2 if self.done == 1 else 1)
-        if self.done <= min(2, self.needed) and exceeded(self.seconds + (self.needed - self.done) * pace):
-            said = said or f"there was no time for {self.needed} rounds, so round {self.done} was the last"
-        return said
+        self.done += 1
+        used = self.session.clock.used
+        self.pace = used - before
+        record = {"round": self.done, "seconds": used, **result.monitors}
+        return Lap(record, self.best(), best=False, keep=self.done % self.every == 0)
 
     def best(self) -> Passed:
-        return Passed(self.done, self.learner.rounds, self.seconds, self.monitors, self.state)
+        used = self.session.clock.used
+        return Passed(self.done, self.learner.rounds, self.progress, used, self.monitors, self.state)
 
-    def snapshot(self, identity: Mapping[str, Any]) -> Checkpoint:
+    def snapshot(self, facts: Mapping[str, Any]) -> Checkpoint:
         tensors = {f"state.{name}": value for name, value in self.state.items()}
         tensors["generator"] = self.generator.get_state()
-        facts = {"identity": dict(identity), "seconds": self.seconds, "verdict": self.verdict}
-        return Checkpoint(self.done, tensors, facts | {"complete": self.complete, "changes": self.changes})
+        own = {"began": self.began, "pace": self.pace, "verdict": self.verdict}
+        return Checkpoint(self.done, tensors, {**facts, **own})
 
 
 def run_rounds(
-    learner: RoundLearner,
-    images: Tensor,
-    session: Session,
-    *,
-    seed: int,
-    facts: Mapping[str, Any],
-    checkpoint_every: int = 1,
-    needed: int = 0,
-) -> Outcome:
-    """Run a learner until it ends, or to its last round.
+    learner: RoundLearner, images: Tensor, session: Session, *, seed: int, facts: Mapping[str, Any], every: int = 1
+) -> Rounds:
+    """Run a learner until it ends, to its last round, or until there is no time for another.
 
     Args:
         learner: the learner.
         images: training images (N, D), on the device to train on.
-        session: where, and who is told: the reported machine is the learner's state. No round begins that would not end
-            in time if it took as long as the one before.
+        session: where, who is told, and how long it may take: the reported machine is the learner's state.
         seed: seed of all randomness.
         facts: the parts of the recipe that decide the outcome; a run cannot be resumed under others.
-        checkpoint_every: rounds between two checkpoints.
-        needed: rounds for which there must be time; if the first two show that there is not, no more follow.
+        every: rounds between two checkpoints.
+
+    Returns:
+        The learner after its rounds.
 
     Raises:
         TrainingError: the folder is in use, holds another run, or cannot be written to; or the learner's own error.
         Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
     """
-    work = Rounds(learner, images, session, seed, needed)
-    stop = drive(work, session, facts, checkpoint_every)
-    # Also after the last round: what follows may take as long as the rounds.
-    if stop:
-        raise Stopped(stop)
-    state = {name: value.to(images.device) for name, value in work.state.items()}
-    return Outcome(state, work.done, work.verdict, work.complete, tuple(work.changes))
+    work = Rounds(learner, images, session, seed, every)
+    drive(work, session, facts)
+    # What the first process made may be on its device.
+    work.state = {name: value.to(images.device) for name, value in work.state.items()}
+    return work

@@ -6,6 +6,7 @@ The command and the Python interface are thin layers over this.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,24 +24,23 @@ from restore.evaluation.tilings import best_tiling
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
 from restore.learning import pipeline
-from restore.learning.modes import least_log_partition
 from restore.learning.recipes.plan import plan
 from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.recipes.tables import PriorShape
 from restore.learning.recipes.wishes import Facts, Wishes
 from restore.learning.recipes.written import written
-from restore.learning.run.checkpoint import identity
-from restore.learning.run.folder import GROWTH, epoch_records, epoch_seconds
+from restore.learning.run.checkpoint import facts
+from restore.learning.run.folder import epoch_records
 from restore.learning.run.outcome import Trained
 from restore.learning.run.parallel import from_first
 from restore.learning.run.session import Session
-from restore.priors import RBM
+from restore.zoo import TrainedPrior
 
 # The name of a run's recipe in its folder.
 RECIPE = "recipe.toml"
 
-# Seconds allowed for choosing how windows exchange messages; 2.4 were measured for 16x16 pixels and 100 hidden units.
-TILING = 10.0
+# With more than this share of the time after learning used, how windows exchange messages is not chosen any more.
+TILING = 0.4
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,6 @@ class Lesson:
     Attributes:
         recipe: how to train.
         text: the recipe as written.
-        tables: the recipe's tables if a plan made it; else None.
         training: images to learn from.
         held_out: images to be judged by; None if the recipe takes them from the others, or has none.
         notes: what a user should know about the images and the plan.
@@ -59,7 +58,6 @@ class Lesson:
 
     recipe: Recipe
     text: str
-    tables: Mapping[str, Any] | None
     training: Dataset
     held_out: Dataset | None
     notes: tuple[str, ...]
@@ -71,11 +69,8 @@ class Lesson:
 
     def filled_up_to(self, units: int) -> Lesson:
         """The same lesson, in which growth is filled up to `units` hidden units if time ends it."""
-        tables = self.tables
-        if tables is not None:
-            tables = {**tables, "prior": {**tables["prior"], "filled": units}}
-        recipe = replace(self.recipe, prior=replace(self.recipe.prior, filled=units))
-        return replace(self, recipe=recipe, tables=tables, text=self.text if tables is None else written(tables))
+        text = re.sub(r"(?m)^filled = \d+$", f"filled = {units}", self.text)
+        return replace(self, recipe=replace(self.recipe, prior=replace(self.recipe.prior, filled=units)), text=text)
 
     @property
     def fingerprint(self) -> str:
@@ -106,43 +101,21 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Learnt:
-    """A trained prior, and all that a report on it needs.
+    """A trained prior, and what a report on it needs.
 
     Attributes:
         lesson: what was trained, and on what.
         trained: the prior, the epoch it is from, its validation error, and why training ended.
         curve: a record for every epoch or round, as in the log.
-        grown: a record for every round of growth before; empty without growth.
-        seconds: training time at the end of each epoch or round, including growth and the time before a resume.
+        seconds: time used for all of it, in all sittings.
         device: where it was trained.
     """
 
     lesson: Lesson
     trained: Trained
     curve: tuple[Mapping[str, Any], ...]
-    grown: tuple[Mapping[str, Any], ...]
-    seconds: tuple[float, ...]
+    seconds: float
     device: torch.device
-
-    @property
-    def text(self) -> str:
-        """The recipe that gives this prior again: as its author wrote it, or a plan with what training has found."""
-        tables, recipe, settled = self.lesson.tables, self.lesson.recipe, self.trained.settled
-        if tables is None or settled == recipe:
-            return self.lesson.text
-        told = dict(tables)
-        for name in ("prior", "growth", "learner", "pretraining", "training"):
-            before, after = asdict(getattr(recipe, name)), asdict(getattr(settled, name))
-            found = {key: value for key, value in after.items() if value != before[key]}
-            # A time limit that no longer applies, and epochs if there are rounds, are left out.
-            kept = {key: value for key, value in dict(told.get(name, {})).items() if key not in found}
-            told[name] = kept | {key: value for key, value in found.items() if value}
-        return written({key: value for key, value in told.items() if value != {}})
-
-
-def _filled_before(folder: Path) -> int:
-    """How many units growth was filled up to in a run that is resumed; 0 if it did not get that far."""
-    return int(identity(folder).get("recipe", {}).get("prior", {}).get("filled", 0))
 
 
 class Limits(TypedDict, total=False):
@@ -195,7 +168,7 @@ def read_lesson(
     prior = prior or recipe.prior
     if prior.hidden == "auto" and not table.holds_out:
         table = replace(table, validation=max(1, len(training.images) // 10))
-    return Lesson(replace(recipe, data=table, prior=prior), text, None, training, held_out, notes, wholes)
+    return Lesson(replace(recipe, data=table, prior=prior), text, training, held_out, notes, wholes)
 
 
 def planned_lesson(
@@ -234,7 +207,7 @@ def planned_lesson(
     tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
     recipe = parse(tables)
     notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
-    return Lesson(recipe, written(tables), tables, found.training, found.held_out, notes, found.wholes)
+    return Lesson(recipe, written(tables), found.training, found.held_out, notes, found.wholes)
 
 
 def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
@@ -254,45 +227,40 @@ def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
     )
 
 
-def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int = 0, elsewhere: float = 0.0) -> Learnt:
+def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int = 0) -> Learnt:
     """Train a lesson within its time; see `restore.learning.pipeline.train`.
 
     The recipe of a plan is written to the run's folder, to be changed or repeated.
 
     Args:
         lesson: what to train, and on what.
-        session: where, and who is told; its data and budget are the lesson's.
+        session: where, and who is told; its data is the lesson's.
         device: where to train.
         every: as in `restore.learning.pipeline.train`.
-        elsewhere: seconds of a time limit that other work takes, before and after.
     """
-    folder = session.folder
-    if session.resume and lesson.tables is not None and lesson.recipe.prior.filled:
+    folder, clock = session.folder, session.clock
+    if session.resume and lesson.recipe.prior.filled:
         # A plan derives this number from the time limit, which may have changed; units already trained stay.
-        lesson = lesson.filled_up_to(from_first(lambda: _filled_before(folder)) or lesson.recipe.prior.filled)
-    shape = lesson.recipe.prior
-    tiled = bool(lesson.wholes) and not (shape.grey or shape.kernel or lesson.recipe.conditional)
-    budget = lesson.recipe.training.seconds - elsewhere - TILING * tiled
+        begun = from_first(lambda: facts(folder)).get("identity", lesson.recipe.as_dict())
+        lesson = lesson.filled_up_to(begun.get("recipe", begun)["prior"]["filled"])
     trained = pipeline.train(
         lesson.recipe,
         lesson.pixels(device),
         lesson.image_shape,
-        replace(session, data=lesson.fingerprint, budget=budget),
+        replace(session, data=lesson.fingerprint),
         held_out=lesson.held_out_pixels(device),
         every=every,
     )
-    if tiled:
-        engine = Engine.of(trained.prior, device)
-        tiling = from_first(lambda: best_tiling(engine, lesson.whole_pixels()))
-        prior = engine.with_tiling(tiling).trained
-        machine = prior.machine
-        if isinstance(machine, RBM):
-            least = from_first(lambda: least_log_partition(machine, lesson.pixels(device)))
-            alone = float(np.fmax(least, engine.log_partition))
-            prior = replace(prior, description=replace(prior.description, log_partition=alone))
-        trained = replace(trained, prior=prior)
-    growth = folder / GROWTH
-    grown = tuple(epoch_records(growth)) if growth.is_dir() else ()
-    learnt = Learnt(lesson, trained, tuple(epoch_records(folder)), grown, tuple(epoch_seconds(folder)), device)
-    from_first(lambda: write_atomically(folder / RECIPE, learnt.text.encode(), TrainingError))
-    return learnt
+    shape = lesson.recipe.prior
+    windows = lesson.wholes and not (shape.grey or shape.kernel or lesson.recipe.conditional)
+    if windows and not from_first(lambda: clock.later_than(TILING)):
+        session.note("choosing how windows exchange messages")
+        trained = replace(trained, prior=_tiled(trained.prior, lesson, device))
+    from_first(lambda: write_atomically(folder / RECIPE, lesson.text.encode(), TrainingError))
+    return Learnt(lesson, trained, tuple(epoch_records(folder)), clock.used, device)
+
+
+def _tiled(prior: TrainedPrior, lesson: Lesson, device: torch.device) -> TrainedPrior:
+    """A prior with the best way to exchange messages between tiles."""
+    engine = Engine.of(prior, device)
+    return engine.with_tiling(from_first(lambda: best_tiling(engine, lesson.whole_pixels()))).trained

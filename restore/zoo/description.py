@@ -45,7 +45,6 @@ class Description:
         unfinished: how far its training has come, in words; empty when it has ended.
         run: the folder of the run that continues an unfinished prior.
         tiling: how it restores images of another size.
-        log_partition: log Z of the prior alone, in nats; 0 if its solver has to find it.
         components: number of Gaussians of a mixture; 0 for all others.
         kernel: side of the square that a feature of a convolutional machine sees; 0 for all others.
     """
@@ -67,7 +66,6 @@ class Description:
     unfinished: str = ""
     run: str = ""
     tiling: Tiling = field(default_factory=Tiling)
-    log_partition: float = 0.0
     components: int = 0
     kernel: int = 0
 
@@ -270,7 +268,7 @@ class Description:
             del facts["unfinished"], facts["run"]
         if self.tiling == Tiling():
             del facts["tiling"]
-        for name in ("log_partition", "components", "kernel"):
+        for name in ("components", "kernel"):
             if not facts[name]:
                 del facts[name]
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
@@ -297,6 +295,7 @@ class Description:
                 key: value if key in texts else limits.strict(value) for key, value in header.items()
             }
             del facts["format_version"]
+            facts.pop("log_partition", None)
             shape = facts.pop("image_shape")
             inference, deeper, tiling = facts.pop("inference"), facts.pop("deeper", []), facts.pop("tiling", {})
             about = cls(

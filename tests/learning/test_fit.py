@@ -38,9 +38,9 @@ from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.likelihood import BeliefPropagationLikelihood
 from restore.learning.rules.contract import LearnerState, Step
-from restore.learning.run.checkpoint import locked, newest
-from restore.learning.run.folder import Stopped, epoch_seconds
-from restore.learning.run.session import Session
+from restore.learning.run.checkpoint import newest
+from restore.learning.run.folder import Stopped, epoch_seconds, locked
+from restore.learning.run.session import Passed, Session
 from restore.priors import RBM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -85,7 +85,7 @@ def test_the_order_of_the_data_is_drawn_anew_each_epoch(tmp_path: Path) -> None:
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(TrainingError, match="another training run works in this folder"):
+    with locked(tmp_path), pytest.raises(TrainingError, match=str(tmp_path)):
         run(recipe_of(), tmp_path)
     run(recipe_of(), tmp_path)
 
@@ -106,8 +106,8 @@ def test_a_log_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @every_learner
 def test_the_log_has_one_line_per_epoch(learner: str, tmp_path: Path) -> None:
-    told: list[tuple[int, str]] = []
-    run(recipe_of(learner), tmp_path, meter=lambda done, note="": told.append((done, note)))
+    told: list[Passed] = []
+    run(recipe_of(learner), tmp_path, watch=told.append)
     records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in records] == [1, 2, 3, 4]
     assert [record["step"] for record in records] == [4, 8, 12, 16]
@@ -119,14 +119,14 @@ def test_the_log_has_one_line_per_epoch(learner: str, tmp_path: Path) -> None:
     assert monitors
     # No solution of weights as weak as these is without a law.
     assert all(record[monitor] > 0 or monitor == "lawless" for record in records for monitor in monitors)
-    assert [done for done, _ in told] == [1, 2, 3, 4]
-    assert told[0][1] == " ".join(f"{monitor} {records[0][monitor]:.4g}" for monitor in monitors)
+    assert [(passed.done, passed.total, passed.progress) for passed in told] == [(n, 4, n / 4) for n in (1, 2, 3, 4)]
+    assert told[0].monitors == {monitor: records[0][monitor] for monitor in monitors}
     assert epoch_seconds(tmp_path) == seconds
 
 
 def test_seconds_go_on_after_a_stop(tmp_path: Path) -> None:
     stopped_run(tmp_path, recipe_of())
-    spent = newest(tmp_path).facts["seconds"]
+    spent = newest(tmp_path).facts["used"]
     assert spent > 0
     run(recipe_of(), tmp_path, resume=True)
     assert epoch_seconds(tmp_path)[-1] > spent
@@ -186,7 +186,7 @@ def test_training_that_diverges_goes_back_and_halves_its_rate(tmp_path: Path, mo
         fitted = fit(recipe, CleanImages(IMAGES), Session(tmp_path / "fast", "data"))
     # Nothing is left of the steps at the full rate, neither in chains nor in averages nor in random numbers.
     assert bits(fitted.prior) == bits(wanted)
-    assert "its rate was halved once" in fitted.verdict
+    assert "1/2 " in fitted.verdict
     assert [record["rate"] for record in log_of(tmp_path / "fast")] == [0.05] * len(log_of(tmp_path / "slow"))
 
 

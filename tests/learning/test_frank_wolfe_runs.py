@@ -22,9 +22,8 @@ from restore.learning.rules.frank_wolfe import (
     FrankWolfe,
 )
 from restore.learning.run.folder import Stopped
-from restore.learning.run.session import Session
+from restore.learning.run.session import Passed, Session
 from restore.priors import RBM
-from restore.progress import Passed
 from restore.zoo import describe
 
 # --- recipes and runs ---
@@ -73,12 +72,12 @@ def test_a_signal_in_the_last_round_of_growth_stops_what_would_follow(tmp_path: 
     recipe = recipe_of(learner=ContrastiveDivergence(), growth=replace(SMALL, units=2))
     whole = train(recipe, IMAGES, (3, 3), Session(tmp_path / "whole", "data"))
 
-    def interrupt(done: int, note: str = "") -> None:
-        if "units 2" in note:
+    def interrupt(passed: Passed) -> None:
+        if (passed.stage, passed.done) == ("growing", 2):
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Stopped):
-        train(recipe, IMAGES, (3, 3), Session(tmp_path / "parts", "data", meter=interrupt))
+        train(recipe, IMAGES, (3, 3), Session(tmp_path / "parts", "data", watch=interrupt))
     assert not (tmp_path / "parts" / "log.jsonl").exists()
     parts = train(recipe, IMAGES, (3, 3), Session(tmp_path / "parts", "data", resume=True))
     assert parts.verdict == whole.verdict

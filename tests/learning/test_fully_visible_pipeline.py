@@ -106,7 +106,7 @@ def test_training_describes_what_it_made(trained: Trained, images: torch.Tensor)
     assert float(log_pseudo_likelihood(machine, images).mean()) > float(
         log_pseudo_likelihood(independent, images).mean() + 5
     )
-    card = write_card(trained, recipe(), "text", "command", len(images), [1.0, 2.0], "cpu")
+    card = write_card(trained, recipe(), "text", "command", len(images), 2.0)
     assert "A binary fully visible Boltzmann machine with 16 visible units (4 x 4 pixels) and\nno hidden units" in card
 
 
@@ -118,7 +118,7 @@ def test_a_stopped_run_goes_on_bit_by_bit(method: str, images: torch.Tensor, tmp
     straight = run_rounds(whole, images, Session(tmp_path / "a"), **facts)
     run_rounds(some, images, Session(tmp_path / "b"), **facts)
     resumed = run_rounds(whole, images, Session(tmp_path / "b", resume=True), **facts)
-    assert straight.rounds == resumed.rounds
+    assert straight.done == resumed.done
     for name, value in straight.state.items():
         assert torch.equal(resumed.state[name], value)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,20 +10,16 @@ from typing import Any
 import pytest
 import torch
 from grey_priors import seeded
-from hypothesis import given
-from hypothesis import strategies as st
-from timed_runs import SHAPE, Clock, bars, in_time, log_of, recipe, timed
+from timed_runs import SHAPE, bars, log_of, recipe
 
 from restore.channels import parse_task
 from restore.errors import UsageError
 from restore.inference.torch_engine import Engine
 from restore.learning.course import CleanImages, pixel_means
-from restore.learning.pipeline import Trained, course_of, split, train
-from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.pipeline import course_of, split, train
+from restore.learning.recipes.recipe import parse
 from restore.learning.rules.principal import PrincipalComponents, components_machine, held_out_fit
-from restore.learning.run.folder import Stopped
 from restore.learning.run.judging import Trial, verdict
-from restore.learning.run.pace import epochs_within
 from restore.learning.run.session import Session
 from restore.marginals import Status
 from restore.solvers import Solution
@@ -89,7 +83,7 @@ def test_images_held_out_are_not_learnt_from(tmp_path: Path) -> None:
     assert torch.allclose(trained.prior.pixel_means, pixel_means(bars()))
     assert [one.done for one in passed] == list(range(1, 7)) and passed[0].total == 6
     assert min(one.score for one in passed) == trained.error
-    assert all(0 <= one.converged <= 1 for one in passed) and passed[-1].left == 0
+    assert passed[-1].progress == 1
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
@@ -119,120 +113,6 @@ def test_36_learners_in_rounds_are_not_watched() -> None:
     tables = {"name": "x", "data": {"source": "y", "validation": 3}, "prior": {"hidden": 3}}
     with pytest.raises(UsageError, match=r"\[training\] watch has no meaning for frank_wolfe; leave it out"):
         parse(tables | {"learner": {"method": "frank_wolfe"}, "training": {"watch": "flip:0.1"}})
-
-
-# --- a limit of time ---
-
-
-@pytest.mark.usefixtures("same_learner")
-def test_as_many_epochs_as_fit(tmp_path: Path) -> None:
-    settings, learner = timed(minutes=2)
-    trained = in_time(settings, learner, tmp_path)
-    # 120 s, of which the first steps took 4; four steps of 1 s an epoch; a tenth is left for other work.
-    assert trained.settled.training.epochs == int(0.9 * (120 - 4) / 4) == len(log_of(tmp_path))
-    assert trained.verdict == "" and learner.clock.now <= 120
-    assert trained.settled.training.minutes == 0
-    # The schedule is that of so many epochs.
-    assert log_of(tmp_path)[-1]["rate"] == pytest.approx(0.2 / (4 * 26))
-
-
-@pytest.mark.usefixtures("same_learner")
-def test_the_settled_recipe_gives_the_same_bits(tmp_path: Path) -> None:
-    settings, learner = timed(minutes=1)
-    first = in_time(settings, learner, tmp_path / "first")
-    again = train(first.settled, bars(), SHAPE, Session(tmp_path / "again", "x"))
-    for name, value in first.prior.machine.parameters.items():
-        assert torch.equal(value, again.prior.machine.parameters[name]), name
-
-
-@pytest.mark.usefixtures("same_learner")
-def test_the_settled_recipe_of_a_run_that_was_late_gives_the_same_bits(tmp_path: Path) -> None:
-    settings, learner = timed(minutes=1)
-
-    def slower(passed: Any) -> None:
-        learner.pace[0] = 3.0
-
-    first = in_time(settings, learner, tmp_path / "first", watch=slower)
-    done = len(log_of(tmp_path / "first"))
-    assert first.verdict == f"time ran out after {done} of 12 epochs"
-    assert (first.settled.training.last, first.settled.training.epochs) == (done, 12)
-    again = train(first.settled, bars(), SHAPE, Session(tmp_path / "again", "x"))
-    assert again.verdict == "" and log_of(tmp_path / "again")[-1]["epoch"] == done
-    for name, value in first.prior.machine.parameters.items():
-        assert torch.equal(value, again.prior.machine.parameters[name]), name
-
-
-@pytest.mark.usefixtures("same_learner")
-@pytest.mark.parametrize("pace", [0.5, 1.05])
-def test_57_a_stopped_run_keeps_to_its_number_of_epochs_at_any_speed(
-    pace: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings, learner = timed(minutes=1)
-    whole = in_time(settings, learner, tmp_path / "whole")
-    settings, learner = timed(minutes=1)
-
-    def stop(passed: Any) -> None:
-        if passed.done == 3:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with pytest.raises(Stopped):
-        in_time(settings, learner, tmp_path / "parts", watch=stop)
-    learner.pace[0] = pace
-    parts = in_time(settings, learner, tmp_path / "parts", resume=True)
-    assert parts.settled == replace(whole.settled, learner=parts.settled.learner)
-    for name, value in whole.prior.machine.parameters.items():
-        assert torch.equal(value, parts.prior.machine.parameters[name]), name
-
-
-@pytest.mark.usefixtures("same_learner")
-def test_a_machine_that_slows_down_ends_in_time_with_the_best_so_far(tmp_path: Path) -> None:
-    settings, learner = timed(minutes=2, watch_every=5)
-
-    def slower(passed: Any) -> None:
-        learner.pace[0] = 3.0
-
-    trained = in_time(settings, learner, tmp_path, watch=slower)
-    log = log_of(tmp_path)
-    assert learner.clock.now <= 120 and len(log) < 26
-    assert trained.verdict == f"time ran out after {len(log)} of 26 epochs"
-    # The last epoch is judged too, and a finished run stays finished.
-    assert "validation_error" in log[-1]
-    assert trained.error == min(record.get("validation_error", 1) for record in log)
-    again = in_time(settings, learner, tmp_path, resume=True)
-    assert (again.epoch, again.verdict, len(log_of(tmp_path))) == (trained.epoch, trained.verdict, len(log))
-
-
-@given(seconds=st.floats(-10, 1e4), first=st.floats(0.01, 100), growth=st.one_of(st.just(0.0), st.floats(0.01, 10)))
-def test_the_number_of_epochs_is_the_largest_that_fits(seconds: float, first: float, growth: float) -> None:
-    def length(count: int) -> float:
-        return count * first + count * (count - 1) / 2 * growth
-
-    found = epochs_within(seconds, first, growth)
-    assert found >= 1
-    assert found == 1 or length(found) <= seconds * (1 + 1e-6)
-    assert length(found + 1) >= seconds * (1 - 1e-6)
-
-
-@pytest.mark.usefixtures("quick_growth")
-def test_growth_ends_in_time_and_the_settled_recipe_repeats_it(tmp_path: Path) -> None:
-    small = {"penalty": 0.001, "units": 50}
-    tables: dict[str, Any] = {"name": "x", "data": {"source": "bars", "validation": 20}, "prior": {"hidden": "auto"}}
-    tables |= {"learner": {"method": "frank_wolfe"} | small, "inference": {"modes": 0, "starts": 1}}
-    settings = parse(tables | {"training": {"minutes": 0.5}})
-    clock = Clock()
-
-    def tick(passed: Any) -> None:
-        clock.now += 7.0
-
-    def run(settings: Recipe, folder: Path) -> Trained:
-        return train(settings, bars(200), SHAPE, Session(folder, "x", clock=clock, watch=tick))
-
-    first = run(settings, tmp_path / "first")
-    # A round is not begun if it would not end in time.
-    assert first.verdict == "time ran out after 5 rounds"
-    assert first.settled.learner.units == len(log_of(tmp_path / "first"))
-    again = run(first.settled, tmp_path / "again")
-    assert torch.equal(first.prior.machine.weights, again.prior.machine.weights)
 
 
 # --- the number of principal components ---

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,8 @@ from restore import zoo
 from restore.learning.pipeline import train
 from restore.learning.recipes.recipe import parse
 from restore.learning.run.keeping import Place
-from restore.learning.run.session import Session
+from restore.learning.run.session import Passed, Session
 from restore.learning.train import learn
-from restore.progress import Passed
 from restore.zoo.description import Description
 
 # --- however it ends ---
@@ -42,7 +42,7 @@ def killed_at(write: int, folder: Path) -> None:
     Path.replace = dying  # type: ignore[method-assign,assignment]
     torch.set_num_threads(1)
     place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
-    learn(made, Session(folder / "run", usable=place.keeper(made, lambda: "typed", CPU)), device=CPU)
+    learn(made, Session(folder / "run", usable=partial(place.keep_unfinished, made)), device=CPU)
 
 
 def killed_at_each(folder: Path) -> None:
@@ -76,7 +76,7 @@ def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Pa
         assert len(list(folder.rglob(".restore-*"))) == 1
         place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
         learnt = learn(
-            made, Session(folder / "run", resume=True, usable=place.keeper(made, lambda: "typed", CPU)), device=CPU
+            made, Session(folder / "run", resume=True, usable=partial(place.keep_unfinished, made)), device=CPU
         )
         assert not list(folder.rglob(".restore-*"))
     whole = learn(lesson(tables=QUICK), Session(tmp_path / "whole"), device=CPU)
@@ -96,7 +96,7 @@ def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
             if passed.done == 2:
                 patched.setattr(os, "fsync", refuse)
 
-        patched.setattr("restore.report.passing.drawer", lambda *about: full)
+        patched.setattr("restore.cli.live.watcher", lambda *about: full)
         assert run(*WORDS) == 7
     assert zoo.load(zoo.find("parts")).description.unfinished.startswith("epoch 1 of 4, ")
     assert run(*WORDS, "--resume") == 0

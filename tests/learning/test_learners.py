@@ -15,7 +15,7 @@ from restore.errors import UsageError
 from restore.learning.course import initial_prior
 from restore.learning.gradients.centring import FORGETTING, centred
 from restore.learning.gradients.statistics import clamped
-from restore.learning.modes import least_log_partition, own_modes
+from restore.learning.modes import own_modes
 from restore.learning.rules.contract import Learner
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.tap_likelihood import TAPLikelihood
@@ -212,12 +212,3 @@ def test_own_modes_are_images_where_the_prior_has_its_mass() -> None:
     assert (modes.shape, modes.dtype) == ((7, 1), torch.uint8)
     assert torch.equal(modes, own_modes(machine, images, 7, TAP(), seeded(2)))
     assert own_modes(machine, images, 0, TAP(), seeded(2)).shape == (0, 1)
-
-
-def test_log_z_is_at_least_the_sum_over_the_images_there_are() -> None:
-    """With all images it is log Z itself, however often each is given; with some of them it is less."""
-    machine = initial_prior(bars_and_stripes(3), 4, 1.0, seeded(1))
-    every = binary_states(9, machine.weights)
-    exact = float(exact_moments(machine).log_partition)
-    assert least_log_partition(machine, torch.cat([every, every[:99]])) == pytest.approx(exact, abs=1e-4)
-    assert least_log_partition(machine, every[::2]) < exact

@@ -109,7 +109,7 @@ def test_upper_layers_learn_from_states_drawn_anew() -> None:
 
 def test_every_layer_is_trained_on_what_the_one_below_makes_of_the_images(tmp_path: Path) -> None:
     recipe = recipe_of()
-    machine, _, _ = pretrained(recipe, IMAGES, Session(tmp_path, "data"))
+    machine, _ = pretrained(recipe, IMAGES, Session(tmp_path, "data"))
     assert [layer.size for layer in machine.layers] == [9, 4, 3, 2]
     learner = recipe.learner
     seen: list[Tensor] = []
@@ -135,7 +135,7 @@ def stage_logs(folder: Path) -> list[list[dict[str, Any]]]:
 def test_stopped_at_every_step_of_every_stage_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of()
     whole = run(recipe, tmp_path / "whole")
-    # Three batches an epoch; the last step of a stage ends it, so that the stop comes in the next.
+    # Three batches an epoch.
     after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), signal.SIGINT))
     stops = 0
     while True:
@@ -144,7 +144,7 @@ def test_stopped_at_every_step_of_every_stage_and_resumed(tmp_path: Path, monkey
             break
         except Stopped:
             stops += 1
-    assert stops == 3 * (2 * 3 - 1) + 3 * 3 - 1
+    assert stops == 3 * (2 * 3) + 3 * 3
     assert bits(resumed) == bits(whole)
     assert stage_logs(tmp_path / "stopped") == stage_logs(tmp_path / "whole")
 
@@ -152,7 +152,7 @@ def test_stopped_at_every_step_of_every_stage_and_resumed(tmp_path: Path, monkey
 def test_the_time_of_a_run_is_that_of_all_its_stages(tmp_path: Path) -> None:
     run(recipe_of(), tmp_path)
     last = [json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["seconds"] for folder in _stages(tmp_path)]
-    assert epoch_seconds(tmp_path)[-1] == pytest.approx(sum(last))
+    assert last == sorted(last) and epoch_seconds(tmp_path)[-1] == last[-1]
 
 
 def test_a_run_with_another_pretraining_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from torch import Tensor
 from restore.learning.course import initial_prior
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Optimizer, Training
-from restore.learning.stepping import scheduled_rate
 from restore.priors import RBM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -49,12 +48,6 @@ def test_steps_climb_with_rate_momentum_and_schedule(tmp_path: Path) -> None:
         moved += 0.1 * (1 - step / total) * velocity
     for name, value in after.parameters.items():
         torch.testing.assert_close(value, before.parameters[name] + moved)
-
-
-def test_schedules() -> None:
-    linear, constant = (Optimizer(rate=2.0, schedule=schedule) for schedule in ("linear", "constant"))
-    assert [scheduled_rate(linear, share) for share in (0, 0.25, 1)] == [2, 1.5, 0]
-    assert [scheduled_rate(constant, share) for share in (0, 0.25, 1)] == [2, 2, 2]
 
 
 @pytest.mark.parametrize("average", [0.5, 0.999])

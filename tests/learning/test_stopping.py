@@ -7,7 +7,6 @@ import shutil
 import signal
 import threading
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import torch
 from fits import (
     BATCHES,
     EPOCHS,
-    IMAGES,
     LEARNERS,
     after_step,
     bits,
@@ -31,14 +29,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from restore.errors import TrainingError
-from restore.learning.course import CleanImages
-from restore.learning.fit import Fitted, fit
 from restore.learning.recipes.tables import Training
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run import folder as run_folder
 from restore.learning.run.checkpoint import differences, newest
 from restore.learning.run.folder import Stopped
-from restore.learning.run.session import Session
 from restore.priors import RBM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -65,7 +60,7 @@ def test_stopped_by_a_signal_at_every_step_and_resumed(
     handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
     numbers = [signal.SIGINT, signal.SIGTERM] * (EPOCHS * BATCHES // 2)
     after_step(monkeypatch, recipe.learner, lambda taken: os.kill(os.getpid(), numbers[taken - 1]))
-    for number in numbers[:-1]:
+    for number in numbers:
         with pytest.raises(Stopped) as caught:
             run(recipe, tmp_path / "stopped", resume=True)
         assert caught.value.signal_number == number
@@ -118,9 +113,9 @@ def test_killed_at_any_moment_and_resumed(learner: str, tmp_path: Path, monkeypa
 def test_killed_between_log_and_checkpoint_or_within_either(tmp_path: Path) -> None:
     recipe = recipe_of()
     moments = iter(range(EPOCHS))
-    # The meter is told after the log and before the checkpoint of an epoch.
-    copy = lambda done, note="": shutil.copytree(tmp_path / "whole", tmp_path / f"killed-{next(moments)}")  # noqa: E731
-    whole = run(recipe, tmp_path / "whole", meter=copy)
+    # Whoever watches is told after the log and before the checkpoint of an epoch.
+    copy = lambda passed: shutil.copytree(tmp_path / "whole", tmp_path / f"killed-{next(moments)}")  # noqa: E731
+    whole = run(recipe, tmp_path / "whole", watch=copy)
     for moment in range(EPOCHS):
         folder = tmp_path / f"killed-{moment}"
         with (folder / "log.jsonl").open("a") as stream:
@@ -141,15 +136,6 @@ def test_a_finished_run_is_finished(tmp_path: Path) -> None:
 
 def test_resume_in_an_empty_folder_begins(tmp_path: Path) -> None:
     assert bits(run(recipe_of(), tmp_path / "a", resume=True)) == bits(run(recipe_of(), tmp_path / "b"))
-
-
-def test_a_signal_in_the_last_step_lets_the_run_finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = recipe_of()
-    after_step(
-        monkeypatch, recipe.learner, lambda taken: taken == EPOCHS * BATCHES and os.kill(os.getpid(), signal.SIGTERM)
-    )
-    run(recipe, tmp_path)
-    assert newest(tmp_path).step == EPOCHS * BATCHES
 
 
 def test_training_in_a_thread(tmp_path: Path) -> None:
@@ -176,7 +162,7 @@ def test_training_in_a_thread(tmp_path: Path) -> None:
 )
 def test_another_recipe_is_refused(change: dict[str, Any], says: str, tmp_path: Path) -> None:
     stopped_run(tmp_path, recipe_of())
-    with pytest.raises(TrainingError, match="cannot resume") as caught:
+    with pytest.raises(TrainingError, match="other settings") as caught:
         run(recipe_of(**change), tmp_path, resume=True)
     assert says in str(caught.value)
     assert str(tmp_path) in str(caught.value)
@@ -185,50 +171,9 @@ def test_another_recipe_is_refused(change: dict[str, Any], says: str, tmp_path: 
     run(recipe_of(), tmp_path, resume=True)
 
 
-def settings_of_before(folder: Path, told: Mapping[str, Mapping[str, Any]]) -> None:
-    """Let the newest checkpoint of a run know settings that recipes had once, by table and key."""
-    found = newest(folder)
-    assert found is not None
-    recipe = found.facts["identity"]["recipe"]
-    for table, entries in told.items():
-        recipe[table] |= entries
-    checkpoints.save(folder, found)
-
-
-@pytest.mark.parametrize("learner", ["pcd", "tap-data"])
-def test_a_run_with_settings_that_are_gone_goes_on_where_they_changed_nothing(learner: str, tmp_path: Path) -> None:
-    recipe, told = recipe_of(learner), dict[str, dict[str, Any]]()
-    for name, value in run_folder.settings_gone("").items():
-        _, table, key = name.split(".")
-        told.setdefault(table, {})[key] = value
-    stopped_run(tmp_path, recipe)
-    settings_of_before(tmp_path, told)
-    assert bits(run(recipe, tmp_path, resume=True)) == bits(run(recipe, tmp_path / "whole"))
-
-
-@pytest.mark.parametrize(
-    ("told", "says"),
-    [
-        ({"training": {"patience": 3}}, "recipe.training.patience was 3, and this version knows 0 alone"),
-        ({"optimizer": {"options": {"alpha": 0.5}}}, "recipe.optimizer.options was {'alpha': 0.5}, and this version"),
-        ({"learner": {"noise": 0.2}}, "recipe.learner.noise was 0.2, and this version knows 0.0 alone"),
-        ({"growth": {"samples": 500}}, "recipe.growth.samples was 500 and is 3000"),
-        ({"learner": {"other": 0}}, "recipe.learner.other was 0 and is None"),
-    ],
-)
-def test_a_run_with_settings_that_are_gone_is_refused_where_they_mattered(
-    told: dict[str, Any], says: str, tmp_path: Path
-) -> None:
-    stopped_run(tmp_path, recipe_of())
-    settings_of_before(tmp_path, told)
-    with pytest.raises(TrainingError, match="cannot resume") as caught:
-        run(recipe_of(), tmp_path, resume=True)
-    assert says in str(caught.value) and "\n" not in str(caught.value)
-
-
 def test_row59_other_data_or_processes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped_run(tmp_path, recipe_of())
-    with pytest.raises(TrainingError, match="data was 'data' and is 'other'; what it has learnt so far rests on that"):
+    with pytest.raises(TrainingError, match="data was 'data' and is 'other'"):
         run(recipe_of(), tmp_path, resume=True, data="other")
     monkeypatch.setattr(run_folder, "processes", lambda: 2)
     with pytest.raises(TrainingError, match="processes was 1 and is 2"):
@@ -240,17 +185,12 @@ def test_row59_the_number_of_threads_may_change_which_is_said(tmp_path: Path, mo
     threads = torch.get_num_threads()
     with monkeypatch.context() as patched:
         patched.setattr(torch, "get_num_threads", lambda: threads + 1)
-        says = f"threads was {threads} and is {threads + 1}, after step 6"
-        with pytest.warns(UserWarning, match=f"{says}; its recipe will not repeat the run to the bit"):
-            assert fitted(tmp_path).verdict == says
-    # Nothing is left for threads to decide; and what was said stays true.
+        with pytest.warns(UserWarning, match=f"threads was {threads} and is {threads + 1}"):
+            run(recipe_of(), tmp_path, resume=True)
+    # Nothing is left for threads to decide.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert fitted(tmp_path).verdict == says
-
-
-def fitted(folder: Path) -> Fitted[Any]:
-    return fit(recipe_of(), CleanImages(IMAGES), Session(folder, "data", resume=True))
+        run(recipe_of(), tmp_path, resume=True)
 
 
 def test_name_storage_and_inference_may_change(tmp_path: Path) -> None:
@@ -275,7 +215,7 @@ def test_another_kind_of_device_goes_on_with_other_random_numbers(tmp_path: Path
     checkpoints.save(
         tmp_path, replace(found, tensors=found.tensors | {"generator": torch.zeros(16, dtype=torch.uint8)})
     )
-    with pytest.warns(UserWarning, match="on another kind of device, with other random numbers, after step 6"):
+    with pytest.warns(UserWarning, match="on another kind of device, with other random numbers"):
         ended = run(recipe_of(), tmp_path, resume=True)
     assert bits(ended) != bits(run(recipe_of(), tmp_path / "whole"))
     assert len(log_of(tmp_path)) == EPOCHS

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from restore.learning.train import learn
 
 
 def stopping(at: int, number: int = signal.SIGINT) -> Callable[..., Any]:
-    """In place of what draws pictures of a run: what stops it after some epochs."""
+    """In place of what shows a run: what stops it after some epochs."""
 
     def watch(passed: Any) -> None:
         if passed.done == at and not passed.stage:
@@ -35,7 +36,7 @@ def stopped(
     run: Run, monkeypatch: pytest.MonkeyPatch, *words: object, at: int = 2, number: int = signal.SIGINT
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("restore.report.passing.drawer", stopping(at, number))
+        patched.setattr("restore.cli.live.watcher", stopping(at, number))
         assert run(*(words or WORDS)) == 128 + number
 
 
@@ -49,7 +50,7 @@ def test_row58_a_stopped_run_is_found_by_its_name_and_by_its_folder(
     stopped(run, monkeypatch)
     said = capsys.readouterr().err
     command = "restore train images --name parts --hidden 5 --epochs 4 --quiet --resume"
-    assert f"stopped; `{command}` goes on; --model parts restores with epoch " in said
+    assert f"stopped; `{command}` goes on; model parts restores with epoch " in said
     assert " wrong pixels after flip:0.1" in said
     about = zoo.describe(zoo.find("parts"))
     assert about.name == "parts" and about.unfinished in said and about.run == str(home / "runs" / "parts")
@@ -61,7 +62,7 @@ def test_row58_a_stopped_run_is_found_by_its_name_and_by_its_folder(
     assert run("models") == 0 and f"unfinished: {about.unfinished}" in capsys.readouterr().out
     assert run("info", "parts") == 0
     card = capsys.readouterr().out
-    assert f"**Unfinished**: this is {about.unfinished}" in card and str(home / "runs" / "parts") in card
+    assert f"**Unfinished**: {about.unfinished}" in card and str(home / "runs" / "parts") in card
 
     # What it ends with takes its place, and is what a run that was left alone ends with.
     assert run(*WORDS, "--resume") == 0
@@ -76,7 +77,7 @@ def test_row58_sigterm_leaves_the_same_and_a_machine_without_torch_is_told_what_
     home: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopped(run, monkeypatch, number=signal.SIGTERM)
-    assert "--model parts restores with epoch " in capsys.readouterr().err
+    assert "model parts restores with epoch " in capsys.readouterr().err
     monkeypatch.setattr("restore.inference.open._installed", lambda library: library != "torch")
     assert run("denoise", "images/000.png", "--model", "parts", "--p", 0.1, "-o", "clean.png") == 2
     assert "needs torch; pip install" in capsys.readouterr().err
@@ -110,7 +111,7 @@ def test_a_finished_prior_stays_until_another_is_finished_too(
     assert run(*WORDS) == 5 and not Path("runs").exists()
     stopped(run, monkeypatch, *WORDS, "--overwrite")
     assert bits("parts") == before
-    assert "--model runs/parts restores with epoch" in capsys.readouterr().err
+    assert "model runs/parts restores with epoch" in capsys.readouterr().err
     # Whoever goes on says so again.
     assert run(*WORDS, "--resume") == 5
     assert run(*WORDS, "--resume", "--overwrite") == 0
@@ -140,12 +141,12 @@ def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(ho
     place = reserve("parts", None, overwrite=False, run=Path("runs/parts"), resume=False)
     assert place.target is not None
     other = learn(lesson(epochs=1), Session(Path("other")), device=CPU)
-    Place(Path("other"), place.target).keep(other, "typed")
+    Place(Path("other"), place.target).keep(other)
     before = (place.target / zoo.WEIGHTS).read_bytes()
     made = lesson(hidden=4)
-    learnt = learn(made, Session(Path("runs/parts"), usable=place.keeper(made, lambda: "typed", CPU)), device=CPU)
+    learnt = learn(made, Session(Path("runs/parts"), usable=partial(place.keep_unfinished, made)), device=CPU)
     with pytest.raises(OutputError, match="holds a prior already"):
-        place.keep(learnt, "typed")
+        place.keep(learnt)
     assert (place.target / zoo.WEIGHTS).read_bytes() == before
     assert zoo.describe(Path("runs/parts")).hidden == 4
 
@@ -154,13 +155,12 @@ def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(ho
 def test_python_keeps_the_best_so_far_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {"name": "mine", "hidden": 5, "epochs": 3, "run": "here", "keep": True}
     with monkeypatch.context() as patched:
-        patched.setattr("restore.report.passing.drawer", stopping(2))
+        draw = "restore.learning.run.report.Drawer.draw"
+        patched.setattr(draw, lambda self, prior, *more, **last: os.kill(os.getpid(), signal.SIGINT))
         with pytest.raises(KeyboardInterrupt) as caught:
             restore.train(list(bars()), **asked)
-    assert caught.value.__notes__ == [
-        "restore.train(..., run='here', resume=True) goes on",
-        f"restore.load({str(zoo.find('mine'))!r}) is the best so far",
-    ]
+    (note,) = caught.value.__notes__
+    assert note.startswith("restore.train(..., run='here', resume=True) goes on; model mine restores with epoch ")
     noisy = bars()[0]
     for model in ("mine", "here"):
         assert restore.denoise(noisy, model=model, p=0.1, engine="torch").shape == noisy.shape
@@ -179,4 +179,4 @@ def test_row59_what_may_not_change_is_said_with_the_reason(
     capsys.readouterr()
     assert run(*(6 if word == 5 else word for word in WORDS), "--resume") == 7
     said = capsys.readouterr().err
-    assert "cannot resume: recipe.prior.hidden was 5 and is 6; what it has learnt so far rests on that" in said
+    assert "recipe.prior.hidden was 5 and is 6" in said

@@ -1,4 +1,4 @@
-"""Runs of a second or less on images of 4x4 pixels, judged by damaged images, with a clock for tests of limits."""
+"""Runs of a second or less on images of 4x4 pixels, judged by damaged images, with a clock for tests of time limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from restore.learning.pipeline import Trained, train
 from restore.learning.recipes.recipe import Recipe, parse
 from restore.learning.rules.contract import Step
 from restore.learning.rules.tap_likelihood import TAPLikelihood
-from restore.learning.run.session import Session
+from restore.learning.run.session import Clock, Session
 
 SHAPE = (4, 4)
 
@@ -43,8 +43,8 @@ def log_of(folder: Path) -> list[dict[str, Any]]:
 
 
 @dataclass
-class Clock:
-    """A clock that goes on only where it is told to."""
+class Hands:
+    """The hands of a clock that go on only where they are moved."""
 
     now: float = 0.0
 
@@ -54,22 +54,22 @@ class Clock:
 
 @dataclass(frozen=True)
 class Timed(TAPLikelihood):
-    """A learner whose step takes as long as the clock's machine makes it."""
+    """A learner whose step takes as long as it is told."""
 
-    clock: Clock = field(default_factory=Clock)
+    hands: Hands = field(default_factory=Hands)
     pace: list[float] = field(default_factory=lambda: [1.0])
 
     def step(self, *arguments: Any) -> Step:
-        self.clock.now += self.pace[0]
+        self.hands.now += self.pace[0]
         return super().step(*arguments)
 
 
-def timed(minutes: float, pace: float = 1.0, **training: Any) -> tuple[Recipe, Timed]:
-    """A recipe with a limit of time, four steps an epoch, and its learner."""
-    base = recipe(training={"epochs": 0, "minutes": minutes} | training)
+def timed(minutes: float, pace: float = 1.0, **tables: Any) -> tuple[Recipe, Timed]:
+    """A recipe with a time limit, four steps an epoch, and its learner."""
+    training = {"epochs": 0, "minutes": minutes} | tables.pop("training", {})
     learner = Timed(starts="redrawn", pace=[pace])
-    return replace(base, learner=learner), learner
+    return replace(recipe(training=training, **tables), learner=learner), learner
 
 
 def in_time(settings: Recipe, learner: Timed, folder: Path, **session: Any) -> Trained:
-    return train(settings, bars(), SHAPE, Session(folder, "x", clock=learner.clock, **session))
+    return train(settings, bars(), SHAPE, Session(folder, "x", clock=Clock(now=learner.hands), **session))

@@ -173,7 +173,7 @@ def main(folder: Path) -> None:
 
 
 def differing(folder: Path) -> None:
-    """Process 1 has other data than the first, which hears of it."""
+    """Process 1 has other data than the first."""
 
     def together() -> None:
         with joined():

@@ -24,9 +24,9 @@ from restore.learning.fit import fit
 from restore.learning.recipes.recipe import Recipe
 from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
 from restore.learning.run.folder import epoch_seconds
-from restore.learning.run.session import Session
+from restore.learning.run.session import Passed, Session
 from restore.priors import RBM, LayeredPrior
-from restore.progress import Meter, Passed
+from restore.progress import Meter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -107,9 +107,9 @@ class Asked:
         plan, text = read_recipe(recipe), recipe.read_text()
         lesson = read_lesson(plan, text, root=self.data)
         with progress(plan.name, plan.limit or None) as meter:
-            session = Session(run, resume=True, meter=meter)
+            session = Session(run, resume=True, watch=lambda passed: meter(passed.done, passed.stage))
             learnt = learn(lesson, session, device=pick_device(self.device), every=every)
-        zoo.save(folder, learnt.trained.prior, f"# {plan.name}\n\n```toml\n{learnt.text.strip()}\n```\n", TrainingError)
+        zoo.save(folder, learnt.trained.prior, f"# {plan.name}\n\n```toml\n{lesson.text.strip()}\n```\n", TrainingError)
 
 
 def kept_of(plan: Recipe, run: Path) -> dict[int, Path]:

@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.learning.gradients.share import Share
 from restore.learning.rules.contract import Gradient, LearnerState, Pairs, Step
 from restore.learning.rules.rule import LearningRule
-from restore.learning.run.parallel import summed
+from restore.learning.run.parallel import Share, summed
 from restore.marginals import Status
 from restore.priors import ConditionalRBM
 from restore.solvers import FixedPoint, Solution, solver_of

@@ -281,9 +281,9 @@ class Training:
     `watch` is the damage by which an unconditional prior is judged, such as "flip:0.1": every `watch_every` epochs and
     after the last it restores the held-out images, and the prior that did so best is kept.
 
-    `minutes` is the time that the whole run may take, 0 for no limit. There are then as many epochs as should fit by
-    the speed of the first steps, and no more than `epochs`, if that is given. If they did not fit after all, `last`
-    repeats the run: it ends after so many of the `epochs`, over all of which the rate falls; 0 has no effect.
+    `minutes` is the time that the whole run may take, 0 for no limit: the rate falls as it is used, if that is faster
+    than over the `epochs`, and a prior is judged and kept by the time. `last` ends a run after so many of the `epochs`,
+    over all of which the rate falls; 0 has no effect.
     """
 
     epochs: int = 0

@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import torch
@@ -190,9 +190,6 @@ class PseudoLikelihoodAscent(InRounds, ABC):
 
     def most(self, prior: PriorShape, epochs: int) -> int:
         return self.rounds
-
-    def settled(self, prior: PriorShape, passes: int) -> tuple[Self, PriorShape]:
-        return replace(self, rounds=passes), prior
 
     def at_work(self, prior: PriorShape, validation: Tensor) -> Self:
         return self

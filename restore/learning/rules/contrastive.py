@@ -18,11 +18,10 @@ from torch import Tensor
 from restore.couplings import Coupling
 from restore.errors import UsageError
 from restore.learning.gradients.centring import centred, follow
-from restore.learning.gradients.share import Share
 from restore.learning.gradients.statistics import clamped, difference
 from restore.learning.rules.contract import Gradient, LearnerState, Step
 from restore.learning.rules.rule import LearningRule
-from restore.learning.run.parallel import summed
+from restore.learning.run.parallel import Share, summed
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -73,9 +73,6 @@ class FrankWolfe(InRounds):
 
     def most(self, prior: PriorShape, epochs: int) -> int:
         return self.units if prior.hidden == "auto" else prior.hidden
-
-    def settled(self, prior: PriorShape, passes: int) -> tuple[Self, PriorShape]:
-        return (replace(self, units=passes), prior) if prior.grows else (self, replace(prior, hidden=passes))
 
     def at_work(self, prior: PriorShape, validation: Tensor) -> Growth:
         """Held-out images end the growth only if the number of units is not given."""

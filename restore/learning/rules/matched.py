@@ -18,12 +18,11 @@ from torch import Tensor
 from restore.channels import parse_task
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.learning.gradients.share import Share
 from restore.learning.recipes.tables import PriorShape, require
 from restore.learning.rules.contract import LearnerState, Restorations, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.rule import LearningRule
-from restore.learning.run.parallel import summed
+from restore.learning.run.parallel import Share, summed
 from restore.priors import RBM, BoltzmannMachine
 from restore.registry import SOLVERS, smooth_solvers
 from restore.solvers.layered_map import LayeredMap

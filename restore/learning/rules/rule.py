@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -50,10 +50,6 @@ class LearningRule:
     def most(self, prior: PriorShape, epochs: int) -> int:
         """The number of epochs, or the most rounds."""
         return epochs
-
-    def settled(self, prior: PriorShape, passes: int) -> tuple[Self, PriorShape]:
-        """Settings and prior with which a run ends where it did, after so many epochs or rounds."""
-        return self, prior
 
 
 class InRounds(LearningRule, ABC):

@@ -12,12 +12,11 @@ from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.gradients.centring import GreyScale, centred, follow
 from restore.learning.gradients.free import FREE
-from restore.learning.gradients.share import Share
 from restore.learning.gradients.statistics import clamped, clamped_above, difference
 from restore.learning.recipes.tables import PriorShape, require
 from restore.learning.rules.contract import Gradient, LearnerState, Step
 from restore.learning.rules.rule import LearningRule
-from restore.learning.run.parallel import summed
+from restore.learning.run.parallel import Share, summed
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP
 from restore.solvers.loop import iterate, largest_change

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import os
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-import torch
-
 from restore import zoo
-from restore.errors import ModelError, OutputError, RestoreError, TrainingError, shown
+from restore.errors import ModelError, OutputError, RestoreError, TrainingError, UsageError, shown
 from restore.files import write_atomically
 from restore.learning.run.card import write_card
 from restore.learning.run.outcome import Trained
+from restore.learning.run.session import Passed
 from restore.learning.train import Learnt, Lesson
-from restore.progress import Passed
 from restore.zoo.description import Description
 
-# About how long `Place.keep` takes, in seconds, mostly for the graph; 11 to 13 on one core were measured, and 19 to 23
-# for one that takes images of any size.
-KEEPING, KEEPING_ANY_SIZE = 10.0, 20.0
-
-
-def seconds_to_keep(lesson: Lesson) -> float:
-    """About how long it takes to keep the prior of a lesson."""
-    return KEEPING_ANY_SIZE if lesson.recipe.prior.kernel else KEEPING
+# Makes a graph in a process of its own, which can be ended when time is up.
+EXPORT = "import sys, pathlib; from restore.export.packing import beside_weights; "
+EXPORT += "sys.stdout.buffer.write(beside_weights(pathlib.Path(sys.argv[1])))"
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,17 @@ class Place:
         run: the run's folder; None if nobody will look into it.
         target: the folder that the name, or -o, stands for; None if the prior is kept in the run only.
         overwrite: whether a prior of another run may be replaced in the target.
+        command: what was typed, for the card.
+        name: what the prior in the target is called by.
+        again: what goes on with the run after a stop; empty if nothing does.
     """
 
     run: Path | None
     target: Path | None
     overwrite: bool = False
+    command: str = ""
+    name: str = ""
+    again: str = ""
 
     def holds_own(self) -> bool:
         """Whether the target holds a prior of this run."""
@@ -51,65 +55,87 @@ class Place:
         ended = _held(self.run)
         return ended is not None and not ended.unfinished and ended.recipe == held.recipe
 
-    def keeper(self, lesson: Lesson, command: Callable[[], str], device: torch.device) -> Callable[[Passed], None]:
-        """A function that keeps the best prior so far, for the session of `restore.learning.train.learn`.
+    def keep_unfinished(self, lesson: Lesson, passed: Passed) -> None:
+        """Keep the best prior so far.
 
         A finished prior under the name stays until this one is finished, even if it may be overwritten.
         """
+        trained = Trained(passed.machine, passed.done, passed.score, "")
+        held = _held(self.target)
+        free = held is None or (bool(held.unfinished) and (self.overwrite or self.holds_own()))
+        for folder in (self.run, self.target if free else None):
+            if folder is not None:
+                _save(folder, trained, lesson, self.command, passed.seconds)
 
-        def keep(passed: Passed) -> None:
-            trained = Trained(passed.machine, passed.done, passed.score, "", lesson.recipe)
-            card = _card(lesson, trained, lesson.text, command(), (passed.seconds,), device)
-            held = _held(self.target)
-            free = held is None or (bool(held.unfinished) and (self.overwrite or self.holds_own()))
-            for folder in (self.run, self.target if free else None):
-                if folder is not None:
-                    zoo.save(folder, trained.prior, card, TrainingError)
-
-        return keep
-
-    def keep(self, learnt: Learnt, command: str) -> None:
-        """Write the prior at the end of training with its card and, if possible, its graph.
+    def keep(self, learnt: Learnt) -> None:
+        """Write the prior at the end of training with its card.
 
         Raises:
             OutputError: if the target holds a prior of another run that may not be overwritten; the run's is written.
             TrainingError: if a file cannot be written; what was there before stays as it was.
         """
-        card = _card(learnt.lesson, learnt.trained, learnt.text, command, learnt.seconds, learnt.device)
-        prior = learnt.trained.prior
         # Found out before the run's prior is replaced, with which the target's is compared.
-        own = self.holds_own()
+        held, recipe = _held(self.target), learnt.trained.prior.description.recipe
+        own = held is None or held.recipe == recipe or self.holds_own()
         if self.run is not None:
-            zoo.save(self.run, prior, card, TrainingError)
+            _save(self.run, learnt.trained, learnt.lesson, self.command, learnt.seconds)
         if self.target is not None:
-            held = _held(self.target)
-            if held is not None and not (self.overwrite or own or held.recipe == prior.description.recipe):
+            if held is not None and not (own or self.overwrite):
                 raise _taken(self.target, held)
-            zoo.save(self.target, prior, card, TrainingError)
-        self.add_graph(TrainingError)
+            _save(self.target, learnt.trained, learnt.lesson, self.command, learnt.seconds)
 
-    def add_graph(self, error: type[RestoreError]) -> None:
-        """Write the graph beside the weights just saved, if the library for it is there."""
+    def add_graph(self, error: type[RestoreError], seconds: float = math.inf) -> str:
+        """Write the graph beside the weights just saved, if the library for it is there.
+
+        Args:
+            error: what to raise if it cannot be written.
+            seconds: how long making it may take.
+
+        Returns:
+            Why there is no graph, so that only torch can load the prior, in words; empty if there is one.
+        """
         folders = [folder for folder in (self.target, self.run) if folder is not None]
+        if not (find_spec("onnx") and find_spec("onnxscript")):
+            return "onnx and onnxscript are not installed"
         try:
-            from restore.export.packing import beside_weights
+            if math.isinf(seconds):
+                from restore.export.packing import beside_weights
 
-            graph = beside_weights(folders[0])
-        except ModuleNotFoundError:
-            # Without a graph only torch can load the prior.
-            return
+                graph = beside_weights(folders[0])
+            else:
+                words = [sys.executable, "-c", EXPORT, str(folders[0].resolve())]
+                graph = subprocess.run(words, capture_output=True, timeout=max(seconds, 0.0), check=True).stdout
+        except subprocess.TimeoutExpired:
+            return "there was no time for it"
+        except (UsageError, OSError, subprocess.CalledProcessError) as fault:
+            return str(fault)
         for folder in folders:
             write_atomically(folder / zoo.GRAPH, graph, error)
+        return ""
 
-    def best_so_far(self) -> tuple[Path, Description] | None:
-        """The folder with a usable prior of this run, and its description; None if there is none yet."""
+    @property
+    def remedy(self) -> str:
+        """What to do after a stop: how to go on, and which prior can be used until then."""
         folder = self.target if self.holds_own() else self.run
         held = _held(folder)
-        return None if folder is None or held is None else (folder, held)
+        there = "there is no prior to restore with yet"
+        if held is not None:
+            model = self.name if folder == self.target else str(folder)
+            there = f"model {shown(model)} restores with {held.unfinished or 'what it has come to'}"
+        return f"{self.again} goes on; {there}" if self.again else there
 
 
-def reserve(name: str, output: Path | None, *, overwrite: bool, run: Path | None, resume: bool) -> Place:
-    """Make the place for a run's prior before the work begins.
+def reserve(
+    name: str,
+    output: Path | None,
+    *,
+    overwrite: bool,
+    run: Path | None,
+    resume: bool,
+    command: str = "",
+    again: str = "",
+) -> Place:
+    """Find the place for a run's prior before the work begins; nothing is made yet.
 
     Args:
         name: name of the prior.
@@ -117,22 +143,34 @@ def reserve(name: str, output: Path | None, *, overwrite: bool, run: Path | None
         overwrite: whether an existing prior may be replaced.
         run: the run's folder.
         resume: whether the run is resumed; an existing prior may then be its own.
+        command, again: as in `Place`.
 
     Raises:
         OutputError: if a prior exists already, the name is that of a published one, or the folder cannot be made.
     """
     target = output or zoo.search.user_folder() / name
-    place = Place(run, target, overwrite)
+    place = Place(run, target, overwrite, command, name if output is None else str(output), again)
     held = _held(target)
     if held is not None and not overwrite and not (resume and place.holds_own()):
         raise _taken(target, held)
     if output is None and (zoo.search.published_folder() / name).exists():
         raise OutputError(f"{name}: is the name of a published prior; choose another name, or give -o")
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise OutputError(f"{shown(target)}: cannot be made ({fault.strerror}); choose another -o") from fault
+    above = next(folder for folder in (target, *target.absolute().parents) if os.path.lexists(folder))
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise OutputError(f"{shown(target)}: cannot be made in {shown(above)}; choose another -o")
     return place
+
+
+def _save(folder: Path, trained: Trained, lesson: Lesson, command: str, used: float) -> None:
+    images = max(1, lesson.recipe.data.variations.copies) * len(lesson.training.images)
+    card = write_card(trained, lesson.recipe, lesson.text, command, images, used)
+    try:
+        zoo.save(folder, trained.prior, card, TrainingError)
+    except BaseException:
+        # A folder that was made for it is removed, if it is empty.
+        with suppress(OSError):
+            folder.rmdir()
+        raise
 
 
 def _held(folder: Path | None) -> Description | None:
@@ -154,10 +192,3 @@ def _taken(target: Path, held: Description) -> OutputError:
             f"--overwrite or another {other}"
         )
     return OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another {other}")
-
-
-def _card(
-    lesson: Lesson, trained: Trained, text: str, command: str, seconds: Sequence[float], device: torch.device
-) -> str:
-    images = max(1, lesson.recipe.data.variations.copies) * len(lesson.training.images)
-    return write_card(trained, lesson.recipe, text, command, images, seconds, str(device))

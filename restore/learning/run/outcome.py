@@ -12,10 +12,9 @@ from torch import Tensor
 from restore.errors import shown
 from restore.learning.course import grey_pixels, pixel_means
 from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Pretraining
+from restore.learning.run.session import Passed
 from restore.priors import ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.priors.bits import pack
-from restore.progress import Passed
 from restore.units import Units
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
@@ -35,38 +34,12 @@ class Trained:
         epoch: the epoch its parameters are from, counted from 1.
         error: share of wrong pixels of the validation images then; None if there were none.
         verdict: why training, or the growth of hidden units, ended, in words; empty if the recipe says when.
-        settled: the recipe with what training has found instead of a time limit; it gives the same prior again.
     """
 
     prior: TrainedPrior
     epoch: int
     error: float | None
     verdict: str
-    settled: Recipe
-
-
-def settled_recipe(
-    recipe: Recipe, limited: bool, epochs: int, last: int, watch_every: int, grown: int, layered: int
-) -> Recipe:
-    """A recipe with the numbers that training has found instead of a time limit.
-
-    Args:
-        recipe: the recipe.
-        limited: whether there was such a limit, in this sitting or an earlier one.
-        epochs: number of epochs, or of rounds.
-        last: number of epochs for which there was time, if that ended them early; else 0.
-        watch_every: every how many epochs the prior was judged.
-        grown: number of units grown before.
-        layered: number of epochs in which each layer was pre-trained.
-    """
-    settled = recipe
-    if limited:
-        learner, prior = recipe.learner.settled(recipe.prior, epochs)
-        growth = replace(recipe.growth, units=grown) if grown else recipe.growth
-        settled = replace(recipe, learner=learner, prior=prior, growth=growth)
-    length = 0 if recipe.in_rounds else epochs
-    training = replace(recipe.training, minutes=0.0, epochs=length, last=last, watch_every=watch_every)
-    return replace(settled, training=training, pretraining=Pretraining(layered))
 
 
 @dataclass(frozen=True)
@@ -106,7 +79,7 @@ class Midway:
         if passed.stage or recipe.in_rounds:
             stage = f"{passed.stage}, " if passed.stage else ""
             return f"{stage}round {passed.done} of at most {passed.total}"
-        said = f"epoch {passed.done} of {passed.total}"
+        said = f"epoch {passed.done} of {passed.total}" if passed.total else f"epoch {passed.done}"
         if passed.score is None:
             return f"{said}, not judged"
         damage = recipe.training.watch or recipe.data.task

@@ -1,8 +1,8 @@
 """Several processes, started by torchrun, that train one prior together.
 
-Between two steps all processes hold the same parameters, learner state and generator. Within a step each computes with
-its share of the rows (`restore.learning.gradients.share`), so only sums over rows are sent. What only one may do, above
-all writing files, is left to the first process.
+Between two steps all hold the same parameters, learner state and generator. Within a step each computes with its share
+of the rows of a batch, and sends sums over rows. The gradient follows from these sums, as the centred gauge and
+spectral norms are not linear in them. What only one may do, above all writing files, is left to the first process.
 
 Without a process group everything here is the identity. Within one, all processes must make the same calls in order.
 """
@@ -10,35 +10,29 @@ Without a process group everything here is the identity. Within one, all process
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch import distributed as group
+from torch.overrides import TorchFunctionMode
 
-from restore import errors
 from restore.errors import RestoreError, TrainingError, UsageError
 
 # Longer than the others ever wait for the first process. The death of a process is noticed at once.
 PATIENCE = timedelta(days=1)
 
-# Keys of the shared store: the message of a failing process; and that the first process has read it and will report it.
-FAILURE, HEARD = "restore/failure", "restore/heard"
-
-# How long other processes wait for the first to read their failure.
-HEARING = timedelta(seconds=10)
-
 Result = TypeVar("Result")
 
 
 class Lost(TrainingError):
-    """Another process is gone, for an unknown reason."""
+    """Another process is gone."""
 
 
 def processes() -> int:
@@ -76,14 +70,14 @@ def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return sums
 
 
-def highest(number: int) -> int:
+def highest(number: float) -> float:
     """The largest number among all processes."""
     if processes() == 1:
         return number
-    message = torch.tensor(int(number))
+    message = torch.tensor(number, dtype=torch.float64)
     with _meeting():
         group.all_reduce(message, group.ReduceOp.MAX)
-    return int(message)
+    return float(message)
 
 
 def from_first(work: Callable[[], Result]) -> Result:
@@ -110,62 +104,92 @@ def from_first(work: Callable[[], Result]) -> Result:
     return result  # type: ignore[return-value] # None is what such work returns
 
 
+@dataclass(frozen=True)
+class Share:
+    """Rows `first` to `last` (exclusive) of `total`; none if there are fewer rows than processes."""
+
+    first: int
+    last: int
+    total: int
+
+    @classmethod
+    def of(cls, total: int) -> Share:
+        """This process's share: about as many rows as any other's; all rows if it is alone."""
+        first, last = (total * number // processes() for number in (rank(), rank() + 1))
+        return cls(first, last, total)
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first
+
+    def own(self, rows: Tensor) -> Tensor:
+        """This process's rows among all rows (total, ...)."""
+        return rows[self.first : self.last]
+
+    def placed(self, own: Tensor) -> Tensor:
+        """Put own rows at their places among all (total, ...), 0 elsewhere; the sum over processes has all rows."""
+        if self.size == self.total:
+            return own
+        rows = own.new_zeros((self.total, *own.shape[1:]))
+        rows[self.first : self.last] = own
+        return rows
+
+    def part(self, means: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The contribution of means over own rows; summed over processes, they are the means over all rows."""
+        if self.size == self.total:
+            return dict(means)
+        if not self.size:
+            # Means over no rows would be NaN.
+            return {name: torch.zeros_like(value) for name, value in means.items()}
+        return {name: value * (self.size / self.total) for name, value in means.items()}
+
+    def draws(self) -> AbstractContextManager[Any]:
+        """A context in which random numbers for own rows are those that a process with all rows would draw."""
+        return nullcontext() if self.size == self.total else _OwnDraws(self)
+
+
+class _OwnDraws(TorchFunctionMode):
+    """Draws for all rows instead of own ones, so that generators stay equal in all processes."""
+
+    def __init__(self, share: Share) -> None:
+        super().__init__()
+        self.share = share
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if func not in (torch.rand, torch.randn):
+            return func(*args, **(kwargs or {}))
+        (rows, *row), *others = args
+        assert rows == self.share.size
+        return self.share.own(func((self.share.total, *row), *others, **(kwargs or {})))
+
+
 @contextmanager
 def joined() -> Iterator[None]:
     """Work together with the other processes that torchrun has started, each on its own GPU if there are any.
 
-    If one fails, all do. The first raises the failing one's error, to report it. From its failure on it ignores
-    SIGTERM, with which torchrun ends the remaining processes.
-
     Raises:
         UsageError: this torch cannot do it, or the environment is not that of torchrun.
-        Lost: another process is gone and has not said why.
+        Lost: another process is gone.
     """
-    store = _store()
-    group.init_process_group(
-        _backend(),
-        store=store,
-        rank=int(os.environ["RANK"]),
-        world_size=int(os.environ["WORLD_SIZE"]),
-        timeout=PATIENCE,
-    )
-    first = is_first()
-    try:
-        yield
-    except (RestoreError, KeyboardInterrupt) as fault:
-        _undisturbed()
-        # If the store is gone, it is no longer needed.
-        with contextlib.suppress(RuntimeError):
-            known = _known_failure(store, fault)
-            # From here the others notice.
-            group.destroy_process_group()
-            if first:
-                store.set(HEARD, "")
-            else:
-                store.wait([HEARD], HEARING)
-            if known is not None:
-                raise known from fault
-        raise
-    group.destroy_process_group()
-
-
-def _store() -> group.Store:
-    """The store in which processes leave messages for each other."""
     count = os.environ["WORLD_SIZE"]
     if not group.is_available():
-        raise UsageError(
-            f"WORLD_SIZE is {count}, and this torch has no torch.distributed; install another, or unset it"
-        )
+        raise UsageError(f"WORLD_SIZE is {count}, and this torch has no torch.distributed; unset it")
     try:
-        store, _, _ = next(iter(group.rendezvous("env://")))
-    except ValueError as fault:
-        raise UsageError(f"WORLD_SIZE is {count}, but {fault}; start with torchrun, or unset it") from fault
-    except RuntimeError as fault:
+        group.init_process_group(_backend(), timeout=PATIENCE)
+    except (ValueError, RuntimeError) as fault:
         reason = str(fault).partition("\n")[0]
-        raise UsageError(
-            f"the other processes cannot be reached ({reason}); start all of them with torchrun"
-        ) from fault
-    return store
+        raise UsageError(f"WORLD_SIZE is {count}, but {reason}; start with torchrun, or unset it") from fault
+    try:
+        yield
+    finally:
+        with contextlib.suppress(RuntimeError):
+            group.destroy_process_group()
 
 
 def _backend() -> str:
@@ -179,32 +203,14 @@ def _backend() -> str:
     return "gloo" if shared or not group.is_nccl_available() else "cpu:gloo,cuda:nccl"
 
 
-def _known_failure(store: group.Store, fault: BaseException) -> RestoreError | None:
-    """The error of the process that is gone, if it left one; an error of this process is left for the others."""
-    if isinstance(fault, Lost):
-        if not store.check([FAILURE]):
-            return None
-        kind, text = json.loads(store.get(FAILURE))
-        return getattr(errors, kind)(text)
-    if isinstance(fault, RestoreError):
-        kind = next(kind.__name__ for kind in type(fault).__mro__ if hasattr(errors, kind.__name__))
-        store.set(FAILURE, json.dumps([kind, str(fault)]))
-    return None
-
-
-def _undisturbed() -> None:
-    """Make the first process ignore SIGTERM from here on, if this is its main thread."""
-    if is_first():
-        with contextlib.suppress(ValueError):
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
 @contextmanager
 def _meeting() -> Iterator[None]:
     try:
         yield
     except RuntimeError as fault:
-        # At once: torchrun notices the missing process about as soon.
-        _undisturbed()
+        if is_first():
+            # torchrun ends the remaining processes as soon; this one has yet to say why.
+            with contextlib.suppress(ValueError):
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
         reason = str(fault).partition("\n")[0]
         raise Lost(f"another process of this training is gone ({reason}); go on with --resume") from fault

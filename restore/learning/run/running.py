@@ -1,4 +1,4 @@
-"""The state of a training run, and how it is saved to a checkpoint and restored."""
+"""The state of training by gradient steps: from mini-batch to learner to optimizer; its checkpoints."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from typing import Any, Generic
 import torch
 from torch import Tensor
 
-from restore.learning.course import PriorT
-from restore.learning.rules.contract import LearnerState
+from restore.errors import TrainingError
+from restore.learning.course import Course, PriorT
+from restore.learning.optimizers import optimizer_of
+from restore.learning.recipes.recipe import Recipe
+from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.run.checkpoint import Checkpoint
 from restore.learning.run.folder import set_generator
-from restore.progress import Passed
+
+# A moving average of parameters remembers fewer steps until this many are done.
+WARM_UP = 10
 
 
 class Diverged(Exception):
@@ -35,33 +40,52 @@ class Run(Generic[PriorT]):
         best: parameters with the lowest validation error so far; empty at first.
         best_error, best_epoch: that error, and its epoch.
         mostly_converged: whether the solver converged for most images of the previous epoch.
-        epochs: how many are planned.
-        watch_every: every how many of them the prior is judged.
-        late: whether there is no time for all of them, or was none in a run that this one repeats.
         halvings: how often training diverged, went back to the start of an epoch, and halved its rate.
-        changes: what changed between sittings, so that no recipe repeats the run exactly, in words.
+        began: seconds used when this stage of training began.
+        stepping, judging: seconds that a step and judging took the last time.
+        sums: sums of this epoch's monitors.
     """
 
     prior: PriorT
     optimizer: torch.optim.Optimizer
     learner_state: LearnerState
     generator: torch.Generator
-    order: Tensor
     average: dict[str, Tensor]
+    start: dict[str, Tensor] = field(default_factory=dict)
+    start_share: float = 0.0
+    order: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
     best: dict[str, Tensor] = field(default_factory=dict)
     best_error: float = math.inf
     best_epoch: int = 0
     mostly_converged: bool = True
-    epochs: int = 0
-    watch_every: int = 0
-    late: bool = False
     halvings: int = 0
-    changes: list[str] = field(default_factory=list)
-    start: dict[str, Tensor] = field(default_factory=dict)
-    start_share: float = 0.0
+    began: float = 0.0
+    stepping: float = 0.0
+    judging: float = 0.0
     step: int = 0
-    seconds: float = 0.0
     sums: dict[str, Tensor | float] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, recipe: Recipe, course: Course[PriorT, Any]) -> Run[PriorT]:
+        """The state before the first step."""
+        generator = torch.Generator(course.images.device).manual_seed(recipe.seed)
+        # If the size is not given, the course knows the prior to start from.
+        hidden = 0 if recipe.prior.hidden == "auto" else recipe.prior.hidden
+        try:
+            prior = course.initial(hidden, recipe.prior.weight_scale, generator)
+        except RuntimeError as fault:
+            # torch has no special exception for lack of main memory.
+            if not any(word in str(fault) for word in ("memory", "Storage size")):
+                raise
+            raise TrainingError(f"{hidden} hidden units do not fit into memory; lower [prior] hidden") from fault
+        # Copies, because steps change tensors in place, and several runs may start from the same grown prior.
+        prior = prior.with_parameters(_copied(prior.parameters))
+        state = recipe.learner.init(prior, course.images, generator)
+        settings, named = recipe.optimizer, prior.parameters
+        optimizer = optimizer_of(settings.name, named, settings.rate, settings.momentum, settings.weight_decay)
+        average = _copied(named) if settings.average else {}
+        start = _copied(named) if recipe.prior.start_share else {}
+        return Run(prior, optimizer, state, generator, average, start, recipe.prior.start_share)
 
     @property
     def current(self) -> PriorT:
@@ -72,65 +96,91 @@ class Run(Generic[PriorT]):
         mixed = {name: torch.lerp(value, self.start[name], self.start_share) for name, value in latest.items()}
         return self.prior.with_parameters(mixed)
 
-    def best_so_far(self, batches: int) -> Passed:
-        """The best prior so far, or the present one if none was judged; an epoch has `batches` mini-batches."""
-        if not self.best:
-            return Passed(self.step // batches, self.epochs, self.seconds, {}, self.current)
-        machine, judged = self.prior.with_parameters(self.best), {"validation_error": self.best_error}
-        return Passed(self.best_epoch + 1, self.epochs, self.seconds, judged, machine)
+    def advance(self, recipe: Recipe, batch: Any, rate: float, epoch: int) -> None:
+        """One mini-batch: the optimizer changes the prior's tensors in place, once for each step of the learner.
+
+        Raises:
+            Diverged: if a field is not finite.
+        """
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        try:
+            step: Step = recipe.learner.step(self._renewed, batch, self.learner_state, self.generator, epoch)
+            self._climb(step)
+            while step.again is not None:
+                step = step.again(self._renewed)
+                self._climb(step)
+        except RuntimeError as fault:
+            # Sampling refuses NaN probabilities, so diverging weights may show here first. If the magnitudes of all
+            # parameters have a finite sum, no field is NaN.
+            if math.isfinite(sum(value.abs().sum() for value in self.prior.parameters.values())):
+                raise
+            raise Diverged(self.step, "a field") from fault
+        self.learner_state = dict(step.state)
+        for name, value in step.monitors.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value.double()
+        self.step += 1
+        # The first steps are far from the result, so the average forgets them faster.
+        keep = min(recipe.optimizer.average, self.step / (self.step + WARM_UP))
+        for name, value in self.average.items():
+            value.lerp_(self.prior.parameters[name], 1 - keep)
+
+    @property
+    def _renewed(self) -> PriorT:
+        """A new prior object for each step, so that nothing computed from old weights is reused."""
+        return self.prior.with_parameters(self.prior.parameters)
+
+    def _climb(self, step: Step) -> None:
+        for name, parameter in self.prior.parameters.items():
+            parameter.grad = step.gradient[name]
+        self.optimizer.step()
+
+    def check_finite(self) -> None:
+        """Raises Diverged if a parameter is not finite."""
+        for name, value in self.prior.parameters.items():
+            if not bool(torch.isfinite(value).all()):
+                raise Diverged(self.step, name)
+
+    def snapshot(self, facts: Mapping[str, Any]) -> Checkpoint:
+        """Everything that a run needs to continue, and facts about it."""
+        tensors = {f"prior.{name}": value for name, value in self.prior.parameters.items()}
+        for prefix in _TENSORS:
+            tensors |= {f"{prefix}.{name}": value for name, value in getattr(self, prefix).items()}
+        tensors |= {"order": self.order, "generator": self.generator.get_state()}
+        for index, moments in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items() if value is not None}
+        sums = {name: float(value) for name, value in self.sums.items()}
+        memories = {name: getattr(self, name) for name in _MEMORIES}
+        return Checkpoint(self.step, tensors, {**facts, "sums": sums, **memories})
+
+    def restore(self, found: Checkpoint, seed: int) -> str:
+        """Set up the state of a checkpoint; returns in words what cannot be as it was."""
+        change = set_generator(self.generator, found, seed)
+        for name, value in self.prior.parameters.items():
+            value.copy_(found.tensors[f"prior.{name}"])
+        device = self.prior.parameters["weights.0"].device
+        self.order = found.tensors["order"].to(device)
+        for prefix in _TENSORS:
+            setattr(self, prefix, {name: value.to(device) for name, value in _under(found, f"{prefix}.").items()})
+        for name in _MEMORIES:
+            setattr(self, name, found.facts[name])
+        self.step, self.sums = found.step, dict(found.facts["sums"])
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in _under(found, "optimizer.").items():
+            index, moment = name.split(".", 1)
+            state.setdefault(int(index), {})[moment] = value
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": state})
+        return change
 
 
-def check_finite(run: Run[Any]) -> None:
-    """Raises Diverged if a parameter is not finite."""
-    for name, value in run.prior.parameters.items():
-        if not bool(torch.isfinite(value).all()):
-            raise Diverged(run.step, name)
+# Attributes of a run that go into a checkpoint: tensors by name, and numbers.
+_TENSORS = ("learner_state", "average", "best")
+_MEMORIES = ("best_error", "best_epoch", "mostly_converged", "halvings", "began", "stepping", "judging")
 
 
-def numbers(sums: Mapping[str, Tensor | float]) -> dict[str, float]:
-    """Sums as plain numbers; waits for asynchronous devices."""
-    return {name: float(value) for name, value in sums.items()}
+def _copied(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in named.items()}
 
 
-# Attributes of a run that go into a checkpoint unchanged.
-_MEMORIES = ("best_error", "best_epoch", "mostly_converged", "epochs", "watch_every", "late", "halvings", "changes")
-
-
-def snapshot(run: Run[Any], identity: Mapping[str, Any]) -> Checkpoint:
-    """Everything that a run needs to continue."""
-    tensors = {f"prior.{name}": value for name, value in run.prior.parameters.items()}
-    tensors |= {f"learner.{name}": value for name, value in run.learner_state.items()}
-    tensors |= {f"average.{name}": value for name, value in run.average.items()}
-    tensors |= {f"best.{name}": value for name, value in run.best.items()}
-    tensors |= {"order": run.order, "generator": run.generator.get_state()}
-    for index, moments in run.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items() if value is not None}
-    facts = {"identity": dict(identity), "seconds": run.seconds, "sums": numbers(run.sums)}
-    facts |= {name: getattr(run, name) for name in _MEMORIES}
-    return Checkpoint(run.step, tensors, facts)
-
-
-def restore_run(run: Run[Any], found: Checkpoint, seed: int) -> str:
-    """Restore a new run from a checkpoint; returns in words what cannot be as it was."""
-    change = set_generator(run.generator, found, seed)
-    for name, value in run.prior.parameters.items():
-        value.copy_(found.tensors[f"prior.{name}"])
-    device = run.prior.parameters["weights.0"].device
-    run.learner_state = {name: value.to(device) for name, value in _under(found.tensors, "learner.").items()}
-    run.order = found.tensors["order"].to(device)
-    run.average = {name: value.to(device) for name, value in _under(found.tensors, "average.").items()}
-    run.best = {name: value.to(device) for name, value in _under(found.tensors, "best.").items()}
-    for name in _MEMORIES:
-        # Earlier versions had neither time limits nor the number of epochs.
-        setattr(run, name, found.facts.get(name, getattr(run, name)))
-    run.step, run.seconds, run.sums = found.step, found.facts["seconds"], dict(found.facts["sums"])
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in _under(found.tensors, "optimizer.").items():
-        index, moment = name.split(".", 1)
-        state.setdefault(int(index), {})[moment] = value
-    run.optimizer.load_state_dict(run.optimizer.state_dict() | {"state": state})
-    return change
-
-
-def _under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+def _under(found: Checkpoint, prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in found.tensors.items() if name.startswith(prefix)}

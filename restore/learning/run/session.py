@@ -4,26 +4,94 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from restore.learning.run.parallel import from_first, highest
-from restore.progress import Meter, Passed, before
+from restore.learning.run.parallel import highest
+
+# The share of a time limit, and the most seconds, that are left for modes, scores, graph and report.
+CLOSING, MOST_CLOSING = 0.25, 60.0
 
 
-def _silent(done: int, note: str = "") -> None:
-    """Show nothing."""
+@dataclass(frozen=True)
+class Passed:
+    """The state of training after an epoch or a round.
+
+    Attributes:
+        done, total: epochs or rounds done, and the most there may be; 0 if only time ends training.
+        progress: the share of this stage that is done, in [0, 1].
+        seconds: time used so far, in all sittings.
+        monitors: the numbers of this epoch, as in the log.
+        machine: the machine in training; it goes on changing.
+        stage: the stage of training: "growing", "layer 2", or "" for the whole prior.
+    """
+
+    done: int
+    total: int
+    progress: float
+    seconds: float
+    monitors: Mapping[str, float]
+    machine: Any
+    stage: str = ""
+
+    @property
+    def score(self) -> float | None:
+        """Share of wrong pixels of held-out images; for grey ones the mean squared error. None if not measured."""
+        return self.monitors.get("validation_error")
 
 
-def _deaf(passed: Passed) -> None:
-    """Ignore what has passed."""
+@dataclass
+class Clock:
+    """The time of a run: everything counts, in all its sittings.
+
+    Attributes:
+        limit: seconds that the run may take; infinity for no limit.
+        spent: seconds of earlier sittings.
+        now: seconds since any moment.
+        began: when this sitting began, by `now`.
+    """
+
+    limit: float = math.inf
+    spent: float = 0.0
+    now: Callable[[], float] = time.monotonic
+    began: float | None = None
+
+    def __post_init__(self) -> None:
+        self.began = self.now() if self.began is None else self.began
+
+    @property
+    def used(self) -> float:
+        """Seconds used so far."""
+        assert self.began is not None
+        return self.spent + self.now() - self.began
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return self.limit - self.used
+
+    @property
+    def limited(self) -> bool:
+        return self.limit < math.inf
+
+    @property
+    def learning_ends(self) -> float:
+        """The seconds used when learning must end, so that the rest is left for what follows."""
+        return self.limit - self._closing if self.limited else math.inf
+
+    def later_than(self, share: float) -> bool:
+        """Whether more than a share of the time that is left after learning is used."""
+        return self.limited and self.used > self.learning_ends + share * self._closing
+
+    @property
+    def _closing(self) -> float:
+        return min(MOST_CLOSING, CLOSING * self.limit)
 
 
-def _unheard(said: str) -> None:
-    """Ignore what is announced."""
+def _ignore(news: Any) -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -34,50 +102,41 @@ class Session:
         folder: run folder for checkpoints and `log.jsonl`; made if it is missing.
         data: identifies the images, so that a run is not resumed on others.
         resume: whether to continue from the newest checkpoint in the folder, if there is one.
-        meter: called by every process with the number of epochs or rounds done.
-        watch: called after each epoch or round; the one from which a stopped run continues may be reported twice.
+        watch: called by every process after each epoch or round.
         usable: called with every better prior that can restore: the best by held-out images, or that of the newest
             checkpoint as long as none was judged.
-        announce: called with the number of epochs for which there is time, and how long they should take, in words.
-        any_threads: whether, under a time limit, torch may use fewer threads if that is faster.
-        budget: seconds for all of it, including the sittings before this one.
-        clock: seconds since any moment.
+        note: called with what is being done after training, in words.
+        clock: the time, and its limit.
+        share: the share of the time left that this stage may take.
+        over: whether the stage has ended in an earlier sitting, as a later one has begun.
     """
 
     folder: Path
     data: str = ""
     resume: bool = False
-    meter: Meter = _silent
-    watch: Callable[[Passed], None] = _deaf
-    usable: Callable[[Passed], None] = _deaf
-    announce: Callable[[str], None] = _unheard
-    any_threads: bool = False
-    budget: float = math.inf
-    clock: Callable[[], float] = time.monotonic
+    watch: Callable[[Passed], None] = _ignore
+    usable: Callable[[Passed], None] = _ignore
+    note: Callable[[str], None] = _ignore
+    clock: Clock = field(default_factory=Clock)
+    share: float = 1.0
+    over: bool = False
 
-    def stage(self, name: str, folder: Path, budget: float, *, piece: str = "epoch", of_use: bool = True) -> Session:
+    def stage(self, name: str, folder: Path, share: float, *, over: bool, of_use: bool = True) -> Session:
         """The session of a stage before the training of the whole prior.
 
         Args:
             name: the stage's name in messages.
             folder: its own folder, inside the run's.
-            budget: seconds for it.
-            piece: what its meter counts.
+            share: the share of the time left that it may take.
+            over: whether a later stage has begun.
             of_use: whether its result can restore images.
         """
 
         def named(hears: Callable[[Passed], None]) -> Callable[[Passed], None]:
             return lambda passed: hears(replace(passed, stage=name))
 
-        return replace(
-            self,
-            folder=folder,
-            meter=before(self.meter, f"{name}, {piece}"),
-            watch=named(self.watch),
-            usable=named(self.usable) if of_use else _deaf,
-            announce=lambda said: self.announce(f"{name}: {said}"),
-            budget=budget,
-        )
+        usable = named(self.usable) if of_use else _ignore
+        return replace(self, folder=folder, watch=named(self.watch), usable=usable, share=share, over=over)
 
     def seeing(self, machine_of: Callable[[Any], Any]) -> Session:
         """The same session, for a learner whose state must first be turned into a machine."""
@@ -87,19 +146,18 @@ class Session:
 
         return replace(self, watch=made(self.watch), usable=made(self.usable))
 
-    def tell(self, passed: Passed) -> None:
-        """Call `watch`, in the first process only."""
-        from_first(partial(self.watch, passed))
+    def progress(self, done: float, began: float, soon: float = 0.0) -> float:
+        """The share of a stage that is done, in [0, 1], the same in all processes; drives rate and end.
 
-    def offer(self, passed: Passed) -> None:
-        """Call `usable`, in the first process only."""
-        from_first(partial(self.usable, passed))
-
-    def timer(self, spent: float = 0.0) -> Callable[[], float]:
-        """Start counting; the result returns the seconds so far, including those spent before."""
-        started = self.clock() - spent
-        return lambda: self.clock() - started
-
-    def exceeded(self, seconds: float) -> bool:
-        """Whether so many seconds exceed the budget in any process: clocks differ."""
-        return bool(highest(seconds > self.budget))
+        Args:
+            done: share of its epochs or rounds.
+            began: seconds used when the stage began.
+            soon: seconds that the next piece of work will take.
+        """
+        if self.over:
+            return 1.0
+        if self.clock.limited:
+            length = self.share * (self.clock.learning_ends - began)
+            passed = highest(self.clock.used + soon - began)
+            done = max(done, passed / length if length > 0 else 1.0)
+        return min(1.0, done)

@@ -1,1 +1,0 @@
-"""What training shows: a picture while it runs, and a page for a browser at its end."""

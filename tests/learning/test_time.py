@@ -1,0 +1,328 @@
+"""One number, the progress of a run, follows from its epochs or its time, and drives rate and end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from growing import growth_of
+from lessons import CPU, lesson
+from timed_runs import SHAPE, Hands, Timed, bars, in_time, log_of, recipe, timed
+
+from restore.learning import modes
+from restore.learning.fit import scheduled_rate
+from restore.learning.modes import own_modes
+from restore.learning.pipeline import train
+from restore.learning.recipes.recipe import parse, read_recipe
+from restore.learning.recipes.tables import Optimizer
+from restore.learning.recipes.wishes import Wishes
+from restore.learning.rules.frank_wolfe import Growth
+from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
+from restore.learning.run.session import Clock, Passed, Session
+from restore.learning.train import learn, planned_lesson
+from restore.priors import RBM
+from restore.solvers import TAP
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+def interrupted(at: int, stage: str = "") -> Callable[[Any], None]:
+    def watch(passed: Any) -> None:
+        if (passed.done, passed.stage) == (at, stage):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return watch
+
+
+# --- the clock and the session ---
+
+
+def test_a_clock_counts_all_sittings_and_leaves_time_for_what_follows() -> None:
+    hands = Hands(10.0)
+    clock = Clock(80.0, spent=20.0, now=hands)
+    hands.now = 30.0
+    assert (clock.used, clock.left, clock.learning_ends) == (40.0, 40.0, 60.0)
+    assert not clock.later_than(0.0)
+    hands.now = 61.0
+    assert clock.later_than(0.5) and not clock.later_than(0.6)
+    # Of an hour no more than a minute is left for that.
+    assert Clock(3600.0, now=hands).learning_ends == 3540.0
+    free = Clock(now=hands)
+    assert not free.limited and free.learning_ends == float("inf") and not free.later_than(0.0)
+
+
+def test_progress_is_that_of_epochs_or_time_whichever_is_larger() -> None:
+    hands = Hands(0.0)
+    session = Session(Path("run"), clock=Clock(80.0, now=hands))
+    assert session.progress(0.25, began=0.0) == 0.25
+    hands.now = 30.0
+    assert session.progress(0.25, began=0.0) == 0.5
+    # A stage has its share of the time that was left when it began; and what comes next must end in time, too.
+    growing = session.stage("growing", Path("run/growth"), 0.5, over=False)
+    assert growing.progress(0.0, began=20.0) == 0.5
+    assert growing.progress(0.0, began=20.0, soon=10.0) == 1.0
+    hands.now = 200.0
+    assert session.progress(0.1, began=0.0) == session.progress(0.1, began=90.0) == 1.0
+    assert replace(growing, over=True, clock=Clock()).progress(0.0, 0.0) == 1.0
+    assert replace(session, clock=Clock()).progress(0.3, 0.0) == 0.3
+
+
+def test_a_stage_is_told_of_by_its_name_and_machines_are_made_of_states() -> None:
+    seen: list[Passed] = []
+    session = Session(Path("run"), "data", resume=True, watch=seen.append, usable=seen.append)
+    passed = Passed(2, 9, 0.2, 1.0, {}, 5)
+    growing = session.stage("growing", Path("run/growth"), 0.25, over=False).seeing(str)
+    assert (growing.folder, growing.data, growing.resume) == (Path("run/growth"), "data", True)
+    growing.watch(passed)
+    growing.usable(passed)
+    session.stage("layer 1", Path("run/layer-1"), 0.5, over=False, of_use=False).usable(passed)
+    assert seen == [replace(passed, stage="growing", machine="5")] * 2
+
+
+SCHEDULES = {
+    "linear": ([0.2, 0.15, 0.1], {}),
+    "linear to a share": ([0.2, 0.16, 0.12], {"end": 0.2}),
+    "constant": ([0.2, 0.2, 0.2], {"schedule": "constant"}),
+    "geometric": ([0.2, 0.1, 0.05], {"schedule": "geometric", "end": 0.0625}),
+}
+
+
+@pytest.mark.parametrize(("rates", "options"), SCHEDULES.values(), ids=SCHEDULES.keys())
+def test_the_rate_follows_from_progress(rates: list[float], options: dict[str, Any]) -> None:
+    found = [scheduled_rate(Optimizer(rate=0.2, **options), progress) for progress in (0.0, 0.25, 0.5)]
+    assert found == pytest.approx(rates)
+
+
+# --- runs with a time limit ---
+
+
+@pytest.mark.usefixtures("same_learner")
+def test_time_ends_training_in_the_middle_of_an_epoch_with_the_best_prior(tmp_path: Path) -> None:
+    settings, learner = timed(minutes=0.5)
+    trained = in_time(settings, learner, tmp_path)
+    # 30 s, of which a quarter is for what follows; a step takes one, and none is begun that would be late.
+    log = log_of(tmp_path)
+    assert learner.hands.now == 22 and [record["step"] for record in log] == [4, 8, 12, 16, 20, 22]
+    # The rate falls to nothing in that time.
+    assert log[-1]["rate"] == pytest.approx(0.2 * (1 - 21 / 22.5))
+    assert trained.error == min(record["validation_error"] for record in log)
+    assert trained.verdict
+
+
+@pytest.mark.usefixtures("same_learner")
+def test_a_machine_that_slows_down_still_ends_in_time(tmp_path: Path) -> None:
+    settings, learner = timed(minutes=2)
+
+    def slower(passed: Any) -> None:
+        learner.pace[0] = 3.0
+
+    in_time(settings, learner, tmp_path, watch=slower)
+    assert 87 <= learner.hands.now <= 90
+
+
+@pytest.mark.usefixtures("same_learner")
+@pytest.mark.parametrize(("epochs", "done"), [(2, 2), (100, 6)])
+def test_epochs_and_minutes_together_are_the_fewer(epochs: int, done: int, tmp_path: Path) -> None:
+    settings, learner = timed(minutes=0.5, training={"epochs": epochs})
+    in_time(settings, learner, tmp_path)
+    assert len(log_of(tmp_path)) == done
+
+
+@pytest.mark.usefixtures("same_learner")
+def test_a_prior_is_judged_and_kept_by_the_time_whatever_the_epochs(tmp_path: Path) -> None:
+    settings, learner = timed(minutes=10, training={"epochs": 10_000, "watch_every": 500, "checkpoint_every": 500})
+    kept: list[float] = []
+    in_time(settings, learner, tmp_path, usable=lambda passed: kept.append(learner.hands.now))
+    judged = [record["seconds"] for record in log_of(tmp_path) if "validation_error" in record]
+    # A thirtieth of the time lies between two, and an epoch at most more.
+    assert judged[0] == 4 and judged[-1] >= 536 and max(np.diff(judged)) <= 24
+    assert kept[0] == 4 and set(kept) <= set(judged)
+
+
+@pytest.mark.usefixtures("same_learner")
+def test_judging_that_takes_long_is_done_seldom_and_ends_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from restore.learning.run.judging import Trial
+
+    settings, learner = timed(minutes=10)
+    judged = Trial.judged
+
+    def slow(self: Trial, *arguments: Any) -> Any:
+        learner.hands.now += 10.0
+        return judged(self, *arguments)
+
+    monkeypatch.setattr(Trial, "judged", slow)
+    in_time(settings, learner, tmp_path)
+    log = log_of(tmp_path)
+    count = sum("validation_error" in record for record in log)
+    # A tenth of the time is a judgement in a hundred seconds.
+    assert 5 <= count <= 7 and "validation_error" in log[-1] and 530 <= learner.hands.now <= 540
+
+
+@pytest.mark.usefixtures("same_learner")
+def test_a_stopped_run_goes_on_in_the_time_that_is_left(tmp_path: Path) -> None:
+    settings, learner = timed(minutes=1)
+    with pytest.raises(Stopped):
+        in_time(settings, learner, tmp_path, watch=interrupted(3))
+    assert learner.hands.now == 12
+    learner.hands.now = 1000.0
+    in_time(settings, learner, tmp_path, resume=True)
+    assert learner.hands.now == 1000 + 44 - 12 and epoch_seconds(tmp_path)[-1] == 44
+    # It has ended, and ends again without another step; with more time it goes on.
+    in_time(settings, learner, tmp_path, resume=True)
+    assert learner.hands.now == 1032
+    more = replace(settings, training=replace(settings.training, minutes=2.0))
+    in_time(more, learner, tmp_path, resume=True)
+    assert learner.hands.now == 1032 + 89 - 44
+
+
+@pytest.mark.usefixtures("same_learner")
+def test_a_limit_that_is_lifted_leaves_the_epochs_of_the_recipe(tmp_path: Path) -> None:
+    settings, learner = timed(minutes=0.5, training={"epochs": 9})
+    in_time(settings, learner, tmp_path)
+    assert len(log_of(tmp_path)) == 6
+    trained = in_time(
+        replace(settings, training=replace(settings.training, minutes=0.0)), learner, tmp_path, resume=True
+    )
+    assert [record["step"] for record in log_of(tmp_path)] == list(range(4, 40, 4)) and not trained.verdict
+
+
+def deep(**tables: Any) -> tuple[Any, Timed]:
+    """A machine of two hidden layers that wants more epochs of each than there is time for."""
+    return timed(2.0, prior={"family": "deep", "deeper": [3]}, pretraining={"epochs": 50}, **tables)
+
+
+@pytest.mark.usefixtures("same_learner")
+def test_pretraining_leaves_half_of_the_time_and_is_over_once_it_has_ended(tmp_path: Path) -> None:
+    settings, learner = deep()
+    with pytest.raises(Stopped):
+        in_time(settings, learner, tmp_path, watch=interrupted(2))
+    # 90 s, of which each layer may take a quarter.
+    assert [epoch_seconds(stage_folder(tmp_path, number))[-1] for number in (1, 2)] == [22, 44]
+    more = replace(settings, training=replace(settings.training, minutes=4.0))
+    trained = in_time(more, learner, tmp_path, resume=True)
+    assert [epoch_seconds(stage_folder(tmp_path, number))[-1] for number in (1, 2)] == [22, 44]
+    assert learner.hands.now == 179 and trained.prior.description.deeper == (3,)
+
+
+@pytest.mark.usefixtures("same_learner", "quick_growth")
+def test_growth_for_which_there_is_no_time_leaves_it_to_units_of_random_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, learner = timed(minutes=2.0)
+    growth = growth_of(20, 0.001, samples=100, bias_steps=1, window=40, least=0.0)
+    settings = replace(settings, prior=replace(settings.prior, hidden="auto", filled=9), growth=growth)
+    advance = Growth.advance
+
+    def slow(self: Growth, *arguments: Any) -> Any:
+        learner.hands.now += 7.0
+        return advance(self, *arguments)
+
+    monkeypatch.setattr(Growth, "advance", slow)
+    with pytest.raises(Stopped):
+        in_time(settings, learner, tmp_path, watch=interrupted(1))
+    # A quarter of 90 s is for growth, and a fourth round would not end in it.
+    grown = log_of(tmp_path / "growth")
+    assert len(grown) == 3 and grown[-1]["seconds"] == 21
+    trained = in_time(settings, learner, tmp_path, resume=True)
+    assert log_of(tmp_path / "growth") == grown
+    assert trained.prior.description.hidden == 9 and learner.hands.now == 89 and trained.verdict
+
+
+@pytest.mark.usefixtures("quick_growth")
+def test_units_that_were_filled_up_stay_under_another_limit(tmp_path: Path) -> None:
+    """The plan of a limit says how many units there are at least; those that are trained already are not grown anew."""
+    grown = {"growth": {"units": 2}, "training": {"epochs": 2}, "inference": {"modes": 0, "starts": 1}}
+
+    def planned(minutes: float) -> Any:
+        made = lesson(hidden="auto", epochs=None, minutes=minutes, tables=grown)
+        return made.filled_up_to(3 + round(10 * minutes))
+
+    with pytest.raises(Stopped):
+        learn(planned(0.5), Session(tmp_path, watch=interrupted(1)), device=CPU)
+    learnt = learn(planned(0.6), Session(tmp_path, resume=True), device=CPU)
+    assert learnt.trained.prior.description.hidden == 8
+    assert read_recipe(tmp_path / "recipe.toml").prior.filled == 8
+
+
+def test_sweeps_for_modes_end_when_time_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, done = RBM.binary(torch.zeros(16, 2), torch.zeros(16), torch.zeros(2)), [0]
+
+    def move(prior: object, chains: torch.Tensor, sweeps: int, generator: object) -> torch.Tensor:
+        done[0] += sweeps
+        return chains
+
+    monkeypatch.setattr(modes, "_moves", lambda prior: move)
+    found = own_modes(machine, bars(), 3, TAP(max_iter=2), torch.Generator(), lambda: done[0] >= 40)
+    assert done[0] == 40 and len(found) == 3
+    own_modes(machine, bars(), 3, TAP(max_iter=2), torch.Generator())
+    assert done[0] == 540
+
+
+# --- a time too short for anything ---
+
+
+def shades() -> list[np.ndarray]:
+    """Grey images, 5x6."""
+    return list(np.random.default_rng(0).integers(0, 256, (60, 5, 6)).astype(np.uint8))
+
+
+def columns() -> list[np.ndarray]:
+    """Columns of 5x6 images, white or black."""
+    white = np.random.default_rng(0).random((60, 1, 6)) < 0.5
+    return list(np.repeat(white, 5, axis=1).astype(np.uint8) * np.uint8(255))
+
+
+METHODS: dict[str, tuple[Callable[[], list[np.ndarray]], dict[str, Any]]] = {
+    **{method: (columns, {"method": method}) for method in ("convolutional", "tap", "fvbm", "fw")},
+    "growth-and-tap": (columns, {"hidden": "auto"}),
+    "growth-and-crbm-bp": (columns, {"hidden": "auto", "task": "flip:0.1"}),
+    "crbm-mssvm": (columns, {"method": "crbm-mssvm", "task": "flip:0.1"}),
+    "principal": (shades, {"method": "principal", "hidden": 3}),
+    "grey": (shades, {"method": "tap"}),
+}
+
+
+@pytest.mark.usefixtures("quick_growth")
+@pytest.mark.parametrize(("images", "asked"), METHODS.values(), ids=METHODS.keys())
+def test_a_time_too_short_for_anything_ends_with_a_prior(
+    images: Callable[[], list[np.ndarray]], asked: dict[str, Any], tmp_path: Path
+) -> None:
+    made = planned_lesson(images(), "x", Wishes(**asked, minutes=1e-6), shown_as="images")
+    learnt = learn(made, Session(tmp_path), device=CPU)
+    assert all(bool(torch.isfinite(value).all()) for value in learnt.trained.prior.machine.parameters.values())
+    assert len(learnt.curve) == 1
+
+
+def test_a_time_too_short_for_a_deep_machine_ends_with_a_prior(tmp_path: Path) -> None:
+    settings = recipe(
+        prior={"family": "deep", "deeper": [3]}, pretraining={"epochs": 50}, training={"epochs": 0, "minutes": 1e-6}
+    )
+    trained = train(settings, bars(), SHAPE, Session(tmp_path, "x"))
+    assert all(bool(torch.isfinite(value).all()) for value in trained.prior.machine.parameters.values())
+
+
+@pytest.mark.usefixtures("quick_growth")
+def test_no_round_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
+    tables: dict[str, Any] = {"name": "x", "data": {"source": "bars", "validation": 20}, "prior": {"hidden": "auto"}}
+    tables |= {"learner": {"method": "frank_wolfe", "penalty": 0.001, "units": 50}}
+    settings = parse(tables | {"inference": {"modes": 0, "starts": 1}, "training": {"minutes": 1.0}})
+    hands = Hands()
+    advance = Growth.advance
+
+    def slow(self: Growth, *arguments: Any) -> Any:
+        hands.now += 7.0
+        return advance(self, *arguments)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Growth, "advance", slow)
+        trained = train(settings, bars(200), SHAPE, Session(tmp_path, "x", clock=Clock(now=hands)))
+    assert hands.now == 42 and trained.prior.description.hidden <= 6 and trained.verdict
