@@ -31,7 +31,7 @@ def check_size(shape: tuple[int, ...], wanted: tuple[int, int], *, fit: Fit, for
         raise UsageError(f"{option('fit')} must be one of {', '.join(get_args(Fit))}, not {fit!r}")
     if fit == "resize" and not force and not near(shape, wanted):
         raise ModelError(
-            f"{said(shape)} pixels are too far from {said(wanted)} to resize; leave {option('fit')} out to restore it in tiles"
+            f"{said(shape)} pixels are too far from {said(wanted)} to resize; leave {option('fit')} out for tiles"
         )
 
 

@@ -9,8 +9,8 @@ from restore.errors import UsageError
 from restore.registry import SOLVERS
 from restore.zoo import limits
 
-# Predictions of pixels are compared after so many iterations, or at this tolerance. On 24 digits the levels found are as
-# good as with a prior's own settings, for a third of the time.
+# Predictions of pixels are compared after so many iterations, or at this tolerance. On 24 digits the levels found are
+# as good as with a prior's own settings, for a third of the time.
 QUICK_ITERATIONS, QUICK_TOL = 20, 0.1
 
 

@@ -119,7 +119,7 @@ def _side_allowed(about: Description, max_memory: int | None) -> int:
     side = int((max_memory / pixel) ** 0.5) - 2 * MARGIN
     if side < 1:
         least = pixel * (2 * MARGIN + 1) ** 2
-        raise UsageError(f"the least part of an image takes {least} bytes; raise {option('max_memory')} to that at least")
+        raise UsageError(f"the least part of an image takes {least} bytes; raise {option('max_memory')} to that")
     return min(SIDE, side)
 
 
