@@ -43,7 +43,8 @@ EXACT = 0.02
 # Levels from here to there are near the guess; under others pixels are predicted once more.
 NEAR = {"p": (0.04, 0.2), "sigma": (0.1, 0.4)}
 
-# A candidate that is behind by so many nats is asked no more.
+# A candidate is asked no more that is behind by so many nats, or by the root of the number of pixels asked for if that is
+# less: leads vary by about as much.
 LOST = 40.0
 
 # Levels that are compared, evenly in their scale.
@@ -118,6 +119,7 @@ class Choice:
         found: the level that was found; None if it was given.
         bits: the score, in bits per pixel.
         ahead: how far it is ahead of independent pixels, in bits per pixel; None if nothing was asked.
+        pixels: how many pixels were predicted.
         others: names of the priors that predict the picture less well.
     """
 
@@ -126,6 +128,7 @@ class Choice:
     found: Found | None = None
     bits: float | None = None
     ahead: float | None = None
+    pixels: int = 0
     others: tuple[str, ...] = ()
 
 
@@ -179,6 +182,7 @@ def _best(
                 level,
                 bits,
                 bits - float(alone[index]),
+                int(sample.sums(found[near[place]].asked)[index]),
                 tuple(dict.fromkeys(each.name for each in candidates if each.name != winner.name)),
             )
         )
@@ -444,7 +448,8 @@ def _predicted_by_each(sample: Sample, candidates: Sequence[Candidate], damage: 
         for number, new in zip(near, threads.each(predicted, near), strict=True):
             found[number] = found[number] + new if number in found else new
         nats = np.stack([found[number].nats for number in near])
-        near = [number for number, far in zip(near, ((nats.max(0) - nats) > LOST).all(1), strict=True) if not far]
+        most = np.minimum(LOST, sample.sums(found[near[0]].asked) ** 0.5)
+        near = [number for number, far in zip(near, ((nats.max(0) - nats) > most).all(1), strict=True) if not far]
     return found
 
 

@@ -199,8 +199,7 @@ def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidat
         return choice
     priors = [each for each in candidates if isinstance(each, Prior)]
     (inner,) = choose([squares.original(replace(picture, damage=choice.damage))], priors, grey=False)
-    ahead = inner.ahead is not None and inner.ahead > trust.AHEAD
-    return replace(choice, candidate=replace(squares, modules=inner.candidate)) if ahead else choice
+    return replace(choice, candidate=replace(squares, modules=inner.candidate)) if trust.recognised(inner) else choice
 
 
 def _polarities(engine: PictureEngine, task: _Task, invert: bool) -> tuple[bool, ...]:

@@ -7,8 +7,8 @@ import numpy as np
 from restore.inference.choose import Choice
 from restore.marginals import Status
 
-# A prior has to predict pixels better than independent pixels do, by so many bits per pixel.
-AHEAD = 0.004
+# A prior has to predict pixels better than independent pixels do, by so many bits per pixel, and in all.
+AHEAD, IN_ALL = 0.002, 4.5
 
 # Pairs of changed pixels up to REACH apart, over as many as there were if pixels changed independently; and standard
 # errors by which their number may be off.
@@ -33,7 +33,7 @@ def verdict(
         means: the posterior probability of white, or mean grey level, (H, W).
         status, residual: how the solver ended, and how far means moved in its last iteration.
     """
-    if choice.ahead is not None and choice.ahead < AHEAD:
+    if not recognised(choice):
         return Status.UNRECOGNISED
     if status is Status.DIVERGED or (status is Status.MAX_ITER and residual > RESTLESS):
         return Status.UNSETTLED if status is Status.MAX_ITER else status
@@ -52,6 +52,11 @@ def verdict(
     if isinstance(p, np.ndarray):
         return status
     return status if independent((before != after) & visible, after, visible) else Status.NOT_NOISE
+
+
+def recognised(choice: Choice) -> bool:
+    """True if the prior knows more of the picture than independent pixels do, or nothing was asked."""
+    return choice.ahead is None or choice.ahead >= max(AHEAD, IN_ALL / max(choice.pixels, 1))
 
 
 def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> bool:
