@@ -72,8 +72,9 @@ def test_a_picture_smaller_than_a_tile_lies_in_the_middle_of_one_that_is_hidden_
 
 
 def test_an_inverted_picture_is_inverted_for_the_prior_and_back() -> None:
-    picture = Observed(pixels(5, 9), Damage(Rates(0.2, 0.05)))
-    one, other = (answer(tiled(), each, invert) for each, invert in ((picture, False), (picture.inverted(), True)))
+    seen = pixels(5, 9)
+    one = answer(tiled(), Observed(seen, Damage(Rates(0.2, 0.05))))
+    other = answer(tiled(), Observed(1 - seen, Damage(Rates(0.05, 0.2))), invert=True)
     np.testing.assert_allclose(one.means, 1 - other.means, atol=1e-6)
     np.testing.assert_allclose(one.variances, other.variances, atol=1e-6)
 

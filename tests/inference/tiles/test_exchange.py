@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from restore.channels.bit_flip import CERTAIN
-from restore.inference.damage import Damage, Observed
+from restore.inference.damage import Damage
 from restore.inference.tiles import exchange
 from restore.inference.tiles.exchange import log_odds, observed, solve_tiles
 from restore.inference.tiles.grid import Cover
@@ -38,11 +38,11 @@ def exact(white: np.ndarray, damage: Damage) -> Marginals:
     return Marginals((means,), (means * (1 - means),), count, count.astype(int), count, count.astype(int))
 
 
-def tiles_of(image: np.ndarray, p: float | np.ndarray) -> tuple[Cover, Observed]:
+def tiles_of(image: np.ndarray, p: float | np.ndarray) -> tuple[Cover, np.ndarray, Damage]:
     """Tiles of two pixels, a pixel apart, that begin before the row and end behind it."""
     cover = Cover.of(image.shape, (1, 2), 2)
     level = p if isinstance(p, float) else cover.cut(p, 0.5)
-    return cover, Observed(cover.cut(image, 0.0), Damage(level, hidden=cover.cut(image > 1, True)))
+    return cover, cover.cut(image, 0.0), Damage(level, hidden=cover.cut(image > 1, True))
 
 
 def chain(evidence: np.ndarray) -> np.ndarray:
@@ -66,9 +66,9 @@ def test_tiles_of_a_chain_find_its_exact_posterior_where_messages_count_in_full(
     monkeypatch.setattr(exchange, "SETTLED", 1 - 1e-12)
     rates = np.random.default_rng(length).uniform(0.05, 0.5, length)
     image = np.random.default_rng(length + 1).integers(0, 2, (1, length)).astype(float)
-    cover, seen = tiles_of(image, rates[None])
+    cover, *seen = tiles_of(image, rates[None])
     # After as many rounds as there are pixels between the ends, every tile has heard of both.
-    found = solve_tiles(exact, about(overlap=2, rounds=length, worth=1.0, least=0.0), cover, seen, ALIKE)
+    found = solve_tiles(exact, about(overlap=2, rounds=length, worth=1.0, least=0.0), cover, *seen, ALIKE)
     wanted = chain((2 * image[0] - 1) * np.log((1 - rates) / rates))
     padded = np.pad(wanted, (cover.across.before, cover.across.after), constant_values=np.nan)
     every = cover.cut_padded(padded[None])
@@ -79,9 +79,9 @@ def test_tiles_of_a_chain_find_its_exact_posterior_where_messages_count_in_full(
 
 def test_without_rounds_every_tile_is_solved_from_its_own_pixels() -> None:
     image = np.random.default_rng(0).integers(0, 2, (1, 7)).astype(float)
-    cover, seen = tiles_of(image, 0.2)
-    found = solve_tiles(exact, about(overlap=2, rounds=0), cover, seen, ALIKE)
-    np.testing.assert_allclose(found.means.reshape(-1, 2), exact(seen.pixels, seen.damage).means[0], atol=1e-6)
+    cover, *seen = tiles_of(image, 0.2)
+    found = solve_tiles(exact, about(overlap=2, rounds=0), cover, *seen, ALIKE)
+    np.testing.assert_allclose(found.means.reshape(-1, 2), exact(*seen).means[0], atol=1e-6)
 
 
 def test_a_message_is_worth_its_share_and_weak_evidence_is_strengthened_at_first(
@@ -90,15 +90,14 @@ def test_a_message_is_worth_its_share_and_weak_evidence_is_strengthened_at_first
     """Of three pixels in two tiles, all told in the last round is written out."""
     monkeypatch.setattr(exchange, "SETTLED", 1 - 1e-12)
     image, p, worth, least = np.array([[1.0, 0.0, 1.0]]), 0.4, 0.3, 2.0
-    cover = Cover.of((1, 3), (1, 2), 2)
     told = []
 
     def watched(white: np.ndarray, damage: Damage) -> Marginals:
         told.append(log_odds(white, damage)[:, 0])
         return exact(white, damage)
 
-    seen = Observed(cover.cut(image, 0.0), Damage(p, hidden=cover.cut(image > 1, True)))
-    solve_tiles(watched, about(overlap=2, rounds=1, worth=worth, least=least), cover, seen, ALIKE)
+    cover, *seen = tiles_of(image, p)
+    solve_tiles(watched, about(overlap=2, rounds=1, worth=worth, least=least), cover, *seen, ALIKE)
     strength = np.log(0.6 / 0.4)
     # The first round: every second tile, of four, under evidence that is of strength `least` on average.
     np.testing.assert_allclose(np.abs(told[0][told[0] != 0]), least, rtol=1e-5)
@@ -115,8 +114,8 @@ def test_a_message_is_worth_its_share_and_weak_evidence_is_strengthened_at_first
 
 def test_what_is_seen_for_certain_is_never_argued_with() -> None:
     image = np.array([[1.0, 0.0, 1.0]])
-    cover, seen = tiles_of(image, 0.0)
-    found = solve_tiles(exact, about(overlap=2, rounds=3, worth=1.0), cover, seen, ALIKE)
+    cover, *seen = tiles_of(image, 0.0)
+    found = solve_tiles(exact, about(overlap=2, rounds=3, worth=1.0), cover, *seen, ALIKE)
     np.testing.assert_allclose(cover.crop(cover.mean(found.means, found.sound)), image, atol=1e-9)
 
 
@@ -138,8 +137,8 @@ def test_the_same_tiles_are_solved_once_and_those_that_are_certain_no_more() -> 
         sizes.append(len(white))
         return exact(white, damage)
 
-    cover, seen = tiles_of(np.zeros((1, 50)), 1e-4)
-    found = solve_tiles(counted, about(rounds=2), cover, seen, ALIKE)
+    cover, *seen = tiles_of(np.zeros((1, 50)), 1e-4)
+    found = solve_tiles(counted, about(rounds=2), cover, *seen, ALIKE)
     # One tile at either end looks into the unknown outside, and all others are black.
     assert sizes[0] == 3 and all(size <= 2 for size in sizes[1:])
     assert found.status.tolist() == [Status.CONVERGED] * cover.count
@@ -148,7 +147,7 @@ def test_the_same_tiles_are_solved_once_and_those_that_are_certain_no_more() -> 
 def test_a_tile_that_diverged_says_nothing_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "SETTLED", 1 - 1e-12)
     image = np.array([[1.0, 0.0, 1.0, 1.0]])
-    cover, seen = tiles_of(image, np.array([[0.1, 0.2, 0.3, 0.4]]))
+    cover, *seen = tiles_of(image, np.array([[0.1, 0.2, 0.3, 0.4]]))
 
     def breaking(white: np.ndarray, damage: Damage) -> Marginals:
         found = exact(white, damage)
@@ -157,6 +156,6 @@ def test_a_tile_that_diverged_says_nothing_to_others(monkeypatch: pytest.MonkeyP
         means = np.where(lost[:, None], np.nan, found.means[0])
         return replace(found, means=(means,), variances=(means,), status=np.where(lost, Status.DIVERGED, 0))
 
-    found = solve_tiles(breaking, about(overlap=2, rounds=3, worth=1.0, least=0.0), cover, seen, ALIKE)
+    found = solve_tiles(breaking, about(overlap=2, rounds=3, worth=1.0, least=0.0), cover, *seen, ALIKE)
     assert found.sound.tolist() == [not np.isnan(each).any() for each in found.means]
     assert np.isnan(found.means).any() and np.isfinite(found.means[found.sound]).all()
