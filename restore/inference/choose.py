@@ -246,13 +246,16 @@ class Sample:
 
     @property
     def fold(self) -> np.ndarray:
-        """The turn in which each pixel of a crop is hidden, (h, w): one by one, or in blocks as wide as holes are."""
+        """The turn in which each pixel is hidden, (C, h, w): one by one, or in blocks as wide as a picture's holes."""
         height, width = self.seen.shape[1:]
         hidden = ~self.visible
-        runs = (np.diff(hidden, axis=2, prepend=False) & hidden).sum()
-        side = int(np.clip(round(hidden.sum() / max(runs, 1)), 1, WIDEST)) if hidden.any() else 1
-        blocks = np.random.default_rng(0).integers(0, FOLDS, (-(-height // side), -(-width // side)))
-        return blocks.repeat(side, 0).repeat(side, 1)[:height, :width]
+        holes, runs = self.sums(hidden), self.sums(np.diff(hidden, axis=2, prepend=False) & hidden)
+        sides = np.clip(np.round(holes / runs.clip(1)), 1, WIDEST).astype(int)
+        folds = {}
+        for side in set(sides.tolist()):
+            blocks = np.random.default_rng(0).integers(0, FOLDS, (-(-height // side), -(-width // side)))
+            folds[side] = blocks.repeat(side, 0).repeat(side, 1)[:height, :width]
+        return np.stack([folds[side] for side in sides[self.owner].tolist()])
 
     def rows(self, pictures: Sequence[int]) -> Sample:
         """The sample of some of the pictures."""
@@ -330,7 +333,8 @@ class Prediction:
         """Predict the pixels of some of the turns, of all crops or some, under damage without unknown levels."""
         rows = np.arange(len(sample.seen)) if crops is None else crops
         seen, count = sample.seen[rows], len(turns)
-        out = np.repeat(sample.fold == np.array(turns)[:, None, None], len(rows), 0)
+        fold = sample.fold[rows]
+        out = np.concatenate([fold == turn for turn in turns])
         hidden = out | np.tile(~sample.visible[rows], (count, 1, 1))
 
         def repeated(values: np.ndarray) -> np.ndarray:

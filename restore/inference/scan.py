@@ -75,11 +75,12 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
 
 
 def _third_tone(picture: Observed, black: float, white: float) -> float:
-    """The share of pixels in even areas that are neither black nor white: soft edges and scans are nowhere even."""
+    """The share of even pixels that are neither black nor white nor hidden: soft edges and scans are nowhere even."""
     height, width = picture.shape
     rows, columns = (slice(max(0, (size - SIDE) // 2), (size + SIDE) // 2) for size in (height, width))
     grey = np.asarray(picture.pixels[rows, columns], np.float64)
     even = (grey[1:, 1:] == grey[:-1, 1:]) & (grey[1:, 1:] == grey[1:, :-1])
+    even &= picture.visible[rows, columns][1:, 1:]
     near = np.minimum(np.abs(grey - black), np.abs(grey - white))[1:, 1:]
     return float((even & (near > APART * (white - black))).mean()) if even.size else 0.0
 
@@ -89,7 +90,7 @@ def _scan(picture: Observed, apart: float | None) -> Reading:
     values = picture.values().astype(np.float64)
     hidden = picture.damage.hidden
     if hidden is not None:
-        values = np.where(hidden, np.median(values[~hidden]), values)
+        values = np.where(hidden, 0.0 if hidden.all() else np.median(values[~hidden]), values)
     tones = tones_of(values)
     if tones is None or not (tones.distinct or (apart is not None and tones.separation >= apart)):
         raise Foreign(Status.NOT_INK.sentence)

@@ -66,9 +66,8 @@ class Squares:
         part = picture.part(slice(None), slice(None))
         evidence = log_odds(part.values()[None], part.damage.mapped(lambda values: values[None]))[0]
         sums, _, _ = self._gathered(evidence.astype(np.float64), (0, 0))
-        p = 1 / (1 + np.exp(np.abs(sums)))
         hidden = None if picture.damage.hidden is None else sums == 0
-        return Observed((sums > 0).astype(np.float64), Damage(p, hidden=hidden))
+        return Observed((sums > 0).astype(np.float64), Damage(probability_of(-np.abs(sums)), hidden=hidden))
 
     def _gathered(self, evidence: np.ndarray, corner: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The evidence of each square of a part, and the rows and the columns of squares that pixels lie in."""

@@ -83,3 +83,10 @@ def test_a_window_hears_the_mean_of_others_that_count() -> None:
     heard = cover.others(np.repeat(said, 2).reshape(5, 1, 2), which)
     # The third is not counted: its left pixel lies in the second window, too, and its right one in the fourth.
     assert heard[:, 0].tolist() == [[0, 2], [1, 0], [2, 4], [0, 5], [4, 0]]
+
+
+def test_windows_within_an_image_begin_with_it_and_end_less_than_a_stride_behind() -> None:
+    for size, window, stride in itertools.product(range(1, 30), (4, 7), (1, 2, 3)):
+        axis = Axis(size, window, stride, within=True)
+        if size > window:
+            assert axis.before == 0 and 0 <= axis.after < stride

@@ -1,0 +1,453 @@
+"""The path from damaged pictures to answers: what is done as told, what is refused, and what a batch may not change."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from enumerated import SHAPE, ExactEngine, Opened, Table, small_machine
+from grey_priors import SPIKED, TRUNCATED, grey_prior
+from machines import random_rbm
+from priors import random_conditional
+
+from restore.errors import ModelError, UsageError
+from restore.images import enlarge, shrink
+from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.engine import PictureEngine
+from restore.inference.restore import AXES, TOGETHER, restore
+from restore.inference.restored import Options, Restored
+from restore.inference.torch_engine import Engine
+from restore.marginals import Marginals, Status
+from restore.priors import RBM, GaussianMixture
+from restore.units import Gaussian
+from restore.zoo import TrainedPrior
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
+from restore.zoo.tiling import Tiling
+
+CPU = torch.device("cpu")
+MACHINE = small_machine()
+TABLE = Table.of(MACHINE, SHAPE)
+NONE = np.zeros(SHAPE, bool)
+
+
+@pytest.fixture(autouse=True)
+def no_warnings() -> Iterator[None]:
+    """No number overflows, and none is cast from NaN."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+def engine(machine: RBM = MACHINE, **facts: Any) -> ExactEngine:
+    return ExactEngine.of(machine, SHAPE, **facts)
+
+
+def answers(pictures: list[Observed], *engines: PictureEngine, named: bool = True, **options: Any) -> list[Restored]:
+    return restore(pictures, Options(**options), Opened(engines or (engine(),), named))  # type: ignore[arg-type]
+
+
+def answer(pixels: np.ndarray, damage: Damage, *engines: PictureEngine, named: bool = True, **options: Any) -> Restored:
+    (found,) = answers([Observed(pixels, damage)], *engines, named=named, **options)
+    return found
+
+
+def flipped(seed: int = 0, p: float = 0.1) -> np.ndarray:
+    return np.abs(TABLE.drawn(1, seed)[0] - (np.random.default_rng(seed).random(SHAPE) < p))
+
+
+def disc(size: int = 96) -> np.ndarray:
+    rows, columns = np.mgrid[:size, :size]
+    return (np.hypot(rows - size / 2, columns - size / 2) < size / 3).astype(float)
+
+
+def field() -> ExactEngine:
+    """The mean field of neighbours that agree: it restores a disc of any size."""
+    return engine(small_machine(scale=0.0), tiling=Tiling(neighbours=0.6))
+
+
+def with_flips(clean: np.ndarray, p: float = 0.08, seed: int = 0) -> np.ndarray:
+    return np.abs(clean - (np.random.default_rng(seed).random(clean.shape) < p))
+
+
+# --- named: what it is told ---
+
+
+def test_with_prior_and_level_named_the_posterior_is_thresholded() -> None:
+    seen = flipped()
+    for p in (0.1, Rates(0.2, 0.05), np.linspace(0, 0.5, 12).reshape(SHAPE)):
+        found = answer(seen, Damage(p))
+        wanted = TABLE.posterior(seen, NONE, *(p if isinstance(p, Rates) else (p, p)))
+        np.testing.assert_allclose(found.means, wanted, atol=1e-6)
+        np.testing.assert_allclose(found.deviations, np.sqrt((wanted * (1 - wanted)).clip(0)), atol=1e-6)
+        np.testing.assert_array_equal(found.estimate, wanted > 0.5)
+        assert (found.model, found.engine, found.level, found.bits, found.replaced) == ("exact", "exact", None, None, None)
+        assert found.changed == (seen != found.estimate).mean()
+
+
+def test_nothing_is_compared_where_nothing_is_unknown() -> None:
+    known = engine()
+    answer(flipped(), Damage(0.1), known)
+    assert len(known.calls) == 1 and known.calls[0][0].shape == (1, *SHAPE)
+
+
+def test_what_is_doubtful_is_done_and_said_if_it_was_named() -> None:
+    """Lines that the field takes for flips."""
+    lines = np.broadcast_to(np.arange(90) % 9 == 4, (90, 90)).astype(float)
+    found = answer(lines, Damage(0.1), field())
+    assert found.status is Status.CONVERGED and not found.refused
+    assert not found.estimate.any() and Status.NOT_NOISE.sentence in found.doubt and found.doubt in found.notes
+    clean = answer(with_flips(disc()), Damage(0.08), field())
+    assert not clean.doubt and (clean.estimate != disc()).mean() < 0.01
+
+
+@pytest.mark.parametrize("pixels", [(90, 90), (90, 91)], ids=str)
+def test_what_is_doubtful_comes_back_as_it_came_if_it_was_not_named(pixels: tuple[int, int]) -> None:
+    lines = np.broadcast_to(np.arange(pixels[1]) % 9 == 4, pixels).astype(float)
+    for named, p in ((True, "auto"), (False, 0.1), (False, "auto")):
+        found = answer(lines, Damage(p), field(), named=named)
+        assert found.refused and Status(found.status).sentence in found.notes
+        assert found.estimate is not None and np.array_equal(found.estimate, lines) and found.estimate.dtype == lines.dtype
+        assert found.changed == 0 and not found.replaced.any()
+        forced = answer(lines, Damage(p), field(), named=named, force=True)
+        assert not forced.refused and Status(found.status).sentence in forced.doubt
+
+
+def test_a_level_is_found_and_told() -> None:
+    for damage in (Damage("auto"), Damage()):
+        found = answer(with_flips(disc()), damage, field())
+        # 9,216 pixels: the share has a standard deviation of .003.
+        assert found.level.mean == pytest.approx(0.08, abs=0.02)
+        assert found.level.sentence in found.notes and found.bits < 0
+        assert (found.estimate != disc()).mean() < 0.01
+
+
+def test_a_clean_picture_stays() -> None:
+    found = answer(disc(), Damage("auto"), field(), named=False)
+    assert np.array_equal(found.estimate, disc())
+
+
+@pytest.mark.parametrize("options", [{}, {"named": False}], ids=["named", "auto"])
+def test_noise_is_refused(options: Any) -> None:
+    noise = np.random.default_rng(0).integers(0, 2, (60, 60)).astype(float)
+    found = answer(noise, Damage("auto"), field(), **options)
+    assert found.refused and np.array_equal(found.estimate, noise)
+
+
+def test_an_inverted_picture_is_inverted_for_its_prior_and_back() -> None:
+    """Two tiles of a prior that is mostly black, of which the picture is the opposite."""
+    dark = RBM.binary(torch.zeros(12, 1).double(), torch.full((12,), -3.0).double(), torch.zeros(1).double())
+    seen = np.zeros((12, 16))
+    seen[3, 4] = 1
+    for pixels, inverted in ((seen, False), (1 - seen, True)):
+        found = answer(pixels, Damage(0.05), engine(dark))
+        np.testing.assert_array_equal(found.estimate, np.full(seen.shape, inverted))
+        assert any("inverted" in note for note in found.notes) == inverted
+        told = answer(pixels, Damage(0.05), engine(dark), invert=True)
+        one = Table.of(dark, SHAPE).posterior(1 - pixels[:3, :4], NONE, 0.05, 0.05)
+        np.testing.assert_allclose(told.means[:3, :4], 1 - one, atol=1e-5)
+
+
+def test_of_a_picture_of_the_priors_own_size_the_polarity_is_told() -> None:
+    dark = RBM.binary(torch.zeros(12, 1).double(), torch.full((12,), -3.0).double(), torch.zeros(1).double())
+    found = answer(np.ones(SHAPE), Damage(0.05), engine(dark))
+    np.testing.assert_allclose(found.means, Table.of(dark, SHAPE).posterior(np.ones(SHAPE), NONE, 0.05, 0.05), atol=1e-6)
+
+
+# --- batches ---
+
+
+def test_a_batch_gives_each_picture_what_it_gets_alone() -> None:
+    """Whatever else is in it: sizes, levels, masks, greys."""
+    draw = np.random.default_rng(1)
+    pictures = [Observed(flipped(seed), Damage("auto")) for seed in range(4)]
+    pictures += [Observed(flipped(seed), Damage(0.02 * seed)) for seed in range(1, 4)]
+    pictures += [Observed(flipped(7), Damage(draw.uniform(0.05, 0.2, SHAPE))), Observed(flipped(8), Damage(Rates(0.2, 0.1)))]
+    pictures += [Observed(flipped(seed), Damage(hidden=draw.random(SHAPE) < 0.4)) for seed in range(3)]
+    pictures += [Observed(flipped(seed), Damage("auto", hidden=draw.random(SHAPE) < 0.4)) for seed in range(3)]
+    pictures += [Observed(with_flips(disc(side)), Damage("auto")) for side in (20, 30)]
+    pictures += [Observed(draw.random(SHAPE), Damage(0.1)), Observed(draw.random(SHAPE), Damage("auto"))]
+    together = answers(pictures)
+    assert len(together) == len(pictures)
+    for picture, found in zip(pictures, together, strict=True):
+        (alone,) = answers([picture])
+        assert (found.status, found.model, found.doubt, found.changed) == (
+            alone.status,
+            alone.model,
+            alone.doubt,
+            alone.changed,
+        )
+        np.testing.assert_allclose(found.means, alone.means, atol=1e-6)
+        np.testing.assert_array_equal(found.estimate, alone.estimate)
+        assert (found.level is None) == (alone.level is None)
+        assert found.level is None or found.level.mean == pytest.approx(alone.level.mean, rel=1e-6)
+        assert found.estimate.shape == picture.shape
+
+
+def test_many_pictures_of_one_size_are_solved_together() -> None:
+    known = engine()
+    pictures = [Observed(flipped(seed), Damage(0.1)) for seed in range(TOGETHER + 3)]
+    found = answers(pictures, known)
+    assert [len(grey) for grey, _ in known.calls] == [TOGETHER, 3]
+    np.testing.assert_allclose(found[-1].means, answer(pictures[-1].values(), Damage(0.1)).means, atol=1e-6)
+
+
+def test_no_picture_of_a_batch_stops_the_others() -> None:
+    ramp = np.linspace(0, 1, 96 * 96).reshape(96, 96)
+    found = answers([Observed(with_flips(disc()), Damage()), Observed(ramp, Damage())], field(), named=False)
+    assert [each.status for each in found] == [Status.CONVERGED, Status.NOT_INK]
+    assert found[1].estimate is not None and np.array_equal(found[1].estimate, ramp)
+
+
+# --- holes ---
+
+
+def test_completing_replaces_hidden_pixels_alone() -> None:
+    """Visible ones are as certain as they can be, and the estimate does not replace them."""
+    seen, hidden = flipped(), np.zeros(SHAPE, bool)
+    hidden[1, 1:3] = hidden[2, 0] = True
+    found = answer(np.where(hidden, 1 - seen, seen), Damage(hidden=hidden))
+    np.testing.assert_array_equal(found.replaced, hidden)
+    np.testing.assert_array_equal(found.estimate[~hidden], seen[~hidden])
+    np.testing.assert_allclose(found.means[hidden], TABLE.posterior(seen, hidden, 0.0, 0.0)[hidden], atol=1e-5)
+    assert found.deviations[~hidden].max() < 0.01 < found.deviations[hidden].min()
+    # What lies under the mask does not matter.
+    np.testing.assert_array_equal(answer(seen, Damage(hidden=hidden)).means, found.means)
+    assert found.changed == ((found.estimate != (np.where(hidden, 1 - seen, seen) > 0.5)) & hidden).mean()
+    # With noise, all pixels are estimated.
+    noisy = answer(seen, Damage(0.1, hidden=hidden))
+    assert noisy.replaced is None
+    np.testing.assert_allclose(noisy.means, TABLE.posterior(seen, hidden, 0.1, 0.1), atol=1e-6)
+
+
+def test_holes_of_a_picture_of_two_tones_are_filled_with_them() -> None:
+    hidden = np.zeros((96, 96), bool)
+    hidden[40:44, 10:80] = True
+    for black, white in ((0.2, 0.7), (0.0, 0.5)):
+        torn = np.where(hidden, 1.0, np.where(disc() > 0, white, black))
+        found = answer(torn, Damage(hidden=hidden), field(), named=False)
+        assert set(np.unique(found.estimate)) == {black, white}
+        np.testing.assert_array_equal(found.estimate[~hidden], torn[~hidden])
+        # Only where the edge of the disc crosses the scratch may a pixel be wrong.
+        assert (found.estimate != np.where(disc() > 0, white, black)).sum() <= 8
+
+
+def test_a_hole_around_which_nothing_is_visible_is_told_of() -> None:
+    hidden = np.zeros((12, 16), bool)
+    hidden[3:, 4:] = True
+    seen = np.random.default_rng(0).integers(0, 2, (12, 16)).astype(float)
+    found = answer(seen, Damage(hidden=hidden), force=True)
+    assert any("nothing is visible" in note for note in found.notes)
+    np.testing.assert_array_equal(found.estimate[~hidden], seen[~hidden])
+
+
+# --- two-level pictures, and sizes ---
+
+
+@pytest.mark.parametrize(("black", "white"), [(0.0, 1.0), (0.3, 0.4), (0.0, 1 / 255)])
+def test_a_picture_of_two_tones_keeps_them(black: float, white: float) -> None:
+    seen = with_flips(disc())
+    found = answer(np.where(seen > 0, white, black), Damage(0.08), field())
+    wanted = answer(seen, Damage(0.08), field())
+    np.testing.assert_array_equal(found.means, wanted.means)
+    # Exactly: not one level more.
+    np.testing.assert_array_equal(found.estimate, np.where(wanted.estimate, white, black))
+
+
+def test_a_picture_of_another_size_may_be_resized_and_back() -> None:
+    small = flipped()
+    large = small.repeat(2, 0).repeat(2, 1)
+    found = answer(large, Damage(0.1), fit="resize")
+    values, _ = shrink(large, None, SHAPE)
+    np.testing.assert_array_equal(values > 0.5, small > 0.5)
+    means = TABLE.posterior(small, NONE, 0.1, 0.1)
+    np.testing.assert_allclose(found.means, enlarge(means, large.shape), atol=1e-5)
+    np.testing.assert_array_equal(found.estimate, found.means > 0.5)
+    for far in (small.repeat(3, 0).repeat(3, 1), np.zeros((3, 9))):
+        with pytest.raises(ModelError):
+            answer(far, Damage(0.1), fit="resize")
+        assert answer(far, Damage(0.1), fit="resize", force=True).means.shape == far.shape
+    with pytest.raises(UsageError):
+        answer(small, Damage(0.1), fit="crop")
+
+
+@pytest.mark.parametrize("p", [np.full((4, 4), 0.1), np.full(12, 0.1), np.full((1, *SHAPE), 0.1)], ids=str)
+def test_probabilities_of_another_shape_are_refused(p: np.ndarray) -> None:
+    with pytest.raises(UsageError):
+        answer(flipped(), Damage(p))
+
+
+def test_a_picture_of_one_pixel_has_an_answer() -> None:
+    for pixels in (np.zeros((1, 1)), np.ones((1, 7))):
+        for p in (0.1, "auto"):
+            assert answer(pixels, Damage(p)).estimate.shape == pixels.shape
+
+
+def test_limits_of_a_level_have_defined_answers() -> None:
+    seen = flipped()
+    np.testing.assert_array_equal(answer(seen, Damage(0.0)).estimate, seen)
+    np.testing.assert_array_equal(answer(seen, Damage(1.0)).estimate, 1 - seen)
+    prior = TABLE.probability @ TABLE.pictures.reshape(-1, 12)
+    np.testing.assert_allclose(answer(seen, Damage(0.5)).means.ravel(), prior, atol=1e-6)
+
+
+# --- several priors ---
+
+
+def test_the_prior_that_predicts_a_picture_best_restores_it() -> None:
+    knowing, other = engine(name="knowing"), engine(random_rbm(12, 4, scale=2.0, seed=9), name="other")
+    seen = np.concatenate([np.concatenate(list(TABLE.drawn(6, row)), 1) for row in range(6)])
+    found = answer(with_flips(seen, 0.05), Damage(0.05), other, knowing, named=False, force=True)
+    assert found.model == "knowing"
+
+
+def test_damage_that_a_prior_does_not_know_is_refused() -> None:
+    for damage in (Damage(sigma=0.1), Damage(sigma="auto")):
+        with pytest.raises(UsageError):
+            answer(flipped(), damage)
+    grey = Engine.of(grey_prior(), CPU)
+    for damage in (Damage(Rates(0.1, 0.2)), Damage("scan")):
+        with pytest.raises(UsageError):
+            answer(np.zeros((5, 7)), damage, grey)
+
+
+# --- conditional priors ---
+
+
+def test_a_conditional_prior_restores_from_the_picture_alone() -> None:
+    prior = Engine.of(random_conditional(), CPU)
+    seen = np.random.default_rng(0).integers(0, 2, (3, 10, 12)).astype(float)
+    wanted = prior.restore(torch.from_numpy(seen).flatten(1))
+    found = answers([Observed(each, Damage()) for each in seen], prior)
+    for row, each in enumerate(found):
+        np.testing.assert_allclose(each.means.ravel(), wanted.means[0][row].numpy(), atol=1e-5)
+        assert each.level is None and each.bits is None and each.status is Status.CONVERGED
+    for damage in (Damage(0.1), Damage(hidden=seen[0] > 0), Damage("auto")):
+        with pytest.raises(UsageError):
+            answer(seen[0], damage, prior)
+
+
+def test_a_conditional_prior_stops_where_it_was_trained_to_stop() -> None:
+    prior = Engine.of(random_conditional(max_iter=1), CPU)
+    seen = np.random.default_rng(0).integers(0, 2, (10, 12)).astype(float)
+    found = answer(seen, Damage(), prior)
+    assert found.status is Status.MAX_ITER and not found.refused and not found.doubt
+    assert any("trained with" in note for note in found.notes)
+
+
+def test_larger_pictures_are_restored_by_a_conditional_prior_in_tiles() -> None:
+    prior = Engine.of(random_conditional(), CPU)
+    seen = np.random.default_rng(0).integers(0, 2, (20, 12)).astype(float)
+    found = answer(seen, Damage(), prior)
+    for half in (slice(0, 10), slice(10, 20)):
+        np.testing.assert_allclose(found.means[half], answer(seen[half], Damage(), prior).means, atol=1e-5)
+
+
+# --- divergence ---
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "auto"])
+def test_a_solver_that_diverges_leaves_the_picture_as_it_was(named: bool) -> None:
+    """Gaussian hidden units that weak evidence leaves without curvature: one picture of three diverges."""
+    unstable = Engine.of(grey_prior(TRUNCATED, "gaussian", scale=3.0, curvature=0.5), CPU)
+    grey = np.random.default_rng(0).uniform(0.2, 0.8, (3, 5, 7))
+    masks = np.zeros((3, 5, 7), bool)
+    masks[:, 2, 3] = masks[1, 1:] = True
+    pictures = [Observed(pixels, Damage(hidden=mask)) for pixels, mask in zip(grey, masks, strict=True)]
+    found = answers(pictures, unstable, named=named, force=True)
+    assert [each.status is Status.DIVERGED for each in found] == [False, True, False]
+    assert found[1].refused
+    for pixels, each in zip(grey, found, strict=True):
+        assert all(np.isfinite(values).all() for values in (each.estimate, each.means, each.deviations))
+        assert np.array_equal(each.estimate, pixels) == (each.status is Status.DIVERGED)
+
+
+def test_tiles_that_diverge_are_filled_by_those_that_do_not() -> None:
+    broken = replace(engine(), status=Status.DIVERGED)
+    found = answer(with_flips(disc(12)), Damage(0.1), broken, force=True)
+    assert found.status is Status.DIVERGED and np.array_equal(found.estimate, with_flips(disc(12)))
+
+
+# --- grey pictures, and colours ---
+
+
+SPREAD = np.random.default_rng(5).normal(0, 0.2, (16, 3))
+
+
+def photographs() -> Engine:
+    """A mixture of one Gaussian of patches of 4x4 pixels."""
+    covered = torch.from_numpy(SPREAD).float()
+    variance = (covered**2).sum(1) + 0.001
+    about = Description(
+        "patches", (4, 4), 3, 127, "", "", inference=Inference("exact", modes=0, starts=0), family="mixture",
+        visible="gaussian", hidden_type="gaussian", components=1, tiling=Tiling(rounds=0)
+    )  # fmt: skip
+    machine = GaussianMixture(covered[None], torch.tensor([0.001]), torch.zeros(1))
+    alone = Gaussian(0.5 / variance, 1 / variance)
+    return Engine.of(
+        TrainedPrior(about, machine, torch.full((16,), 0.5), torch.zeros(0, 2, dtype=torch.uint8), alone), CPU
+    )
+
+
+def test_colours_are_restored_in_axes_that_share_the_noise() -> None:
+    """Under one Gaussian the posterior mean is linear, and so the same in any orthonormal axes: in red, green, blue."""
+    np.testing.assert_allclose(AXES @ AXES.T, np.eye(3), atol=1e-12)
+    sigma, seen = 0.1, np.random.default_rng(1).normal(0.5, 0.2, (8, 12, 3))
+    found = answer(seen, Damage(sigma=sigma), photographs())
+    prior = SPREAD @ SPREAD.T + 0.001 * np.eye(16)
+    gain = prior @ np.linalg.inv(prior + sigma**2 * np.eye(16))
+    for top, left in np.ndindex(2, 3):
+        where = (slice(4 * top, 4 * top + 4), slice(4 * left, 4 * left + 4))
+        wanted = 0.5 + gain @ (seen[where].reshape(16, 3) - 0.5)
+        np.testing.assert_allclose(found.means[where].reshape(16, 3), wanted, atol=1e-4)
+        # Every colour has the variance of one plane, (I - gain) · prior.
+        variances = np.diag((np.eye(16) - gain) @ prior)[:, None].repeat(3, 1)
+        np.testing.assert_allclose(found.deviations[where].reshape(16, 3) ** 2, variances, atol=1e-5)
+    assert found.status is Status.CONVERGED and found.estimate.shape == seen.shape
+
+
+@pytest.mark.parametrize("plane", range(3))
+def test_a_plane_of_colour_that_diverges_leaves_the_picture(plane: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    marginals, calls = Engine.marginals, iter(range(3))
+
+    def breaking(self: Engine, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        found, gain = marginals(self, grey, damage)
+        if next(calls) == plane:
+            found = replace(found, means=(np.full_like(found.means[0], np.nan),))
+        return found, gain
+
+    monkeypatch.setattr(Engine, "marginals", breaking)
+    seen = np.random.default_rng(1).random((4, 4, 3))
+    found = answer(seen, Damage(sigma=0.1), photographs())
+    assert found.status is Status.DIVERGED and np.array_equal(found.estimate, seen)
+
+
+def test_colours_are_for_priors_of_photographs() -> None:
+    with pytest.raises(ModelError):
+        answer(np.zeros((5, 7, 3)), Damage(sigma=0.1), Engine.of(grey_prior(), CPU))
+
+
+@pytest.mark.parametrize("kind", [SPIKED, TRUNCATED])
+def test_grey_levels_are_those_of_the_engine(kind: str) -> None:
+    prior = Engine.of(grey_prior(kind), CPU)
+    draw = np.random.default_rng(0)
+    seen = draw.random((3, 5, 7)) + draw.normal(0, 0.1, (3, 5, 7))
+    for damage in (Damage(sigma=0.1), Damage(0.2, sigma=0.1), Damage(0.1), Damage(np.full((5, 7), 0.2), sigma=0.1)):
+        wanted, _ = prior.marginals(seen, damage.mapped(lambda level: level[None]))
+        for row, found in enumerate(answers([Observed(each, damage) for each in seen], prior)):
+            np.testing.assert_allclose(found.means.ravel(), wanted.means[0][row], atol=3e-5)
+            np.testing.assert_array_equal(found.estimate, found.means)
+            assert found.changed is None
+
+
+def test_the_noise_of_grey_pictures_is_found_if_nothing_is_told() -> None:
+    prior = Engine.of(grey_prior(), CPU)
+    clean = np.where(np.random.default_rng(0).random((5, 7)) < 0.5, 0.0, 0.5)
+    found, wanted = (answer(clean, damage, prior, force=True) for damage in (Damage(), Damage(sigma="auto")))
+    assert found.level == wanted.level and found.level.name == "sigma"
+    np.testing.assert_array_equal(found.means, wanted.means)

@@ -1,0 +1,235 @@
+"""Pictures read in black and white: levels against those they were drawn with, and greys that are refused."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from skimage import data
+
+from restore.channels.bit_flip import CERTAIN
+from restore.errors import Foreign
+from restore.images.tones import Tones, counted
+from restore.inference import scan
+from restore.inference.damage import Damage, Observed
+from restore.inference.local import Local, smoothed
+from restore.inference.scan import Reading, read
+from restore.inference.two_tones import tones_of
+
+SHAPE = (160, 200)
+
+
+def strokes() -> np.ndarray:
+    """Lines of strokes with gaps between them, as on a page; a tenth of it."""
+    ink = np.zeros(SHAPE, bool)
+    rows = np.arange(SHAPE[0]) % 24 < 8
+    ink[np.ix_(rows, np.arange(SHAPE[1]) % 9 < 3)] = True
+    ink[:, :10] = ink[:, -10:] = False
+    return ink
+
+
+INK = strokes()
+LIGHT = np.linspace(1.0, 0.6, SHAPE[1]) * np.linspace(1.0, 0.9, SHAPE[0])[:, None]
+
+
+def scanned(noise: float) -> np.ndarray:
+    return LIGHT * np.where(INK, 0.2, 0.9) + noise * np.random.default_rng(1).standard_normal(SHAPE)
+
+
+def reading(grey: np.ndarray, p: Any = "scan", hidden: np.ndarray | None = None, careful: bool = True) -> Reading:
+    return read(Observed(grey, Damage(p, hidden=hidden)), None, careful=careful)
+
+
+# --- two tones of ink and paper ---
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("turned", [False, True], ids=["dark-on-light", "light-on-dark"])
+def test_levels_and_noise_are_recovered(noise: float, turned: bool) -> None:
+    grey = 1 - scanned(noise) if turned else scanned(noise)
+    found = tones_of(grey)
+    assert found is not None and found.distinct
+    ink, paper = 0.2 * LIGHT, 0.9 * LIGHT
+    black, white = (1 - paper, 1 - ink) if turned else (ink, paper)
+    # Within a tenth of their distance, where the light changes by far more.
+    assert np.abs(found.channel.white - white).mean() < 0.05
+    assert np.abs(found.channel.black - black).mean() < 0.08
+    assert found.noise == pytest.approx(noise, rel=0.25, abs=0.03)
+    wrong = (found.channel.log_odds(grey) < 0) != (~INK if turned else INK)
+    # Gaussians 0.7 of the light apart are told apart no better than at half of their distance.
+    assert wrong.mean() < {0.01: 1e-4, 0.05: 1e-3, 0.1: 0.02, 0.2: 0.15}[noise]
+
+
+@settings(max_examples=4)
+@given(st.floats(-2, 2), st.floats(0.2, 5))
+def test_a_shifted_or_scaled_scan_says_the_same(shift: float, scale: float) -> None:
+    grey = scanned(0.1)
+    first, other = tones_of(grey), tones_of(scale * grey + shift)
+    assert first is not None and other is not None
+    # Single precision, through some twenty steps of EM.
+    np.testing.assert_allclose(other.channel.log_odds(scale * grey + shift), first.channel.log_odds(grey), atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["camera", "grass", "coffee"])
+def test_photographs_are_no_scans(name: str) -> None:
+    photograph = getattr(data, name)()[:300, :300] / 255
+    grey = photograph if photograph.ndim == 2 else photograph.mean(2)
+    found = tones_of(grey)
+    assert found is None or not found.distinct
+
+
+@pytest.mark.parametrize("name", ["text", "page"])
+def test_photographed_writing_is_a_scan(name: str) -> None:
+    grey = getattr(data, name)()
+    found = tones_of(grey / 255)
+    assert not Tones.of(counted(grey)).binary and found is not None and found.distinct
+    read = reading(grey / 255)
+    assert "read as a scan" in read.notes[0] and set(np.unique(read.picture.values())) == {0, 1}
+
+
+def test_what_is_called_a_scan_may_have_an_uneven_ground() -> None:
+    blotches = 0.1 * smoothed(np.random.default_rng(0).standard_normal(SHAPE), 4.0) / 0.07
+    grey = scanned(0.05) + blotches
+    found = tones_of(grey)
+    assert found is not None and not found.distinct
+    with pytest.raises(Foreign):
+        reading(grey, "auto")
+    assert "read as a scan" in reading(grey).notes[0]
+    assert "cut to black and white" in reading(grey, "auto", careful=False).notes[0]
+
+
+BLANK = {
+    "shaded": 0.9 * LIGHT,
+    "noisy": 0.9 * LIGHT + 0.05 * np.random.default_rng(0).standard_normal(SHAPE),
+    "noise": np.random.default_rng(0).random(SHAPE),
+    "white": np.ones(SHAPE),
+    "one-pixel": np.full((1, 1), 0.3),
+    "one-row": np.linspace(0, 1, 50)[None],
+}
+
+
+@pytest.mark.parametrize("grey", BLANK.values(), ids=BLANK)
+def test_a_blank_page_is_no_scan(grey: np.ndarray) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(Foreign):
+            reading(grey)
+
+
+@pytest.mark.parametrize("shape", [(1, 40), (40, 1), (5, 7), (300, 3)], ids=str)
+def test_small_and_narrow_pictures_have_an_answer(shape: tuple[int, int]) -> None:
+    grey = np.where(np.arange(shape[0] * shape[1]).reshape(shape) % 5 == 0, 0.1, 0.9)
+    found = tones_of(grey)
+    assert found is not None and np.isfinite(found.channel.log_odds(grey)).all()
+
+
+def test_evidence_is_kept_by_the_flip_probabilities() -> None:
+    grey = scanned(0.1)
+    found, tones = reading(grey), tones_of(grey)
+    assert tones is not None
+    white, p = found.picture.values(), np.asarray(found.picture.damage.p)
+    odds = (2 * white - 1) * (np.log1p(-p) - np.log(p))
+    np.testing.assert_allclose(odds, tones.channel.log_odds(grey).clip(-CERTAIN, CERTAIN), rtol=1e-9, atol=1e-9)
+
+
+def test_what_lies_in_a_hole_says_nothing_of_a_scan() -> None:
+    grey, hidden = scanned(0.05), np.zeros(SHAPE, bool)
+    hidden[60:90, 100:150] = True
+    one, other = (reading(np.where(hidden, paint, grey), hidden=hidden).picture for paint in (0.0, 5.0))
+    np.testing.assert_array_equal(one.values(), other.values())
+    np.testing.assert_array_equal(one.damage.p, other.damage.p)
+    assert one.damage.hidden is hidden
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(Foreign):
+            reading(grey, hidden=np.ones(SHAPE, bool))
+
+
+def test_holes_of_a_scan_are_filled_with_the_ink_and_paper_of_their_place() -> None:
+    hidden = np.zeros(SHAPE, bool)
+    hidden[60:62] = True
+    found = reading(scanned(0.05), None, hidden)
+    assert found.tones is not None
+    black, white = found.tones
+    assert np.abs(white - 0.9 * LIGHT).mean() < 0.05 and np.abs(black - 0.2 * LIGHT).mean() < 0.08
+
+
+# --- black and white, and greys between ---
+
+
+@pytest.mark.parametrize("levels", [(0.0, 1.0), (0.2, 0.7), (0.0, 1 / 255)])
+def test_two_levels_are_black_and_white_whatever_they_are(levels: tuple[float, float]) -> None:
+    found = reading(np.where(INK, *levels), "auto")
+    np.testing.assert_array_equal(found.picture.values() > 0.5, ~INK)
+    assert found.tones == (None if levels == (0.0, 1.0) else levels) and not found.notes
+    assert found.picture.damage.p == "auto"
+    # Under a mask there may be any.
+    hidden = np.zeros(SHAPE, bool)
+    hidden[5:20, 30:50] = True
+    masked = reading(np.where(hidden, 0.43, np.where(INK, *levels)), None, hidden)
+    np.testing.assert_array_equal((masked.picture.values() > 0.5)[~hidden], ~INK[~hidden])
+
+
+@pytest.mark.parametrize("level", [0.0, 0.4, 1.0])
+def test_one_level_is_black_or_white(level: float) -> None:
+    found = reading(np.full(SHAPE, level), "auto")
+    assert found.tones is None and (found.picture.values() == (level > 0.5)).all()
+
+
+def soft() -> np.ndarray:
+    """Bold strokes with soft edges, as drawn with anti-aliasing."""
+    bold = (np.arange(SHAPE[0])[:, None] % 40 < 14) & (np.arange(SHAPE[1]) % 20 < 10)
+    return np.rint(255 * smoothed(np.where(bold, 0.1, 0.9), 0.8)) / 255
+
+
+def test_soft_edges_are_cut_at_a_level_that_is_told() -> None:
+    """Otsu's, or the prior's own."""
+    found = reading(soft(), "auto")
+    cut = Tones.of(counted(np.rint(255 * soft()).astype(np.uint8))).threshold / 255
+    np.testing.assert_array_equal(found.picture.values() > 0.5, soft() > cut)
+    assert "cut to black and white" in found.notes[0] and found.tones is None
+    own = read(Observed(soft(), Damage("auto")), 0.8, careful=True)
+    np.testing.assert_array_equal(own.picture.values() > 0.5, soft() > 0.8)
+
+
+def test_holes_of_soft_strokes_are_filled_with_their_two_tones() -> None:
+    hidden = np.zeros(SHAPE, bool)
+    hidden[60:64] = True
+    found = reading(soft(), None, hidden)
+    assert found.tones == pytest.approx((0.1, 0.9), abs=0.05)
+    assert reading(soft(), 0.1, hidden).tones is None
+
+
+def test_a_map_of_more_tones_than_two_is_refused_unless_it_is_to_be_cut() -> None:
+    """Areas of a third tone say more than black and white."""
+    drawn = soft()
+    drawn[100:130, 20:80] = 0.5
+    with pytest.raises(Foreign):
+        reading(drawn, "auto")
+    assert "cut to black and white" in reading(drawn, "auto", careful=False).notes[0]
+    # As an area under the mask it says nothing.
+    hidden = np.zeros(SHAPE, bool)
+    hidden[100:130, 20:80] = True
+    assert reading(drawn, None, hidden).notes
+    # A hundredth of the pixels may be stamps and specks.
+    few = soft()
+    few[100:116, 20:35] = 0.5
+    assert 16 * 15 < scan.THIRD * few.size and reading(few, "auto").notes
+
+
+# --- sums around pixels ---
+
+
+def test_sums_are_those_of_the_gaussian() -> None:
+    values = np.random.default_rng(0).random((20, 30)).astype(np.float32)
+    found = Local(values.shape).sums(values)
+    # Brute force at the cell in row 1, column 2: its centre is at (11.5, 19.5). Weights that are even within cells of 8
+    # pixels are those of a Gaussian whose variance is 8² / 12 wider, of 30²: 0.6 % of it in two dimensions, at most.
+    rows, columns = np.mgrid[0:20, 0:30]
+    weights = np.exp(-((rows - 11.5) ** 2 + (columns - 19.5) ** 2) / (2 * 30.0**2))
+    assert found.shape == (3, 4) and found[1, 2] == pytest.approx((weights * values).sum(), rel=5e-3)
+    assert np.ptp(Local(values.shape).image(np.full((3, 4), 2.0, np.float32))) < 1e-6

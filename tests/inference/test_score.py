@@ -1,0 +1,334 @@
+"""The one score: every number against its own formula, by enumeration or on a fine grid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from enumerated import SHAPE, ExactEngine, Knowing, Table, small_machine
+
+from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
+from restore.inference import choose as room
+from restore.inference.choose import Prior, Sample, choose
+from restore.inference.damage import Damage, Observed, Rates
+from restore.priors import RBM
+
+MACHINE = small_machine()
+TABLE = Table.of(MACHINE, SHAPE)
+
+
+def engine(machine: RBM = MACHINE, name: str = "exact") -> ExactEngine:
+    return ExactEngine.of(machine, SHAPE, name)
+
+
+def flipped(clean: np.ndarray, p: float, seed: int = 1) -> np.ndarray:
+    return np.abs(clean - (np.random.default_rng(seed).random(clean.shape) < p))
+
+
+def log_shown(means: np.ndarray, white: np.ndarray, of_white: Any, of_black: Any) -> np.ndarray:
+    """log p(y) of a pixel that is white with a probability, before flips: the sum over both colours."""
+    shown = means * (1 - of_white) + (1 - means) * of_black
+    return np.log(np.where(white > 0.5, shown, 1 - shown))
+
+
+def held_out(seen: np.ndarray, fold: np.ndarray, hidden: np.ndarray, of_white: Any, of_black: Any) -> np.ndarray:
+    """P(white) of each pixel given those of other folds alone, by enumeration."""
+    means = np.empty(seen.shape)
+    for turn in range(room.FOLDS):
+        out = fold == turn
+        means[out] = TABLE.posterior(seen, hidden | out, of_white, of_black)[out]
+    return means
+
+
+LEVELS = bit_flip.LEVELS.level(np.linspace(*bit_flip.LEVELS.places[[0, -1]], room.STEPS))
+
+
+# --- predictive probabilities, against enumeration ---
+
+
+@pytest.mark.parametrize("hole", [False, True], ids=["whole", "hole"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_score_is_the_mean_log_probability_of_pixels_that_were_not_shown(seed: int, hole: bool) -> None:
+    seen = flipped(TABLE.drawn(1, seed)[0], 0.1, seed)
+    hidden = np.zeros(SHAPE, bool)
+    hidden[1, 1:3] = hole
+    damage = Damage(0.1, hidden=hidden if hole else None)
+    sample = Sample.of([Observed(seen, damage)], grey=False)
+    (choice,) = choose([Observed(seen, damage)], [Prior(engine())], grey=False)
+    means = held_out(seen, sample.fold[0], hidden, 0.1, 0.1)
+    # The level is compared even where it is told, so that no prior gains by a level that suits it by chance.
+    wanted = max(log_shown(means, seen, level, level)[~hidden].mean() for level in LEVELS) / np.log(2)
+    assert choice.bits == pytest.approx(wanted, abs=1e-5)
+    assert choice.found is None and choice.damage.p == 0.1
+
+
+@pytest.mark.parametrize("kind", ["two", "each"])
+def test_rates_that_are_told_are_the_only_level(kind: str) -> None:
+    seen = flipped(TABLE.drawn(1, 5)[0], 0.15, 5)
+    each = np.random.default_rng(2).uniform(0.02, 0.4, SHAPE)
+    p = Rates(0.3, 0.05) if kind == "two" else each
+    of_white, of_black = p if isinstance(p, Rates) else (each, each)
+    sample = Sample.of([Observed(seen, Damage(p))], grey=False)
+    (choice,) = choose([Observed(seen, Damage(p))], [Prior(engine())], grey=False)
+    means = held_out(seen, sample.fold[0], np.zeros(SHAPE, bool), of_white, of_black)
+    wanted = log_shown(means, seen, of_white, of_black).mean() / np.log(2)
+    assert choice.bits == pytest.approx(wanted, abs=1e-5)
+
+
+def peak(curve: np.ndarray) -> float:
+    """The level at the top of the parabola through the best three of `LEVELS`, in log-odds; or the end of them."""
+    places, best = np.log(LEVELS / (1 - LEVELS)), int(curve.argmax())
+    if best in (0, len(curve) - 1):
+        return float(LEVELS[best])
+    square, slope, _ = np.polyfit(places[best - 1 : best + 2] - places[best], curve[best - 1 : best + 2], 2)
+    return float(1 / (1 + np.exp(-(places[best] - slope / (2 * square)))))
+
+
+def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_guess() -> None:
+    rounds = []
+    for seed in range(12):
+        seen = flipped(TABLE.drawn(1, seed)[0], 0.1, seed)
+        picture = Observed(seen, Damage("auto"))
+        (choice,) = choose([picture], [Prior(engine())], grey=False)
+        fold, none = Sample.of([picture], grey=False).fold[0], np.zeros(SHAPE, bool)
+        level = room.GUESS["p"]
+        for number in range(2):
+            means = held_out(seen, fold, none, level, level)
+            curve = np.array([log_shown(means, seen, each, each).mean() for each in LEVELS])
+            level = peak(curve)
+            if room.NEAR["p"][0] <= level <= room.NEAR["p"][1]:
+                break
+        rounds.append(number)
+        assert choice.bits == pytest.approx(curve.max() / np.log(2), abs=1e-5)
+        assert choice.found is not None and choice.damage.p == choice.found.value
+        assert choice.found.mean == pytest.approx(level, rel=1e-3)
+    assert 0 < sum(rounds) < 12
+
+
+def test_pixels_are_hidden_once_each_and_in_blocks_as_wide_as_holes_are() -> None:
+    hidden = np.zeros((40, 60), bool)
+    fold = Sample.of([Observed(np.zeros((40, 60)), Damage("auto"))], grey=False).fold[0]
+    assert set(np.unique(fold)) == set(range(room.FOLDS))
+    # 2,400 pixels: a share of a quarter has a standard deviation of .009.
+    assert np.abs(np.bincount(fold.ravel()) / fold.size - 0.25).max() < 0.04
+    hidden[10:15, 20:28] = hidden[25:30, 40:48] = True
+    wide = Sample.of([Observed(np.zeros((40, 60)), Damage(hidden=hidden))], grey=False).fold[0]
+    # Every hole is 8 pixels wide, and so is every block.
+    assert (wide.reshape(5, 8, -1, 60) == wide[::8][:, None, None]).all()
+    assert (np.diff(wide, axis=1)[:, np.arange(59) % 8 != 7] == 0).all()
+
+
+# --- levels, from predictions that are known ---
+
+
+def spots(*shape: int) -> tuple[np.ndarray, np.ndarray]:
+    """What is predicted, and a picture that was drawn from it."""
+    draw = np.random.default_rng(0)
+    means = draw.choice([0.02, 0.3, 0.97], shape)
+    return means, (draw.random(shape) < means).astype(float)
+
+
+@pytest.mark.parametrize("p", [0.01, 0.1, 0.3])
+def test_the_level_of_flips_is_the_likeliest(p: float) -> None:
+    means, clean = spots(100, 120)
+    seen = flipped(clean, p)
+    (choice,) = choose([Observed(seen, Damage("auto"))], [Knowing(means)], grey=False)
+    fine = np.linspace(0.001, 0.48, 2000)
+    best = fine[np.argmax([log_shown(means, seen, level, level).sum() for level in fine])]
+    assert choice.found is not None
+    # Crops of such a picture hold 40 % of its pixels at least; the level of all 12,000 is known to .005.
+    assert choice.found.mean == pytest.approx(best, abs=0.012)
+    assert choice.damage.p == choice.found.value
+
+
+@pytest.mark.parametrize(("of_white", "of_black"), [(0.3, 0.05), (0.02, 0.2)])
+def test_two_rates_are_found_where_white_and_black_differ(of_white: float, of_black: float) -> None:
+    means, clean = spots(75, 80)
+    noise = np.random.default_rng(1).random(clean.shape)
+    seen = np.where(clean > 0, noise >= of_white, noise < of_black).astype(float)
+    (choice,) = choose([Observed(seen, Damage("auto"))], [Knowing(means)], grey=False)
+    assert choice.found is not None and isinstance(choice.found.value, Rates)
+    # Steps of the grid are .37 in log-odds, which is a third of a rate at most.
+    assert choice.found.value.white == pytest.approx(of_white, rel=0.34, abs=0.01)
+    assert choice.found.value.black == pytest.approx(of_black, rel=0.34, abs=0.01)
+    assert choice.damage.p == choice.found.value
+    # One rate does for flips of one rate.
+    (same,) = choose([Observed(flipped(clean, 0.1), Damage("auto"))], [Knowing(means)], grey=False)
+    assert same.found is not None and isinstance(same.found.value, float)
+
+
+def grey_picture() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is predicted of grey levels, how surely, and a picture that was drawn from it."""
+    draw = np.random.default_rng(0)
+    means, variances = draw.uniform(0.3, 0.7, (70, 80)), draw.uniform(0.0005, 0.002, (70, 80))
+    return means, variances, draw.normal(means, variances**0.5)
+
+
+def log_grey(seen: np.ndarray, means: np.ndarray, variances: np.ndarray, p: float, sigma: float) -> np.ndarray:
+    """log p(y) of the nearest of 256 levels: salt or pepper, or the normal density there times its width."""
+    total = variances + sigma**2 + room.WIDTH**2
+    density = np.exp(-((seen - means) ** 2) / (2 * total)) / np.sqrt(2 * np.pi * total)
+    return np.log((1 - p) * density * room.WIDTH + p * ((seen <= 0) | (seen >= 1)) / 2)
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.15, 0.3])
+def test_the_level_of_gaussian_noise_is_the_likeliest(sigma: float) -> None:
+    means, variances, clean = grey_picture()
+    seen = clean + np.random.default_rng(1).normal(0, sigma, clean.shape)
+    (choice,) = choose([Observed(seen, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
+    fine = np.geomspace(*gaussian_noise.LEVELS.levels[[0, -1]], 800)
+    curve = [log_grey(seen, means, variances, 0.0, level).mean() for level in fine]
+    assert choice.found is not None and choice.found.name == "sigma"
+    # The parabola through the best of 40 levels, a tenth apart, misses the peak by less than a fiftieth.
+    assert choice.found.mean == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
+    assert choice.damage.sigma == choice.found.value and choice.damage.p is None
+    assert choice.bits == pytest.approx(max(curve) / np.log(2), abs=0.005)
+
+
+def test_the_level_of_salt_and_pepper_is_the_likeliest() -> None:
+    means, variances, clean = grey_picture()
+    draw, p = np.random.default_rng(1), 0.2
+    seen = np.where(draw.random(clean.shape) < p, draw.integers(0, 2, clean.shape), clean)
+    damage = Damage("auto", sigma=0.05)
+    seen = np.where((seen == 0) | (seen == 1), seen, seen + draw.normal(0, 0.05, seen.shape))
+    (choice,) = choose([Observed(seen, damage)], [Knowing(means, variances)], grey=True)
+    fine = np.linspace(*salt_and_pepper.LEVELS.levels[[0, -1]], 2000)
+    curve = [log_grey(seen, means, variances, level, 0.05).mean() for level in fine]
+    assert choice.found is not None and choice.found.name == "p"
+    assert choice.found.mean == pytest.approx(fine[int(np.argmax(curve))], rel=0.02)
+    assert (choice.damage.p, choice.damage.sigma) == (choice.found.value, 0.05)
+
+
+# --- independent pixels ---
+
+
+def test_independent_pixels_know_the_share_of_white_alone() -> None:
+    _, seen = spots(30, 40)
+    hidden = np.random.default_rng(3).random(seen.shape) < 0.2
+    (choice,) = choose([Observed(seen, Damage("auto", hidden=hidden))], [Knowing(np.full(seen.shape, 0.5))], grey=False)
+    visible = seen[~hidden]
+    # The entropy of a coin with this share, up to the half pixel of either colour that is added.
+    share = (visible.sum() + 0.5) / (visible.size + 1)
+    entropy = -np.where(visible > 0.5, np.log2(share), np.log2(1 - share)).mean()
+    assert choice.bits is not None and choice.ahead is not None
+    assert choice.bits - choice.ahead == pytest.approx(-entropy, abs=1e-6)
+    # A prior that says nothing loses to it by what the coin knows.
+    assert choice.bits == pytest.approx(-1, abs=1e-6) and choice.ahead < 0
+
+
+def test_independent_grey_pixels_share_one_normal_distribution() -> None:
+    means, variances, seen = grey_picture()
+    (choice,) = choose([Observed(seen, Damage(sigma="auto"))], [Knowing(means, variances)], grey=True)
+    spread = np.full(seen.shape, seen.var())
+    wanted = log_grey(seen, np.full(seen.shape, seen.mean()), spread, 0.0, 0.0).mean() / np.log(2)
+    assert choice.bits is not None and choice.ahead is not None
+    assert choice.bits - choice.ahead == pytest.approx(wanted, abs=0.002)
+
+
+# --- which candidate ---
+
+
+def test_the_best_of_several_priors_wins() -> None:
+    truth, other, blank = MACHINE, small_machine(seed=8), small_machine(scale=0.0)
+    priors = [Prior(engine(each, name)) for each, name in ((blank, "blank"), (other, "other"), (truth, "truth"))]
+    pictures = [Observed(flipped(each, 0.05), Damage("auto")) for each in TABLE.drawn(16, 7)]
+    choices = choose(pictures, priors, grey=False)
+    alone = [choose(pictures, [prior], grey=False) for prior in priors]
+    for row, choice in enumerate(choices):
+        bits = [each[row].bits for each in alone]
+        assert choice.bits == pytest.approx(max(bits), abs=1e-9)
+        assert choice.candidate is priors[int(np.argmax(bits))]
+    # By Gibbs' inequality the machine that the pictures were drawn from predicts them best, on average.
+    mean = [np.mean([choice.bits for choice in each]) for each in alone]
+    assert int(np.argmax(mean)) == 2
+
+
+def test_an_inverted_picture_is_predicted_by_the_inverted_prior() -> None:
+    dark = RBM.binary(*(torch.zeros(12, 1).double(), torch.full((12,), -2.0).double(), torch.zeros(1).double()))
+    priors = [Prior(engine(dark), invert) for invert in (False, True)]
+    seen = np.zeros(SHAPE)
+    seen[1, 2] = 1
+    for pixels, wanted in ((seen, False), (1 - seen, True)):
+        (choice,) = choose([Observed(pixels, Damage(0.05))], priors, grey=False)
+        assert choice.candidate.invert is wanted
+
+
+def test_rates_of_white_and_black_change_places_with_the_polarity() -> None:
+    seen = flipped(TABLE.drawn(1, 2)[0], 0.1)
+    one = Prior(engine()).solve(seen[None], Damage(Rates(0.3, 0.05)))
+    other = Prior(engine(), invert=True).solve(1 - seen[None], Damage(Rates(0.05, 0.3)))
+    np.testing.assert_allclose(one.means, 1 - other.means, atol=1e-12)
+    wanted = TABLE.posterior(seen, np.zeros(SHAPE, bool), 0.3, 0.05)
+    np.testing.assert_allclose(one.means[0], wanted, atol=1e-6)
+
+
+def test_a_candidate_that_was_given_up_never_wins() -> None:
+    """It is behind in the first crops by more than is allowed, and would be far ahead in all others."""
+    draw = np.random.default_rng(0)
+    seen = (draw.random((224, 224)) < 0.5).astype(float)
+    crops = Sample.of([Observed(seen, Damage("auto"))], grey=False)
+    first = [corner for corner, rank in zip(crops.corners, crops.rank, strict=True) if rank < room.FIRST]
+    late = np.where(seen > 0.5, 0.99, 0.01)
+    for top, left in first:
+        late[top : top + room.SIDE, left : left + room.SIDE] = 1 - late[top : top + room.SIDE, left : left + room.SIDE]
+    plain, lost = Knowing(np.full(seen.shape, 0.5), name="plain"), Knowing(late, name="late")
+    (choice,) = choose([Observed(seen, Damage("auto"))], [lost, plain], grey=False)
+    assert choice.candidate is plain
+    assert {corner for corners, _ in lost.calls for corner in corners} == set(first)
+    assert {corner for corners, _ in plain.calls for corner in corners} == set(crops.corners)
+
+
+def test_crops_lie_where_something_is() -> None:
+    picture = np.zeros((560, 560))
+    picture[300:350, 400:500] = np.random.default_rng(0).random((50, 100)) < 0.5
+    for given in (picture, 1 - picture):
+        sample = Sample.of([Observed(given, Damage("auto"))], grey=False)
+        assert 1 <= len(sample.seen) <= room.CROPS
+        assert all(0.01 < crop.mean() < 0.99 for crop in sample.seen)
+        for crop, (top, left) in zip(sample.seen, sample.corners, strict=True):
+            np.testing.assert_array_equal(crop, given[top : top + room.SIDE, left : left + room.SIDE])
+
+
+def test_the_pixels_predicted_are_under_the_guess_and_not_under_the_word() -> None:
+    candidate = Knowing(spots(30, 40)[0])
+    choose([Observed(spots(30, 40)[1], Damage("auto"))], [candidate], grey=False)
+    assert candidate.calls[0][1].p == room.GUESS["p"]
+    # Where nothing is damaged, holes are predicted from pixels that are hardly in doubt.
+    hole = np.zeros((30, 40), bool)
+    hole[5:9, 5:9] = True
+    exact = Knowing(spots(30, 40)[0])
+    choose([Observed(spots(30, 40)[1], Damage(hidden=hole))], [exact], grey=False)
+    assert exact.calls[0][1].p == room.EXACT
+    assert all(damage.hidden is not None and damage.hidden[:, hole].all() for _, damage in exact.calls)
+
+
+@pytest.mark.parametrize("holes", [False, True], ids=["whole", "holes"])
+def test_a_batch_gives_each_picture_what_it_gets_alone(holes: bool) -> None:
+    draw = np.random.default_rng(4)
+    pictures = []
+    for clean in TABLE.drawn(10, 11):
+        # Holes of one pixel, and of a row.
+        hidden = np.zeros(SHAPE, bool)
+        hidden[1, : draw.choice([1, 4])] = True
+        pictures.append(Observed(flipped(clean, 0.1, int(clean.sum())), Damage("auto", hidden=hidden if holes else None)))
+    priors = [Prior(engine(MACHINE, "truth")), Prior(engine(small_machine(seed=8), "other"))]
+    for picture, choice in zip(pictures, choose(pictures, priors, grey=False), strict=True):
+        (alone,) = choose([picture], priors, grey=False)
+        assert choice.candidate is alone.candidate
+        assert choice.bits == pytest.approx(alone.bits, abs=1e-9) and choice.ahead == pytest.approx(alone.ahead, abs=1e-9)
+        assert choice.found == alone.found or choice.found.mean == pytest.approx(alone.found.mean, rel=1e-6)
+        assert choice.damage.hidden is picture.damage.hidden
+
+
+def test_a_picture_and_its_inverse_have_one_score() -> None:
+    seen = flipped(TABLE.drawn(1, 9)[0], 0.1)
+    both = [
+        choose([Observed(given, Damage("auto"))], [replace(Prior(engine()), invert=invert)], grey=False)[0]
+        for given, invert in ((seen, False), (1 - seen, True))
+    ]
+    # Means pass through single precision.
+    assert both[0].bits == pytest.approx(both[1].bits, abs=1e-6)
+    assert both[0].damage.p == pytest.approx(both[1].damage.p, rel=1e-4)

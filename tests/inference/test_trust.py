@@ -1,0 +1,229 @@
+"""Whether an answer is believed: each rule by a picture that it alone refuses, and the pair test by counting pairs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from enumerated import Knowing
+
+from restore.inference import trust
+from restore.inference.choose import Choice
+from restore.inference.damage import Damage, Rates
+from restore.inference.restored import Found
+from restore.inference.trust import independent, verdict
+from restore.marginals import Status
+
+SHAPE = (60, 80)
+DISC = np.hypot(*(np.mgrid[:60, :80] - np.array([30, 40])[:, None, None])) < 20
+FLIPS = np.random.default_rng(0).random(SHAPE) < 0.1
+NONE = Knowing(np.zeros(SHAPE))
+
+
+def judged(
+    *,
+    p: Any = 0.1,
+    found: float | Rates | None = 0.1,
+    ahead: float | None = 0.3,
+    hidden: np.ndarray | None = None,
+    before: np.ndarray = DISC ^ FLIPS,
+    after: np.ndarray = DISC,
+    sure: float = 0.99,
+    ended: tuple[Status, float] = (Status.CONVERGED, 0.0),
+) -> Status:
+    """The verdict on a disc after flips that was restored as it was, but for what is named."""
+    level = None if found is None else Found("p", found)
+    choice = Choice(NONE, Damage(p, hidden=hidden), level, -0.3, ahead)
+    return verdict(choice, before, after, np.where(after, sure, 1 - sure), *ended)
+
+
+# --- each rule alone ---
+
+
+def test_a_disc_freed_of_its_flips_is_believed() -> None:
+    assert judged() is Status.CONVERGED
+    assert judged(found=None, ahead=None) is Status.CONVERGED
+
+
+def test_a_prior_has_to_be_ahead_of_independent_pixels() -> None:
+    assert judged(ahead=trust.AHEAD - 1e-6) is Status.UNRECOGNISED
+    assert judged(ahead=trust.AHEAD + 1e-6) is Status.CONVERGED
+    assert judged(ahead=-1.0) is Status.UNRECOGNISED
+
+
+def test_what_changes_has_to_be_spread_like_flips() -> None:
+    # A tenth of the pixels, as flips of .1 would be, but in lines of graph paper.
+    lines = np.zeros(SHAPE, bool)
+    lines[::10] = True
+    assert lines.mean() == 0.1
+    assert judged(before=DISC ^ lines) is Status.NOT_NOISE
+    # Dots in a lattice have no neighbours, and are still no noise.
+    dots = np.zeros(SHAPE, bool)
+    dots[::3, ::3] = True
+    assert judged(before=DISC ^ dots) is Status.NOT_NOISE
+
+
+def test_a_level_above_a_quarter_is_not_believed() -> None:
+    noisy = DISC ^ (np.random.default_rng(1).random(SHAPE) < 0.26)
+    assert judged(p=0.26, found=0.26, before=noisy) is Status.TOO_NOISY
+    assert judged(p=0.24, found=0.24, before=noisy) is Status.CONVERGED
+    # The level is of both colours.
+    assert judged(p=Rates(0.4, 0.08), found=Rates(0.4, 0.08)) is Status.CONVERGED
+    assert judged(p=Rates(0.4, 0.12), found=Rates(0.4, 0.12), before=noisy) is Status.TOO_NOISY
+    # A level that the user gave is none that was found.
+    assert judged(p=0.26, found=None, before=noisy) is Status.CONVERGED
+
+
+def test_fewer_wrong_pixels_have_to_be_expected_than_there_are() -> None:
+    assert judged(sure=0.91) is Status.CONVERGED
+    assert judged(sure=0.9 - 1e-9) is Status.NO_GAIN
+    # Three in ten of the pixels restored to white were flipped, and none of the others.
+    share = 0.3 * DISC.mean()
+    assert judged(p=Rates(0.3, 0.0), sure=1 - share - 0.001) is Status.NO_GAIN
+    assert judged(p=Rates(0.3, 0.0), before=DISC & ~FLIPS, sure=1 - share + 0.001) is Status.CONVERGED
+    # Each pixel by its own rate: of those that are certain, nothing can be gained.
+    assert judged(p=np.full(SHAPE, 0.1), sure=0.89) is Status.NO_GAIN
+    assert judged(p=np.full(SHAPE, 0.1), sure=0.91) is Status.CONVERGED
+
+
+@pytest.mark.parametrize(
+    ("ended", "wanted"),
+    [
+        ((Status.MAX_ITER, trust.RESTLESS + 1e-6), Status.UNSETTLED),
+        ((Status.MAX_ITER, trust.RESTLESS), Status.MAX_ITER),
+        ((Status.DIVERGED, 0.0), Status.DIVERGED),
+    ],
+    ids=["restless", "nearly-settled", "diverged"],
+)
+def test_the_solver_has_to_have_settled(ended: tuple[Status, float], wanted: Status) -> None:
+    assert judged(ended=ended) is wanted
+
+
+def test_hidden_pixels_neither_count_as_changed_nor_as_gained() -> None:
+    hole = np.zeros(SHAPE, bool)
+    hole[20:40, 30:50] = True
+    # All of the hole was white under the mask, and is black now.
+    after = DISC & ~hole
+    assert judged(before=(DISC ^ FLIPS) | hole, after=after) is Status.NOT_NOISE
+    assert judged(before=(DISC ^ FLIPS) | hole, after=after, hidden=hole) is Status.CONVERGED
+    # What lies in the hole is in doubt, and what is visible is not.
+    choice = Choice(NONE, Damage(0.1, hidden=hole), Found("p", 0.1), -0.3, 0.3)
+    doubt = np.where(hole, 0.5, np.where(DISC, 0.99, 0.01))
+    assert verdict(choice, DISC ^ FLIPS, DISC, doubt, Status.CONVERGED, 0.0) is Status.CONVERGED
+    assert verdict(replace(choice, damage=Damage(0.1)), DISC ^ FLIPS, DISC, doubt, Status.CONVERGED, 0.0) is (
+        Status.NO_GAIN if np.minimum(doubt, 1 - doubt).mean() >= 0.1 else Status.CONVERGED
+    )
+    assert judged(hidden=np.ones(SHAPE, bool)) is Status.CONVERGED
+
+
+def test_rules_about_flips_are_for_flips() -> None:
+    """Holes alone, and grey levels, change as a prior says."""
+    block = np.zeros(SHAPE, bool)
+    block[:10] = True
+    assert judged(p=None, found=None, before=DISC ^ block) is Status.CONVERGED
+    grey = np.random.default_rng(0).random(SHAPE)
+    choice = Choice(NONE, Damage(sigma=0.4), Found("sigma", 0.4), -3.0, 0.3)
+    assert verdict(choice, grey, grey / 2, grey / 2, Status.CONVERGED, 0.0) is Status.CONVERGED
+
+
+# --- the pair test ---
+
+
+def counted(values: np.ndarray) -> dict[tuple[int, int], float]:
+    """Sums of products of pixels at every displacement, pair by pair."""
+    height, width = values.shape
+    found: dict[tuple[int, int], float] = {}
+    for down in range(trust.REACH + 1):
+        for across in range(-trust.REACH, trust.REACH + 1):
+            if (down, across) <= (0, 0) or down >= height or abs(across) >= width:
+                continue
+            first = values[: height - down, max(0, -across) : width - max(0, across)]
+            second = values[down:, max(0, across) : width - max(0, -across)]
+            found[down, across] = float((first.astype(float) * second).sum())
+    return found
+
+
+def test_pairs_are_those_that_are_counted() -> None:
+    """At every displacement up to the reach, whatever the size, and though colours change at two rates."""
+    draw = np.random.default_rng(0)
+    verdicts = []
+    for number in range(60):
+        shape = tuple(draw.integers(1, 40, 2))
+        white, visible = draw.random(shape) < 0.5, draw.random(shape) < 0.9
+        changed = visible & (draw.random(shape) < np.where(white, 0.2, 0.05))
+        if number % 2:
+            # Lines in a direction, so that pairs at one displacement are many.
+            step = draw.integers(4, 2 * trust.REACH)
+            changed |= visible & (np.indices(shape)[number % 4 // 2] % step == 0) & (draw.random(shape) < 0.9)
+        rates = np.zeros(shape)
+        for colour in (white & visible, ~white & visible):
+            rates[colour] = changed[colour].sum() / max(colour.sum(), 1)
+        pairs, expected = counted(changed), counted(rates)
+        wanted = all(
+            pairs[by] <= trust.PAIRED * expected[by] + trust.ERRORS * (1 + expected[by]) ** 0.5 for by in pairs
+        )
+        assert independent(changed, white, visible) is wanted
+        verdicts.append(wanted)
+    assert 10 < sum(verdicts) < 55
+
+
+@pytest.mark.parametrize("p", [0.0, 0.002, 0.03, 0.1, 0.25])
+@pytest.mark.parametrize("shape", [(8, 8), (28, 28), (300, 300), (1, 400)], ids=str)
+def test_flips_pass_at_any_level_and_size(p: float, shape: tuple[int, int]) -> None:
+    # Four standard errors above 1.7 times the number: no displacement of a hundred is by chance.
+    every, stripes = np.ones(shape, bool), np.broadcast_to(np.arange(shape[1]) % 16 < 8, shape)
+    for seed in range(5):
+        flips = np.random.default_rng(seed).random(shape) < p
+        assert independent(flips, every, every)
+        # One of two colours may have changed more often, and has areas of its own.
+        assert independent(flips & stripes, stripes, every)
+        assert not (p > 0.1 and flips.size > 1000 and independent(flips & stripes, every, every))
+
+
+@pytest.mark.parametrize("step", range(2, trust.REACH + 1))
+def test_lines_up_to_the_reach_apart_are_no_flips(step: int) -> None:
+    lines, every = np.zeros((100, 100), bool), np.ones((100, 100), bool)
+    lines[::step] = True
+    for changed in (lines, lines.T, lines & lines.T):
+        assert not independent(changed, every, every)
+
+
+def test_turned_and_mirrored_pictures_get_the_same_verdict() -> None:
+    steps, every = np.eye(40, dtype=bool), np.ones((40, 40), bool)
+    for changed in (steps, steps[::-1], steps.T):
+        assert not independent(changed, every, every)
+
+
+# --- continuity ---
+
+
+def test_verdicts_do_not_jump_where_a_rate_becomes_nothing() -> None:
+    """p = 0 is what p close to 0 is; so are two rates that are nearly one."""
+    for before in (DISC ^ FLIPS, DISC, DISC ^ (np.arange(80) % 10 == 0)):
+        # The least doubt that single precision knows is more than flips of nothing.
+        for sure in (1.0, 1 - 1e-7, 0.99):
+            assert judged(p=0.0, found=0.0, before=before, sure=sure) is Status.NO_GAIN
+        assert judged(p=1e-12, found=1e-12, before=before, sure=1 - 1e-7) is Status.NO_GAIN
+        for p in (0.05, 0.1, 0.2):
+            assert judged(p=p, found=p, before=before) is judged(p=Rates(p, p + 1e-9), found=p, before=before)
+
+
+def test_the_bound_on_pairs_has_no_steps() -> None:
+    """In a large picture a run of changed pixels is refused where it is longer than errors allow, not by its first."""
+    changed, every = np.zeros((200, 200), bool), np.ones((200, 200), bool)
+    outcomes = []
+    for number in range(1, 12):
+        changed[20, 20 + number] = True
+        outcomes.append(independent(changed, every, every))
+    # A run of n pixels has n - 1 pairs side by side, of which four are allowed where next to none are expected.
+    assert outcomes == [number - 1 <= trust.ERRORS for number in range(1, 12)]
+
+
+def test_a_picture_and_its_inverse_get_the_same_verdict() -> None:
+    lines = np.arange(80) % 7 == np.zeros((60, 1))
+    for before in (DISC ^ FLIPS, DISC ^ lines):
+        for p in (Rates(0.1, 0.1), Rates(0.2, 0.02)):
+            turned = Rates(p.black, p.white)
+            assert judged(p=p, before=before) is judged(p=turned, before=~before, after=~DISC)

@@ -1,0 +1,210 @@
+"""The posterior of pictures of any size: tiles, pictures as a whole, and the mean field against its equation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from enumerated import SHAPE, ExactEngine, Table, small_machine
+from test_blocks import ALIKE, alike, answer, noisy, tiled
+
+from restore.couplings import Dense
+from restore.fields import Fields
+from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.tiles import blend, blocks
+from restore.inference.tiles.blend import CONVERGED, STEPS, STILL, mean_field, solve
+from restore.marginals import Status
+from restore.priors import RBM, ConvolutionalRBM
+from restore.solvers import TAP
+from restore.zoo.tiling import Tiling
+
+MACHINE = small_machine()
+TABLE = Table.of(MACHINE, SHAPE)
+FIELD = Tiling(neighbours=0.7)
+
+
+def pixels(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 2, shape).astype(float)
+
+
+# --- tiles ---
+
+
+def test_tiles_side_by_side_are_restored_each_by_itself() -> None:
+    seen = pixels(6, 8)
+    found = answer(ExactEngine.of(MACHINE, SHAPE, tiling=Tiling(rounds=0)), Observed(seen, Damage(0.2)))
+    for top, left in product((0, 3), (0, 4)):
+        where = (slice(top, top + 3), slice(left, left + 4))
+        wanted = TABLE.posterior(seen[where], np.zeros(SHAPE, bool), 0.2, 0.2)
+        np.testing.assert_allclose(found.means[0][where], wanted, atol=1e-6)
+        np.testing.assert_allclose(found.variances[0][where], wanted * (1 - wanted), atol=1e-6)
+    assert found.tiles[0] == 4 and found.status(0) is Status.CONVERGED
+
+
+def test_tiles_that_overlap_are_mixed() -> None:
+    """Mean and variance are those of a mixture of what all tiles with a pixel say of it."""
+    seen = pixels(3, 6)
+    found = answer(ExactEngine.of(MACHINE, SHAPE, tiling=Tiling(overlap=2, rounds=0)), Observed(seen, Damage(0.2)))
+    padded, hidden = np.pad(seen, ((2, 2), (2, 2))), np.pad(np.zeros(seen.shape, bool), ((2, 2), (2, 2)), constant_values=True)
+    means = []
+    # Three rows are one tile high, so that tiles begin with the picture there.
+    for left in (0, 2, 4, 6):
+        where = (slice(2, 5), slice(left, left + 4))
+        each = np.full((3, 10), np.nan)
+        if left + 4 <= 10:
+            each[:, left : left + 4] = TABLE.posterior(padded[where], hidden[where], 0.2, 0.2)
+            means.append(each[:, 2:8])
+    mean = np.nanmean(means, 0)
+    np.testing.assert_allclose(found.means[0], mean, atol=1e-6)
+    np.testing.assert_allclose(found.variances[0], mean - mean**2, atol=1e-6)
+
+
+def test_a_picture_smaller_than_a_tile_lies_in_the_middle_of_one_that_is_hidden_around_it() -> None:
+    seen = pixels(1, 2)
+    hidden, padded = np.ones(SHAPE, bool), np.zeros(SHAPE)
+    hidden[1, 1:3], padded[1, 1:3] = False, seen
+    wanted = TABLE.posterior(padded, hidden, 0.1, 0.1)[1:2, 1:3]
+    found = answer(ExactEngine.of(MACHINE, SHAPE), Observed(seen, Damage(0.1)))
+    np.testing.assert_allclose(found.means[0], wanted, atol=1e-6)
+
+
+def test_an_inverted_picture_is_inverted_for_the_prior_and_back() -> None:
+    seen = pixels(5, 9)
+    one = answer(tiled(), Observed(seen, Damage(Rates(0.2, 0.05))))
+    other = answer(tiled(), Observed(1 - seen, Damage(Rates(0.05, 0.2))), invert=True)
+    np.testing.assert_allclose(one.means, 1 - other.means, atol=1e-6)
+    np.testing.assert_allclose(one.variances, other.variances, atol=1e-6)
+
+
+def test_several_pictures_are_restored_as_each_alone() -> None:
+    engine, seen = tiled(), pixels(3, 7, 9)
+    damage = Damage(np.array([0.05, 0.1, 0.3])[:, None, None], hidden=pixels(3, 7, 9, seed=1) > 0)
+    together = solve(engine, seen, damage)
+    for row in range(3):
+        alone = solve(engine, seen[row : row + 1], damage.mapped(lambda level, row=row: level[row : row + 1]))
+        np.testing.assert_allclose(together.means[row], alone.means[0], atol=1e-6)
+        assert together.tiles[row] == alone.tiles[0]
+
+
+def test_a_hole_around_which_no_tile_sees_anything_is_told_of() -> None:
+    hidden = np.zeros((20, 20), bool)
+    hidden[4:16, 4:16] = True
+    for engine in (tiled(), tiled(replace(tiled().description, tiling=Tiling(overlap=2)))):
+        found = answer(engine, Observed(pixels(20, 20), Damage(0.1, hidden=hidden)))
+        assert found.blind[0] and np.isfinite(found.means).all()
+    hidden[6:] = False
+    assert not answer(tiled(), Observed(pixels(20, 20), Damage(0.1, hidden=hidden))).blind[0]
+
+
+def test_a_picture_converges_if_nearly_all_of_its_tiles_do() -> None:
+    engine = ExactEngine.of(MACHINE, SHAPE)
+    assert answer(replace(engine, status=Status.MAX_ITER), noisy(6, 8)).status(0) is Status.MAX_ITER
+    assert answer(replace(engine, status=Status.DIVERGED), noisy(6, 8)).status(0) is Status.DIVERGED
+    found = answer(engine, noisy(6, 8))
+    many = replace(found, tiles=np.array([1000]))
+    assert replace(many, unsettled=np.array([10])).status(0) is Status.CONVERGED
+    assert replace(many, unsettled=np.array([11])).status(0) is Status.MAX_ITER
+
+
+# --- a picture as a whole ---
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 4), (9, 7)], ids=str)
+def test_a_convolutional_prior_is_the_machine_of_the_pictures_size(shape: tuple[int, int]) -> None:
+    seen, p = pixels(*shape), 0.2
+    shared = alike().trained.machine
+    assert isinstance(shared, ConvolutionalRBM)
+    machine = alike().of_size(shape).trained.machine.to(torch.float64)
+    # The same machine with a matrix, which knows of no places.
+    dense = RBM(machine.layers, (Dense(machine.couplings[0].matrix),))
+    evidence = torch.from_numpy((2 * seen - 1) * np.log((1 - p) / p)).reshape(1, -1)
+    wanted = TAP(max_iter=500, tol=1e-6, damping=0.3).solve(
+        dense.tilt(Fields(evidence)), torch.full((1, seen.size), 0.4, dtype=torch.float64)
+    )
+    found = answer(alike(), Observed(seen, Damage(p)))
+    np.testing.assert_allclose(found.means[0], wanted.means[0].reshape(shape), atol=1e-4)
+    np.testing.assert_allclose(found.variances[0], wanted.variances[0].reshape(shape), atol=1e-4)
+
+
+def test_a_part_without_anything_visible_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "PART", 20)
+    hidden = np.zeros((90, 20), bool)
+    for first, blind in ((60, False), (30, True)):
+        hidden[first:] = True
+        assert answer(alike(), Observed(pixels(90, 20), Damage(0.1, hidden=hidden))).blind[0] == blind
+
+
+# --- the mean field ---
+
+
+@pytest.mark.parametrize("coupling", [0.0, 0.3, 0.8])
+def test_the_mean_field_solves_its_equation(coupling: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """m = tanh(coupling · sum of the four neighbours + evidence / 2), written out pixel by pixel."""
+    monkeypatch.setattr(blend, "STEPS", 5000)
+    evidence = np.random.default_rng(1).normal(0, 2, (7, 9))
+    found, steps, change = mean_field(evidence[None], coupling)
+    wanted = np.empty((7, 9))
+    for row, column in np.ndindex(7, 9):
+        near = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
+        pull = sum(found[0][place] for place in near if 0 <= place[0] < 7 and 0 <= place[1] < 9)
+        wanted[row, column] = np.tanh(coupling * pull + evidence[row, column] / 2)
+    # Half of the way is left out at each step, the last one was of 1e-6 or less, and so it stopped before its limit.
+    np.testing.assert_allclose(found[0], wanted, atol=5e-6)
+    assert change[0] <= STILL and steps < 5000
+
+
+def test_the_mean_field_stops_after_its_steps_and_says_how_far_it_was() -> None:
+    evidence = np.random.default_rng(1).normal(0, 2, (2, 7, 9))
+    evidence[1] = 3.0
+    found, steps, change = mean_field(evidence, 0.8)
+    assert steps == STEPS and change[0] > STILL > change[1]
+    field = ExactEngine.of(MACHINE, SHAPE, tiling=Tiling(neighbours=0.8))
+    whole = solve(field, (evidence > 0).astype(float), Damage(1 / (1 + np.exp(np.abs(evidence)))))
+    np.testing.assert_allclose(whole.means, (1 + found) / 2, atol=1e-5)
+    assert [whole.status(row) is Status.CONVERGED for row in range(2)] == (change < CONVERGED).tolist()
+
+
+def test_weak_couplings_give_the_means_of_the_model() -> None:
+    """By enumeration: for means of coupled pixels the field is right to first order in the coupling."""
+    coupling, evidence = 0.02, np.random.default_rng(2).normal(0, 1, (3, 3))
+    states = np.array(list(product((-1, 1), repeat=9))).reshape(-1, 3, 3)
+    agree = (states[:, 1:] * states[:, :-1]).sum((1, 2)) + (states[:, :, 1:] * states[:, :, :-1]).sum((1, 2))
+    weights = np.exp(coupling * agree + (states * evidence).sum((1, 2)) / 2)
+    exact = (weights[:, None, None] * states).sum(0) / weights.sum()
+    found, _, _ = mean_field(evidence[None], coupling)
+    apart = np.abs(np.tanh(evidence / 2) - exact).max()
+    # What is left is of second order: by Onsager's term at most its square for each of four neighbours.
+    assert np.abs(found[0] - exact).max() < 4 * coupling**2 < apart
+
+
+def test_a_hole_in_a_large_picture_is_filled_to_its_middle() -> None:
+    """However little it changes the whole."""
+    evidence = np.full((1, 900, 900), 3.0)
+    evidence[0, 400:412, 500:512] = 0
+    assert mean_field(evidence, 0.8)[0].min() > 0.9
+
+
+@pytest.mark.parametrize(
+    "p", [0.1, Rates(0.02, 0.3), np.linspace(0.01, 0.4, 63).reshape(7, 9)], ids=["one", "two", "each"]
+)
+def test_the_field_hears_the_evidence_of_every_pixel(p: float | Rates | np.ndarray) -> None:
+    engine = ExactEngine.of(MACHINE, SHAPE, tiling=FIELD)
+    seen, hidden = pixels(7, 9), pixels(7, 9, seed=1) > 0
+    found = answer(engine, Observed(seen, Damage(p, hidden=hidden)))
+    rates = p if isinstance(p, Rates) else Rates(p, p)
+    told = np.where(seen > 0, np.log((1 - rates.white) / rates.black), np.log(rates.white / (1 - rates.black)))
+    wanted, _, _ = mean_field(np.where(hidden, 0, told)[None], FIELD.neighbours)
+    np.testing.assert_allclose(found.means, (1 + wanted) / 2, atol=1e-5)
+    np.testing.assert_allclose(found.variances, found.means * (1 - found.means), atol=1e-6)
+    assert 0 < found.iterations[0] <= STEPS
+
+
+def test_a_field_has_blocks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ExactEngine.of(MACHINE, SHAPE, tiling=FIELD)
+    whole = answer(engine, noisy(80, 90))
+    monkeypatch.setattr(blocks, "SIDE", 30)
+    np.testing.assert_allclose(answer(engine, noisy(80, 90)).means, whole.means, atol=1e-4)
+    assert ALIKE.whole and engine.description.whole

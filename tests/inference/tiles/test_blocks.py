@@ -1,0 +1,149 @@
+"""Blocks of a large picture: they part it, take no more memory than allowed, and leave no trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from machines import random_features, random_rbm
+
+from restore.errors import UsageError
+from restore.inference.damage import Damage, Observed
+from restore.inference.tiles import blend, blocks
+from restore.inference.tiles.blend import Posterior, posterior
+from restore.inference.tiles.blocks import AROUND, PART, blocks_of, parts_of
+from restore.inference.torch_engine import Engine
+from restore.priors import ConvolutionalRBM
+from restore.zoo import TrainedPrior
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
+from restore.zoo.tiling import OF_WINDOWS, Tiling
+
+SETTINGS = Inference(max_iter=500, tol=1e-6, damping=0.3, modes=0, starts=1)
+TILES = Description("small", (4, 4), 3, 127, "", "", inference=SETTINGS)
+ALIKE = Description("alike", (6, 5), 2, 127, "", "", inference=SETTINGS, family="convolutional", kernel=2)
+NO_MODES = torch.zeros(0, 4, dtype=torch.uint8)
+
+
+def tiled(about: Description = TILES, memory: int | None = None) -> Engine:
+    prior = TrainedPrior(about, random_rbm(16, 3, scale=0.4, bias=0.3, seed=1, dtype=torch.float32),
+                         torch.linspace(0.3, 0.6, 16), NO_MODES)  # fmt: skip
+    return Engine.of(prior, torch.device("cpu"), memory)
+
+
+def alike(memory: int | None = None) -> Engine:
+    shared = random_features(2, 2, scale=0.4, bias=0.3, seed=3).to(torch.float32)
+    prior = TrainedPrior(ALIKE, ConvolutionalRBM.of(shared, (6, 5)), torch.full((30,), 0.4), NO_MODES)
+    return Engine.of(prior, torch.device("cpu"), memory)
+
+
+def noisy(*shape: int) -> Observed:
+    draw = np.random.default_rng(1)
+    damage = Damage(draw.uniform(0.05, 0.3, shape), hidden=draw.random(shape) < 0.2)
+    return Observed(draw.integers(0, 2, shape).astype(float), damage)
+
+
+def answer(engine: Engine, picture: Observed, invert: bool = False) -> Posterior:
+    return posterior(engine, picture, invert=invert, watch=lambda share: None)
+
+
+@pytest.mark.parametrize(
+    "tiling",
+    [
+        OF_WINDOWS,
+        Tiling(),
+        pytest.param(Tiling(overlap=3, rounds=2, worth=0.5, least=0.0), marks=pytest.mark.thorough),
+    ],
+    ids=["overlapping", "side-by-side", "thirds"],
+)
+@pytest.mark.parametrize("shape", [(3, 50), pytest.param((19, 23), marks=pytest.mark.thorough), (50, 2)], ids=str)
+def test_blocks_of_tiles_leave_no_trace(
+    tiling: Tiling, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = tiled(replace(TILES, tiling=tiling))
+    whole = answer(engine, noisy(*shape), invert=True)
+    monkeypatch.setattr(blocks, "WINDOWS", 16)
+    assert len(list(blocks_of(shape, engine.description, None))) > 1
+    parts = answer(engine, noisy(*shape), invert=True)
+    # The same tiles in other batches, in single precision.
+    np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
+    np.testing.assert_allclose(parts.variances, whole.variances, atol=1e-4)
+    assert parts.means.dtype == np.float32
+
+
+def test_blocks_of_a_convolutional_prior_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    picture, shares = noisy(90, 75), []
+    whole = answer(alike(), picture)
+    monkeypatch.setattr(blocks, "SIDE", 20)
+    assert len(list(blocks_of(picture.shape, ALIKE, None))) == 20
+    parts = posterior(alike(), picture, invert=False, watch=shares.append)
+    # What a pixel hears of another falls by a factor for each place between them, and 32 lie in between.
+    np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
+    assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 20
+    assert (parts.tiles[0], whole.tiles[0]) == (20, 1)
+
+
+def test_of_many_pixels_the_answer_takes_two_bytes_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blend, "MANY", 1000)
+    monkeypatch.setattr(blocks, "SIDE", 20)
+    parts = answer(alike(), noisy(40, 50))
+    assert parts.means.dtype == parts.variances.dtype == np.float16
+    monkeypatch.undo()
+    # Of numbers below 1, half precision keeps 11 bits.
+    np.testing.assert_allclose(parts.means, answer(alike(), noisy(40, 50)).means, atol=2**-11)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (100, 100), (31, 2000), (1500, 1300)], ids=str)
+@pytest.mark.parametrize("about", [TILES, replace(TILES, tiling=OF_WINDOWS), ALIKE], ids=["tiles", "overlap", "alike"])
+def test_blocks_part_a_picture(about: Description, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "WINDOWS", 1024)
+    count = np.zeros(shape, int)
+    for block in blocks_of(shape, about, None):
+        count[block.core] += 1
+        rows = np.arange(shape[0])
+        np.testing.assert_array_equal(rows[block.around[0]][block.inner[0]], rows[block.core[0]])
+        assert rows[block.around[0]].size >= rows[block.core[0]].size
+    assert (count == 1).all()
+
+
+@pytest.mark.parametrize("size", [1, 40, 159, 160, 161, 300, 1000])
+def test_parts_are_equal_and_share_an_image(size: int) -> None:
+    parts = parts_of((size, 30))
+    counts = np.zeros((size, 30), int)
+    for part in parts:
+        counts[part.core] += 1
+        assert counts[part.around].shape == counts[parts[0].around].shape
+        core, around = part.core[0], part.around[0]
+        assert around.start == 0 or core.start - around.start >= AROUND
+        assert around.stop == size or around.stop - core.stop >= AROUND
+        assert 0 <= around.start < around.stop <= size
+        np.testing.assert_array_equal(np.arange(size)[around][part.inner[0]], np.arange(size)[core])
+    assert (counts == 1).all()
+    assert len(parts) == max(1, -(-(size - 2 * AROUND) // PART))
+
+
+def test_parts_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = noisy(90, 75)
+    whole = answer(alike(), picture)
+    monkeypatch.setattr(blocks, "PART", 20)
+    parts = answer(alike(), picture)
+    assert (int(whole.tiles[0]), int(parts.tiles[0]), bool(parts.blind[0])) == (1, 9, False)
+    np.testing.assert_allclose(parts.means, whole.means, atol=1e-4)
+    np.testing.assert_allclose(parts.variances, whole.variances, atol=1e-4)
+
+
+@pytest.mark.parametrize(("make", "memory"), [(tiled, 20_000), (alike, 10**6)])
+def test_little_memory_makes_blocks_small_and_too_little_is_refused(make: type[Engine], memory: int) -> None:
+    about = make().description
+    assert len(list(blocks_of((40, 50), about, memory))) > len(list(blocks_of((40, 50), about, None))) == 1
+    found, whole = (answer(make(memory=limit), noisy(40, 50)) for limit in (memory, None))
+    np.testing.assert_allclose(found.means, whole.means, atol=1e-4)
+    with pytest.raises(UsageError) as caught:
+        answer(make(memory=100), noisy(40, 50))
+    # The least that would do is named, and does.
+    (least,) = {int(word) for word in str(caught.value).split() if word.isdecimal()}
+    assert list(blocks_of((40, 50), about, least))
+    with pytest.raises(UsageError):
+        list(blocks_of((40, 50), about, least - 1))

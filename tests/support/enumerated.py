@@ -1,0 +1,140 @@
+"""Priors small enough to enumerate, candidates that answer what they are told to, and plain posteriors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from machines import brute_force, random_rbm
+
+from restore.inference.damage import Damage, Observed
+from restore.inference.engine import PictureEngine
+from restore.inference.tiles.blend import Posterior, Watch
+from restore.marginals import Marginals, Status
+from restore.priors import RBM
+from restore.priors.exact import exact_moments
+from restore.zoo.description import Description
+from restore.zoo.inference import Inference
+
+
+@dataclass(frozen=True, eq=False)
+class ExactEngine:
+    """A binary machine of few units, whose posterior is found by enumeration."""
+
+    machine: RBM
+    about: Description
+    calls: list[tuple[np.ndarray, Damage]] = field(default_factory=list)
+    status: Status = Status.CONVERGED
+    name: str = "exact"
+    max_memory: int | None = None
+    light_ground: bool = False
+
+    @classmethod
+    def of(cls, machine: RBM, shape: tuple[int, int], name: str = "exact", **facts: Any) -> ExactEngine:
+        about = Description(name, shape, machine.hidden.size, 127, "", "", inference=Inference(modes=0, starts=1))
+        return cls(machine, replace(about, **facts))
+
+    @property
+    def description(self) -> Description:
+        return self.about
+
+    def with_solver(self, solver: str) -> ExactEngine:
+        return self
+
+    def quickly(self) -> ExactEngine:
+        return self
+
+    def of_size(self, shape: tuple[int, int]) -> ExactEngine:
+        raise NotImplementedError
+
+    def marginals(self, grey: np.ndarray, damage: Damage) -> tuple[Marginals, np.ndarray]:
+        self.calls.append((grey, damage))
+        count = len(grey)
+        evidence = damage.channel(False).evidence(torch.from_numpy(grey.reshape(count, -1)).double())
+        means = exact_moments(self.machine.tilt(evidence)).visible.expand(count, -1).numpy()
+        zero = np.zeros(count)
+        status = np.full(count, self.status)
+        return Marginals((means,), (means * (1 - means),), zero, np.ones(count, int), zero, status), zero
+
+    def pixel_means(self) -> np.ndarray:
+        return exact_moments(self.machine).visible.numpy().reshape(self.about.image_shape)
+
+    def features(self, grey: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Engines that are open already, in place of `restore.inference.open.Engines`."""
+
+    engines: tuple[PictureEngine, ...]
+    named: bool = True
+
+    def for_picture(self, picture: Observed) -> tuple[PictureEngine, ...]:
+        return self.engines
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Every picture of a prior, (S, h, w), and its probability, (S,); the machine's hidden units are summed out."""
+
+    pictures: np.ndarray
+    probability: np.ndarray
+
+    @classmethod
+    def of(cls, machine: RBM, shape: tuple[int, int]) -> Table:
+        joint, pixels = brute_force(machine), shape[0] * shape[1]
+        codes = (joint.states[:, :pixels] @ 2 ** np.arange(pixels)).astype(int)
+        pictures = (np.arange(2**pixels)[:, None] >> np.arange(pixels)) & 1
+        return cls(pictures.reshape(-1, *shape), np.bincount(codes, joint.probabilities, 2**pixels))
+
+    def drawn(self, count: int, seed: int = 0) -> np.ndarray:
+        rows = np.random.default_rng(seed).choice(len(self.pictures), count, p=self.probability)
+        return self.pictures[rows].astype(float)
+
+    def posterior(self, seen: np.ndarray, hidden: np.ndarray, of_white: Any, of_black: Any) -> np.ndarray:
+        """P(white) of every pixel of one picture by Bayes' rule: white turns black at one rate, black white at another."""
+        shown_white = np.where(self.pictures == 1, 1 - np.asarray(of_white), np.asarray(of_black))
+        likelihood = np.where(hidden, 1.0, np.where(seen > 0.5, shown_white, 1 - shown_white)).prod((1, 2))
+        weight = self.probability * likelihood
+        return np.asarray((weight[:, None, None] * self.pictures).sum(0) / weight.sum())
+
+
+SHAPE = (3, 4)
+
+
+def small_machine(scale: float = 0.8, seed: int = 3) -> RBM:
+    return random_rbm(12, 4, scale=scale, bias=0.5, seed=seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Knowing:
+    """A candidate that answers with a map (H, W) of means, whatever it is shown, and may change its mind by crop."""
+
+    means: np.ndarray
+    variances: np.ndarray | None = None
+    name: str = "knowing"
+    invert: bool = False
+    engine_name: str = "none"
+    calls: list[tuple[list[tuple[int, int]], Damage]] = field(default_factory=list)
+
+    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]]) -> Posterior:
+        self.calls.append((list(corners), damage))
+        height, width = seen.shape[1:]
+
+        def cut(values: np.ndarray) -> np.ndarray:
+            return np.stack([values[top : top + height, left : left + width] for top, left in corners])
+
+        means = cut(self.means)
+        variances = means * (1 - means) if self.variances is None else cut(self.variances)
+        one, zero = np.ones(len(seen), int), np.zeros(len(seen))
+        return Posterior(means, variances, one, zero, one, one - 1, zero > 0, zero)
+
+    def posterior(self, picture: Observed, watch: Watch) -> Posterior:
+        raise NotImplementedError
+
+    def quickly(self) -> Knowing:
+        return self
