@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
 from restore.channels.levels import Scale
+from restore.channels.values import log_odds_of, probability_of
 from restore.inference import threads
 from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.engine import PictureEngine
@@ -34,7 +36,7 @@ SIDE, CROPS, FIRST, RICH = 56, 8, 2, 0.6
 ENOUGH = 8000
 
 # Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
-CELL, MOST = 4, 400
+CELL, MOST = 8, 400
 
 # Levels under which a picture is predicted while its own is unknown, by what is unknown; and if nothing is damaged.
 GUESS = {"p": 0.13, "sigma": 0.2}
@@ -43,8 +45,8 @@ EXACT = 0.02
 # Levels from here to there are near the guess; under others pixels are predicted once more.
 NEAR = {"p": (0.04, 0.2), "sigma": (0.1, 0.4)}
 
-# A candidate is asked no more that is behind by so many nats, or by the root of the number of pixels asked for if that is
-# less: leads vary by about as much.
+# A candidate is asked no more that is behind by so many nats, or by the root of the number of pixels asked for if that
+# is less: leads vary by about as much.
 LOST = 40.0
 
 # Levels that are compared, evenly in their scale.
@@ -55,6 +57,10 @@ RATES_AHEAD, HIGHEST, RATES = 12.0, 0.4, 16
 
 # No pixel with a probability of its own counts as surer than that: priors are surer than they are right.
 LEAST = 0.01
+
+# Log-odds beyond which predictions say no more, into how many bins they are counted, and by which factors solvers may
+# be too sure.
+SURE, BINS, SURER = 9.0, 145, (1.0, 1.4, 2.0, 2.8)
 
 # Grey levels are told apart to this much, so that densities are probabilities.
 WIDTH = 1 / 255
@@ -305,7 +311,7 @@ class Sample:
         return np.log(((1 - np.asarray(p)) * density * WIDTH + p * ends).clip(1e-12))
 
 
-def _log_flipped(means: np.ndarray, white: np.ndarray, of_white: Any, of_black: Any) -> np.ndarray:
+def _log_flipped(means: np.ndarray, white: np.ndarray | bool, of_white: Any, of_black: Any) -> np.ndarray:
     """log p of pixels that show white or black, and are white with probability `means` before they flip."""
     shown = means * (1 - of_white) + (1 - means) * of_black
     return np.log(np.where(white, shown, 1 - shown).clip(1e-6))
@@ -366,28 +372,54 @@ class Prediction:
     @property
     def places(self) -> np.ndarray:
         """Places on the scale that are compared, (L,); one, of no effect, where the level is known and not compared."""
-        damage = self.sample.damage
-        known = damage.unknown is None and (self.sample.grey or isinstance(damage.p, np.ndarray | Rates))
         first, last = self.scale.places[[0, -1]]
+        damage = self.sample.damage
+        known = damage.unknown is None and (self.sample.grey or not self._alike)
         return np.linspace(first, last, 1 if known else STEPS)
 
-    def log_p(self) -> np.ndarray:
-        """log p of the predicted pixels of each picture at each level, (L, N), in nats."""
+    @property
+    def _alike(self) -> bool:
+        """True for flips whose probability is not known pixel by pixel, so that pixels may be counted."""
+        damage = self.sample.damage
+        return not (self.sample.grey or (damage.unknown is None and isinstance(damage.p, np.ndarray | Rates)))
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Predicted pixels of each picture that were seen white, and black, by their log-odds, (2, N, BINS)."""
         sample = self.sample
+        odds = log_odds_of(self.means.astype(np.float64)).clip(-SURE, SURE)
+        bins = ((odds + SURE) * ((BINS - 1) / (2 * SURE))).round().astype(int)
+        bins += BINS * sample.owner[:, None, None]
+        white = sample.seen > 0.5
+        each = (np.bincount(bins[part & self.asked], minlength=BINS * sample.count) for part in (white, ~white))
+        return np.stack([counts.reshape(sample.count, BINS) for counts in each])
+
+    def log_p(self, surer: float = 1.0) -> np.ndarray:
+        """log p of the predicted pixels of each picture at each level, (L, N), in nats.
+
+        Args:
+            surer: by how much log-odds are too large.
+        """
+        sample, levels = self.sample, self.scale.level(self.places)
+        if self._alike:
+            means = probability_of(np.linspace(-SURE, SURE, BINS) / surer)
+            white, black = (_log_flipped(means, shown, levels[:, None], levels[:, None]) for shown in (True, False))
+            return np.asarray(white @ self.counts[0].T + black @ self.counts[1].T)
         each = [
             sample.sums(np.where(self.asked, sample.log_p(self.means, self.variances, level, sample.damage), 0))
-            for level in np.split(self.scale.level(self.places), len(self.places))
+            for level in np.split(levels, len(levels))
         ]
         return np.concatenate(each)
 
     @property
     def nats(self) -> np.ndarray:
-        """log p at the best level of each picture, (N,)."""
-        return np.asarray(self.log_p().max(0))
+        """log p at the best level of each picture, (N,), by which candidates are compared: solvers are too sure."""
+        each = SURER if self._alike else (1.0,)
+        return np.asarray(np.max([self.log_p(surer).max(0) for surer in each], 0))
 
     @property
     def bits(self) -> np.ndarray:
-        """The score: bits per pixel at the best level of each picture, (N,)."""
+        """The score: bits per pixel of each picture, (N,)."""
         return np.asarray(self.nats / self.sample.sums(self.asked).clip(1) / np.log(2))
 
 
@@ -400,9 +432,8 @@ def _level_of(prediction: Prediction, index: int) -> Found | None:
     level = float(prediction.scale.level(np.array(_peak(curve, prediction.places))))
     if sample.grey or sample.unknown == "sigma":
         return Found(sample.unknown, level)  # type: ignore[arg-type]
-    pair = _two_rates(prediction, index)
-    ahead = pair is not None and pair[1] - curve.max() > RATES_AHEAD
-    return Found("p", pair[0] if ahead and pair is not None else level)
+    rates, log_p = _two_rates(prediction, index)
+    return Found("p", rates if log_p - curve.max() > RATES_AHEAD else level)
 
 
 def _peak(curve: np.ndarray, places: np.ndarray) -> float:
@@ -414,20 +445,14 @@ def _peak(curve: np.ndarray, places: np.ndarray) -> float:
     return float(places[best] + (places[1] - places[0]) * (left - right) / (2 * (left - 2 * top + right) or 1))
 
 
-def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float] | None:
+def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float]:
     """Rates of white and of black pixels at which a picture is predicted best, and log p there."""
-    sample = prediction.sample
-    asked = prediction.asked & (sample.owner == index)[:, None, None]
-    means, white = prediction.means[asked], sample.seen[asked] > 0.5
     low, high = (np.log(rate / (1 - rate)) for rate in (bit_flip.LEVELS.levels[0], HIGHEST))
-    grid = 1 / (1 + np.exp(-np.linspace(low, high, RATES)))
-    # Pixels are counted by what is predicted of them.
-    bins = (means * RATES * 8).astype(int).clip(max=RATES * 8 - 1)
-    counts = [np.bincount(bins[part], minlength=RATES * 8) for part in (white, ~white)]
-    middle = (np.bincount(bins, means, RATES * 8) / np.bincount(bins, minlength=RATES * 8).clip(1))[:, None, None]
+    grid = probability_of(np.linspace(low, high, RATES))
+    means = probability_of(np.linspace(-SURE, SURE, BINS))[:, None, None]
+    each = zip(prediction.counts[:, index], (True, False), strict=True)
     log_p = sum(
-        (count[:, None, None] * _log_flipped(middle, np.array(shown), grid[:, None], grid)).sum(0)
-        for count, shown in zip(counts, (True, False), strict=True)
+        np.tensordot(count, _log_flipped(means, np.array(shown), grid[:, None], grid), 1) for count, shown in each
     )
     best = np.unravel_index(int(np.argmax(log_p)), (RATES, RATES))
     return Rates(float(grid[best[0]]), float(grid[best[1]])), float(np.max(log_p))
@@ -469,7 +494,8 @@ def _places(picture: Observed) -> list[tuple[slice, slice]]:
         order = np.argsort(-richness, kind="stable")
         order = order[: int((richness >= RICH * richness.max()).sum())]
         places = np.unique(np.linspace(0, len(order) - 1, CROPS).round().astype(int))
-        corners = [corners[order[place]] for place in places]
+        spread = [*places[::3], *places[1::3], *places[2::3]]
+        corners = [corners[order[place]] for place in spread]
     return [_crop(corner) for corner in corners]
 
 
