@@ -1,6 +1,6 @@
 """Makes the README's picture of the local page: `python assets/app_screenshot.py`.
 
-Needs playwright, Chromium and `restore app --install`. The page opens with a noisy digit; a part of it is masked here,
+Needs playwright and Chromium. The page opens with a noisy digit; a part of it is masked here,
 and restored as a user would.
 """
 
@@ -16,7 +16,8 @@ from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
 from restore import zoo
-from restore.app import assembly, runtime
+from restore.app import assembly
+from restore.app.answers import Answers
 from restore.app.server import Server
 
 HERE = Path(__file__).parent
@@ -37,10 +38,9 @@ def restore(page: Page) -> None:
         if number == 0:
             page.mouse.down()
     page.mouse.up()
-    # Twice, as the browser is still optimising at the first time.
-    for _ in range(2):
-        page.locator("#restore").click()
-        expect(page.locator("#restore")).to_have_attribute("aria-busy", "false")
+    page.locator("#p").fill("0.1")
+    page.locator("#restore").click()
+    expect(page.locator("#restore")).to_have_attribute("aria-busy", "false")
     page.locator("body").click(position={"x": 1, "y": 1})
 
 
@@ -48,8 +48,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the README's picture of the local page.")
     parser.add_argument("--output", type=Path, default=HERE / "app.png", help="[%(default)s]")
     options = parser.parse_args()
-    site = assembly.collect(runtime.installed(runtime.user_folder()), zoo.folders())
-    with Server(site, 0) as server, sync_playwright() as playwright:
+    priors = assembly.usable(zoo.folders()).values()
+    answers = Answers([prior["name"] for prior in priors])
+    with Server(assembly.page(priors, served=True), answers, 0) as server, sync_playwright() as playwright:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         page = browser.new_page(viewport=SIZE, color_scheme="light")

@@ -10,7 +10,10 @@ graph in its worker, as the page shows it.
 from __future__ import annotations
 
 import argparse
+import functools
+import http.server
 import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -25,7 +28,6 @@ from playwright.sync_api import expect, sync_playwright
 
 from restore import zoo
 from restore.app import assembly, runtime
-from restore.app.server import Server
 
 ASSETS = Path(__file__).parent.parent / "assets"
 ROUNDS = 5
@@ -64,16 +66,22 @@ def native(
 
 # Restores `count` times in a worker like that of the page, and returns the milliseconds of each.
 IN_THE_PAGE = """async ({ prior, pixels, p, mask, count }) => {
-    const { Solver } = await import("/solver.js");
+    const { Solver } = await import("./solver.js");
     globalThis.solver ??= new Solver();
     const times = [];
     for (let i = 0; i < count; i++) {
         const { width, height } = prior;
         const request = { width, height, pixels: Float32Array.from(pixels), p, mask: Uint8Array.from(mask) };
-        times.push((await globalThis.solver.restore(prior, request)).milliseconds);
+        times.push((await globalThis.solver.solve(prior, request)).milliseconds);
     }
     return times;
 }"""
+
+
+def server_of(folder: str) -> http.server.ThreadingHTTPServer:
+    """A web server of static files."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+    return http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
 
 
 def main() -> None:
@@ -83,17 +91,17 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=30, help="restorations on each side [%(default)s]")
     chosen = parser.parse_args()
     folder = zoo.find(chosen.model)
-    site = assembly.collect(runtime.installed(runtime.user_folder()), [folder])
     prior = assembly.facts(folder)
     p, pixels = (0.0, picture("digit-torn.png")) if chosen.hole else (0.1, picture("digit-noisy.png"))
     mask = picture("digit-hole.png") > 0.5 if chosen.hole else np.zeros(pixels.shape, bool)
     outside, iterations = native(folder, prior, pixels, p, mask)
     times: dict[str, list[float]] = {"Chromium": [], "onnxruntime": []}
-    with Server(site, 0) as server, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as site, server_of(site) as server, sync_playwright() as playwright:
+        assembly.write([folder], runtime.installed(runtime.user_folder()), Path(site))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         page = browser.new_page()
-        page.goto(server.url)
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
         expect(page.locator("#status")).to_contain_text("is ready", timeout=30_000)
         asked = {"prior": prior, "pixels": pixels.ravel().tolist(), "p": p, "mask": mask.ravel().tolist()}
         asked["count"] = chosen.repeats // ROUNDS

@@ -44,7 +44,7 @@ ROOMS: dict[str, str] = {
     "inference": "errors fields marginals registry channels devices sizes units images priors zoo solvers",
     "torch": "errors channels registry units priors zoo solvers",
     "export": "errors fields marginals registry channels zoo solvers inference",
-    "app": "errors marginals files data zoo inference",
+    "app": "errors marginals files images data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",
     "learning": (
         "errors fields marginals registry channels couplings files units images priors progress data zoo solvers "

@@ -1,4 +1,5 @@
-"""The local page: restoration in a browser, from static files that any web server can hand out.
+"""The local page: restoration in a browser, by this machine's own server or from static files.
 
-`runtime` installs onnxruntime-web, `assembly` says which files make up the site, `server` serves them to this machine.
+`answers` restores what the page posts and `server` serves this machine alone; where there is no such server, the page
+runs graphs in onnxruntime-web, which `runtime` installs. `assembly` says which files make up the page.
 """

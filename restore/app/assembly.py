@@ -1,11 +1,9 @@
-"""The files of the site, by their addresses. No torch needed, and nothing is copied to serve them."""
+"""The files of the page: for our server, and for any server of static files."""
 
 from __future__ import annotations
 
 import json
-import os
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,78 +13,49 @@ from restore.errors import ModelError, OutputError, reason, shown
 from restore.files import write_atomically
 from restore.inference.onnx.contract import POLARITIES
 from restore.inference.onnx.inspection import read_checked
-from restore.inference.restore import BLIND, INVERTED
+from restore.inference.restore import BLIND
 from restore.inference.restored import outcome
 from restore.marginals import Status
 
-# Addresses below the site's root, such as "models/tap-mnist/solver.onnx", and the file or its content for each.
-Site = Mapping[str, Path | bytes]
-
-_PAGE = Path(__file__).parent / "site"
+PAGE = Path(__file__).parent / "site"
 
 # Pictures of the page that show what a prior does: by the data it was trained on, else by the polarity of its images.
-_EXAMPLES = {"text": "page.png"}
-_DIGIT_OR_SILHOUETTE = dict(zip(POLARITIES, ("digit.png", "silhouette.png"), strict=True))
+EXAMPLES = {"text": "page.png"}
+DIGIT_OR_SILHOUETTE = dict(zip(POLARITIES, ("digit.png", "silhouette.png"), strict=True))
 
 
-def collect(runtime: Mapping[str, Path], priors: Iterable[Path]) -> Site:
-    """Make the site: the page, the runtime, the priors that have a graph, and `models.json` that lists them.
-
-    Args:
-        runtime: files of onnxruntime-web by name.
-        priors: folders of priors. Priors without a graph, and those of grey images, for which the page has no tools,
-            are left out; damaged ones with a warning.
+def usable(priors: Iterable[Path]) -> dict[Path, dict[str, Any]]:
+    """The priors of black and white pictures that have a graph, with their facts; damaged ones cause a warning.
 
     Raises:
-        ModelError: if no prior is left.
+        ModelError: if none is left.
     """
-    usable = dict(_usable(priors))
-    if not usable:
-        raise ModelError(f"no prior has a {zoo.GRAPH}; get the folder models/ again")
-    # Files of the package may be links into a package store.
-    site: dict[str, Path | bytes] = {path.name: path.resolve() for path in sorted(_PAGE.iterdir()) if path.is_file()}
-    site |= {f"ort/{name}": path for name, path in runtime.items()}
-    for folder in usable:
-        ours = folder.parent == zoo.search.published_folder()
-        files = {name: folder / name for name in (zoo.GRAPH, zoo.WEIGHTS)}
-        site |= {f"models/{folder.name}/{name}": path.resolve() if ours else path for name, path in files.items()}
-    listing = {"preferred": zoo.PREFERRED_BINARY, "priors": list(usable.values())}
-    return site | {"models.json": json.dumps(listing, indent=1).encode()}
-
-
-def _usable(priors: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The priors that have a graph, with their facts; damaged ones are left out with a warning."""
+    found = {}
     for folder in priors:
-        if (folder / zoo.GRAPH).is_file():
-            try:
-                if folder.parent != zoo.search.published_folder():
-                    _refuse_links(folder)
-                if not zoo.describe(folder).grey:
-                    read_checked(folder / zoo.GRAPH)
-                    yield folder, facts(folder)
-            except ModelError as fault:
-                warnings.warn(str(fault), stacklevel=2)
+        try:
+            if any((folder / name).is_symlink() for name in (zoo.GRAPH, zoo.WEIGHTS)):
+                raise ModelError(f"{shown(folder)}: holds links, which are not followed; put the files there")
+            if (folder / zoo.GRAPH).is_file() and not zoo.describe(folder).grey:
+                found[folder] = facts(folder)
+        except ModelError as fault:
+            zoo.leave_out(str(fault))
+    if not found:
+        raise ModelError(f"no prior has a {zoo.GRAPH}; get the folder models/ again")
+    return found
 
 
-def _refuse_links(folder: Path) -> None:
-    for name in (zoo.GRAPH, zoo.WEIGHTS):
-        if (folder / name).is_symlink():
-            raise ModelError(f"{shown(folder / name)}: is a link, which is not followed; put the file itself there")
-
-
-def content(source: Path | bytes) -> bytes:
-    """The content of an address; raises OSError for a link, which is not followed."""
-    if isinstance(source, bytes):
-        return source
-    with os.fdopen(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
-        return stream.read()
+def page(priors: Iterable[Mapping[str, Any]], *, served: bool) -> dict[str, bytes]:
+    """The files of the page by name; `models.json` lists the priors, and says whether our server restores."""
+    files = {path.name: path.read_bytes() for path in sorted(PAGE.iterdir()) if path.is_file()}
+    listing = {"served": served, "preferred": zoo.PREFERRED_BINARY, "priors": list(priors)}
+    return files | {"models.json": json.dumps(listing, indent=1).encode()}
 
 
 def facts(folder: Path) -> dict[str, Any]:
-    """What the page must know about a prior; raises ModelError if its description is damaged."""
-    about = zoo.describe(folder)
+    """What the page must know about a prior; raises ModelError if it is damaged."""
+    read_checked(folder / zoo.GRAPH)
+    about, ground = zoo.describe(folder), polarity(folder)
     height, width = about.image_shape
-    ground = polarity(folder)
     return {
         "name": folder.name,
         "width": width,
@@ -94,14 +63,14 @@ def facts(folder: Path) -> dict[str, Any]:
         "hidden": about.hidden,
         "threshold": about.threshold,
         "conditional": about.conditional,
+        "convolutional": about.convolutional,
         "task": about.task,
         "polarity": ground,
-        "example": _EXAMPLES.get(about.data, _DIGIT_OR_SILHOUETTE[ground]),
+        "example": EXAMPLES.get(about.data, DIGIT_OR_SILHOUETTE[ground]),
         "method": about.method,
         "data": about.data,
         "triesAgain": about.tries_again,
         "outcomes": {status.name.lower(): outcome(status, about) for status in Status},
-        "inverted": INVERTED,
         "blind": BLIND,
         "inference": {key: asdict(about.inference)[key] for key in ("max_iter", "tol", "damping")},
         "tiling": asdict(about.tiling),
@@ -110,41 +79,45 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def polarity(folder: Path) -> str:
-    """Whether a prior's training images were mostly light or mostly dark, judged as in `restore denoise`.
-
-    Raises:
-        ModelError: if the weights cannot be read, or lack the mean of each pixel.
-    """
+    """Whether a prior's training images were mostly light or mostly dark; raises ModelError if it is damaged."""
     from safetensors import SafetensorError, safe_open
 
     path = folder / zoo.WEIGHTS
     try:
         with safe_open(path, framework="numpy") as stored:
-            means = stored.get_tensor("pixel_means").astype(float)
+            return POLARITIES[zoo.light_ground(stored.get_tensor("pixel_means").astype(float))]
     except (OSError, SafetensorError) as fault:
         raise ModelError(f"{shown(path)}: cannot be read ({reason(fault)}); get the file again") from fault
-    if not ((means > 0) & (means < 1)).all():
-        raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
-    return POLARITIES[zoo.light_ground(means)]
 
 
-def write(site: Site, folder: Path, *, overwrite: bool = False) -> None:
-    """Write the site to a folder, for any web server that serves static files.
+def write(priors: Iterable[Path], runtime: Mapping[str, Path], folder: Path, *, overwrite: bool = False) -> None:
+    """Write the page with its priors to a folder, for any web server that serves static files.
+
+    Args:
+        priors: folders of priors.
+        runtime: files of onnxruntime-web by name.
+        folder: where to.
+        overwrite: write into a folder that is not empty.
 
     Raises:
+        ModelError: if there is no prior.
         OutputError: if the folder is not empty and `overwrite` is not given, a link in it would lead out of it, or
             it cannot be written to.
     """
+    known = usable(priors)
+    files: dict[str, bytes | Path] = {**page(known.values(), served=False)}
+    files |= {f"ort/{name}": path for name, path in runtime.items()}
+    files |= {f"models/{each.name}/{name}": each / name for each in known for name in (zoo.GRAPH, zoo.WEIGHTS)}
     try:
         if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(f"{shown(folder)}: exists already; give --overwrite or another folder")
-        for inside in {folder / parent for address in site for parent in Path(address).parents if parent.name}:
+        for inside in {folder / parent for address in files for parent in Path(address).parents if parent.name}:
             if inside.is_symlink():
                 raise OutputError(f"{shown(inside)}: is a link, which is not followed; remove it or choose another")
-        for address, source in site.items():
+        for address, source in files.items():
             target = folder / address
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(target, content(source))
+            write_atomically(target, source if isinstance(source, bytes) else source.read_bytes())
     except OutputError:
         raise
     except OSError as fault:

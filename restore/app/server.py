@@ -1,12 +1,16 @@
-"""Serve the site to this machine only.
+"""Serve the page to this machine only, and restore what it posts.
 
-An address is looked up among those of the site and never turned into a path, so no request can leave the site.
+All files are in memory: no request is ever turned into a path.
 """
 
 from __future__ import annotations
 
 import errno
+import json
+import select
+import socket
 import sys
+from collections.abc import Mapping
 from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -15,42 +19,30 @@ from socketserver import ThreadingTCPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from restore.app.assembly import Site, content
-from restore.errors import UsageError
+from restore.app.answers import BYTES, Answers
+from restore.errors import RestoreError, UsageError
 
 ADDRESS = "127.0.0.1"
 
 # A foreign page can point a host name of its own at this machine; requests under such a name are refused.
-_HOSTS = frozenset({"localhost", "127.0.0.1"})
+HOSTS = frozenset({"localhost", ADDRESS})
 
-_TYPES = {
+JSON = "application/json"
+TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".json": "application/json",
+    ".json": JSON,
     ".png": "image/png",
-    ".svg": "image/svg+xml",
-    ".wasm": "application/wasm",
 }
-_BINARY = "application/octet-stream"
 
-# Scripts, styles, images and data only from this site; WebAssembly may be compiled.
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self' 'wasm-unsafe-eval'",
-        "worker-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' blob: data:",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
+# Scripts, styles, images and data only from this site.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = {
-    "Content-Security-Policy": _POLICY,
+HEADERS = {
+    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -60,10 +52,11 @@ _HEADERS = {
 
 
 class Server(ThreadingTCPServer):
-    """A web server for one site, reachable only from this machine.
+    """A web server for the page, reachable only from this machine.
 
     Args:
-        site: what it serves.
+        site: what it serves, by address.
+        answers: restore what is posted.
         port: where it listens; 0 picks a free port, see `url`.
 
     Raises:
@@ -74,8 +67,8 @@ class Server(ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, site: Site, port: int) -> None:
-        self.site = site
+    def __init__(self, site: Mapping[str, bytes], answers: Answers, port: int) -> None:
+        self.site, self.answers = site, answers
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as fault:
@@ -102,33 +95,70 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60  # seconds a connection may stay silent
 
     def do_GET(self) -> None:
-        found = self._answer()
-        if found is not None:
-            self.wfile.write(found)
-
-    def do_HEAD(self) -> None:
-        self._answer()
-
-    def _answer(self) -> bytes | None:
-        """Send the status and the headers; return the content to send next, or None after an error."""
-        if _host(self.headers) not in _HOSTS:
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to localhost only")
-            return None
-        address = unquote(urlsplit(self.path).path) if self.path.startswith("/") else ""
-        name = address.removeprefix("/") or ("index.html" if address else "")
-        try:
-            found = content(self.server.site[name])
-        except (KeyError, OSError):
+        """Send a file."""
+        if any(name in self.headers for name in ("Content-Length", "Transfer-Encoding")):
+            self.close_connection = True  # what follows is no request
+        if not self._welcome():
+            return
+        found = self.server.site.get(self._name or "index.html")
+        if found is None:
             self.send_error(HTTPStatus.NOT_FOUND)
-            return None
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", _TYPES.get(Path(name).suffix, _BINARY))
-        self.send_header("Content-Length", str(len(found)))
+        else:
+            self._send(HTTPStatus.OK, found, TYPES[Path(self._name or "index.html").suffix])
+
+    do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        """Restore a picture."""
+        if not self._welcome():
+            return
+        if self._name not in ("denoise", "complete"):
+            self.send_error(HTTPStatus.NOT_FOUND)
+        elif self.headers.get_all("Content-Type") != [JSON]:  # which no foreign page may send
+            self.send_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        elif (length := _length(self.headers)) is None:
+            self.send_error(HTTPStatus.LENGTH_REQUIRED)
+        elif length > BYTES:
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        else:
+            self._restore(self.rfile.read(length))
+
+    def _restore(self, content: bytes) -> None:
+        status = HTTPStatus.OK
+        try:
+            told = self.server.answers.answer(content, complete=self._name == "complete", watch=self._stay)
+        except RestoreError as fault:
+            status, told = HTTPStatus.UNPROCESSABLE_ENTITY, {"error": str(fault)}
+        self._send(status, json.dumps(told).encode(), JSON)
+
+    def _stay(self, share: float) -> None:
+        """Raise ConnectionAbortedError if nobody waits for the answer any more."""
+        if select.select([self.connection], [], [], 0)[0] and not self.connection.recv(1, socket.MSG_PEEK):
+            raise ConnectionAbortedError
+
+    @property
+    def _name(self) -> str:
+        """The address without its slash; "/" for one that cannot be ours."""
+        path = unquote(urlsplit(self.path).path)
+        return path.removeprefix("/") if self.path.startswith("/") else "/"
+
+    def _welcome(self) -> bool:
+        """Answer under this machine's own names only."""
+        own = _host(self.headers) in HOSTS
+        if not own:
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to localhost only")
+        return own
+
+    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        return found
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def end_headers(self) -> None:
-        for name, value in _HEADERS.items():
+        for name, value in HEADERS.items():
             self.send_header(name, value)
         super().end_headers()
 
@@ -140,3 +170,10 @@ def _host(headers: Message) -> str:
     """The host name of a request without the port; empty unless it was given exactly once."""
     given = headers.get_all("Host") or []
     return given[0].rpartition(":")[0] or given[0] if len(given) == 1 else ""
+
+
+def _length(headers: Message) -> int | None:
+    """The length of what is posted; None unless it was given exactly once, as a number, and nothing else says it."""
+    given = headers.get_all("Content-Length") or []
+    known = len(given) == 1 and given[0].isascii() and given[0].isdecimal() and "Transfer-Encoding" not in headers
+    return int(given[0]) if known and len(given[0]) < 20 else None

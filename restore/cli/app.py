@@ -9,14 +9,15 @@ import typer
 
 from restore.console import say, tell
 
-EXAMPLE = "Example:  restore app --install && restore app"
+EXAMPLE = "Example:  restore app"
 
 
 def app(
     port: Annotated[int, typer.Option(help="Where to serve; 0 picks a free port.", min=0, max=65535)] = 8000,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page.")] = False,
     install: Annotated[
-        bool, typer.Option("--install", help="Download onnxruntime-web (33 MB, 14 MB installed), once, and exit.")
+        bool,
+        typer.Option("--install", help="Download onnxruntime-web (33 MB, 14 MB installed), for --output, and exit."),
     ] = False,
     runtime: Annotated[
         Path | None,
@@ -41,15 +42,17 @@ def app(
         onnxruntime_web.install(folder, runtime)
         tell(str(folder))
         return
-    site = assembly.collect(onnxruntime_web.installed(folder), zoo.folders())
     if output is not None:
-        assembly.write(site, output, overwrite=overwrite)
+        assembly.write(zoo.folders(), onnxruntime_web.installed(folder), output, overwrite=overwrite)
         tell(str(output / "index.html"))
         return
 
+    from restore.app.answers import Answers
     from restore.app.server import Server
 
-    with Server(site, port) as server, contextlib.suppress(KeyboardInterrupt):
+    priors = assembly.usable(zoo.folders()).values()
+    site, answers = assembly.page(priors, served=True), Answers([prior["name"] for prior in priors])
+    with Server(site, answers, port) as server, contextlib.suppress(KeyboardInterrupt):
         tell(server.url, flush=True)
         say("restore: Ctrl-C ends it")
         if not no_browser:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import shutil
 import threading
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from priors import random_conditional, random_prior
 
 from restore import zoo
 from restore.app import assembly
+from restore.app.answers import Answers
 from restore.app.server import Server
 
 if TYPE_CHECKING:
@@ -43,32 +46,32 @@ def priors(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Stand-ins for the files of onnxruntime-web."""
-    folder = tmp_path_factory.mktemp("ort")
-    paths = {name: folder / name for name in ("run.mjs", "run.wasm")}
-    for name, path in paths.items():
-        path.write_bytes(name.encode())
-    return paths
-
-
-@pytest.fixture(scope="module")
-def site(files: dict[str, Path], priors: list[Path]) -> assembly.Site:
+def listed(priors: list[Path]) -> dict[Path, dict[str, Any]]:
+    """The facts about the priors that can be used."""
+    zoo.leave_out.cache_clear()
     with pytest.warns(UserWarning) as told:
-        made = assembly.collect(files, priors)
+        found = assembly.usable(priors)
     bad, worse = (str(warning.message) for warning in told)
-    assert "bad/weights.safetensors: damaged or not a safetensors file" in bad
-    assert "worse/solver.onnx: is no graph that can be run" in worse
-    return made
+    assert "bad/weights.safetensors" in bad and "worse/solver.onnx" in worse
+    return found
 
 
 @pytest.fixture(scope="module")
-def server(site: assembly.Site, priors: list[Path]) -> Iterator[Server]:
-    (priors[0] / "secret").symlink_to("/etc/passwd")
-    with Server(site, 0) as running:
+def site(listed: dict[Path, dict[str, Any]]) -> dict[str, bytes]:
+    return assembly.page(listed.values(), served=True)
+
+
+def serving(server: Any) -> Iterator[Any]:
+    with server as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield running
         running.shutdown()
+
+
+@pytest.fixture(scope="module")
+def server(site: dict[str, bytes]) -> Iterator[Server]:
+    """The page of the made-up priors, restored by a published one."""
+    yield from serving(Server(site, Answers(["tap-mnist"]), 0))
 
 
 # --------------------------------------------------------------------------------------- published priors in Chromium
@@ -76,18 +79,30 @@ def server(site: assembly.Site, priors: list[Path]) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def published() -> assembly.Site:
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page as static files in a folder of any web server."""
     from pages import FILES, PUBLISHED
 
-    return assembly.collect(FILES, PUBLISHED)
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    root = tmp_path_factory.mktemp("root")
+    assembly.write(PUBLISHED, FILES, root / "deep" / "page")
+    handler = functools.partial(Handler, directory=root)
+    for running in serving(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)):
+        yield f"http://127.0.0.1:{running.server_address[1]}/deep/page/"
 
 
 @pytest.fixture(scope="session")
-def url(published: assembly.Site) -> Iterator[str]:
-    with Server(published, 0) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.url
-        server.shutdown()
+def served_url() -> Iterator[str]:
+    """The page by our server."""
+    from pages import PUBLISHED
+
+    known = assembly.usable(PUBLISHED).values()
+    answers = Answers([each["name"] for each in known])
+    for running in serving(Server(assembly.page(known, served=True), answers, 0)):
+        yield running.url
 
 
 @pytest.fixture(scope="session")
@@ -123,6 +138,14 @@ def visit(window: Visit, url: str) -> Iterator[Visit]:
     window.wait_for("is ready")
     yield window
     assert window.complaints == []
+
+
+@pytest.fixture
+def served(browser: Any, served_url: str) -> Iterator[Visit]:
+    """A page of our server."""
+    for visit in _visit(browser, served_url):
+        yield visit
+        assert visit.complaints == []
 
 
 @pytest.fixture(scope="session")

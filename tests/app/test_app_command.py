@@ -14,7 +14,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
-from runtime_files import FILES, local, released, tarball
+from runtime_files import FILES, WANTED, local, released, tarball
 from waiting import HANG
 
 from restore import zoo
@@ -29,9 +29,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, priors: list[Path]) ->
     archive = tarball(FILES)
     monkeypatch.setattr(platformdirs, "user_data_dir", lambda *_: str(home))
     monkeypatch.setattr(zoo.search, "published_folder", lambda: priors[0].parent)
-    release = released(archive)
-    monkeypatch.setattr(runtime.install, "__defaults__", (None, release))
-    monkeypatch.setattr(runtime.installed, "__defaults__", (release,))
+    monkeypatch.setattr(runtime, "RELEASE", released(archive))
+    monkeypatch.setattr(runtime, "MEMBERS", WANTED)
     runtime.install(runtime.user_folder(), local(tmp_path, archive))
     return home
 
@@ -48,12 +47,12 @@ def test_output_writes_the_site(home: Path, app: Callable[..., int], tmp_path: P
     assert app("--output", tmp_path / "site", "--overwrite") == 0
 
 
-def test_without_the_runtime_the_command_names_its_installation(
+def test_without_the_runtime_writing_names_its_installation(
     home: Path, app: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in runtime.user_folder().iterdir():
         path.unlink()
-    assert app("--no-browser") == 4
+    assert app("--output", tmp_path / "site") == 4
     assert "`restore app --install`" in capsys.readouterr().err
     assert app("--install") == 4  # nothing listens at the mirror's address
     assert "--runtime FILE.tgz" in capsys.readouterr().err
@@ -73,10 +72,8 @@ def test_a_port_in_use_ends_the_command(
 SERVE = """
 from pathlib import Path
 from restore import zoo
-from restore.app import runtime
 from restore.cli import main
 zoo.search.published_folder = lambda: Path(r"{models}")
-runtime.installed = lambda folder: {{}}
 main()
 """
 

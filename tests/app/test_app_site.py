@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,25 +12,24 @@ from priors import random_conditional, random_prior
 from restore import zoo
 from restore.app import assembly
 from restore.errors import ModelError, OutputError
-from restore.inference.pictures import INVERTED, outcome
-from restore.inference.windows.tally import BLIND
+from restore.inference.restore import BLIND
+from restore.inference.restored import outcome
 from restore.marginals import Status
 
 ROOT = Path(__file__).parents[2]
 
-SITE = Path(assembly.__file__).parent / "site"
+SITE = assembly.PAGE
 
 
-def test_the_site_is_the_page_the_runtime_and_the_priors_with_a_graph(site: assembly.Site) -> None:
-    page = {path.name for path in SITE.iterdir() if path.is_file()}
-    assert {"index.html", "page.js", "worker.js", "style.css"} <= page
-    graphs = {f"models/{name}/{file}" for name in ("told", "seer") for file in (zoo.GRAPH, zoo.WEIGHTS)}
-    assert set(site) == page | graphs | {"ort/run.mjs", "ort/run.wasm", "models.json"}
+def test_our_server_needs_the_page_alone(site: dict[str, bytes]) -> None:
+    page = {path.name: path.read_bytes() for path in SITE.iterdir() if path.is_file()}
+    assert {"index.html", "page.js", "worker.js", "style.css"} <= set(page)
+    assert {name: content for name, content in site.items() if name != "models.json"} == page
 
 
-def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> None:
-    listing = json.loads(bytes(site["models.json"]))
-    assert listing["preferred"] == zoo.PREFERRED_BINARY
+def test_the_list_of_models_says_what_the_page_needs(site: dict[str, bytes]) -> None:
+    listing = json.loads(site["models.json"])
+    assert listing["preferred"] == zoo.PREFERRED_BINARY and listing["served"]
     told, seer = listing["priors"]
     assert told == {
         "name": "told",
@@ -38,6 +38,7 @@ def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> Non
         "hidden": 5,
         "threshold": 127,
         "conditional": False,
+        "convolutional": False,
         "task": "",
         "polarity": "light on dark",
         "method": "none",
@@ -46,7 +47,6 @@ def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> Non
         "example": "digit.png",
         "triesAgain": True,
         "tiling": {"overlap": 1, "rounds": 1, "worth": 0.15, "least": 1.3, "neighbours": 0.0},
-        "inverted": INVERTED,
         "blind": BLIND,
         "outcomes": told["outcomes"],
         "bytes": told["bytes"],
@@ -56,32 +56,59 @@ def test_the_list_of_models_says_what_the_page_needs(site: assembly.Site) -> Non
     assert not seer["triesAgain"]
 
 
-def test_a_site_without_priors_is_refused(files: dict[str, Path], priors: list[Path]) -> None:
-    with pytest.raises(ModelError, match=r"no prior has a solver\.onnx"):
-        assembly.collect(files, [folder for folder in priors if folder.name == "bare"])
+def test_a_site_without_priors_is_refused(priors: list[Path]) -> None:
+    with pytest.raises(ModelError):
+        assembly.usable([folder for folder in priors if folder.name == "bare"])
 
 
-def test_the_site_is_written_for_any_web_server(site: assembly.Site, tmp_path: Path) -> None:
+@pytest.fixture
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Stand-ins for the files of onnxruntime-web."""
+    folder = tmp_path_factory.mktemp("ort")
+    for name in ("run.mjs", "run.wasm"):
+        (folder / name).write_bytes(name.encode())
+    return {path.name: path for path in folder.iterdir()}
+
+
+@pytest.fixture
+def write(files: dict[str, Path], priors: list[Path]) -> Callable[..., None]:
+    """Write the sound priors."""
+    sound = [folder for folder in priors if folder.name in ("told", "seer")]
+    return lambda folder, **how: assembly.write(sound, files, folder, **how)
+
+
+def test_the_site_is_written_for_any_web_server(
+    write: Callable[..., None], site: dict[str, bytes], files: dict[str, Path], priors: list[Path], tmp_path: Path
+) -> None:
     folder = tmp_path / "deep" / "site"
-    assembly.write(site, folder)
+    write(folder)
     written = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert written == {name: part if isinstance(part, bytes) else part.read_bytes() for name, part in site.items()}
+    listing = json.loads(written.pop("models.json"))
+    assert not listing["served"] and [each["name"] for each in listing["priors"]] == ["told", "seer"]
+    expected = {name: content for name, content in site.items() if name != "models.json"}
+    expected |= {f"ort/{name}": path.read_bytes() for name, path in files.items()}
+    for name in ("told", "seer"):
+        for file in (zoo.GRAPH, zoo.WEIGHTS):
+            expected[f"models/{name}/{file}"] = (priors[0].parent / name / file).read_bytes()
+    assert written == expected
 
 
-def test_a_folder_in_use_is_refused_and_left_alone_unless_overwriting(site: assembly.Site, tmp_path: Path) -> None:
+def test_a_folder_in_use_is_refused_and_left_alone_unless_overwriting(
+    write: Callable[..., None], tmp_path: Path
+) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(OutputError, match="exists already; give --overwrite"):
-        assembly.write(site, tmp_path)
+    with pytest.raises(OutputError):
+        write(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    assembly.write(site, tmp_path, overwrite=True)
+    write(tmp_path, overwrite=True)
     assert (tmp_path / "mine.txt").read_text() == "mine" and (tmp_path / "models.json").exists()
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_file_in_place_of_the_folder_is_refused(site: assembly.Site, tmp_path: Path, overwrite: bool) -> None:
+def test_a_file_in_place_of_the_folder_is_refused(write: Callable[..., None], tmp_path: Path, overwrite: bool) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(OutputError):
-        assembly.write(site, tmp_path / "file", overwrite=overwrite)
+        write(tmp_path / "file", overwrite=overwrite)
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -90,12 +117,12 @@ def test_the_examples_of_the_page_are_those_drawn_by_our_script(name: str) -> No
     assert (SITE / name).read_bytes() == (ROOT / "assets" / name).read_bytes()
 
 
-def test_the_page_uses_the_words_of_the_command_line(site: assembly.Site) -> None:
+def test_the_page_uses_the_words_of_the_command_line(site: dict[str, bytes]) -> None:
     priors = random_prior(), random_conditional()
-    for listed, prior in zip(json.loads(bytes(site["models.json"]))["priors"], priors, strict=True):
+    for listed, prior in zip(json.loads(site["models.json"])["priors"], priors, strict=True):
         assert listed["outcomes"] == {status.name.lower(): outcome(status, prior.description) for status in Status}
     # And has none of its own.
-    said = (SITE / "outcome.js").read_text()
+    said = "".join(path.read_text() for path in SITE.glob("*.js"))
     assert not any(status.sentence in said for status in Status) and "trained with" not in said
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from PIL import Image
 
 from restore import zoo
 from restore.app import assembly
-from restore.inference.damage import Damage
+from restore.inference.damage import Damage, Observed
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.windows.large import restore_large
-from restore.inference.windows.tally import BLIND
+from restore.inference.open import Engines
+from restore.inference.restore import BLIND, restore
+from restore.inference.restored import Options, Restored
+from restore.inference.tiles.blocks import parts_of
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Status
 
@@ -43,12 +46,22 @@ def hole(shape: tuple[int, ...], side: int) -> np.ndarray:
     return mask
 
 
+def outside(folder: Path, pixels: np.ndarray, p: float, mask: np.ndarray) -> Restored:
+    """What Python makes of an image with a prior and a level that are named."""
+    damage = Damage() if zoo.describe(folder).conditional else Damage.of(p).covering(mask)
+    options = Options(force=True)
+    (found,) = restore([Observed(pixels, damage)], options, Engines(options, only=OnnxEngine.load(folder)))
+    return found
+
+
 # Prior, image, p, and the side of a hole.
 CASES = [
     ("tap-text", page(70, 50), 0.1, 40),  # nothing is visible in some windows
-    ("tap-text", page(9, 40), 0.1, 0),  # less high than a window
+    ("conv-shapes", page(100, 170), 0.1, 9),  # in parts
 ]
 OTHERS = [
+    ("tap-text", page(9, 40), 0.1, 0),  # less high than a window
+    ("conv-shapes", page(20, 30), 0.1, 0),
     ("tap-text", page(90, 120), 0.3, 9),  # so weak that the first round is solved under stronger evidence
     ("tap-mnist-25", digits(56, 40), 0.1, 9),
     ("tap-mnist", digits(20, 24), 0.0, 9),  # in the middle of one window
@@ -57,7 +70,6 @@ OTHERS = [
 ]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "pixels", "p", "side"), [*CASES, *(pytest.param(*each, marks=pytest.mark.thorough) for each in OTHERS)]
 )
@@ -67,10 +79,8 @@ def test_any_size_is_restored_as_outside_the_browser(
     folder = zoo.find(name)
     about = zoo.describe(folder)
     mask = hole(pixels.shape, side)
-    damage = Damage() if about.conditional else Damage.of(p, hidden=[mask])
-    engine = OnnxEngine.load(folder)
-    choice, expected = restore_large([engine], pixels, damage, force=True)
-    assert not choice.invert
+    expected = outside(folder, pixels, p, mask)
+    assert not any("inverted" in note for note in expected.notes)
     found = reader.solve(assembly.facts(folder), pixels, p, mask)
     # Where a window is no digit the solver creeps, and rounding moves its end by up to the solver's own tolerance.
     room = about.inference.tol if name == "tap-mnist-25" else ROUNDING
@@ -94,7 +104,7 @@ def test_windows_are_those_of_python(
     pixels = np.random.default_rng(0).random(shape).astype(np.float32)
     windows, edged, back = reader.page.evaluate(
         """async ([pixels, shape, window, overlap]) => {
-            const { Cover } = await import("/tiles.js");
+            const { Cover } = await import("./tiles.js");
             const [image, size] = [shape, window].map(([height, width]) => ({ width, height }));
             const cover = new Cover(image, size, overlap);
             const padded = cover.pad(Float32Array.from(pixels), 0.25);
@@ -109,10 +119,17 @@ def test_windows_are_those_of_python(
     np.testing.assert_array_equal(back, pixels.ravel())
 
 
+@pytest.mark.parametrize("size", [1, 100, 160, 161, 320, 2000])
+def test_parts_are_those_of_python(reader: Visit, size: int) -> None:
+    found = reader.page.evaluate("async (size) => (await import('./parts.js')).spans(size)", size)
+    expected = [part.core[0].indices(size)[:2] + part.around[0].indices(size)[:2] for part in parts_of((size, 1))]
+    assert [(each["from"], each["to"], each["start"], each["start"] + each["length"]) for each in found] == expected
+
+
 def test_equal_windows_are_solved_once(reader: Visit) -> None:
     groups = reader.page.evaluate(
         """async () => {
-            const { alike } = await import("/alike.js");
+            const { alike } = await import("./alike.js");
             const windows = Float32Array.of(1, 2, 0, 0, 1, 2, 2, 1, 0, 0, 0, 0);
             return [alike(windows, 2, [0, 1, 2, 3, 4, 5]), alike(windows, 2, [5, 2])];
         }"""
@@ -126,13 +143,13 @@ def test_progress_is_told_and_a_restoration_cancelled(reader: Visit) -> None:
     asked = {"prior": assembly.facts(zoo.find("tap-text")), "pixels": pixels.ravel().tolist(), "size": pixels.shape}
     shares, cancelled, after = reader.page.evaluate(
         """async ({ prior, pixels, size: [height, width] }) => {
-            const { Solver } = await import("/solver.js");
+            const { Solver } = await import("./solver.js");
             const solver = (globalThis.solver ??= new Solver());
             const mask = new Uint8Array(pixels.length);
             const request = { width, height, pixels: Float32Array.from(pixels), p: 0.1, mask };
             const [shares, after] = [[], []];
-            await solver.restore(prior, request, (share) => shares.push(share));
-            const cancelled = await solver.restore(prior, request, (share) => {
+            await solver.solve(prior, request, (share) => shares.push(share));
+            const cancelled = await solver.solve(prior, request, (share) => {
                 after.push(share);
                 solver.cancel();
             });
@@ -162,11 +179,10 @@ def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
     pixels = page(60, 90)
     upload(visit, "part.png", png(Image.fromarray(np.uint8(255 * (1 - pixels)))))
     visit.wait_for("part.png is open: 90×60 pixels.")
-    said = visit.restore()
+    windows = re.search(r": the solver converged; (\d+) windows of 16×16; \d+ iterations in ", visit.restore())
     # Of 9x13 windows every second row and column at least.
-    windows = re.match(r"The solver converged: (\d+) windows of 16×16, \d+ iterations, ", said)
     assert windows and 5 * 7 <= int(windows[1]) <= 9 * 13
-    _, expected = restore_large([OnnxEngine.load(zoo.find("tap-text"))], pixels, Damage.of(0.1), force=True)
+    expected = outside(zoo.find("tap-text"), pixels, 0.1, hole(pixels.shape, 0))
     np.testing.assert_array_equal(visit.shown("before", 90)[..., 0], 255 * (1 - pixels))
     clear = np.abs(expected.means - 0.5) > CLEAR
     np.testing.assert_array_equal(visit.shown("after", 90)[clear][:, 0], 255 * (1 - expected.estimate[clear]))

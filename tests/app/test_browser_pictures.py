@@ -2,37 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-from typing import Any
-
 import numpy as np
 import pytest
 from pages import ASSETS, Visit, png, upload
 from PIL import Image
-
-
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        ("PNG", {}),
-        ("GIF", {}),
-        ("BMP", {}),
-        ("WEBP", {"lossless": True}),
-        ("WEBP", {"quality": 90}),
-        ("WEBP", {"lossless": True, "exif": b"Exif\0\0"}),
-        ("JPEG", {}),
-        ("JPEG", {"progressive": True, "icc_profile": bytes(100_000)}),
-    ],
-)
-@pytest.mark.parametrize("size", [(28, 30), (300, 271), (1, 1)])
-def test_sizes_are_read_from_headers(reader: Visit, kind: str, options: dict[str, Any], size: tuple[int, int]) -> None:
-    head = png(Image.new("RGB", size, (9, 9, 9)), kind, **options)
-    # A text goes to the browser far sooner than a list of numbers.
-    stated = reader.page.evaluate(
-        'async head => (await import("/sizes.js")).statedSize(Uint8Array.from(atob(head), each => each.charCodeAt()))',
-        base64.b64encode(head).decode(),
-    )
-    assert (stated["width"], stated["height"]) == size
 
 
 @pytest.mark.parametrize("way", ["drop", "paste"])
@@ -85,7 +58,7 @@ def test_colour_becomes_grey_and_transparency_the_ground(guest: Visit) -> None:
 def test_the_same_seed_damages_alike(reader: Visit) -> None:
     found = reader.page.evaluate(
         """async () => {
-            const { flips, patch, generator } = await import("/damage.js");
+            const { flips, patch, generator } = await import("./damage.js");
             const zero = new Float32Array(28 * 28);
             return [flips(0.3), flips(0.3), patch(12, 1), flips(0)].map((damage, i) =>
                 [...damage.apply(zero, 28, 28, generator(i === 1 ? 1 : 5))]);

@@ -27,13 +27,12 @@ def photo() -> bytes:
     ("name", "content", "message"),
     [
         ("photo.png", photo, r"photo\.png has 10000×6000 pixels; this page takes up to 2,000×2,000\. Cut a part"),
-        ("notes.png", lambda: b"Dear diary", r"notes\.png is no PNG, JPEG, GIF, BMP or WebP image"),
-        ("empty.png", lambda: b"", "is no PNG"),
-        ("drawing.svg", lambda: b"<svg xmlns='http://www.w3.org/2000/svg'/>", "is no PNG"),
+        ("notes.png", lambda: b"Dear diary", r"notes\.png is no picture"),
+        ("empty.png", lambda: b"", "is no picture"),
+        ("drawing.svg", lambda: b"<svg xmlns='http://www.w3.org/2000/svg'/>", "is no picture"),
         ("strip.png", strip, r"strip\.png has 3×2001 pixels"),
-        ("header.png", lambda: photo()[:30], "has 10000×6000 pixels"),
-        ("torn.png", lambda: png(Image.new("L", (28, 28)))[:40], "damaged"),
-        ("flat.bmp", lambda: b"BM" + bytes(50), "has no pixels"),
+        ("torn.png", lambda: png(Image.new("L", (28, 28)))[:40], "is no picture"),
+        ("flat.bmp", lambda: b"BM" + bytes(50), "is no picture"),
     ],
     ids=lambda value: value if isinstance(value, str) and "." in value and "\\" not in value else "",
 )
@@ -47,13 +46,12 @@ def test_files_that_are_no_use_are_refused(guest: Visit, name: str, content: Any
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("text", ["NaN", "", "much", "0.51", "-0.1", "Infinity", "1e"])
+@pytest.mark.parametrize("text", ["", "0.51", "-0.1", "1e9"])
 def test_a_p_that_is_no_probability_is_refused(guest: Visit, text: str) -> None:
     before = guest.shown("after")
     guest.at("p").fill(text)
     guest.at("restore").click()
-    assert f"p must be a number from 0 to 0.5, not “{text}”" in guest.refused()
-    expect(guest.at("p")).to_have_attribute("aria-invalid", "true")
+    expect(guest.page.locator("#p:invalid")).to_be_focused()
     expect(guest.at("status")).to_have_text("digit.png is open.")
     np.testing.assert_array_equal(guest.shown("after"), before)
     guest.at("p").fill("0.2")
@@ -74,18 +72,14 @@ def test_nan_in_never_comes_out(reader: Visit, value: float | str, p: float | st
 def test_what_is_not_finite_is_never_shown(reader: Visit) -> None:
     said = reader.page.evaluate(
         """async () => {
-            const { usable, report } = await import("/outcome.js");
-            const fine = [Float32Array.of(0, 1)];
-            const result = (changed) => ({ restored: [0, 1], means: [0.1, 0.9], variances: [0, 0], residual: 0.1,
-                iterations: 3, converged: true, milliseconds: 1, ...changed });
-            const outcomes = { converged: "the solver converged", max_iter: "", diverged: "the solver diverged" };
-            const prior = { outcomes };
-            return [{}, { means: [NaN, 0] }, { variances: [0, Infinity] }, { residual: Infinity, converged: false }]
-                .map((changed) => [usable(result(changed)), report(prior, result(changed))]);
+            const { usable } = await import("./outcome.js");
+            const result = (changed) =>
+                ({ restored: [0, 1], means: [0.1, 0.9], variances: [0, 0], residual: 0.1, ...changed });
+            return [{}, { means: [NaN, 0] }, { variances: [0, Infinity] }, { residual: Infinity }]
+                .map((changed) => usable(result(changed)));
         }"""
     )
-    assert [ok for ok, _ in said] == [True, False, False, False]
-    assert all(text.startswith("The solver diverged") and "NaN," not in text for _, text in said[1:])
+    assert said == [True, False, False, False]
 
 
 @pytest.mark.thorough

@@ -88,7 +88,7 @@ class Visit:
     def restore(self) -> str:
         """Press the button; the status once there is a result."""
         self.at("restore").click()
-        self.wait_for(re.compile(r"\d m?s\."))
+        self.wait_for(re.compile(r"of pixels changed\."))
         return str(self.at("status").inner_text())
 
     def refused(self) -> str:
@@ -131,11 +131,11 @@ class Visit:
         asked["height"], asked["width"] = pixels.shape
         return self.page.evaluate(
             """async ({ prior, pixels, p, mask, ...size }) => {
-                const { Solver } = await import("/solver.js");
+                const { Solver } = await import("./solver.js");
                 globalThis.solver ??= new Solver();
                 pixels = Float32Array.from(pixels, Number);
                 const request = { ...size, pixels, p: Number(p), mask: Uint8Array.from(mask) };
-                const result = await globalThis.solver.restore(prior, request);
+                const result = await globalThis.solver.solve(prior, request);
                 for (const name of ["restored", "means", "variances"]) result[name] = [...result[name]];
                 return result;
             }""",

@@ -8,7 +8,6 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from restore.app.runtime import Member, Release
 from restore.data.sets.download import RemoteFile
 
 FILES = {"package/dist/run.mjs": b"export {};", "package/dist/run.wasm": b"\0asm" + bytes(5000), "package.json": b"{}"}
@@ -26,11 +25,9 @@ def tarball(files: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def released(archive: bytes, mirror: str = "http://127.0.0.1:9/") -> Release:
-    """A release whose archive is this one, and whose members are those of FILES."""
-    members = tuple(Member(path, len(FILES[path]), hashlib.sha256(FILES[path]).hexdigest()) for path in WANTED)
-    digest = hashlib.sha256(archive).hexdigest()
-    return Release(RemoteFile("run-1.0.tgz", digest, (mirror,)), members)
+def released(archive: bytes, mirror: str = "http://127.0.0.1:9/") -> RemoteFile:
+    """A release whose archive is this one."""
+    return RemoteFile("run-1.0.tgz", hashlib.sha256(archive).hexdigest(), (mirror,))
 
 
 def local(folder: Path, content: bytes) -> Path:

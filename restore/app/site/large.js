@@ -13,7 +13,7 @@ const UNSOLVED = 0.01;
  * @param {import("./solver.js").Request} request
  * @param {Float32Array} pixelMeans of the images that the prior was trained on
  * @param {(share: number) => void} watch
- * @returns {Promise<import("./solver.js").Result>} without the time that it took
+ * @returns {Promise<import("./solver.js").Answer>} without the time that it took
  */
 export async function restoreLarge(solve, prior, request, pixelMeans, watch) {
   if (prior.tiling.neighbours) return restoreByNeighbours(prior, request, watch);
@@ -30,7 +30,6 @@ export async function restoreLarge(solve, prior, request, pixelMeans, watch) {
   return {
     ...blend(cover, answers),
     ...tally(prior, answers),
-    inversion: inversion(cover, cover.pad(white, 0), hidden, alone),
     blind: !prior.conditional && blind(cover, hidden),
   };
 }
@@ -68,19 +67,6 @@ function tally(prior, { iterations, residual, converged, solved }) {
     converged: unsolved <= UNSOLVED * count,
     windows: { count, unsolved: prior.conditional ? 0 : unsolved },
   };
-}
-
-/** Nats per visible pixel of its windows by which an image is likelier when inverted, if its pixels are independent. */
-function inversion(cover, seen, hidden, alone) {
-  let [gain, visible] = [0, 0];
-  for (let row = 0; row < cover.count; row++) {
-    cover.each(row, (place, i) => {
-      if (hidden[place]) return;
-      gain += (1 - 2 * seen[place]) * alone[i];
-      visible += 1;
-    });
-  }
-  return gain / Math.max(1, visible);
 }
 
 /** Whether a pixel lies in no window of which anything is visible. */

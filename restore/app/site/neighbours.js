@@ -14,7 +14,7 @@ const SOLVED = 1e-3;
  * @param {import("./solver.js").Prior} prior
  * @param {import("./solver.js").Request} request
  * @param {(share: number) => void} watch
- * @returns {import("./solver.js").Result} without the time that it took
+ * @returns {import("./solver.js").Answer} without the time that it took
  */
 export function restoreByNeighbours(prior, { width, height, pixels, p, mask }, watch) {
   const white = pixels.map((value) => Number(value > Math.fround(prior.threshold / 255)));
@@ -30,7 +30,6 @@ export function restoreByNeighbours(prior, { width, height, pixels, p, mask }, w
     residual,
     converged: residual < SOLVED,
     windows: null,
-    inversion: 0,
     blind: mask.every(Boolean),
   };
 }

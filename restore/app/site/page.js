@@ -3,20 +3,19 @@
 import { receiveFiles } from "./arrivals.js";
 import { flips, generator, learnt } from "./damage.js";
 import { Editor } from "./editor.js";
-import { Noise } from "./noise.js";
-import { advice, report, usable } from "./outcome.js";
 import { heat, paint } from "./panels.js";
 import { read, Refused } from "./picture.js";
-import { facts, fits, inversion, listed, offer } from "./priors.js";
-import { changes, ResultView } from "./result.js";
+import { AUTOMATIC, facts, fits, inversion, light, listed, offer } from "./priors.js";
+import { ResultView } from "./result.js";
+import { Server } from "./server.js";
 import { Solver } from "./solver.js";
 import { Zoom } from "./zoom.js";
 
 const at = (id) => document.getElementById(id);
 const editor = new Editor(at("image"));
-const noise = new Noise(at("p"), at("p-slider"));
 const view = new ResultView({ before: at("before"), after: at("after"), uncertainty: at("uncertainty") });
-const solver = new Solver();
+/** @type {Server | Solver} */
+let solver;
 const zoom = new Zoom(at("zoom"), ["image", "before", "after", "uncertainty"].map(at));
 
 /** @type {Map<string, import("./solver.js").Prior>} */
@@ -27,8 +26,10 @@ let prior;
 let untouched = false;
 /** @type {Map<string, Blob>} example images by their names */
 const examples = new Map();
-// The image was inverted by the page, not by the user.
-let matched = false;
+// Our server restores, which finds what it is not told.
+let served = false;
+// The share of pixels that the damage button inverts if none is chosen.
+const USUAL = 0.1;
 // Every damage has a seed of its own, the same ones in every session.
 let seed = 0;
 let busy = false;
@@ -47,12 +48,20 @@ function warn(text) {
 // ---- priors
 
 async function start() {
-  const { preferred, priors: all } = await listed();
+  const { preferred, priors: all, ...site } = await listed();
+  served = site.served;
+  solver = served ? new Server() : new Solver();
+  if (served) {
+    all.unshift({ ...all.find(({ name }) => name === preferred), ...AUTOMATIC });
+    Object.assign(at("p"), { required: false, value: "", placeholder: "found" });
+    at("p-hint").textContent = "From 0 to 0.5; leave it empty to have it found, or to keep what is not masked as it is.";
+    at("invert-label").textContent = "Invert the image for the prior";
+  }
   // Loaded now, because the server may have stopped later.
   for (const name of new Set(all.map(({ example }) => example))) examples.set(name, await (await fetch(name)).blob());
   for (const each of all) priors.set(each.name, each);
   offer(at("prior"), all);
-  at("prior").value = priors.has(preferred) ? preferred : all[0].name;
+  at("prior").value = !served && priors.has(preferred) ? preferred : all[0].name;
   const chosen = choose(at("prior").value);
   // The controls need a prior.
   connectControls();
@@ -68,23 +77,28 @@ async function choose(name) {
   prior = priors.get(name);
   at("facts").textContent = facts(prior);
   for (const element of document.querySelectorAll(".told")) element.hidden = prior.conditional;
+  at("p").disabled = prior.conditional;
   editor.masking = !prior.conditional;
   if (prior.conditional && ["mask", "unmask"].includes(editor.tool)) chooseTool("draw");
-  at("invert-label").textContent = inversion(prior);
+  if (!served) at("invert-label").textContent = inversion(prior);
   view.clear(first ? prior : editor);
   warn("");
-  if (first || untouched) await showExample({ damaged: true });
+  if (first || untouched) await showExample();
   else matchPolarity();
   showControls();
   await load();
 }
 
+function name(of) {
+  return of.name === "auto" ? "Automatic choice" : of.name;
+}
+
 async function load() {
   const loading = prior;
-  say(`Loading ${loading.name}, ${(loading.bytes / 1e6).toFixed(1)} MB …`);
+  if (!served) say(`Loading ${loading.name}, ${(loading.bytes / 1e6).toFixed(1)} MB …`);
   try {
     await solver.load(loading);
-    if (loading === prior) say(`${loading.name} is ready.`);
+    if (loading === prior) say(`${name(loading)} is ready.`);
   } catch (fault) {
     if (loading === prior) fail(fault);
   }
@@ -92,25 +106,14 @@ async function load() {
 
 function fail(fault) {
   say("");
-  warn(`${prior.name} cannot be used (${fault.message}). Is the server still running? Choose the prior again.`);
+  warn(`${name(prior)} cannot be used (${fault.message}). Is the server still running? Choose the prior again.`);
 }
 
-/** The value of an empty image: the background of the prior, or its opposite if images are inverted. */
-function setGround() {
-  editor.ground = Number((prior.polarity === "dark on light") !== at("invert").checked);
-}
-
-/** Invert a large image for the prior if it is mostly of the other ground; leave one of the prior's size to the user. */
+/** Find the ground of the image, and invert it for the page's own graph if that is not the prior's. */
 function matchPolarity() {
-  if (!prior.conditional && !fits(prior, editor)) {
-    const light = editor.pixels.reduce((sum, value) => sum + value, 0) > editor.pixels.length / 2;
-    matched = light === (prior.polarity === "light on dark");
-    at("invert").checked = matched;
-  } else if (matched) {
-    matched = false;
-    at("invert").checked = false;
-  }
-  setGround();
+  const isLight = editor.pixels.reduce((sum, value) => sum + value, 0) > editor.pixels.length / 2;
+  editor.ground = Number(isLight);
+  at("invert").checked = !served && !prior.conditional && isLight !== light(prior);
 }
 
 // ---- the image
@@ -129,6 +132,7 @@ async function open(file) {
 /** @param {{pixels: Float32Array, width: number, height: number}} picture */
 function take({ pixels, width, height }) {
   editor.set(pixels, width, height);
+  view.clear(editor);
   matchPolarity();
   zoom.fit(editor);
   // Some strokes across, however large the image is.
@@ -136,21 +140,24 @@ function take({ pixels, width, height }) {
   editor.brush = at("brush").valueAsNumber;
 }
 
-async function showExample({ damaged }) {
-  at("invert").checked = false;
-  matched = false;
-  setGround();
+/** Show a damaged picture of the kind that the prior knows. */
+async function showExample() {
   const chosen = prior;
   const picture = await read(examples.get(prior.example), "black");
   if (chosen !== prior) return;
   take(picture);
-  if (damaged) inflict();
+  inflict();
   untouched = true;
+}
+
+/** The chosen p; null if it is to be found, or is no number. */
+function chosenP() {
+  return prior.conditional || Number.isNaN(at("p").valueAsNumber) ? null : at("p").valueAsNumber;
 }
 
 /** What the damage button does: the damage that the prior has learnt, or noise at the chosen p. */
 function damage() {
-  return prior.conditional ? learnt(prior.task) : flips(noise.value ?? 0);
+  return prior.conditional ? learnt(prior.task) : flips(chosenP() ?? USUAL);
 }
 
 function inflict() {
@@ -163,7 +170,7 @@ function showControls() {
   const possible = damage();
   at("damage").hidden = !possible;
   at("damage").textContent = possible?.label ?? "";
-  at("damage").disabled = !prior.conditional && !noise.value;
+  at("damage").disabled = !prior.conditional && (chosenP() === 0 || !at("p").validity.valid);
   at("undo").disabled = !editor.canUndo;
   at("clear-mask").disabled = !editor.mask.includes(1);
   at("download").disabled = view.empty;
@@ -185,38 +192,33 @@ function chooseTool(name) {
 
 // ---- restoring
 
-/** What the solver is asked, and what is needed to show its answer; null, with a message, where that makes no sense. */
+/** What the solver is asked; null, with a message, where that makes no sense. */
 function question() {
   warn("");
-  const inverted = at("invert").checked;
+  if (!at("settings").reportValidity()) return null;
   const { width, height, pixels, mask } = editor;
-  const asked = { width, height, pixels: inverted ? pixels.map((value) => 1 - value) : pixels.slice() };
-  const shown = { prior, width, height, inverted, pixels: pixels.slice() };
-  if (prior.conditional) return { ...shown, request: asked };
-  if (noise.value === null) {
-    warn(noise.complain());
-    return null;
-  }
-  if (!mask.includes(0)) {
+  if (!prior.conditional && !mask.includes(0)) {
     warn("The mask covers every pixel; leave visible what is to be kept.");
     return null;
   }
-  const request = { ...asked, p: noise.value, mask: mask.slice() };
-  return { ...shown, mask: request.mask, request };
+  const told = { p: chosenP(), mask: prior.conditional ? new Uint8Array(mask.length) : mask.slice() };
+  return { width, height, pixels: pixels.slice(), invert: at("invert").checked, ...told };
 }
 
 async function restore() {
   const asked = busy ? null : question();
   if (!asked) return;
-  setBusy(true, !fits(asked.prior, asked));
+  const own = prior;
+  setBusy(true, served || !fits(own, asked));
   try {
-    const result = await solver.restore(asked.prior, asked.request, (share) => (at("progress").value = share));
-    if (asked.prior === prior) {
-      if (result) show({ ...asked, result });
-      else say("Cancelled.");
-    }
+    const result = await solver.restore(own, asked, (share) => (at("progress").value = share));
+    if (own !== prior) return;
+    if (result) show(asked, result);
+    else say("Cancelled.");
   } catch (fault) {
-    if (asked.prior === prior) fail(fault);
+    if (own !== prior) return;
+    if (fault instanceof Refused) refuse(asked, fault.message);
+    else fail(fault);
   } finally {
     setBusy(false, false);
   }
@@ -227,22 +229,24 @@ function setBusy(value, long) {
   busy = value;
   at("restore").setAttribute("aria-busy", String(value));
   at("running").hidden = !long;
-  at("progress").value = 0;
+  if (served) at("progress").removeAttribute("value");
+  else at("progress").value = 0;
   if (value) say("Restoring …");
 }
 
-function show(shown) {
-  const { result, inverted } = shown;
-  if (usable(result)) {
-    view.show(shown);
-    at("before-caption").textContent = shown.mask?.includes(1) ? "Before; blue is filled" : "Before";
-    say(`${report(prior, result)} ${changes(shown)}.`);
-    warn(advice(prior, result, inverted, inversion(prior)));
-  } else {
-    view.clear(shown);
-    say("");
-    warn(report(prior, result));
-  }
+function show(asked, result) {
+  view.show({ ...asked, result, name: prior.name });
+  at("before-caption").textContent = asked.mask.includes(1) ? "Before; blue is filled" : "Before";
+  say(result.said);
+  warn(result.advice);
+  zoom.update();
+  showControls();
+}
+
+function refuse(asked, why) {
+  view.clear(asked);
+  say("");
+  warn(why);
   zoom.update();
   showControls();
 }
@@ -265,7 +269,7 @@ function connectControls() {
     if (file) open(file);
     at("file").value = ""; // so that the same file can be opened again
   });
-  on("example", "click", () => showExample({ damaged: false }));
+  on("example", "click", () => showExample());
   on("damage", "click", () => {
     inflict();
     say(`Damaged, with seed ${seed}.`);
@@ -273,16 +277,12 @@ function connectControls() {
   on("undo", "click", () => editor.undo());
   on("clear-image", "click", () => editor.clearImage());
   on("clear-mask", "click", () => editor.clearMask());
-  on("invert", "change", () => {
-    matched = false;
-    setGround();
-  });
   on("cancel", "click", () => solver.cancel());
   on("tools", "change", (event) => (editor.tool = event.target.value));
   on("brush", "input", () => (editor.brush = at("brush").valueAsNumber));
   on("view", "change", (event) => (view.soft = event.target.value === "soft"));
   on("download", "click", () => view.download());
-  noise.addEventListener("change", showControls);
+  on("p", "input", showControls);
   editor.addEventListener("cursor", () => {
     tellCursor();
     zoom.reveal(editor.cursor);

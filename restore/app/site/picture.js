@@ -1,11 +1,11 @@
-/** From a file to grey values, or to a sentence that says why not. */
+/** From a file to grey values, or to a sentence that says why not; and back. */
 
-import { HEAD, statedSize } from "./sizes.js";
+import { grey, paint } from "./panels.js";
 
 /** Pixels along either side of the largest picture. */
 export const MAX_SIDE = 2000;
 
-/** A picture that cannot be used; the message is for the user. */
+/** What cannot be used or restored; the message is for the user. */
 export class Refused extends Error {}
 
 /**
@@ -17,36 +17,41 @@ export class Refused extends Error {}
  * @throws {Refused}
  */
 export async function read(file, ground) {
-  const size = statedSize(new Uint8Array(await file.slice(0, HEAD).arrayBuffer()));
   const name = file.name || "The picture";
-  if (!size) throw new Refused(`${name} is no PNG, JPEG, GIF, BMP or WebP image. Choose another file.`);
-  checkSize(name, size);
   let bitmap;
   try {
     bitmap = await createImageBitmap(file);
   } catch {
-    throw new Refused(`${name} is damaged and cannot be decoded. Get the file again.`);
+    throw new Refused(`${name} is no picture that this browser can decode. Choose an intact PNG, JPEG, GIF, BMP or WebP.`);
   }
   try {
-    return { pixels: greyOf(bitmap, ground), width: bitmap.width, height: bitmap.height };
+    const { width, height } = bitmap;
+    if (Math.max(width, height) > MAX_SIDE) {
+      const most = MAX_SIDE.toLocaleString("en");
+      throw new Refused(
+        `${name} has ${width}×${height} pixels; this page takes up to ${most}×${most}. Cut a part out of it, or use “restore denoise”, which takes any size.`,
+      );
+    }
+    return { pixels: greyOf(bitmap, ground), width, height };
   } finally {
     bitmap.close();
   }
 }
 
-/**
- * @param {string} name
- * @param {import("./sizes.js").Size} size
- * @throws {Refused} if the picture is empty or too large
- */
-export function checkSize(name, { width, height }) {
-  if (!(width > 0 && height > 0)) throw new Refused(`${name} has no pixels. Choose another file.`);
-  if (Math.max(width, height) > MAX_SIDE) {
-    const most = MAX_SIDE.toLocaleString("en");
-    throw new Refused(
-      `${name} has ${width}×${height} pixels; this page takes up to ${most}×${most}. Cut a part out of it, or use “restore denoise”, which takes any size.`,
-    );
-  }
+/** Grey values as a PNG in base64. @param {Float32Array | Uint8Array} values @returns {Promise<string>} */
+export async function encoded(values, width, height) {
+  const canvas = new OffscreenCanvas(width, height);
+  paint(canvas, width, height, (i) => grey(values[i]));
+  const reader = new FileReader();
+  reader.readAsDataURL(await canvas.convertToBlob());
+  await new Promise((resolve) => reader.addEventListener("load", resolve));
+  return reader.result.split(",")[1];
+}
+
+/** The grey values of a PNG in base64. @param {string} text @returns {Promise<Float32Array>} */
+export async function decoded(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt());
+  return (await read(new Blob([bytes]), "black")).pixels;
 }
 
 /** Grey values in [0, 1]: the luminance of colour, and what is grey exactly as it is. */

@@ -4,8 +4,12 @@ import { learnt } from "./damage.js";
 
 /** @typedef {import("./solver.js").Prior} Prior */
 
+/** What stands in the list for the prior, the polarity and the noise level that the server finds. */
+export const AUTOMATIC = { name: "auto", conditional: false };
+
 /**
- * @returns {Promise<{preferred: string, priors: Prior[]}>} preferred: the name of the one to begin with, if listed
+ * @returns {Promise<{served: boolean, preferred: string, priors: Prior[]}>} served: our server restores, else the
+ *   page does; preferred: the name of the one to begin with, if listed
  */
 export async function listed() {
   return (await fetch("models.json")).json();
@@ -18,9 +22,10 @@ export async function listed() {
  */
 export function offer(select, priors) {
   const groups = [
-    ["For any damage you describe: noise, a mask, or both", priors.filter((prior) => !prior.conditional)],
+    ["For any damage you describe: noise, a mask, or both", priors.filter((prior) => !prior.conditional && prior.name !== "auto")],
     ["For the one damage they have learnt", priors.filter((prior) => prior.conditional)],
   ];
+  if (priors[0].name === "auto") select.append(new Option("Automatic", "auto"));
   for (const [label, members] of groups.filter(([, members]) => members.length)) {
     const group = document.createElement("optgroup");
     group.label = label;
@@ -31,6 +36,7 @@ export function offer(select, priors) {
 
 /** @param {Prior} prior */
 export function facts(prior) {
+  if (prior.name === "auto") return "The prior, the noise and the polarity are found; what no prior knows stays as it is.";
   const { width, height, hidden, method, data } = prior;
   const does = prior.conditional
     ? `Undoes ${learnt(prior.task)?.undone ?? prior.task}, from the damaged image alone.`
@@ -40,7 +46,12 @@ export function facts(prior) {
 
 /** A description of images that the prior needs inverted. @param {Prior} prior */
 export function inversion(prior) {
-  return prior.polarity === "light on dark" ? "Dark strokes on a light ground" : "Light shapes on a dark ground";
+  return light(prior) ? "Light shapes on a dark ground" : "Dark strokes on a light ground";
+}
+
+/** Whether the images of the prior are mostly light. @param {Prior} prior */
+export function light(prior) {
+  return prior.polarity === "dark on light";
 }
 
 /** Whether an image has the size of the prior's, so that it is restored as a whole. @param {Prior} prior */

@@ -6,14 +6,20 @@ import { clear, download, grey, heat, paint } from "./panels.js";
 const TO_FILL = [59, 111, 181];
 
 /**
+ * @typedef {Object} Result
+ * @property {Float32Array} restored grey values, of most images 0 and 1
+ * @property {Float32Array} means probability of white
+ * @property {Float32Array} deviations
+ * @property {string} said what became of the image
+ * @property {string} advice
+ *
  * @typedef {Object} Shown
- * @property {import("./solver.js").Prior} prior
- * @property {import("./solver.js").Result} result
+ * @property {string} name of the file to download
+ * @property {Result} result
  * @property {number} width
  * @property {number} height
  * @property {Float32Array} pixels as the user has them
- * @property {Uint8Array | undefined} mask
- * @property {boolean} inverted the prior saw the image inverted
+ * @property {Uint8Array} mask
  */
 
 export class ResultView {
@@ -46,41 +52,19 @@ export class ResultView {
   /** @param {Shown} shown */
   show(shown) {
     this.#shown = shown;
-    const { result, mask } = shown;
-    const size = [shown.width, shown.height];
-    paint(this.#panels.before, ...size, (i) => (mask?.[i] ? TO_FILL : grey(seen(shown, i))));
-    paint(this.#panels.uncertainty, ...size, (i) => heat(Math.sqrt(result.variances[i])));
+    const { result, mask, pixels, width, height } = shown;
+    paint(this.#panels.before, width, height, (i) => (mask[i] ? TO_FILL : grey(pixels[i])));
+    paint(this.#panels.uncertainty, width, height, (i) => heat(result.deviations[i]));
     this.#showAfter();
   }
 
   #showAfter() {
-    const { result, width, height, inverted } = this.#shown;
+    const { result, width, height } = this.#shown;
     const values = this.#soft ? result.means : result.restored;
-    paint(this.#panels.after, width, height, (i) => grey(inverted ? 1 - values[i] : values[i]));
+    paint(this.#panels.after, width, height, (i) => grey(values[i]));
   }
 
   download() {
-    download(this.#panels.after, `${this.#shown.prior.name}.png`);
+    download(this.#panels.after, `${this.#shown.name}.png`);
   }
-}
-
-/** A pixel in black and white, cut where the graph cuts it. */
-function seen({ prior, pixels, inverted }, i) {
-  const threshold = Math.fround(prior.threshold / 255);
-  return inverted ? Number(!(Math.fround(1 - pixels[i]) > threshold)) : Number(pixels[i] > threshold);
-}
-
-/**
- * How many visible pixels the prior changed, and how many it filled, as a text.
- * @param {Shown} shown
- */
-export function changes(shown) {
-  const { result, mask, inverted } = shown;
-  let [changed, filled] = [0, 0];
-  result.restored.forEach((value, i) => {
-    if (mask?.[i]) filled += 1;
-    else if ((inverted ? 1 - value : value) !== seen(shown, i)) changed += 1;
-  });
-  const plural = (count) => `${count} pixel${count === 1 ? "" : "s"}`;
-  return filled ? `${plural(filled)} filled, ${changed} changed` : `${plural(changed)} changed`;
 }

@@ -1,4 +1,7 @@
-/** The page's end of the line to the worker. */
+/** Restores by the page's own graphs, where no server of ours does: the page's end of the line to the worker. */
+
+import { report, sentence, usable } from "./outcome.js";
+import { Refused } from "./picture.js";
 
 /**
  * @typedef {Object} Prior what models.json says of a prior
@@ -7,6 +10,7 @@
  * @property {number} height
  * @property {number} hidden
  * @property {number} threshold a pixel is white above this grey level, 0 to 255
+ * @property {boolean} convolutional all places are alike to it
  * @property {boolean} conditional it has learnt one kind of damage and needs no description of it
  * @property {string} task that damage, such as "flip:0.1"
  * @property {"light on dark" | "dark on light"} polarity
@@ -14,7 +18,6 @@
  * @property {string} data
  * @property {{max_iter: number, tol: number, damping: number}} inference
  * @property {{converged: string, max_iter: string, diverged: string}} outcomes messages about how its solver ended
- * @property {number} inverted nats per pixel of `inversion` above which an image has its polarity wrong
  * @property {string} blind the message about an image with masked areas around which nothing is visible
  * @property {string} example the picture that shows what it does
  * @property {number} bytes
@@ -25,17 +28,17 @@
  * @property {number} width
  * @property {number} height
  * @property {Float32Array} pixels grey values in [0, 1], row by row
- * @property {number} [p] probability that a pixel is inverted
- * @property {Uint8Array} [mask] 1 where a pixel is to be filled
+ * @property {number | null} p probability that a pixel is inverted; null for a conditional prior, or to find it
+ * @property {Uint8Array} mask 1 where a pixel is to be filled
+ * @property {boolean} invert invert the image for the prior, and the result back
  *
- * @typedef {Object} Result
+ * @typedef {Object} Answer of a graph
  * @property {Float32Array} restored 0 or 1
  * @property {Float32Array} means probability of white
  * @property {Float32Array} variances
  * @property {number} iterations
  * @property {number} residual
  * @property {boolean} converged
- * @property {number} inversion nats per pixel by which the image is likelier when inverted
  * @property {{count: number, unsolved: number} | null} windows of an image of another size than the prior's
  * @property {boolean} [blind] it has masked areas around which nothing is visible
  * @property {number} milliseconds
@@ -79,10 +82,36 @@ export class Solver {
    * @param {Prior} prior
    * @param {Request} request
    * @param {(share: number) => void} [watch] is told which share of a large image is done
-   * @returns {Promise<Result | null>} null if it was cancelled
+   * @returns {Promise<Answer | null>} null if it was cancelled
    */
-  restore(prior, request, watch = () => {}) {
+  solve(prior, request, watch = () => {}) {
     return this.#ask({ prior, request }, watch);
+  }
+
+  /**
+   * As `solve`, in the colours of the image.
+   * @returns {Promise<import("./result.js").Result | null>}
+   * @throws {Refused} if the solver diverged
+   */
+  async restore(prior, request, watch = () => {}) {
+    const own = (values) => (request.invert ? values.map((value) => 1 - value) : values);
+    const pixels = own(request.pixels);
+    const answer = await this.solve(prior, { ...request, pixels }, watch);
+    if (!answer) return null;
+    if (!usable(answer)) throw new Refused(sentence(prior.outcomes.diverged, "choose another prior"));
+    const threshold = Math.fround(prior.threshold / 255);
+    const changed = answer.restored.filter((value, i) => value !== Number(pixels[i] > threshold)).length / pixels.length;
+    const { windows, iterations, milliseconds } = answer;
+    const facts = [answer.converged ? prior.outcomes.converged : prior.outcomes.max_iter];
+    if (windows) facts.push(`${windows.count.toLocaleString("en")} windows of ${prior.width}×${prior.height}`);
+    if (windows?.unsolved) facts.push(`${windows.unsolved.toLocaleString("en")} of them unsolved`);
+    return {
+      restored: own(answer.restored),
+      means: own(answer.means),
+      deviations: answer.variances.map(Math.sqrt),
+      said: report(prior.name, facts, { iterations, seconds: milliseconds / 1000, changed }),
+      advice: answer.blind ? `The image ${prior.blind}.` : "",
+    };
   }
 
   /** Stop restoring large images as soon as the windows at hand are done. */

@@ -7,6 +7,7 @@
  */
 import { opened, run } from "./graph.js";
 import { restoreLarge } from "./large.js";
+import { restoreInParts } from "./parts.js";
 import { fits } from "./priors.js";
 
 /** Numbers of the requests that nobody waits for any more. */
@@ -32,12 +33,15 @@ function breath() {
 }
 
 async function inWindows(id, graph, request) {
-  const solve = async (windows) => {
+  const solve = async (seen, size) => {
     await breath();
     if (cancelled.has(id)) throw new Cancelled();
-    return run(graph, observed(graph.prior, windows));
+    return run(graph, seen, size);
   };
-  return restoreLarge(solve, graph.prior, request, graph.pixelMeans, (share) => postMessage({ id, share }));
+  const { prior } = graph;
+  const watch = (share) => postMessage({ id, share });
+  if (prior.convolutional) return restoreInParts(solve, request, watch);
+  return restoreLarge((windows) => solve(observed(prior, windows)), prior, request, graph.pixelMeans, watch);
 }
 
 async function whole(graph, { pixels, p, mask }) {
@@ -52,12 +56,11 @@ async function whole(graph, { pixels, p, mask }) {
     iterations: single("iterations"),
     residual: single("residual"),
     converged: Boolean(single("converged")),
-    inversion: single("inversion"),
     windows: null,
   };
 }
 
-/** @returns {Promise<import("./solver.js").Result>} */
+/** @returns {Promise<import("./solver.js").Answer>} */
 async function restore(id, prior, request) {
   const graph = await opened(prior);
   const start = performance.now();
