@@ -231,5 +231,7 @@ def test_training_images_are_made_binary_as_the_recipe_says(
 
     monkeypatch.setattr("restore.learning.pipeline.train", stand_in)
     assert run("train", "mine.toml", "-o", "out") == 7
+    # A prior that does not come about leaves no folder.
+    assert not Path("out").exists()
     wanted = binarise(grey, 90) if binarisation == "threshold" else sample_binary(grey, 3)
     np.testing.assert_array_equal(seen[0], wanted)

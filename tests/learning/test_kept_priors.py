@@ -17,6 +17,7 @@ from timed_runs import SHAPE
 from timed_runs import bars as columns
 
 from restore import zoo
+from restore.errors import TrainingError
 from restore.learning.pipeline import train
 from restore.learning.recipes.recipe import parse
 from restore.learning.run.keeping import Place
@@ -121,6 +122,34 @@ def test_a_reader_sees_one_prior_while_another_takes_its_place(tmp_path: Path, m
     monkeypatch.setattr(Description, "from_header", classmethod(replaced))
     assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 2
     assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 5
+
+
+def test_a_folder_made_for_a_prior_that_cannot_be_written_is_removed(tmp_path: Path) -> None:
+    made = lesson(tables=QUICK, epochs=1)
+    learnt = learn(made, Session(tmp_path / "run"), device=CPU)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("restore.zoo.store.write_atomically", refused)
+        with pytest.raises(TrainingError):
+            Place(None, tmp_path / "named").keep(learnt)
+    assert not (tmp_path / "named").exists()
+
+
+def refused(path: Path, content: bytes, error: type[Exception]) -> None:
+    raise error(f"{path}: no space")
+
+
+@pytest.mark.thorough
+def test_a_graph_made_within_a_time_is_the_same_and_one_without_time_is_left_out(tmp_path: Path) -> None:
+    from priors import random_prior
+
+    zoo.save(tmp_path / "p", random_prior((3, 4), hidden=2), "")
+    place, graph = Place(None, tmp_path / "p"), tmp_path / "p" / zoo.GRAPH
+    assert "time" in place.add_graph(TrainingError, 0.0) and not graph.exists()
+    assert place.add_graph(TrainingError, 300.0) == ""
+    content = graph.read_bytes()
+    assert place.add_graph(TrainingError) == "" and graph.read_bytes() == content
+    (tmp_path / "p" / zoo.WEIGHTS).write_bytes(b"damaged")
+    assert place.add_graph(TrainingError, 300.0)
 
 
 # --- from when on ---

@@ -210,7 +210,6 @@ def test_all_end_when_one_is_killed(tmp_path: Path) -> None:
     (line,) = spoken(stderr)
     assert line.startswith("restore: another process of this training is gone (")
     assert line.endswith("); go on with --resume")
-    assert not (tmp_path / "two" / "weights.safetensors").exists()
 
 
 @pytest.mark.parametrize(

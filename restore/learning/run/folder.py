@@ -83,9 +83,7 @@ def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator
         found, threads, wanted = from_first(begin)
         if highest(wanted != identity):
             unlike = "; ".join(checkpoints.differences(wanted, identity).values())
-            raise TrainingError(
-                f"not all processes are given the same ({unlike or 'others differ'}); give all the same"
-            )
+            raise TrainingError(f"processes differ ({unlike or 'from the first'}); give all of them the same")
         yield Sitting(found, stops, threads)
 
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from restore import zoo
@@ -85,7 +84,7 @@ class Place:
             _save(self.target, learnt.trained, learnt.lesson, self.command, learnt.seconds)
 
     def add_graph(self, error: type[RestoreError], seconds: float = math.inf) -> str:
-        """Write the graph beside the weights just saved, if the library for it is there.
+        """Write the graph beside the weights just saved, if there is time and the library for it.
 
         Args:
             error: what to raise if it cannot be written.
@@ -95,8 +94,6 @@ class Place:
             Why there is no graph, so that only torch can load the prior, in words; empty if there is one.
         """
         folders = [folder for folder in (self.target, self.run) if folder is not None]
-        if not (find_spec("onnx") and find_spec("onnxscript")):
-            return "onnx and onnxscript are not installed"
         try:
             if math.isinf(seconds):
                 from restore.export.packing import beside_weights
@@ -107,7 +104,11 @@ class Place:
                 graph = subprocess.run(words, capture_output=True, timeout=max(seconds, 0.0), check=True).stdout
         except subprocess.TimeoutExpired:
             return "there was no time for it"
-        except (UsageError, OSError, subprocess.CalledProcessError) as fault:
+        except subprocess.CalledProcessError as fault:
+            return fault.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        except ModuleNotFoundError as fault:
+            return f"{fault.name} is not installed"
+        except (UsageError, OSError) as fault:
             return str(fault)
         for folder in folders:
             write_atomically(folder / zoo.GRAPH, graph, error)

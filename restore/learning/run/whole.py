@@ -37,8 +37,9 @@ class Made:
     @property
     def lines(self) -> list[str]:
         """What a user should know, a sentence each."""
-        trained, name = self.learnt.trained, self.learnt.trained.prior.description.name
-        lines = [f"{name}: {trained.verdict}"] if trained.verdict else []
+        trained, about = self.learnt.trained, self.learnt.trained.prior.description
+        name, units = about.name, f"{about.hidden} hidden units; " if self.learnt.lesson.recipe.prior.grows else ""
+        lines = [f"{name}: {units}{trained.verdict}"] if trained.verdict else []
         lines += [f"{name}: {self.found.said}"] if self.found.said else []
         lines += [f"{name}: without a graph: {self.graph}; `restore export` makes one"] if self.graph else []
         return lines + ([f"{shown(self.folder / RECORD)}: the scores in full"] if self.folder else [])
