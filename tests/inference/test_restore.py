@@ -86,7 +86,13 @@ def test_with_prior_and_level_named_the_posterior_is_thresholded() -> None:
         np.testing.assert_allclose(found.means, wanted, atol=1e-6)
         np.testing.assert_allclose(found.deviations, np.sqrt((wanted * (1 - wanted)).clip(0)), atol=1e-6)
         np.testing.assert_array_equal(found.estimate, wanted > 0.5)
-        assert (found.model, found.engine, found.level, found.bits, found.replaced) == ("exact", "exact", None, None, None)
+        assert (found.model, found.engine, found.level, found.bits, found.replaced) == (
+            "exact",
+            "exact",
+            None,
+            None,
+            None,
+        )
         assert found.changed == (seen != found.estimate).mean()
 
 
@@ -112,7 +118,9 @@ def test_what_is_doubtful_comes_back_as_it_came_if_it_was_not_named(pixels: tupl
     for named, p in ((True, "auto"), (False, 0.1), (False, "auto")):
         found = answer(lines, Damage(p), field(), named=named)
         assert found.refused and Status(found.status).sentence in found.notes
-        assert found.estimate is not None and np.array_equal(found.estimate, lines) and found.estimate.dtype == lines.dtype
+        assert (
+            found.estimate is not None and np.array_equal(found.estimate, lines) and found.estimate.dtype == lines.dtype
+        )
         assert found.changed == 0 and not found.replaced.any()
         forced = answer(lines, Damage(p), field(), named=named, force=True)
         assert not forced.refused and Status(found.status).sentence in forced.doubt
@@ -156,7 +164,9 @@ def test_an_inverted_picture_is_inverted_for_its_prior_and_back() -> None:
 def test_of_a_picture_of_the_priors_own_size_the_polarity_is_told() -> None:
     dark = RBM.binary(torch.zeros(12, 1).double(), torch.full((12,), -3.0).double(), torch.zeros(1).double())
     found = answer(np.ones(SHAPE), Damage(0.05), engine(dark))
-    np.testing.assert_allclose(found.means, Table.of(dark, SHAPE).posterior(np.ones(SHAPE), NONE, 0.05, 0.05), atol=1e-6)
+    np.testing.assert_allclose(
+        found.means, Table.of(dark, SHAPE).posterior(np.ones(SHAPE), NONE, 0.05, 0.05), atol=1e-6
+    )
 
 
 # --- batches ---
@@ -167,7 +177,10 @@ def test_a_batch_gives_each_picture_what_it_gets_alone() -> None:
     draw = np.random.default_rng(1)
     pictures = [Observed(flipped(seed), Damage("auto")) for seed in range(4)]
     pictures += [Observed(flipped(seed), Damage(0.02 * seed)) for seed in range(1, 4)]
-    pictures += [Observed(flipped(7), Damage(draw.uniform(0.05, 0.2, SHAPE))), Observed(flipped(8), Damage(Rates(0.2, 0.1)))]
+    pictures += [
+        Observed(flipped(7), Damage(draw.uniform(0.05, 0.2, SHAPE))),
+        Observed(flipped(8), Damage(Rates(0.2, 0.1))),
+    ]
     pictures += [Observed(flipped(seed), Damage(hidden=draw.random(SHAPE) < 0.4)) for seed in range(3)]
     pictures += [Observed(flipped(seed), Damage("auto", hidden=draw.random(SHAPE) < 0.4)) for seed in range(3)]
     pictures += [Observed(with_flips(disc(side)), Damage("auto")) for side in (20, 30)]

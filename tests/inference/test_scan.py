@@ -218,7 +218,7 @@ def test_a_map_of_more_tones_than_two_is_refused_unless_it_is_to_be_cut() -> Non
     # A hundredth of the pixels may be stamps and specks.
     few = soft()
     few[100:116, 20:35] = 0.5
-    assert 16 * 15 < scan.THIRD * few.size and reading(few, "auto").notes
+    assert scan.THIRD * few.size > 16 * 15 and reading(few, "auto").notes
 
 
 # --- sums around pixels ---

@@ -1,4 +1,4 @@
-"""Pictures drawn large: the posterior of squares by brute force, where their edges lie, and codes that come back whole."""
+"""Pictures drawn large: the posterior of squares by brute force, their edges, and codes that come back whole."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ import restore
 from restore import zoo
 from restore.channels import BitFlip
 from restore.errors import UsageError
-from restore.inference import opening as engines
+from restore.inference import open as engines
 from restore.inference.open import open_engine
 from restore.inference.torch_engine import Engine
 from restore.priors import FullyVisible

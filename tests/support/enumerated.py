@@ -96,7 +96,7 @@ class Table:
         return self.pictures[rows].astype(float)
 
     def posterior(self, seen: np.ndarray, hidden: np.ndarray, of_white: Any, of_black: Any) -> np.ndarray:
-        """P(white) of every pixel of one picture by Bayes' rule: white turns black at one rate, black white at another."""
+        """P(white) of every pixel of one picture by Bayes' rule, after flips at a rate of each colour."""
         shown_white = np.where(self.pictures == 1, 1 - np.asarray(of_white), np.asarray(of_black))
         likelihood = np.where(hidden, 1.0, np.where(seen > 0.5, shown_white, 1 - shown_white)).prod((1, 2))
         weight = self.probability * likelihood

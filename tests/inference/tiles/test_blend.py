@@ -48,7 +48,10 @@ def test_tiles_that_overlap_are_mixed() -> None:
     """Mean and variance are those of a mixture of what all tiles with a pixel say of it."""
     seen = pixels(3, 6)
     found = answer(ExactEngine.of(MACHINE, SHAPE, tiling=Tiling(overlap=2, rounds=0)), Observed(seen, Damage(0.2)))
-    padded, hidden = np.pad(seen, ((2, 2), (2, 2))), np.pad(np.zeros(seen.shape, bool), ((2, 2), (2, 2)), constant_values=True)
+    padded, hidden = (
+        np.pad(seen, ((2, 2), (2, 2))),
+        np.pad(np.zeros(seen.shape, bool), ((2, 2), (2, 2)), constant_values=True),
+    )
     means = []
     # Three rows are one tile high, so that tiles begin with the picture there.
     for left in (0, 2, 4, 6):

@@ -1,0 +1,197 @@
+"""What a caller says of the damage: checked once, and the same however it is written."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from grey_priors import grey_prior
+from priors import random_conditional, random_prior
+
+from restore.channels import AsymmetricFlip, BitFlip, GaussianNoise, Occlusion
+from restore.errors import UsageError
+from restore.inference.damage import SMALLEST, Damage, Observed, Rates
+from restore.inference.pixels import Cut
+
+SHAPE = (3, 4)
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize(
+    "p",
+    [-0.1, 1.1, math.nan, math.inf, True, False, "0.1", "photo", 1j, np.full(SHAPE, 1.5), np.full(SHAPE, np.nan), {}],
+    ids=str,
+)
+def test_no_probability(p: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        Damage.of(p)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("sigma", [0, 0.0, -0.1, -1e-300, math.nan, math.inf, 10**400, True, "0.1", 1j, [0.1]], ids=str)
+def test_no_standard_deviation(sigma: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        Damage.of(sigma=sigma)
+    assert str(caught.value).isprintable()
+
+
+def test_one_level_at_most_is_to_be_found() -> None:
+    assert (Damage.of("auto").unknown, Damage.of(sigma="auto").unknown, Damage.of(0.1).unknown) == ("p", "sigma", None)
+    assert Damage.of("auto", 0.1).unknown == "p" and Damage.of(0.1, "auto").unknown == "sigma"
+    assert Damage.of("scan").unknown is None and Damage.of("scan").scanned
+    with pytest.raises(UsageError):
+        Damage.of("auto", "auto")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (5e-324, 0.0),
+        (1e-46, 0.0),
+        (SMALLEST, SMALLEST),
+        (1 - 1e-9, 1.0),
+        (math.nextafter(1, 0), 1.0),
+        (1, 1.0),
+        (0.1, 0.1),
+    ],
+)
+def test_p_beyond_single_precision_is_the_nearest_within(given: float, kept: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for form in (given, np.float64(given)):
+            assert Damage.of(form).p == kept and type(Damage.of(form).p) is float
+        np.testing.assert_array_equal(Damage.of(np.full(SHAPE, given)).p, np.full(SHAPE, kept))
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [(1, 1.0), (np.float32(0.25), 0.25), (np.int64(1), 1.0), (1e-300, SMALLEST), (5e-324, SMALLEST), (0.1, 0.1)],
+)
+def test_any_positive_number_is_a_sigma(given: Any, kept: float) -> None:
+    assert Damage.of(sigma=given).sigma == kept and type(Damage.of(sigma=given).sigma) is float
+
+
+def test_what_seems_to_be_a_mistake_is_done_and_warned_of() -> None:
+    for level in ({"p": 0.7}, {"sigma": 25}, {"sigma": 1e39}, {"sigma": sys.float_info.max}):
+        with pytest.warns(UserWarning) as caught:
+            damage = Damage.of(**level)
+        assert len(caught) == 1
+    assert damage.sigma == LARGEST
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Damage.of(0.5), Damage.of(1.0), Damage.of(sigma=1.0)
+
+
+def test_two_rates_are_of_white_and_of_black() -> None:
+    for form in ((0.2, 0.05), [0.2, 0.05], np.array([0.2, 0.05])):
+        assert Damage.of(form).p == Rates(white=0.2, black=0.05)
+    assert Damage.of((0.2, 0.05)).rates == (0.2, 0.05) and Damage.of(0.1).rates == (0.1, 0.1)
+    assert Damage.of((0.2, 0.05)).inverted().p == Rates(0.05, 0.2)
+    assert Damage.of(0.1).inverted().p == 0.1
+    # p that says the same of what was seen: of a white pixel .05 to .8, of a black one .2 to .95.
+    seen = np.array([[[1.0, 0.0]]])
+    p = Damage.of((0.2, 0.05)).flips_of(seen)
+    np.testing.assert_allclose(p / (1 - p), [[[0.05 / 0.8, 0.2 / 0.95]]])
+    assert Damage.of(0.1).flips_of(seen) == 0.1
+
+
+def test_who_is_told_of_the_damage() -> None:
+    binary, grey, learnt = (
+        prior.description for prior in (random_prior(SHAPE), grey_prior(), random_conditional(SHAPE))
+    )
+    hidden = np.eye(3, 4) > 0
+    for about, known in (
+        (binary, [Damage(0.1), Damage("auto"), Damage("scan"), Damage(Rates(0.1, 0.2)), Damage(hidden=hidden)]),
+        (grey, [Damage(0.1), Damage(sigma=0.1), Damage(0.1, 0.1), Damage("auto", 0.1), Damage(hidden=hidden)]),
+        (learnt, [Damage()]),
+    ):
+        for damage in known:
+            damage.check_for(about)
+    for about, unknown in (
+        (binary, [Damage(), Damage(sigma=0.1), Damage(0.1, 0.1)]),
+        (grey, [Damage(), Damage("scan"), Damage(Rates(0.1, 0.2), 0.1)]),
+        (replace(grey, family="mixture", components=1), [Damage(0.1), Damage(0.1, 0.1)]),
+        (learnt, [Damage(0.1), Damage(hidden=hidden), Damage("auto"), Damage("scan")]),
+    ):
+        for damage in unknown:
+            with pytest.raises(UsageError):
+                damage.check_for(about)
+
+
+def test_a_level_that_was_found_takes_the_place_of_the_unknown() -> None:
+    hidden = np.eye(3, 4) > 0
+    found = Damage("auto", 0.1, hidden).at(0.2)
+    assert (found.p, found.sigma, found.hidden is hidden) == (0.2, 0.1, True)
+    assert Damage(sigma="auto").at(0.2).sigma == 0.2 and Damage(0.1).at(0.2).p == 0.1
+
+
+def test_touched_is_what_changes_visible_pixels() -> None:
+    assert [damage.touched for damage in (Damage(), Damage(0.0), Damage(sigma=0.1), Damage(hidden=np.eye(3) > 0))] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_batch_keeps_what_all_share_and_spreads_what_they_do_not() -> None:
+    hidden, each = np.eye(3, 4) > 0, np.linspace(0, 1, 12).reshape(SHAPE)
+    same = Damage.stacked([Damage(0.1, 0.2), Damage(0.1, 0.2)], SHAPE)
+    assert (same.p, same.sigma, same.hidden) == (0.1, 0.2, None)
+    mixed = Damage.stacked([Damage(0.1), Damage(each, hidden=hidden), Damage(0.3)], SHAPE)
+    np.testing.assert_array_equal(mixed.p, [np.full(SHAPE, 0.1), each, np.full(SHAPE, 0.3)])
+    np.testing.assert_array_equal(mixed.hidden, [np.zeros(SHAPE, bool), hidden, np.zeros(SHAPE, bool)])
+    numbers = Damage.stacked([Damage(0.1), Damage(0.3), Damage()], SHAPE)
+    np.testing.assert_array_equal(numbers.p, np.array([0.1, 0.3, 0.0])[:, None, None])
+    rates = Damage.stacked([Damage(Rates(0.2, 0.05)), Damage(0.1)], SHAPE).p
+    assert isinstance(rates, Rates)
+    np.testing.assert_array_equal(np.ravel(rates.white), [0.2, 0.1])
+    np.testing.assert_array_equal(np.ravel(rates.black), [0.05, 0.1])
+    assert Damage.stacked([Damage("auto"), Damage("auto")], SHAPE).p == "auto"
+
+
+def test_the_channel_is_that_of_the_levels() -> None:
+    draw = np.random.default_rng(0)
+    seen, hidden, each = (
+        draw.integers(0, 2, (2, 12)).astype(float),
+        draw.random((2, *SHAPE)) < 0.3,
+        draw.random((2, *SHAPE)),
+    )
+    observed = torch.from_numpy(seen)
+    flat = torch.from_numpy(hidden.reshape(2, 12))
+    for damage, channel in (
+        (Damage(0.1), BitFlip(0.1)),
+        (Damage(each), BitFlip(torch.from_numpy(each.reshape(2, 12)))),
+        (Damage(Rates(0.2, 0.05)), AsymmetricFlip(0.2, 0.05)),
+        (Damage(hidden=hidden), Occlusion(flat)),
+        (Damage(0.1, hidden=hidden), BitFlip(0.1) + Occlusion(flat)),
+    ):
+        found, wanted = (one.evidence(observed) for one in (damage.channel(grey=False), channel))
+        torch.testing.assert_close(found.linear, wanted.linear.expand_as(found.linear))
+    found, wanted = (one.evidence(observed) for one in (Damage(sigma=0.2).channel(grey=True), GaussianNoise(0.2)))
+    torch.testing.assert_close(found.linear, wanted.linear)
+    # And back.
+    for channel in (BitFlip(0.1), AsymmetricFlip(0.2, 0.05), Occlusion(flat[:1])):
+        told = Damage.told(channel, SHAPE)
+        again = told.mapped(lambda level: level[None]).channel(grey=False).evidence(observed)
+        torch.testing.assert_close(again.linear, channel.evidence(observed).linear)
+
+
+def test_parts_of_a_picture_have_their_own_damage() -> None:
+    pixels, each, hidden = (np.random.default_rng(seed).random((6, 8)) for seed in range(3))
+    picture = Observed(pixels, Damage(each, hidden=hidden < 0.5))
+    rows, columns = slice(1, 4), slice(2, 7)
+    part = picture.part(rows, columns)
+    np.testing.assert_array_equal(part.pixels, pixels[1:4, 2:7])
+    np.testing.assert_array_equal(part.damage.p, each[1:4, 2:7])
+    np.testing.assert_array_equal(part.visible, (hidden >= 0.5)[1:4, 2:7])
+    # Pixels may be computed where they are asked for.
+    cut = Observed(Cut(pixels, 0.25), Damage(0.1))
+    np.testing.assert_array_equal(cut.part(rows, columns).pixels, pixels[1:4, 2:7] > 0.25)
+    assert cut.shape == (6, 8) and cut.visible.all()
