@@ -15,6 +15,7 @@ from machines import brute_force, random_rbm, seeded
 from parity import compared
 from PIL import Image
 from priors import random_prior
+from restore.inference.pictures import restore_pictures
 
 import restore
 from restore.channels import AsymmetricFlip, BitFlip, parse_task
@@ -22,7 +23,6 @@ from restore.errors import UsageError
 from restore.fields import Fields
 from restore.inference.damage import Damage, Rates
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.pictures import restore_pictures
 from restore.inference.torch_engine import Engine, machine_under
 from restore.zoo import published_folder
 

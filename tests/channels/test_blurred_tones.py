@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from restore.channels.blurred_tones import BlurredTones, smoothed
 from scipy.ndimage import gaussian_filter
 from scipy.special import logsumexp
 
-from restore.channels.blurred_tones import BlurredTones, smoothed
 from restore.channels.two_tone import TwoTone
 
 SHAPE = (3, 4)

@@ -14,14 +14,14 @@ from exports import Exported
 from grey_priors import grey_prior
 from PIL import Image
 from priors import random_conditional, random_prior
+from restore.inference.noise.levels import BLOCK
+from restore.inference.pictures import PictureEngine, restore_pictures
 
 import restore
 from restore.channels import BitFlip, bit_flip, gaussian_noise, salt_and_pepper
 from restore.errors import InputError, UsageError
 from restore.inference.damage import Damage
-from restore.inference.noise.levels import BLOCK
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.pictures import PictureEngine, restore_pictures
 from restore.inference.torch_engine import Engine, solve
 from restore.marginals import Marginals, Status
 

@@ -13,10 +13,10 @@ import torch
 from machines import random_rbm
 from PIL import Image
 from priors import random_prior
+from restore.inference.choice import restore_with_each
 
 import restore
 from restore import zoo
-from restore.inference.choice import restore_with_each
 from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine

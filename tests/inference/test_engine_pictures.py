@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 from machines import seeded, two_patterns
+from restore.inference.pictures import Restored, restore_pictures
 from small_engines import MASK, PIXELS, SHAPE, engine_of, some_images, trained, unstarted
 
 from restore.channels import BitFlip
 from restore.errors import UsageError
 from restore.inference.damage import Damage
-from restore.inference.pictures import Restored, restore_pictures
 from restore.inference.torch_engine import Engine, polarity_gain
 from restore.marginals import Marginals, Status
 from restore.priors import ConditionalRBM

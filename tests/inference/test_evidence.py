@@ -12,11 +12,11 @@ from grey_priors import SPIKED, TRUNCATED
 from hypothesis import given
 from hypothesis import strategies as st
 from machines import brute_force, random_fully_visible, random_machine, random_rbm
+from restore.inference.noise.levels import choose_level
 
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
 from restore.channels.levels import Scale
 from restore.inference.damage import Damage
-from restore.inference.noise.levels import choose_level
 from restore.marginals import NoiseLevel
 from restore.units import Bernoulli, TruncatedGaussian
 from restore.zoo.description import Description

@@ -17,15 +17,15 @@ from machines import random_rbm, seeded
 from mnist_data import mnist, needs_mnist
 from PIL import Image
 from priors import random_conditional, random_prior, saved_prior
+from restore.inference.explained import ODDS, OFF, Observed, independent
+from restore.inference.pictures import restore_pictures
 from scipy.optimize import minimize
 from scipy.stats import norm
 
 import restore
 from restore.errors import ModelError
 from restore.inference.damage import Damage
-from restore.inference.explained import ODDS, OFF, Observed, independent
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.pictures import restore_pictures
 from restore.inference.torch_engine import Engine
 from restore.priors import RBM
 from restore.priors.exact import binary_states, exact_moments

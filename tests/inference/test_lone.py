@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from restore.inference.noise.lone import ENOUGH, ERRORS, flips_of
 
 import restore
 from restore.channels.bit_flip import LEVELS
-from restore.inference.noise.lone import ENOUGH, ERRORS, flips_of
 
 # Bars of 3 to 9 pixels both ways: every pixel is beside one of its own colour, so none is lone by itself.
 BARS = np.repeat(np.arange(60) % 2, np.tile([3, 9, 4, 7, 5, 6], 10)) > 0

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from restore.inference.windows.colour import AXES
 
 import restore
 from restore import zoo
 from restore.errors import InputError, ModelError, UsageError
 from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.torch_engine import Engine
-from restore.inference.windows.colour import AXES
 from restore.inference.tiles.grid import Cover
+from restore.inference.torch_engine import Engine
 from training.data.photographs import photograph
 
 PRIOR = "em-photographs"

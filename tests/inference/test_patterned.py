@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-
 from restore.inference.noise.patterned import NOTE, patterned, shares
 
 

@@ -13,14 +13,14 @@ from commands import Run
 from machines import random_rbm
 from PIL import Image
 from priors import random_prior
+from restore.inference.noise.held_out import FOLDS, folds
+from restore.inference.noise.rates import BINS, DOUBT, LEAST, counted, fitted, rates_of
+from restore.inference.pictures import ChosenLevel
 from scipy.optimize import minimize
 
 import restore
 from restore.inference import pictures
 from restore.inference.damage import Damage, Rates
-from restore.inference.noise.held_out import FOLDS, folds
-from restore.inference.noise.rates import BINS, DOUBT, LEAST, counted, fitted, rates_of
-from restore.inference.pictures import ChosenLevel
 from restore.inference.torch_engine import Engine
 from restore.marginals import NoiseLevel
 from restore.priors.exact import binary_states, log_likelihood

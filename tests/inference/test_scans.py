@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from skimage import data
-
-import restore
 from restore.channels.blurred_tones import smoothed
-from restore.errors import ModelError, UsageError
-from restore.inference.damage import Damage
 from restore.inference.scans.classes import tones_of
 from restore.inference.scans.local import Local
 from restore.inference.scans.reading import scan_of
 from restore.inference.tones import MOST, middle_tones
+from skimage import data
+
+import restore
+from restore.errors import ModelError, UsageError
+from restore.inference.damage import Damage
 
 SHAPE = (160, 200)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
-
 from restore.channels.blurred_tones import BlurredTones, smoothed
-from restore.inference.damage import Damage
 from restore.inference.scans.reading import scan_of
 from restore.inference.scans.sharpening import sharpened, sharpened_if_blurred
+
+from restore.inference.damage import Damage
 
 
 def print_of() -> np.ndarray:

@@ -10,11 +10,11 @@ from commands import Run
 from mnist_data import mnist, needs_mnist
 from PIL import Image
 from priors import saved_prior
+from restore.inference.tones import MOST, middle_tones
 from skimage import data
 
 import restore
 from restore.errors import ModelError
-from restore.inference.tones import MOST, middle_tones
 
 SHAPE = (10, 12)
 PHOTOGRAPH = np.linspace(0, 255, SHAPE[0] * SHAPE[1]).reshape(SHAPE).astype(np.uint8)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
-
-import restore
 from restore.channels.blurred_tones import BlurredTones, smoothed
-from restore.channels.two_tone import TwoTone
-from restore.inference.damage import Damage
 from restore.inference.pictures import Restored
 from restore.inference.scans import unblurring
 from restore.inference.scans.blur import tones_through
 from restore.inference.scans.local import Local
 from restore.inference.scans.reading import Scan, scan_of
 from restore.inference.scans.unblurring import unblurred
+
+import restore
+from restore.channels.two_tone import TwoTone
+from restore.inference.damage import Damage
 from restore.marginals import Status
 
 SHAPE = (120, 160)

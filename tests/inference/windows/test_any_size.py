@@ -10,25 +10,25 @@ import numpy as np
 import pytest
 import torch
 from machines import random_features, random_rbm
+from restore.inference.explained import Observed
+from restore.inference.noise.held_out import FOLDS, LEAST, SURER, folds, foretold, predicted
+from restore.inference.windows import blocks
+from restore.inference.windows.choosing.sampling import FEW, Crop, sample_of
+from restore.inference.windows.choosing.survey import choose
+from restore.inference.windows.choosing.ways import Way
+from restore.inference.windows.large import restore_large
+from restore.inference.windows.regions import CLEAR, LEAD, WIDE, Both
+from restore.inference.windows.tally import Tally
 
 from restore.couplings import Dense
 from restore.errors import UsageError
 from restore.export.packing import beside_weights, standalone
 from restore.fields import Fields
 from restore.inference.damage import Damage
-from restore.inference.explained import Observed
-from restore.inference.noise.held_out import FOLDS, LEAST, SURER, folds, foretold, predicted
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.torch_engine import Engine
-from restore.inference.windows import blocks
-from restore.inference.tiles.blocks import AROUND, PART, blocks_of, parts_of
-from restore.inference.windows.choosing.sampling import FEW, Crop, sample_of
-from restore.inference.windows.choosing.survey import choose
-from restore.inference.windows.choosing.ways import Way
-from restore.inference.windows.large import restore_large
 from restore.inference.tiles.blend import expected, moments
-from restore.inference.windows.regions import CLEAR, LEAD, WIDE, Both
-from restore.inference.windows.tally import Tally
+from restore.inference.tiles.blocks import AROUND, PART, blocks_of, parts_of
+from restore.inference.torch_engine import Engine
 from restore.marginals import Status
 from restore.priors import RBM, ConvolutionalRBM
 from restore.priors.convolutional import Shared

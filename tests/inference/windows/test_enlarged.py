@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from restore.inference.windows.enlarged import Grid, _alike, _read, drawn_large
 
 import restore
 from restore.inference.damage import Damage, Rates
-from restore.inference.windows.enlarged import Grid, _alike, _read, drawn_large
 from training.data.pages import page
 from training.data.text import families_to_learn_from
 

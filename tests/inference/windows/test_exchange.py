@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from restore.inference.explained import Observed
+from restore.inference.windows import exchange
 
 from restore.channels.bit_flip import CERTAIN
 from restore.inference.damage import Damage
-from restore.inference.explained import Observed
-from restore.inference.windows import exchange
 from restore.inference.tiles.exchange import log_odds, observed, solve_windows
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Marginals, Status

@@ -9,14 +9,14 @@ import pytest
 import torch
 from mnist_data import mnist, needs_mnist
 from priors import random_prior
+from restore.inference.explained import Observed
+from restore.inference.windows.choosing.field import BEHIND, FIELD, _log_p, allowed, beaten, of_objects
 
 import restore
 from restore.errors import ModelError
 from restore.inference.damage import Damage, Rates
-from restore.inference.explained import Observed
 from restore.inference.open import open_engine
 from restore.inference.torch_engine import Engine
-from restore.inference.windows.choosing.field import BEHIND, FIELD, _log_p, allowed, beaten, of_objects
 
 
 def test_log_p_of_the_field_is_that_of_its_windows() -> None:

@@ -10,19 +10,19 @@ import pytest
 import torch
 from machines import random_rbm
 from PIL import Image
+from restore.inference.pictures import Restored
+from restore.inference.windows import blocks, large
+from restore.inference.windows.choosing.survey import choose
+from restore.inference.windows.large import restore_large
 
 import restore
 from restore import zoo
 from restore.errors import ModelError, UsageError
 from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.pictures import Restored
-from restore.inference.torch_engine import Engine
-from restore.inference.windows import blocks, large
-from restore.inference.tiles.blocks import blocks_of
-from restore.inference.windows.choosing.survey import choose
-from restore.inference.windows.large import restore_large
 from restore.inference.tiles.blend import Turned
+from restore.inference.tiles.blocks import blocks_of
+from restore.inference.torch_engine import Engine
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
 from restore.zoo.tiling import OF_WINDOWS, Tiling

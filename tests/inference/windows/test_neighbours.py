@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 from mean_field import IsingField
+from restore.inference.windows.choosing.field import FIELD
+from restore.inference.windows.choosing.sampling import FEW, Crop, sample_of
+from restore.inference.windows.choosing.survey import choose
+from restore.inference.windows.choosing.ways import Way
+from restore.inference.windows.tally import Tally
 
 import restore
 from restore.channels import BitFlip
 from restore.inference.damage import Damage, Rates
 from restore.inference.open import open_engine
-from restore.inference.windows.choosing.field import FIELD
-from restore.inference.windows.choosing.sampling import FEW, Crop, sample_of
-from restore.inference.windows.choosing.survey import choose
-from restore.inference.windows.choosing.ways import Way
 from restore.inference.tiles.blend import STEPS, STILL, mean_field, moments
-from restore.inference.windows.tally import Tally
 
 
 def noisy(*shape: int, seed: int = 0) -> np.ndarray:

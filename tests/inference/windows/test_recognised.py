@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
+from restore.inference.windows.choosing import survey
+from restore.inference.windows.choosing.sampling import sample_of
+from restore.inference.windows.choosing.survey import choose
 
 import restore
 from restore.errors import ModelError
 from restore.inference.damage import Damage
 from restore.inference.open import open_engine
-from restore.inference.windows.choosing import survey
-from restore.inference.windows.choosing.sampling import sample_of
-from restore.inference.windows.choosing.survey import choose
 from restore.zoo import candidates
 from training.data.text import families_to_learn_from
 

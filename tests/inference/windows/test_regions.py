@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from restore.inference.windows.regions import Both
+from restore.inference.windows.tally import Tally
 
 import restore
 from restore.channels.bit_flip import LEVELS
 from restore.inference.damage import Damage
 from restore.inference.open import open_engine
 from restore.inference.tiles.blend import Turned
-from restore.inference.windows.regions import Both
-from restore.inference.windows.tally import Tally
 from restore.marginals import NoiseLevel
 from training.data.pages import page
 from training.data.text import families_to_learn_from
