@@ -232,8 +232,8 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
         if judged.refused:
             if not (task.named or options.force):
                 return _untouched(original, judged, choice=choice, notes=notes, residual=whole.residual[place])
-            doubt = f"the result is doubtful: {judged.sentence}"
-            notes.append(doubt)
+            doubt = judged.sentence
+            notes.append(f"the result is doubtful: {doubt}")
     replaced = original.damage.hidden if not task.picture.damage.touched else None
     if means.shape != original.shape:
         # Thresholded after enlarging, so that contours are smooth.
