@@ -231,7 +231,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
         judged = trust.verdict(choice, before, after, means, status, float(whole.residual[place]))
         if judged.refused:
             if not (task.named or options.force):
-                return _untouched(original, judged, choice=choice, notes=notes, residual=whole.residual[place])
+                return _untouched(original, judged, choice=choice, residual=whole.residual[place])
             doubt = judged.sentence
             notes.append(f"the result is doubtful: {doubt}")
     replaced = original.damage.hidden if not task.picture.damage.touched else None
@@ -306,14 +306,7 @@ def expected_by(engine: PictureEngine) -> str:
     return "dark on light" if engine.light_ground else "light strokes on dark"
 
 
-def _untouched(
-    picture: Observed,
-    status: Status,
-    *,
-    choice: Choice | None = None,
-    notes: Sequence[str] = (),
-    residual: float = 0.0,
-) -> Restored:
+def _untouched(picture: Observed, status: Status, *, choice: Choice | None = None, residual: float = 0.0) -> Restored:
     """The answer for a picture that is refused."""
     pixels = np.asarray(picture.pixels[:, :])
     return Restored(
@@ -328,7 +321,7 @@ def _untouched(
         None if choice is None else choice.found,
         0.0,
         None if choice is None else choice.bits,
-        (*notes, status.sentence),
+        (status.sentence,),
         "",
         np.zeros(pixels.shape[:2], bool),
     )
@@ -355,7 +348,7 @@ def _in_colour(task: _Task, options: Options, watch: Watch) -> Restored:
         whole = choice.candidate.posterior(replace(picture, damage=choice.damage), seen)
         found.append(_answer(part, choice, whole, 0, options))
         if found[0].refused:
-            return replace(_untouched(task.original, Status(found[0].status), notes=found[0].notes[:-1]))
+            return _untouched(task.original, Status(found[0].status))
     means = MIDDLE + (np.stack([plane.means for plane in found], -1) - MIDDLE) @ AXES
     deviations = np.sqrt(np.stack([plane.deviations**2 for plane in found], -1) @ AXES**2)
     worst = max(Status(plane.status) for plane in found)
