@@ -125,7 +125,7 @@ def test_row73_python_refuses_too(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="12x40"):
         prior.transform(far)
     assert prior.denoise(close, 0.1, fit="resize").shape == close.shape
-    with pytest.warns(UserWarning, match="the image"):
+    with pytest.warns(restore.RestoreWarning):
         assert prior.denoise(far, 0.1, fit="resize", force=True).shape == far.shape
     both = prior.denoise([close, far], 0.1, force=True)
     assert [one.shape for one in both] == [close.shape, far.shape]
