@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import copy
+import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ from PIL import Image
 from priors import saved_prior
 
 import restore
-from restore.marginals import Marginals
+from restore.inference.restored import Restored
 
 HIDDEN = HOLE > 0
 
@@ -98,8 +100,10 @@ def test_equal_channels_are_grey_and_others_are_read_by_luminance(model: restore
 
 def test_the_solution_is_returned_on_request(model: restore.Restorer) -> None:
     result, solution = model.denoise(GREY, 0.1, return_solution=True)
-    assert isinstance(solution, Marginals)
-    assert ((solution.means[0].reshape(SHAPE) > 0.5) == (result > 0)).all()
+    assert isinstance(solution, Restored) and solution.status == 0
+    assert solution.means.shape == SHAPE and ((solution.means > 0.5) == (result > 0)).all()
+    several, answers = model.denoise([GREY, GREY], 0.1, return_solution=True)
+    assert answers.means.shape == (2, *SHAPE) and (several[0] == result).all()
 
 
 def test_p_per_pixel(model: restore.Restorer) -> None:
@@ -113,8 +117,7 @@ def test_resizing_fits_any_size(model: restore.Restorer) -> None:
     for times, force in ((2, False), (5, True)):
         big = np.kron(GREY, np.ones((times, times), np.uint8))
         mask = np.kron(HIDDEN, np.ones((times, times), bool))
-        with pytest.warns(UserWarning, match="so little detail is left") if force else nullcontext():
-            whole = model.complete(big, mask, fit="resize", force=force)
+        whole = model.complete(big, mask, fit="resize", force=force)
         assert whole.shape == big.shape and (whole[~mask] == big[~mask]).all()
 
 
@@ -123,7 +126,7 @@ FAULTS = {
     "row23-nan": (lambda m: m.denoise(np.full(SHAPE, np.nan), 0.1), restore.InputError, "NaN"),
     "row13-empty": (lambda m: m.denoise(np.zeros((0, 5)), 0.1), restore.UsageError, "no images"),
     "row36-empty-batch": (lambda m: m.denoise([], 0.1), restore.InputError, "empty"),
-    "row27-size": (lambda m: m.denoise(np.zeros((50, 9)), 0.1, fit="resize"), restore.ModelError, "windows"),
+    "row27-size": (lambda m: m.denoise(np.zeros((50, 9)), 0.1, fit="resize"), restore.ModelError, "9x50"),
     "row36-fit": (lambda m: m.denoise(np.zeros((9, 9)), 0.1, fit="resise"), restore.UsageError, "tile, resize"),
     "row24-integers-without-range": (lambda m: m.denoise(GREY.astype(int), 0.1), restore.UsageError, "int64"),
     "row36-no-image": (lambda m: m.denoise({"a": 1}, 0.1), restore.UsageError, "dict"),
@@ -195,3 +198,84 @@ def test_training_a_prior_that_learns_the_damage() -> None:
     margin = {"method": "marginal_max_margin"}
     other = restore.train(bars, hidden=4, epochs=1, task="patch:2", learner=margin, optimizer={"rate": 0.01})
     assert other.description.inference.solver == "mixed_product"
+
+
+STROKE = np.zeros((28, 28), bool)
+STROKE[5:23, 13:15] = True
+NOISE = np.random.default_rng(0).random((28, 28)) < 0.5
+
+
+def test_a_single_picture_that_is_refused_is_a_fault(tmp_path: Path) -> None:
+    Image.fromarray(NOISE).save(tmp_path / "noise.png")
+    for picture in (NOISE, tmp_path / "noise.png"):
+        with pytest.raises(restore.Foreign):
+            restore.denoise(picture, "tap-mnist-25")
+    with pytest.raises(restore.Foreign, match=r"noise\.png"):
+        restore.denoise(tmp_path / "noise.png", "tap-mnist-25", return_solution=True)
+    assert restore.denoise(NOISE, "tap-mnist-25", force=True).shape == NOISE.shape
+
+
+@pytest.mark.parametrize("batch", [np.stack([STROKE, NOISE, NOISE]), [STROKE, NOISE, NOISE]], ids=["array", "list"])
+def test_in_a_batch_refused_pictures_come_back_as_they_were(batch: np.ndarray | list[np.ndarray]) -> None:
+    with pytest.warns(restore.RestoreWarning, match="2 of 3") as told:
+        found, answers = restore.denoise(batch, "tap-mnist-25", return_solution=True)
+    assert len(told) == 1
+    np.testing.assert_array_equal(found[1], NOISE)
+    assert answers.means.shape == (3, 28, 28) and [bool(status >= 2) for status in answers.status] == [
+        False,
+        True,
+        True,
+    ]
+    # So does one alone in a batch.
+    with pytest.warns(restore.RestoreWarning):
+        np.testing.assert_array_equal(restore.denoise(NOISE[None], "tap-mnist-25")[0], NOISE)
+
+
+def test_a_diverged_picture_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    from restore.inference import choose
+    from restore.marginals import Status
+
+    whole = choose.solve
+
+    class Found:
+        """An answer whose last picture has diverged."""
+
+        def __init__(self, found: object) -> None:
+            self._found = found
+            self.means = found.means.copy()  # type: ignore[attr-defined]
+            self.means[-1] = np.nan
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._found, name)
+
+        def status(self, place: int) -> object:
+            return Status.DIVERGED if place == len(self.means) - 1 else Status.CONVERGED
+
+    monkeypatch.setattr(choose, "solve", lambda *given: Found(whole(*given)))
+    noisy = STROKE.copy()
+    noisy[20, 4] = True
+    with pytest.warns(restore.RestoreWarning, match="1 of 2"):
+        found = restore.denoise(np.stack([noisy, noisy]), "tap-mnist-25", 0.02)
+    assert not found[0][20, 4] and (found[1] == noisy).all()
+
+
+def test_a_restorer_is_pickled_by_name_and_copied() -> None:
+    prior = restore.load("tap-mnist-25", engine="onnx")
+    again = pickle.loads(pickle.dumps(prior))
+    assert again.engine.name == "onnx" and (again.denoise(STROKE, 0.1) == prior.denoise(STROKE, 0.1)).all()
+    assert copy.deepcopy(prior).description == prior.description
+    with pytest.raises(restore.UsageError):
+        pickle.dumps(restore.Restorer(prior.engine))
+
+
+def test_unknown_options_are_refused(model: restore.Restorer) -> None:
+    with pytest.raises(TypeError):
+        restore.denoise(GREY, model, 0.1, fitt="tile")  # type: ignore[call-overload]
+
+
+def test_a_good_result_warns_of_nothing() -> None:
+    noisy = STROKE.copy()
+    noisy[8, 20] = noisy[20, 4] = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not restore.denoise(noisy, "tap-mnist-25", 0.02)[20, 4]

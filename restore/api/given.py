@@ -167,8 +167,12 @@ def _warn(answers: Sequence[Restored]) -> None:
     ]
     for found, what in (([each.objection for each in kept], "came back as they were"), (doubts, "are doubtful")):
         if found:
-            more = f"{len(found)} of {len(answers)} images {what}; the first: " if len(answers) > 1 else "the image: "
-            warnings.warn(more + found[0], RestoreWarning, stacklevel=4)
+            whose = (
+                f"{len(found)} of {len(answers)} images {what}; the first"
+                if len(answers) > 1
+                else "the result is doubtful"
+            )
+            warnings.warn(f"{whose}: {found[0]}", RestoreWarning, stacklevel=4)
 
 
 def _unfinished(answer: Restored) -> bool:

@@ -8,6 +8,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from contextvars import copy_context
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -87,6 +88,11 @@ def common(show: Annotated[bool, typer.Option("--version", "-V", help="Show the 
 
 def run(words: Sequence[str]) -> int:
     """Run a command line and return its exit code."""
+    # What messages call options is forgotten afterwards.
+    return copy_context().run(_run, words)
+
+
+def _run(words: Sequence[str]) -> int:
     in_command()
     warnings.showwarning = lambda message, *where: say(f"restore: {' '.join(str(message).split())}")
     try:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from restore.cli.options import Options, Results
+from restore.cli.process.pool import ahead, threads
 from restore.cli.reports import Failures, print_json, record_of, tell
 from restore.console import say
-from restore.errors import Foreign, InputError, RestoreError, UsageError, in_command, shown
+from restore.errors import Foreign, InputError, RestoreError, UsageError, shown
 from restore.files import write_atomically
 from restore.images import Mask, Picture, check_format, encode, format_of, picture_of, read_mask, read_raster
 from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
@@ -28,14 +27,11 @@ from restore.inference.restored import Restored
 from restore.progress import Meter, progress
 from restore.zoo import describe, find
 
-# Threads that read and write files while pictures are restored, and how many files are read ahead.
-THREADS, AHEAD = 8, 16
+# Files that are read ahead while pictures are restored.
+AHEAD = 16
 
 # Pictures, or pixels, that are restored together.
 CHUNK, CHUNK_PIXELS = 64, 2**17
-
-Item = TypeVar("Item")
-Made = TypeVar("Made")
 
 
 @dataclass(eq=False)
@@ -118,13 +114,10 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         watch = _bar(stack) if single and not results.quiet else lambda share: None
         work = Work(damage, options, results, engines, colour, watch)
         sheets: Iterable[Sheet] = list(work.sheets(jobs)) if single else work.sheets(jobs)
-        pool = None
-        if not (isinstance(sheets, list) and len(sheets) == 1):
-            pool = ThreadPoolExecutor(THREADS, initializer=in_command)
-            stack.callback(pool.shutdown, cancel_futures=True)
-        read = _ahead(pool, work.read, sheets, AHEAD)
+        pool = None if isinstance(sheets, list) and len(sheets) == 1 else threads(stack)
+        read = ahead(pool, work.read, sheets, AHEAD)
         whole = (job for portion in _portions(read) for job in work.restored(portion))
-        for done, job in enumerate(_ahead(pool, work.write, whole, CHUNK), 1):
+        for done, job in enumerate(ahead(pool, work.write, whole, CHUNK), 1):
             for record in job.records if results.json and not job.fault else ():
                 print_json(record)
             if job.fault:
@@ -186,8 +179,6 @@ class Work:
 
     Attributes:
         damage: as the user described it; masks belong to the jobs.
-        options, results: those of the command.
-        engines: open the priors.
         colour: True to restore colours.
         watch: is told which share of a single file is done.
     """
@@ -257,15 +248,16 @@ class Work:
                 yield job
 
     def _restore(self, sheets: Sequence[Sheet]) -> None:
+        def watch(share: float) -> None:
+            first = sheets[0]
+            self.watch(((first.page or 0) * (first.pages > 1) + share) / first.pages)
+
         observed = [
             Observed(sheet.picture.lazily(), self.damage.covering(sheet.mask.hidden if sheet.mask else None))
             for sheet in sheets
             if sheet.picture is not None
         ]
-        before, pages = (sheets[0].page or 0, sheets[0].pages) if sheets else (0, 1)
-        before = before if pages > 1 else 0
         try:
-            watch = lambda share: self.watch((before + share) / pages)  # noqa: E731
             for sheet, answer in zip(sheets, restore(observed, self.options, self.engines, watch), strict=True):
                 sheet.answer = answer
         except RestoreError as fault:
@@ -322,22 +314,6 @@ def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:
             portion, pixels = [], 0
     if portion:
         yield portion
-
-
-def _ahead(
-    pool: ThreadPoolExecutor | None, work: Callable[[Item], Made], items: Iterable[Item], most: int
-) -> Iterator[Made]:
-    """Like `map`, in threads if there is a pool; `most` items are worked on before their results are asked for."""
-    under_way: deque[Future[Made]] = deque()
-    for item in items:
-        if pool is None:
-            yield work(item)
-            continue
-        under_way.append(pool.submit(work, item))
-        while under_way and (len(under_way) > most or under_way[0].done()):
-            yield under_way.popleft().result()
-    while under_way:
-        yield under_way.popleft().result()
 
 
 def _bar(stack: ExitStack) -> Callable[[float], None]:

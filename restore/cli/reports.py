@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,14 +103,14 @@ def tell(jobs: Sequence[Job], damage: Damage) -> None:
     parts = [f"restored with {', '.join(models) if len(models) > 1 else done[0]['model']}"]
     for kind in ("p", "sigma"):
         given: Any = getattr(damage, kind)
-        found = [fmean(np.ravel(record[kind])) for record in done if record["found"] == kind]
+        found = [float(np.mean(record[kind])) for record in done if record["found"] == kind]
         if found:
             span = f", {min(found):.2g} to {max(found):.2g}" if len(found) > 1 else ""
-            parts.append(f"{kind} = {median(found):.2g} (found{span})")
+            parts.append(f"{kind} = {np.median(found):.2g} (found{span})")
         elif given is not None:
             parts.append(f"{kind} = {', '.join(map(str, given)) if isinstance(given, Rates) else given}")
     changed = [record["changed"] for record in done if record["changed"] is not None]
-    parts += [f"{fmean(changed):.2%} of pixels changed"] if changed else []
+    parts += [f"{np.mean(changed):.2%} of pixels changed"] if changed else []
     who = name if len(records) == 1 else f"{len(done)} of {len(records)} images"
     target = "stdout" if jobs[0].target == STDIO else shown(jobs[0].target)
     say(f"{who}: {', '.join(parts)}" + (f": {target}" if len(jobs) == 1 else ""))

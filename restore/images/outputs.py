@@ -117,13 +117,14 @@ def plan(
         Pairs of input and output, in the order of `inputs`.
 
     Raises:
-        UsageError: as `paired`, or both `overwrite` and `skip_existing` are given.
+        UsageError: as `paired` and `refuse_clashes`, or both `overwrite` and `skip_existing` are given.
         OutputError: an output exists already, has too long a name, or is in a folder that does not exist or may not be
             written to.
     """
     if overwrite and skip_existing:
         raise UsageError(f"{option('overwrite')} and {option('skip_existing')} exclude each other; give one of them")
     pairs, left = paired(inputs, output, suffix), []
+    refuse_clashes(inputs, [target for _, target in pairs])
     for path, target in pairs:
         if len(os.fsencode(target.name)) > _LONGEST_NAME:
             raise OutputError(f"{shown(path)}: its output's name is too long; choose a shorter one with -o")

@@ -49,8 +49,8 @@ def check_together(pixels: int, name: str, max_pixels: int) -> None:
     """
     if pixels > _SET * max_pixels:
         raise InputError(
-            f"{shown(name)}: its images have more than {_SET * max_pixels} pixels together, {_SET} times what "
-            f"{option('max_pixels')} grants to one; raise that above {-(-pixels // _SET) - 1} if this is meant"
+            f"{shown(name)}: its images have more than {_SET * max_pixels} pixels together, {_SET} times those of one; "
+            f"raise {option('max_pixels')} above {-(-pixels // _SET) - 1} if this is meant"
         )
 
 

@@ -230,9 +230,9 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
         judged = trust.verdict(choice, before, after, means, status, float(whole.residual[place]))
         if judged.refused:
             if not (task.named or options.force):
-                return _untouched(original, judged, choice=choice, notes=notes, residual=whole.residual[place])
-            doubt = f"the result is doubtful: {judged.sentence}"
-            notes.append(doubt)
+                return _untouched(original, judged, choice=choice, residual=whole.residual[place])
+            doubt = judged.sentence
+            notes.append(f"the result is doubtful: {doubt}")
     replaced = original.damage.hidden if not task.picture.damage.touched else None
     if means.shape != original.shape:
         # Thresholded after enlarging, so that contours are smooth.
@@ -305,14 +305,7 @@ def expected_by(engine: PictureEngine) -> str:
     return "dark on light" if engine.light_ground else "light strokes on dark"
 
 
-def _untouched(
-    picture: Observed,
-    status: Status,
-    *,
-    choice: Choice | None = None,
-    notes: Sequence[str] = (),
-    residual: float = 0.0,
-) -> Restored:
+def _untouched(picture: Observed, status: Status, *, choice: Choice | None = None, residual: float = 0.0) -> Restored:
     """The answer for a picture that is refused."""
     pixels = np.asarray(picture.pixels[:, :])
     return Restored(
@@ -327,7 +320,7 @@ def _untouched(
         None if choice is None else choice.found,
         0.0,
         None if choice is None else choice.bits,
-        (*notes, status.sentence),
+        (status.sentence,),
         "",
         np.zeros(pixels.shape[:2], bool),
     )

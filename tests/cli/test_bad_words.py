@@ -62,15 +62,13 @@ def test_row31_an_empty_mask_gives_an_unchanged_copy_and_a_warning(
 def test_row29_inverted_polarity_is_noticed(
     run: Run, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # The random prior's pixels are white in 3 of 10 cases. At p = .47 no image is foreign to it.
+    # The random prior's pixels are white in 3 of 10 cases.
     dark, light = np.zeros(bad_images.SHAPE, np.uint8), np.full(bad_images.SHAPE, 255, np.uint8)
     for name, content, warned in (("dark.png", dark, False), ("light.png", light, True)):
         Image.fromarray(content).save(tmp_path / name)
         assert run("denoise", tmp_path / name, "--model", model, "--p", 0.47) == 0
         assert ("--invert" in capsys.readouterr().err) == warned
     (tmp_path / "light.restored.png").unlink()
-    assert run("denoise", tmp_path / "light.png", "--model", model, "--p", 0.1) == 4
-    assert "it looks inverted: try --invert" in fault(capsys) and not (tmp_path / "light.restored.png").exists()
     assert run("denoise", tmp_path / "light.png", "--model", model, "--p", 0.47, "--invert") == 0
     assert "--invert" not in capsys.readouterr().err
 
@@ -189,5 +187,5 @@ def test_row62_a_solver_that_does_not_converge_is_reported(
     save(tmp_path / "m", replace(prior, description=replace(prior.description, inference=impatient)), "")
     assert run("denoise", image(tmp_path), "--model", tmp_path / "m", "--p", 0.3, "--json") == 0
     said = capsys.readouterr()
-    assert not json.loads(said.out)["converged"]
+    assert json.loads(said.out)["status"] == "max_iter"
     assert "iteration limit" in said.err

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import bad_images
-import numpy as np
 import pytest
 from commands import Run
 from PIL import Image
 from priors import saved_prior
 
-from restore.cli.batch.clashes import STDIN, STDOUT, refuse_clashes
 from restore.errors import UsageError
+from restore.images.outputs import STDIN, STDOUT, refuse_clashes
 
 
 @pytest.fixture(scope="module")
@@ -60,32 +57,21 @@ def redirected(number: int, path: Path | None) -> Iterator[None]:
 CLASHES: dict[str, tuple[str, str, str]] = {
     "output-is-mask": ("complete - --mask m.png -o m.png", "n.png", ""),
     "output-is-a-link-to-the-mask": ("complete - --mask m.png -o soft.png", "n.png", ""),
-    "output-is-a-hard-link-to-the-mask": ("complete - --mask m.png -o hard.png", "n.png", ""),
     "output-is-stdin": ("denoise - --p 0.1 -o n.png", "n.png", ""),
-    "map-is-mask": ("complete - --mask m.png --uncertainty again/m.png -o -", "n.png", ""),
-    "map-is-stdin": ("denoise - --p 0.1 -o s.png --uncertainty n.png", "n.png", ""),
-    "map-is-output": ("denoise - --p 0.1 -o s.png --uncertainty s.png", "n.png", ""),
     "map-is-output-by-another-folder": ("denoise - --p 0.1 -o s.png --uncertainty again/s.png", "n.png", ""),
     "stdout-is-stdin": ("denoise - --p 0.1", "n.png", "n.png"),
     "stdout-is-input": ("denoise n.png --p 0.1 -o -", "", "n.png"),
-    "stdout-is-mask": ("complete n.png --mask m.png -o -", "", "m.png"),
-    "stdout-is-map": ("denoise n.png --p 0.1 -o - --uncertainty m.png", "", "m.png"),
-    "facts-go-into-the-mask": ("complete n.png --mask m.png --json", "", "m.png"),
     "a-file's-output-is-mask": ("complete n.png --mask m.png -o m.png", "", ""),
-    "a-file's-map-is-mask": ("complete n.png --mask m.png --uncertainty soft.png", "", ""),
     "a-file's-map-is-output": ("denoise n.png --p 0.1 -o s.png --uncertainty again/s.png", "", ""),
     "damage-and-its-mask": ("corrupt n.png --task patch:4 -o s.png --mask-output again/s.png", "", ""),
-    "damage-and-its-mask-by-a-link": ("corrupt n.png --task patch:4 -o m.png --mask-output hard.png", "", ""),
 }
 
 
-@pytest.mark.parametrize("overwrite", [True, False], ids=["overwrite", "new"])
 @pytest.mark.parametrize(("words", "stdin", "stdout"), CLASHES.values(), ids=CLASHES.keys())
 def test_clash(
     words: str,
     stdin: str,
     stdout: str,
-    overwrite: bool,
     run: Run,
     model: Path,
     files: Path,
@@ -95,7 +81,7 @@ def test_clash(
     before = contents(files)
     of_model = [] if words.startswith("corrupt") else ["--model", model]
     with redirected(0, Path(stdin) if stdin else None), redirected(1, Path(stdout) if stdout else None):
-        code = run(*words.split(), *of_model, *(["--overwrite"] if overwrite else []))
+        code = run(*words.split(), *of_model, "--overwrite")
     assert code == 2
     assert contents(files) == before
 
@@ -134,31 +120,3 @@ def test_an_image_from_stdin_is_left_out_if_its_result_is_there(
         assert run("denoise", "-", "--p", 0.1, "--model", model, "-o", "m.png", "--skip-existing") == 0
         assert run("denoise", "-", "--p", 0.1, "--model", model, "-o", "again/") == 2
     assert contents(files) == before
-
-
-def test_the_shell_redirects(files: Path) -> None:
-    """Two in one process, which a shell has redirected as a user would."""
-    lines = (
-        "complete - --mask m.png -o m.png --overwrite --model tap-mnist-25",
-        "complete - --mask m.png -o - --uncertainty m.png --overwrite --model tap-mnist-25",
-    )
-    code = (
-        "import sys\nfrom restore.cli import main\n"
-        f"for line in {lines!r}:\n"
-        "    sys.argv = ['restore', *line.split()]\n"
-        "    try: main()\n"
-        "    except SystemExit as end: print(end.code, file=sys.stderr)\n"
-    )
-    before = contents(files)
-    done = subprocess.run(
-        f"'{sys.executable}' -c \"$CODE\" < n.png | cat",
-        shell=True,
-        cwd=files,
-        env=os.environ | {"CODE": code},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stderr.splitlines()[1::2] == ["2", "2"] and "m.png: is to be written" in done.stderr
-    assert done.stdout == "" and contents(files) == before
-    assert np.asarray(Image.open(files / "m.png")).shape == bad_images.SHAPE

@@ -1,0 +1,234 @@
+"""Many images: in order, in bounded memory, written whole one by one, and continued after a stop (rules 7 to 9)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from threading import Lock
+
+import bad_images
+import numpy as np
+import pytest
+from batches import again, images, stamps, strokes
+from commands import QUICK, Run, command, fault
+from PIL import Image
+from waiting import HANG, wait_for
+
+from restore.cli import files
+from restore.images import Picture
+
+DIGIT = Path(__file__).parents[2] / "assets" / "digit-noisy.png"
+NOISE = 255 * np.random.default_rng(0).integers(0, 2, (28, 28), dtype=np.uint8)
+
+
+def test_a_stopped_run_goes_on_with_what_is_missing(run: Run, words: tuple[object, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert again(run, words, out)[0] == 0
+    assert again(run, words, out) == (5, set())
+    (out / "0001.restored.png").unlink()
+    assert again(run, words, out, "--skip-existing") == (0, {"0001.restored.png"})
+    assert again(run, words, out, "--skip-existing") == (0, set())
+    assert again(run, words, out, "--overwrite") == (0, set(stamps(out)))
+
+
+def test_a_map_without_its_image_is_made_again(run: Run, words: tuple[object, ...], tmp_path: Path) -> None:
+    maps = ("--uncertainty", f"{tmp_path}/maps/")
+    assert run(*words, *maps) == 0
+    (tmp_path / "out" / "0001.restored.png").unlink()
+    assert again(run, words, tmp_path / "out", *maps, "--skip-existing") == (0, {"0001.restored.png"})
+
+
+def test_failures_are_listed_and_the_others_written(
+    run: Run, words: tuple[object, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in" / "0001.png").write_bytes(b"")
+    (tmp_path / "in" / "0003.png").write_bytes(b"no image")
+    assert run(*words, "--json") == 6
+    told = capsys.readouterr()
+    records = [json.loads(line) for line in told.out.splitlines()]
+    assert [Path(record["input"]).name for record in records] == [f"{index:04}.png" for index in range(5)]
+    assert ["error" in record for record in records] == [False, True, False, True, False]
+    assert "0001.png" in told.err and "0003.png" in told.err
+    assert set(stamps(tmp_path / "out")) == {f"000{index}.restored.png" for index in (0, 2, 4)}
+
+
+def test_sizes_that_cannot_be_resized_do_not_stop_others(run: Run, model: str, tmp_path: Path) -> None:
+    source = images(tmp_path / "in", 3)
+    Image.fromarray(np.zeros((90, 90), np.uint8)).save(source / "0001.png")
+    words = ("denoise", source, "--model", model, "--p", 0.3, "--fit", "resize", "-o", f"{tmp_path}/out/")
+    assert again(run, words, tmp_path / "out") == (6, {"0000.restored.png", "0002.restored.png"})
+
+
+def test_a_refused_picture_is_not_written(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = strokes(tmp_path / "in", 3)
+    Image.fromarray(NOISE).save(source / "0001.png")
+    assert run("denoise", source / "0001.png", "--model", QUICK) == 4
+    said = fault(capsys)
+    assert "0001.png" in said and "--force" in said and not list(source.glob("*.restored.png"))
+    assert again(run, ("denoise", source, "--model", QUICK), source) == (6, {"0000.restored.png", "0002.restored.png"})
+    assert run("denoise", source / "0001.png", "--model", QUICK, "--force") == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--p", "0.1"), ("--p", "0.1", "--quiet")], ids=["found", "given", "quiet"])
+def test_one_line_tells_what_was_done(
+    more: tuple[str, ...], run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("denoise", DIGIT, "-m", QUICK, "-o", tmp_path / "x.png", *more) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.endswith(f": {tmp_path}/x.png")]
+    assert len(lines) == (0 if "--quiet" in more else 1)
+    for line in lines:
+        assert QUICK in line and "p = 0." in line and "%" in line and ("(found)" in line) == (not more)
+
+
+def test_overwriting_keeps_permissions(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "x.png"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    assert run("denoise", DIGIT, "--model", QUICK, "--p", 0.1, "-o", target, "--overwrite") == 0
+    assert target.stat().st_mode & 0o777 == 0o640 and Image.open(target).size == (28, 28)
+
+
+def test_row51_a_folder_of_outputs_inside_that_of_inputs_is_not_read(
+    run: Run, words: tuple[object, ...], tmp_path: Path
+) -> None:
+    inside = (*words[:-1], f"{tmp_path}/in/")
+    for _ in range(2):
+        assert again(run, inside, tmp_path / "in", "--skip-existing")[0] == 0
+    assert len(list((tmp_path / "in").glob("*.restored.png"))) == 5
+
+
+def test_row53_a_full_disk_leaves_nothing_half_done(
+    run: Run, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        assert run(*words) == 6
+    assert not list((tmp_path / "out").iterdir())
+    assert run(*words) == 0
+
+
+def test_row54_a_reader_who_leaves_ends_a_batch_quietly(run: Run, tmp_path: Path) -> None:
+    source = strokes(tmp_path / "in", 5)
+    words = ("denoise", source, "--model", QUICK, "--p", 0.3, "--force", "-o", f"{tmp_path}/out/")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command(*words, "--json", "--quiet"), stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert run(*words, "--skip-existing") == 0 and len(stamps(tmp_path / "out")) == 5
+
+
+@pytest.mark.parametrize(
+    "words", [["-", "other.png"], ["-", "-o", "out/"], ["n.png", "-o", "-", "--json"]], ids=" ".join
+)
+def test_streams_that_do_not_fit(
+    words: list[str], run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(images(tmp_path / "in", 1))
+    assert run("denoise", *words, "--model", model, "--p", 0.1) == 2
+    assert [path.name for path in Path().iterdir()] == ["0000.png"]
+
+
+def test_row55_an_image_does_not_go_to_a_terminal(
+    run: Run, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run("denoise", tmp_path / "in" / "0000.png", *words[2:-1], "-") == 2
+
+
+@pytest.mark.usefixtures("quick_disk")
+def test_pictures_under_way_are_few_however_many_there_are(
+    run: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, told, most, lock = 0, 0, 0, Lock()
+    read_raster = files.read_raster
+
+    def counted(*given: object, **options: object) -> object:
+        nonlocal read, most
+        with lock:
+            read += 1
+            most = max(most, read - told)
+        return read_raster(*given, **options)
+
+    def tell(record: object) -> None:
+        nonlocal told
+        told += 1
+
+    monkeypatch.setattr(files, "read_raster", counted)
+    monkeypatch.setattr(files, "print_json", tell)
+    source = images(tmp_path / "in", 6 * files.CHUNK)
+    assert run("denoise", source, "--model", model, "--p", 0.3, "-o", f"{tmp_path}/out/", "--json") == 0
+    assert read == told == 6 * files.CHUNK and most <= 3 * files.CHUNK
+
+
+def test_large_pictures_go_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK_PIXELS", 100)
+    sides, job = [3, 3, 11, 10, 5, 5, 5, 5, 3], files.Job("", "")
+    sheets = [files.Sheet(job, picture=Picture(np.zeros((side, side), np.uint8))) for side in sides]
+    assert [len(portion) for portion in files._portions(sheets)] == [3, 1, 4, 1]
+
+
+def test_faults_in_threads_name_options_as_the_command_does(
+    run: Run, words: tuple[object, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words, "--max-pixels", 10) == 6
+    assert capsys.readouterr().err.count("--max-pixels") == 5
+    assert threading.active_count() == 1
+
+
+# The command, which writes two results and holds the others back until there is a file.
+HELD = """
+import sys, time
+from itertools import count
+from pathlib import Path
+from restore.cli import files, main
+number, write, go = count(), files.write_atomically, Path(sys.argv.pop(1))
+def held(*arguments):
+    late = next(number) >= 2
+    while late and not go.exists():
+        time.sleep(0.02)
+    write(*arguments)
+files.write_atomically = held
+main()
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)],
+    ids=["row57-int", "row57-term", "row57-kill"],
+)
+def test_a_batch_stopped_by_a_signal_leaves_whole_files_and_goes_on(number: int, code: int, tmp_path: Path) -> None:
+    count, go = 16, tmp_path / "go"
+    source, target = strokes(tmp_path / "in", count), tmp_path / "out"
+    words = ("denoise", source, "--model", QUICK, "--p", 0.3, "--force", "-o", f"{target}/", "--quiet")
+    process = subprocess.Popen([sys.executable, "-c", HELD, str(go), *map(str, words)], stderr=subprocess.PIPE)
+    wait_for(lambda: any(target.glob("*.restored.png")), process)
+    process.send_signal(number)
+    go.touch()
+    _, said = process.communicate(timeout=HANG)
+    assert process.returncode == code and b"Traceback" not in said
+    done = stamps(target)
+    assert 0 < len(done) < count
+    for name in done:
+        assert Image.open(target / name).size == (28, 28)
+    subprocess.run(command(*words, "--skip-existing"), check=True)
+    after = stamps(target)
+    assert len(after) == count and done.items() <= after.items()
+
+
+def test_masks_in_a_folder_go_by_name(run: Run, model: str, tmp_path: Path) -> None:
+    masks = tmp_path / "masks"
+    masks.mkdir()
+    Image.fromarray(bad_images.HOLE).save(masks / "0000.png")
+    words = ("complete", images(tmp_path / "in", 2), "--mask", masks, "--model", model, "-o", f"{tmp_path}/out/")
+    assert again(run, words, tmp_path / "out") == (6, {"0000.restored.png"})

@@ -1,0 +1,78 @@
+"""One set of options for the command and for Python, and a command that starts at once."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+import typer
+from commands import Run, command
+from waiting import HANG
+
+import restore
+from restore.cli.command import app
+from restore.errors import in_command, option
+from restore.inference.options import Options
+
+NAMES = [each.name for each in fields(Options)]
+
+
+@pytest.mark.parametrize("name", ["denoise", "complete"])
+def test_every_option_is_one_of_the_command_and_of_python(name: str) -> None:
+    parameters = inspect.signature(getattr(restore, name)).parameters
+    made = typer.main.get_command(app(name)).commands[name].params  # type: ignore[attr-defined]
+    flags = {each.name: each for each in made}
+    for each in fields(Options):
+        assert parameters[each.name].default == each.default, each.name
+        assert f"--{each.name.replace('_', '-')}" in flags[each.name].opts and flags[each.name].help, each.name
+        assert flags[each.name].default == each.default, each.name
+        assert each.name in (getattr(restore, name).__doc__ or "")
+    # A loaded prior knows how it was opened.
+    assert set(NAMES) - set(inspect.signature(getattr(restore.Restorer, name)).parameters) == {
+        *("model", "engine", "device", "max_memory")
+    }
+
+
+def test_help_shows_options_in_panels(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("denoise", "--help") == 0
+    said = capsys.readouterr().out
+    places = [said.index(title) for title in ("Arguments:", "Options:", "Prior:", "Results:", "Computing:")]
+    assert places == sorted(places) and "[found from the image]" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["-V"], ["denoise", "--help"]], ids=" ".join)
+def test_words_about_the_command_load_no_numbers_and_no_pictures(words: list[str]) -> None:
+    code = "import atexit, sys, json; atexit.register(lambda: print(json.dumps([*sys.modules]), file=sys.stderr));"
+    called = [sys.executable, "-c", code + "from restore.cli import main; main()", *words]
+    done = subprocess.run(called, capture_output=True, text=True, timeout=HANG, check=True)
+    assert not {"numpy", "PIL", "rich", "torch"} & set(json.loads(done.stderr.splitlines()[-1]))
+    assert "denoise" in done.stdout or done.stdout == f"restore {restore.__version__}\n"
+
+
+@pytest.mark.parametrize(("typed", "offered"), [("restore de", "denoise"), ("restore denoise --max-m", "--max-memory")])
+def test_the_shell_completes_commands_and_options(typed: str, offered: str) -> None:
+    asked = {"_RESTORE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    done = subprocess.run(command(), env=os.environ | asked, capture_output=True, text=True, timeout=HANG, check=False)
+    assert done.stdout.split() == [offered]
+
+
+def test_messages_spell_options_as_they_are_given(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    from contextvars import copy_context
+
+    assert (option("max_pixels"), option("fit", "tile")) == ("max_pixels", "fit='tile'")
+    within = copy_context()
+    within.run(in_command)
+    assert [within.run(option, *words) for words in (("max_pixels",), ("fit", "tile"))] == [
+        "--max-pixels",
+        "--fit tile",
+    ]
+    assert run("denoise", "x.png", "--p", 2) == 2
+    assert "--p" in capsys.readouterr().err
+    with pytest.raises(restore.UsageError) as fault:
+        restore.denoise("x.png", p=2)
+    assert "--" not in str(fault.value)
