@@ -32,6 +32,11 @@ def white(image: Image.Image) -> np.ndarray:
     return np.asarray(image, bool)
 
 
+def levels(grey: np.ndarray) -> np.ndarray:
+    """Grey values in [0, 1] as levels of 0 to 255."""
+    return np.rint(255 * grey.clip(0, 1)).astype(np.uint8)
+
+
 def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)
 
@@ -86,14 +91,6 @@ def ordered_dither(side: int, dice: np.random.Generator) -> np.ndarray:
     grey = scene(dice)
     rows, columns = (size // side + 1 for size in grey.shape)
     return grey > (np.tile((matrix + 0.5) / side**2, (rows, columns)))[: grey.shape[0], : grey.shape[1]]
-
-
-def error_diffusion(dice: np.random.Generator) -> np.ndarray:
-    return white(Image.fromarray(np.rint(255 * scene(dice)).astype(np.uint8)).convert("1"))
-
-
-def random_dither(dice: np.random.Generator) -> np.ndarray:
-    return scene(dice) > dice.random((200, 240))
 
 
 def halftone(dice: np.random.Generator) -> np.ndarray:
@@ -275,10 +272,6 @@ def floor_plan(dice: np.random.Generator) -> np.ndarray:
     return white(image)
 
 
-def blobs(dice: np.random.Generator) -> np.ndarray:
-    return smooth(dice, 220, 280, 22) > 0.52
-
-
 def silhouette(dice: np.random.Generator) -> np.ndarray:
     """A pot plant: one shape with a rough edge."""
     image, ink = sheet(200, 240)
@@ -318,24 +311,23 @@ def handwriting(dice: np.random.Generator) -> np.ndarray:
 def icons(dice: np.random.Generator) -> np.ndarray:
     """A house, an envelope, a magnifier, a bell, a gear and a bin, 48 pixels each."""
     image, ink = sheet(200, 140)
+    for angle in np.arange(8) * np.pi / 4:
+        ink.line((101, 102, 101 + 24 * math.cos(angle), 102 + 24 * math.sin(angle)), 0, 9)
+    for solid in ((20, 36, 56, 60), (16, 106, 60, 116)):
+        ink.rectangle(solid, 0)
+    for disc, fill in (((32, 118, 44, 128), 0), ((84, 85, 118, 119), 0), ((93, 94, 109, 110), 1)):
+        ink.ellipse(disc, fill)
+    for frame in ((76, 18, 126, 54), (146, 90, 182, 130)):
+        ink.rectangle(frame, outline=0, width=3)
+    for stroke in ((76, 18, 101, 40, 126, 18), (140, 86, 188, 86)):
+        ink.line(stroke, 0, 3)
+    for x in (156, 164, 172):
+        ink.line((x, 96, x, 124), 0, 2)
     ink.polygon(((12, 36), (38, 10), (64, 36)), 0)
-    ink.rectangle((20, 36, 56, 60), 0)
     ink.rectangle((33, 44, 43, 60), 1)
-    ink.rectangle((76, 18, 126, 54), outline=0, width=3)
-    ink.line((76, 18, 101, 40, 126, 18), 0, 3)
     ink.ellipse((140, 10, 174, 44), outline=0, width=5)
     ink.line((168, 38, 188, 58), 0, 7)
     ink.pieslice((16, 76, 60, 136), 180, 360, 0)
-    ink.rectangle((16, 106, 60, 116), 0)
-    ink.ellipse((32, 118, 44, 128), 0)
-    for angle in np.arange(8) * np.pi / 4:
-        ink.line((101, 102, 101 + 24 * math.cos(angle), 102 + 24 * math.sin(angle)), 0, 9)
-    ink.ellipse((84, 85, 118, 119), 0)
-    ink.ellipse((93, 94, 109, 110), 1)
-    ink.rectangle((146, 90, 182, 130), outline=0, width=3)
-    ink.line((140, 86, 188, 86), 0, 3)
-    for x in (156, 164, 172):
-        ink.line((x, 96, x, 124), 0, 2)
     return white(image)
 
 
@@ -377,34 +369,28 @@ def stars(dice: np.random.Generator) -> np.ndarray:
     return sky
 
 
-def grain(dice: np.random.Generator) -> np.ndarray:
-    """A texture without any order beyond a pixel."""
-    return smooth(dice, 200, 200, 0.5) > 0.5
-
-
-def rings(dice: np.random.Generator) -> np.ndarray:
-    down, right = np.indices((220, 220)) - 109.5
-    return np.hypot(down, right) % 9 > 2.2
-
-
 def moire(dice: np.random.Generator) -> np.ndarray:
     down, right = np.indices((200, 240))
     return ((right % 5) > 1) & ((right * math.cos(0.12) + down * math.sin(0.12)) % 5.3 > 1.6)
 
 
 def cartoon(dice: np.random.Generator) -> np.ndarray:
+    """A face with a bow tie."""
     image, ink = sheet(220, 220)
-    ink.ellipse((30, 40, 190, 200), outline=0, width=4)
-    for x in (80, 140):
-        ink.ellipse((x - 18, 80, x + 18, 126), outline=0, width=3)
-        ink.ellipse((x - 4, 98, x + 8, 116), 0)
-    ink.arc((70, 100, 150, 175), 20, 160, 0, 5)
-    ink.ellipse((104, 122, 118, 138), outline=0, width=2)
-    for lock in range(8):
-        x = 60 + 14 * lock
+    for ring, width in (
+        ((30, 40, 190, 200), 4),
+        ((62, 80, 98, 126), 3),
+        ((122, 80, 158, 126), 3),
+        ((104, 122, 118, 138), 2),
+    ):
+        ink.ellipse(ring, outline=0, width=width)
+    for pupil in ((76, 98, 88, 116), (136, 98, 148, 116)):
+        ink.ellipse(pupil, 0)
+    for x in range(60, 160, 14):
         ink.line((x, 56, x + int(dice.integers(-14, 15)), 14 + int(dice.integers(0, 14))), 0, 3)
-    ink.polygon(((66, 196), (110, 208), (66, 219)), 0)
-    ink.polygon(((154, 196), (110, 208), (154, 219)), 0)
+    for side in (66, 154):
+        ink.polygon(((side, 196), (110, 208), (side, 219)), 0)
+    ink.arc((70, 100, 150, 175), 20, 160, 0, 5)
     return white(image)
 
 
@@ -430,22 +416,13 @@ def digit_sheet(dice: np.random.Generator) -> np.ndarray:
     return white(image)
 
 
-def blank(dice: np.random.Generator) -> np.ndarray:
-    return np.ones((200, 160), bool)
-
-
 def grey_map(dice: np.random.Generator) -> np.ndarray:
     """Land in six greys, with the borders and names of countries."""
     grey = np.array([0.95, 0.85, 0.75, 0.62, 0.5, 0.4])[(6 * smooth(dice, 200, 240, 60)).clip(0, 5).astype(int)]
-    image = Image.fromarray(np.rint(255 * np.where(contours(dice)[:200, :240], grey, 0.25)).astype(np.uint8))
+    image = Image.fromarray(levels(np.where(contours(dice)[:200, :240], grey, 0.25)))
     for place, word in enumerate(("Norland", "Westmark", "Suvia")):
         ImageDraw.Draw(image).text((30 + 60 * place, 40 + 55 * place), word, 0, font(15))
     return np.asarray(image) / 255
-
-
-def gradient(dice: np.random.Generator) -> np.ndarray:
-    down, right = np.indices((160, 200))
-    return np.rint(255 * (0.5 + 0.5 * np.sin(right / 40) * np.cos(down / 55))) / 255
 
 
 def grey_icon(dice: np.random.Generator) -> np.ndarray:
@@ -453,11 +430,7 @@ def grey_icon(dice: np.random.Generator) -> np.ndarray:
     large = Image.fromarray(icons(dice)).convert("L").resize((300, 210), Image.Resampling.BICUBIC)
     grey = np.asarray(large).astype(float) / 255
     grey[:, 110:200] = 0.4 + 0.6 * grey[:, 110:200]
-    return np.rint(255 * grey) / 255
-
-
-def photograph(dice: np.random.Generator) -> np.ndarray:
-    return np.rint(255 * (scene(dice) + 0.15 * (smooth(dice, 200, 240, 1) - 0.5)).clip(0, 1)) / 255
+    return levels(grey) / 255
 
 
 # What draws each picture, by its kind and, after a comma, its variant.
@@ -468,8 +441,8 @@ PICTURES: dict[str, Draw] = {
     "cross hatching": partial(hatched, (np.pi / 4, -np.pi / 4), 8),
     "ordered dither, 4x4": partial(ordered_dither, 4),
     "ordered dither, 8x8": partial(ordered_dither, 8),
-    "error diffusion": error_diffusion,
-    "random dither": random_dither,
+    "error diffusion": lambda dice: white(Image.fromarray(levels(scene(dice))).convert("1")),
+    "random dither": lambda dice: scene(dice) > dice.random((200, 240)),
     "halftone": halftone,
     **{f"code, {size} a module": partial(code, n, size) for n, size in ((177, 1), (85, 2), (53, 3), (37, 5), (29, 8))},
     "data matrix": data_matrix,
@@ -483,13 +456,13 @@ PICTURES: dict[str, Draw] = {
     "map, contours": contours,
     "map, streets": streets,
     "floor plan": floor_plan,
-    "mask": blobs,
+    "mask": lambda dice: smooth(dice, 220, 280, 22) > 0.52,
     "silhouette": silhouette,
     "print, small": partial(page, 11),
     "print, large": partial(page, 26),
     "print, inverted": partial(page, 15, ground=0),
     "few words": partial(page, 15, lines=2),
-    "blank": blank,
+    "blank": lambda dice: np.ones((200, 160), bool),
     "handwriting": handwriting,
     "icons": icons,
     "pixel art": pixel_art,
@@ -499,16 +472,18 @@ PICTURES: dict[str, Draw] = {
     "line chart": line_chart,
     "bar chart": bar_chart,
     "stars": stars,
-    "grain": grain,
-    "rings": rings,
+    "grain": lambda dice: smooth(dice, 200, 200, 0.5) > 0.5,
+    "rings": lambda dice: np.hypot(*(np.indices((220, 220)) - 109.5)) % 9 > 2.2,
     "moire": moire,
     "cartoon": cartoon,
     "branches": branches,
     "digit sheet": digit_sheet,
     "grey map": grey_map,
-    "grey gradient": gradient,
+    "grey gradient": lambda dice: (
+        levels(0.5 + 0.5 * np.outer(np.cos(np.arange(160) / 55), np.sin(np.arange(200) / 40))) / 255
+    ),
     "grey icons": grey_icon,
-    "grey photograph": photograph,
+    "grey photograph": lambda dice: levels(scene(dice) + 0.15 * (smooth(dice, 200, 240, 1) - 0.5)) / 255,
 }
 
 
