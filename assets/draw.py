@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
+from scipy.ndimage import gaussian_filter
 
-from restore.channels.blurred_tones import smoothed
 from training.data.pages import page
 from training.data.text import families_for_tests
 
@@ -111,7 +111,7 @@ def scanned(white: np.ndarray) -> np.ndarray:
     """A page, black on white, in light that falls off towards a corner, slightly blurred and noisy; in [0, 1]."""
     down, across = (np.linspace(0, 1, size) for size in white.shape)
     light = 0.95 - 0.45 * down[:, None] * across
-    return noisy(light * (0.2 + 0.8 * smoothed(white.astype(float), 0.6)), 0.1, seed=3)
+    return noisy(light * (0.2 + 0.8 * gaussian_filter(white.astype(float), 0.6, mode="nearest")), 0.1, seed=3)
 
 
 def save(name: str, values: np.ndarray) -> None:

@@ -17,10 +17,11 @@ from threadpoolctl import threadpool_limits
 from timing import medians, parser, report
 from torch import Tensor
 
-from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins, unflattened
-from restore.learning.rules.bslm import BSLM, PseudoLikelihoodAscent, QuasiNewton, rounds_of, spins_of
+from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
+from restore.learning.rules.bslm import BSLM, PseudoLikelihoodAscent, QuasiNewton, spins_of
 from restore.priors import FullyVisible
 from restore.solvers.samplers.gibbs import gibbs_steps
+from training.studies.bslm_covariance import rounds_of, unflattened
 
 # Sweeps of Gibbs sampling, and the rise of the mean log-pseudo-likelihood at which a fit stops.
 SWEEPS, TOLERANCE = 200, 1e-6

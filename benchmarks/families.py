@@ -7,7 +7,7 @@
 Nothing is told to `restore.denoise`, and only the mask to `restore.complete`. Each filter has the setting that leaves
 least wrong on validation pictures of the family, at the same damage; it is told p. A tenth of a picture lies in known
 8x8 holes, and only hidden pixels are scored there. `--recognised` counts pictures, and images of noise, that are
-refused because no prior explains them. `--unet-minutes` holds `conv-shapes`, told the level, against a network that has
+refused. `--unet-minutes` holds `conv-shapes`, told the level, against a network that has
 learnt from `drawings`, too. Codes need segno, and BM3D is left out where it is not installed.
 """
 
@@ -29,6 +29,7 @@ from kinds_of_pictures import FAMILIES
 from scoring import HOLES, holed, inverted, least, row, wrong
 
 import restore
+from restore.errors import Foreign
 from restore.learning.run.card import machine_facts
 from training.data.drawings import drawings
 
@@ -39,12 +40,15 @@ PRIOR, DRAWN = "conv-shapes", 2400
 
 
 def without_options(seen: Seen) -> tuple[np.ndarray, str]:
-    """The picture repaired, or as it is if no prior explains it; and the prior."""
-    if seen.hidden.any():
-        found, solution = restore.complete(seen.ink, seen.hidden, return_solution=True)
-    else:
-        found, solution = restore.denoise(seen.ink, return_solution=True)
-    return found, "refused" if solution.shortfall.any() else solution.model
+    """The picture repaired, or as it is if it is refused; and the prior."""
+    try:
+        if seen.hidden.any():
+            found, solution = restore.complete(seen.ink, seen.hidden, return_solution=True)
+        else:
+            found, solution = restore.denoise(seen.ink, return_solution=True)
+    except Foreign:
+        return seen.ink, "refused"
+    return found, solution.model
 
 
 def tuned(
@@ -104,7 +108,7 @@ def beside_network(name: str, asked: argparse.Namespace, network: unet.UNet) -> 
 
 
 def noise(number: int) -> np.ndarray:
-    """Independent pixels, a tenth to a half of them white: no prior should explain it."""
+    """Independent pixels, a tenth to a half of them white: no prior should recognise it."""
     draw = np.random.default_rng(number)
     return draw.random((128, 128)) < 0.1 * (1 + number % 5)
 

@@ -9,9 +9,9 @@ import argparse
 
 import numpy as np
 
-from restore.inference.damage import Damage, Rates
+from restore.inference.choose import Prior, choose
+from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.open import open_engine
-from restore.inference.windows.choosing.survey import choose
 from training.data.drawings import drawing
 from training.data.pages import page
 from training.data.text import families_to_learn_from
@@ -43,7 +43,8 @@ def main() -> None:
             dice = np.random.default_rng(number).random(white.shape)
             for rates in RATES:
                 seen = (white ^ (dice < np.where(white, *rates))).astype(np.float64)
-                p = choose([engine], seen, Damage.of("auto"), invert=False).damage.p
+                (choice,) = choose([Observed(seen, Damage("auto"))], [Prior(engine)], grey=False)
+                p = choice.damage.p
                 found = np.array(p if isinstance(p, Rates) else (p, p), np.float64)
                 close += int((abs(found - rates) <= CLOSE).all())
                 count += 1

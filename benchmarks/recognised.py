@@ -1,10 +1,9 @@
-"""Which pictures are refused: of families that the published priors should explain, and of what is foreign to a prior.
+"""Which pictures are refused: of families that published priors should recognise, and of what is foreign to a prior.
 
     python benchmarks/recognised.py --families 34 --own 100 --foreign 12
 
-Only the sample of a picture is judged where it is larger than the prior, as that decides. Flips are never told. A third
-of a family's pictures has each flip probability. `--tuning` draws text in fonts that priors learn from, and takes
-digits and silhouettes of training: margins may be chosen by these alone.
+The level of flips is never given. A third of a family's pictures has each flip probability. `--tuning` draws text in
+fonts that priors learn from, and takes digits and silhouettes of training: margins may be chosen by these alone.
 """
 
 from __future__ import annotations
@@ -22,20 +21,17 @@ from skimage import data, filters
 from unet import families_to_learn_from
 
 from restore.data import load
-from restore.inference.choice import restore_with_each
-from restore.inference.damage import Damage
-from restore.inference.open import open_each, open_engine
-from restore.inference.engine import PictureEngine
-from restore.inference.windows.choosing.survey import choose
+from restore.inference.damage import Damage, Observed
+from restore.inference.open import Engines
+from restore.inference.options import Options
+from restore.inference.restore import restore
 from restore.learning.run.card import machine_facts
-from restore.zoo import candidates
 from training.data.pages import Family, page
 from training.data.text import families_for_tests
 
 Images = Sequence[np.ndarray]
 FLIPS = (0.05, 0.1, 0.2)
 DIRT = (0.0, 0.05, 0.12, 0.2)
-AUTO = Damage(p="auto")
 
 # Priors of whole objects, and the data set each knows.
 OWN = {"tap-mnist": "mnist", "tap-mnist-25": "mnist", "fw-caltech": "caltech101-silhouettes"}
@@ -48,16 +44,15 @@ SHEET = (4, 5)
 
 def refused(prior: str, image: np.ndarray) -> bool:
     """Whether `restore denoise` refuses an image (H, W)."""
-    engines, grey = opened((prior,) if prior else candidates(image.shape)), image.astype(float)
-    if image.shape == engines[0].description.image_shape:
-        tried = restore_with_each(engines, [grey], AUTO)
-        return max(tried, key=lambda one: float(one.evidence[0])).restored[0].shortfall > 0
-    return choose(engines, grey, AUTO, invert=False).sample.shortfall > 0
+    options, engines = opened(prior)
+    (answer,) = restore([Observed(image.astype(float), Damage())], options, engines)
+    return answer.refused
 
 
 @functools.cache
-def opened(names: Sequence[str]) -> list[PictureEngine]:
-    return list(open_each(names, open_engine).values())
+def opened(prior: str) -> tuple[Options, Engines]:
+    options = Options(model=prior or "auto")
+    return options, Engines(options)
 
 
 def count(kind: str, p: float, prior: str, clean: Images, draw: np.random.Generator) -> None:
@@ -81,10 +76,10 @@ def own(number: int, split: str, draw: np.random.Generator) -> None:
     for prior, source in OWN.items():
         images = load(source, split=split).images > 127
         height, width = images.shape[1:]
-        for p in (*FLIPS, 0.3):
+        for p in FLIPS:
             chosen = images[draw.integers(0, len(images), number)]
             count(source, p, prior, list(chosen), draw)
-        for p in (*FLIPS, 0.3):
+        for p in FLIPS:
             many = images[draw.integers(0, len(images), (-(-number // 20), *SHEET))]
             sheets = many.swapaxes(2, 3).reshape(-1, SHEET[0] * height, SHEET[1] * width)
             count(f"sheets of 20 of {source}", p, prior, list(sheets), draw)

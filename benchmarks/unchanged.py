@@ -51,7 +51,7 @@ def settings(shape: tuple[int, int], grey: bool, conditional: bool) -> Iterator[
     for p in (0.0, 0.1, 0.3) if not grey else (0.1,):
         yield f"p {p:g}", salted if grey else flipped, {"p": p}
     yield "p per pixel", salted if grey else flipped, {"p": rates}
-    # One image where noise levels are chosen, because it is solved for some twenty of them.
+    # One image where noise levels are found, as it is solved several times.
     yield "p auto", (salted if grey else flipped)[:1], {"p": "auto"}
     yield "mask", clean if grey else ink, {"mask": mask}
     yield "mask and p", salted if grey else flipped, {"mask": mask, "p": 0.1}
@@ -88,12 +88,9 @@ def hashes(name: str, engine: str) -> Iterator[tuple[str, str]]:
         told = {"force": True, "return_solution": True} | told
         made = prior.complete(images, **told) if "mask" in told else prior.denoise(images, **told)
         image, found = made
-        noise = () if found.noise is None else (found.noise.chosen, found.noise.evidence, found.noise.converged)
-        parts = (*found.means, *found.variances, found.log_partition, found.iterations, found.residual, found.status)
-        yield (
-            f"{name}, {engine}, {setting}",
-            digest(image, *parts, found.evidence, found.shortfall, *noise),
-        )
+        levels = None if found.level is None else np.array([each.value for each in found.level], np.float64)
+        parts = (found.means, found.deviations, found.iterations, found.residual, found.status)
+        yield f"{name}, {engine}, {setting}", digest(image, *parts, levels)
 
 
 def main() -> None:

@@ -347,7 +347,7 @@ def _in_colour(task: _Task, options: Options, watch: Watch) -> Restored:
         whole = choice.candidate.posterior(replace(picture, damage=choice.damage), seen)
         found.append(_answer(part, choice, whole, 0, options))
         if found[-1].refused:
-            return _untouched(task.original, Status(found[-1].status), notes=found[-1].notes[:-1])
+            return _untouched(task.original, Status(found[-1].status))
     means = MIDDLE + (np.stack([plane.means for plane in found], -1) - MIDDLE) @ AXES
     deviations = np.sqrt(np.stack([plane.deviations**2 for plane in found], -1) @ AXES**2)
     worst = max(Status(plane.status) for plane in found)

@@ -1,4 +1,4 @@
-"""The benchmark of windows, on tiny images."""
+"""The benchmark of tiles, on tiny images."""
 
 from __future__ import annotations
 

@@ -1,0 +1,30 @@
+"""The benchmarks of noise levels and of refusals, on tiny images."""
+
+from __future__ import annotations
+
+import noise_level
+import numpy as np
+import recognised
+
+import restore
+from restore.inference.damage import Damage
+
+
+def test_levels_are_timed_and_those_that_were_not_given_are_found() -> None:
+    engine = restore.load("tap-mnist-25").engine
+    stroke = np.zeros((28, 28))
+    stroke[5:23, 13:16] = 1
+    noisy = np.abs(stroke - (np.random.default_rng(0).random((2, 28, 28)) < 0.1))
+    given, _ = noise_level.timed(engine, noisy, Damage.of(p=0.1))
+    found, seconds = noise_level.timed(engine, noisy, Damage.of(p="auto"))
+    assert len(found) == 2 and seconds > 0
+    assert [one.level for one in given] == [None, None]
+    assert all(0.02 < one.level.mean < 0.25 for one in found)
+
+
+def test_noise_is_refused_and_a_stroke_is_not() -> None:
+    stroke = np.zeros((28, 28), bool)
+    stroke[5:23, 13:16] = True
+    noise = np.random.default_rng(0).random((56, 56)) < 0.5
+    assert recognised.refused("", noise)
+    assert not recognised.refused("tap-mnist-25", stroke)
