@@ -241,6 +241,7 @@ class Work:
                     record = record_of(sheet, self.damage)
                 except RestoreError as fault:
                     job.fault = fault
+            sheet.picture = sheet.mask = sheet.answer = None
             job.records.append(record)
             if len(job.records) == sheet.pages:
                 if job.fault is None and len(job.objections) == sheet.pages:

@@ -33,7 +33,8 @@ def test_row14_what_is_blank_stays_blank(level: int, shape: tuple[int, int], run
 @pytest.mark.thorough
 def test_grey_paper_becomes_black_or_white(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for level, becomes in ((200, 255), (60, 0)):
-        found = restored(run, Image.fromarray(np.full((40, 60), level, np.uint8)), tmp_path / "x.png")
+        grey = Image.fromarray(np.full((40, 60), level, np.uint8))
+        found = restored(run, grey, tmp_path / "x.png", *WORDS, "--p", "0.1")
         assert (found == becomes).all()
 
 
