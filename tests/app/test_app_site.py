@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from priors import random_conditional, random_prior
+from restore.inference.pictures import INVERTED, outcome
+from restore.inference.windows.tally import BLIND
 
 from restore import zoo
 from restore.app import assembly
 from restore.errors import ModelError, OutputError
-from restore.inference.pictures import INVERTED, outcome
-from restore.inference.windows.tally import BLIND
 from restore.marginals import Status
 
 ROOT = Path(__file__).parents[2]

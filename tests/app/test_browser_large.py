@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from pages import ASSETS, Visit, expect, png, upload
 from PIL import Image
+from restore.inference.windows.large import restore_large
+from restore.inference.windows.tally import BLIND
 
 from restore import zoo
 from restore.app import assembly
 from restore.inference.damage import Damage
 from restore.inference.onnx.engine import OnnxEngine
-from restore.inference.windows.large import restore_large
-from restore.inference.windows.tally import BLIND
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Status
 

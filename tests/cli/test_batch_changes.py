@@ -13,7 +13,6 @@ from batches import again, images, stamps
 from commands import Run
 from PIL import Image
 from priors import saved_prior
-
 from restore.cli.batch.manifest import NAME
 
 

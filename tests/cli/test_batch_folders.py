@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from batches import again, stamps, strokes
 from commands import QUICK, Run, command
-
 from restore.cli.batch.manifest import NAME, Manifest
 
 

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 from batches import images
 from commands import Run
-from waiting import HANG
-
 from restore.cli.batch import stages
 from restore.cli.batch.pool import workers
 from restore.cli.batch.stages import CHUNK
+from waiting import HANG
 
 
 def test_lines_of_json_are_in_the_order_of_the_inputs(
@@ -68,6 +67,7 @@ def test_images_under_way_are_few_however_many_there_are(
 
 def test_large_images_go_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     from restore.cli.batch.jobs import Job
+
     from restore.images import Picture
 
     monkeypatch.setattr(stages, "CHUNK_PIXELS", 100)

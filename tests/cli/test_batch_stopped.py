@@ -14,11 +14,11 @@ import pytest
 from batches import again, stamps, strokes
 from commands import QUICK, Run, command
 from PIL import Image
+from restore.cli.batch import stages
+from restore.cli.batch.manifest import NAME
 from waiting import HANG, wait_for
 
 from restore import files
-from restore.cli.batch import stages
-from restore.cli.batch.manifest import NAME
 
 
 class Killed(BaseException):

@@ -13,9 +13,9 @@ from bad_images import encoded
 from batches import again
 from commands import QUICK, Run, fault
 from PIL import Image
+from restore.cli.batch import stages
 
 from restore import images
-from restore.cli.batch import stages
 from restore.images import bound, read_picture
 
 SHAPE = (28, 28)

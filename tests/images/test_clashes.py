@@ -15,8 +15,8 @@ import pytest
 from commands import Run
 from PIL import Image
 from priors import saved_prior
-
 from restore.cli.batch.clashes import STDIN, STDOUT, refuse_clashes
+
 from restore.errors import UsageError
 
 

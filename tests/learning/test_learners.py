@@ -20,7 +20,7 @@ from restore.learning.rules.contract import Learner
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
-from restore.priors.exact import binary_states, exact_moments, log_likelihood
+from restore.priors.exact import log_likelihood
 from restore.solvers import TAP
 from restore.solvers.loop import iterate, largest_change
 
