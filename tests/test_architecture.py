@@ -42,12 +42,12 @@ ROOMS: dict[str, str] = {
     "zoo": "errors registry channels couplings files sizes units priors",
     "solvers": "errors fields marginals registry tracing couplings units priors zoo",
     "inference": "errors fields marginals registry channels devices sizes units images priors zoo solvers",
-    "torch": "errors channels registry units priors zoo solvers",
+    "torch": "errors channels registry priors zoo solvers",
     "export": "errors fields marginals registry channels zoo solvers inference",
     "app": "errors marginals files images data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",
     "learning": (
-        "errors fields marginals registry channels couplings files units images priors progress data zoo solvers "
+        "errors fields marginals registry channels couplings files units priors progress data zoo solvers "
         "inference export evaluation"
     ),
     "api": "errors marginals channels devices sizes images data zoo inference learning",

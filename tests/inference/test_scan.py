@@ -143,6 +143,8 @@ def test_what_lies_in_a_hole_says_nothing_of_a_scan() -> None:
     np.testing.assert_array_equal(one.values(), other.values())
     np.testing.assert_array_equal(one.damage.p, other.damage.p)
     assert one.damage.hidden is hidden
+    # A scan is restored, hidden or not, in black and white.
+    assert reading(grey, hidden=hidden).tones is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(Foreign):

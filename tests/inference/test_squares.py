@@ -85,8 +85,9 @@ def test_changes_under_a_mask_are_not_counted() -> None:
     hidden[:, :40] = True
     # Stripes under the mask that would move the edges.
     seen[:, :40] = np.arange(40) % 4 == 1
-    found = {each.side: each.left for each in squares_in(Observed(seen, Damage("auto", hidden=hidden)))}
-    assert found[4] == 0
+    for pixels, mask in ((seen, hidden), (seen.T, hidden.T)):
+        found = {each.side: each for each in squares_in(Observed(pixels, Damage("auto", hidden=mask)))}
+        assert (found[4].top, found[4].left) == (0, 0)
 
 
 def test_a_picture_smaller_than_squares_has_none_of_them() -> None:

@@ -31,11 +31,12 @@ def judged(
     before: np.ndarray = DISC ^ FLIPS,
     after: np.ndarray = DISC,
     sure: float = 0.99,
+    pixels: int = 4800,
     ended: tuple[Status, float] = (Status.CONVERGED, 0.0),
 ) -> Status:
     """The verdict on a disc after flips that was restored as it was, but for what is named."""
     level = None if found is None else Found("p", found)
-    choice = Choice(NONE, Damage(p, hidden=hidden), level, -0.3, ahead)
+    choice = Choice(NONE, Damage(p, hidden=hidden), level, -0.3, ahead, pixels)
     return verdict(choice, before, after, np.where(after, sure, 1 - sure), *ended)
 
 
@@ -51,6 +52,11 @@ def test_a_prior_has_to_be_ahead_of_independent_pixels() -> None:
     assert judged(ahead=trust.AHEAD - 1e-6) is Status.UNRECOGNISED
     assert judged(ahead=trust.AHEAD + 1e-6) is Status.CONVERGED
     assert judged(ahead=-1.0) is Status.UNRECOGNISED
+    # Of few pixels a lead per pixel says less: they have to sum to some bits, whatever their number.
+    for pixels in (10, 100, 1000):
+        least = trust.IN_ALL / pixels
+        assert judged(ahead=least * 0.999, pixels=pixels) is Status.UNRECOGNISED
+        assert judged(ahead=least * 1.001, pixels=pixels) is Status.CONVERGED
 
 
 def test_what_changes_has_to_be_spread_like_flips() -> None:
@@ -109,7 +115,7 @@ def test_hidden_pixels_neither_count_as_changed_nor_as_gained() -> None:
     assert judged(before=(DISC ^ FLIPS) | hole, after=after) is Status.NOT_NOISE
     assert judged(before=(DISC ^ FLIPS) | hole, after=after, hidden=hole) is Status.CONVERGED
     # What lies in the hole is in doubt, and what is visible is not.
-    choice = Choice(NONE, Damage(0.1, hidden=hole), Found("p", 0.1), -0.3, 0.3)
+    choice = Choice(NONE, Damage(0.1, hidden=hole), Found("p", 0.1), -0.3, 0.3, 4800)
     doubt = np.where(hole, 0.5, np.where(DISC, 0.99, 0.01))
     assert verdict(choice, DISC ^ FLIPS, DISC, doubt, Status.CONVERGED, 0.0) is Status.CONVERGED
     assert verdict(replace(choice, damage=Damage(0.1)), DISC ^ FLIPS, DISC, doubt, Status.CONVERGED, 0.0) is (
@@ -124,7 +130,7 @@ def test_rules_about_flips_are_for_flips() -> None:
     block[:10] = True
     assert judged(p=None, found=None, before=DISC ^ block) is Status.CONVERGED
     grey = np.random.default_rng(0).random(SHAPE)
-    choice = Choice(NONE, Damage(sigma=0.4), Found("sigma", 0.4), -3.0, 0.3)
+    choice = Choice(NONE, Damage(sigma=0.4), Found("sigma", 0.4), -3.0, 0.3, 4800)
     assert verdict(choice, grey, grey / 2, grey / 2, Status.CONVERGED, 0.0) is Status.CONVERGED
 
 
