@@ -19,8 +19,8 @@ from restore import zoo
 from restore.channels import parse_task
 from restore.data import load
 from restore.inference.damage import Damage
-from restore.inference.open import open_engine
 from restore.inference.engine import PictureEngine
+from restore.inference.open import open_engine
 from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
 
