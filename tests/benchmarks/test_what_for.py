@@ -55,5 +55,4 @@ def test_the_table_says_what_the_commands_do(name: str, tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_are_as_the_page_says(name: str, tmp_path: Path) -> None:
-    said = re.sub(r"\d+ nats", "# nats", refusal(name, tmp_path))
-    assert said in re.sub(r"\d+ nats", "# nats", PAGE)
+    assert refusal(name, tmp_path) in PAGE

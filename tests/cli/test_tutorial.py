@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 
 # What takes long on the page, and does not here. What follows the last of it are other ways to train.
-# So short a training explains little.
+# So short a training recognises little.
 BRIEF = {
     '("clean", "test", 100)': '("clean", "test", 20)',
-    "--model shapes -o whole/\n": "--model shapes --force -o whole/\n",
+    "--model shapes --p auto -o restored/\n": "--model shapes --p auto --force -o restored/\n",
     "--name shapes --method tap\n": "--name shapes --hidden 20 --epochs 1\n",
 }
 LAST = "## Longer runs"
