@@ -135,7 +135,7 @@ class Given:
         found = []
         for item, answer in zip(collection.items, answers, strict=True):
             values = np.asarray(answer.means if self.options.soft else answer.estimate, np.float64)
-            found.append(item.unchanged() if answer.refused else item.back(values, answer.replaced))
+            found.append(item.back(values, answer.replaced))
         return collection.together(found)
 
 

@@ -45,10 +45,6 @@ class Item:
     path: str = ""
     notes: tuple[str, ...] = ()
 
-    def unchanged(self) -> Any:
-        """The image as it came, in the caller's kind."""
-        return self.back(np.zeros(self.pixels.shape), np.zeros(self.pixels.shape[:2], bool))
-
 
 @dataclass(frozen=True, eq=False)
 class Collection:
