@@ -75,11 +75,10 @@ def test_a_symmetric_rate_per_pixel_says_the_same(white: float, black: float) ->
 
 
 def test_equal_rates_are_those_of_one() -> None:
-    engine, images = Engine.of(random_prior(SHAPE), CPU), list(np.random.default_rng(0).random((3, *SHAPE)))
-    (one, found), (other, expected) = (restore_pictures(engine, images, Damage.of(p)) for p in ((0.1, 0.1), 0.1))
+    engine, images = Engine.of(random_prior(SHAPE), CPU), np.random.default_rng(0).random((3, *SHAPE)).round()
+    (found, gain), (expected, its) = (engine.marginals(images, Damage.of(p)) for p in ((0.1, 0.1), 0.1))
     np.testing.assert_allclose(found.means[0], expected.means[0], atol=1e-5)
-    np.testing.assert_allclose(found.evidence, expected.evidence, rtol=1e-6)
-    np.testing.assert_allclose([each.shortfall for each in one], [each.shortfall for each in other], atol=1e-3)
+    np.testing.assert_array_equal(gain, its)
 
 
 @pytest.mark.parametrize("masked", [False, True])
