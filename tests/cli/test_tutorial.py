@@ -72,7 +72,7 @@ def without_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation in which no graph is made, which would take longest and has tests of its own."""
     place = tmp_path / "without"
     place.mkdir()
-    (place / "onnx.py").write_text("raise ModuleNotFoundError('none here', name='onnx')")
+    (place / "sitecustomize.py").write_text("import sys\nsys.modules['onnx'] = None\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(place), os.environ.get("PYTHONPATH")])))
 
 
