@@ -15,7 +15,6 @@ from machines import brute_force, random_rbm, seeded
 from parity import compared
 from PIL import Image
 from priors import random_prior
-from restore.inference.pictures import restore_pictures
 
 import restore
 from restore.channels import AsymmetricFlip, BitFlip, parse_task
