@@ -22,6 +22,9 @@ MAX_BYTES = 1 << 33
 _MAX_HEADER = 1 << 16
 
 ZIP = (b"PK\3\4", b"PK\5\6")
+# Records of padding that may follow the end of a tar archive.
+PADDING = 64
+
 _UNPACKERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
 
 
@@ -91,6 +94,10 @@ def _entries(path: Path) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]
         stream.seek(tar.offset)
         if any(stream.read(tarfile.BLOCKSIZE)):
             raise tarfile.ReadError("a header in it makes no sense")
+        # Only at its end is a compressed stream checked; padding is short.
+        for _ in range(PADDING):
+            if not stream.read(tarfile.RECORDSIZE):
+                break
 
 
 def _content(stream: IO[bytes], entry: tarfile.TarInfo) -> bytes:

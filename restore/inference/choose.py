@@ -60,7 +60,7 @@ LEAST = 0.01
 
 # Log-odds beyond which predictions say no more, into how many bins they are counted, and by which factors solvers may
 # be too sure.
-SURE, BINS, SURER = 9.0, 145, (1.0, 1.4, 2.0, 2.8)
+SURE, BINS, SURER = 9.0, 1441, (1.0, 1.4, 2.0, 2.8)
 
 # Grey levels are told apart to this much, so that densities are probabilities.
 WIDTH = 1 / 255

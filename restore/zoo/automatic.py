@@ -49,7 +49,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
         for folder, about in usable
         if folder not in native and (about.tiling.neighbours if enough else _suits(about, image_shape))
     ]
-    chosen = {folder.name for folder in (*native, *others)}
+    chosen = {folder.name for folder in (*native, *others)} or {folder.name for folder, _ in usable}
     if not chosen:
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")
     return (*(name for name in PREFERRED if name in chosen), *sorted(chosen - set(PREFERRED)))

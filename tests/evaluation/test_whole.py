@@ -103,10 +103,14 @@ def test_the_damage_is_told_as_a_caller_would_tell_it() -> None:
     each = Damage.told(BitFlip(torch.full((6,), 0.2)), shape).p
     assert isinstance(each, np.ndarray) and each.shape == shape
     covered = Damage.told(Occlusion(hidden), shape)
-    assert not covered.touched and np.array_equal(np.stack(covered.hidden or []), hidden.reshape(1, 2, 3).numpy())
+    assert (
+        not covered.touched
+        and covered.hidden is not None
+        and np.array_equal(covered.hidden, hidden.reshape(2, 3).numpy())
+    )
     noisy = parse_task("noise:0.1+salt:0.2+patch:1", grey=True).damage(torch.rand(1, 6), shape, seeded()).channel
     told = Damage.told(noisy, shape)
-    assert (told.p, told.sigma, np.stack(told.hidden or []).sum()) == (0.2, pytest.approx(0.1), 1)
+    assert (told.p, told.sigma, np.sum(told.hidden)) == (0.2, pytest.approx(0.1), 1)
     exact = Damage.told(Occlusion(hidden, noise=GaussianNoise(0.0)), shape)
     assert isinstance(exact, Damage) and not exact.touched
 

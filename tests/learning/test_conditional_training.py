@@ -189,7 +189,7 @@ def test_memory_for_messages_is_limited_on_request(model: str) -> None:
     wanted = restore.load(model, device="cpu").denoise(PICTURE)
     assert (restore.load(model, "cpu", max_memory=10**6).denoise(PICTURE) == wanted).all()
     assert (restore.load(model, "cpu", None).denoise(PICTURE) == wanted).all()
-    with pytest.raises(InputError, match=r"raise the limit \(max_memory=\)"):
+    with pytest.raises(InputError, match="max_memory"):
         restore.load(model, "cpu", max_memory=10).denoise(PICTURE)
 
 

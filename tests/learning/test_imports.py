@@ -25,7 +25,7 @@ from restore.learning.imports import best_inference, drawn, parameters_in, prior
 from restore.learning.recipes.plan import STARTS
 from restore.priors import RBM
 from restore.priors.bits import unpack
-from restore.priors.exact import binary_states, exact_moments
+from restore.priors.exact import binary_states
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
 
@@ -125,13 +125,10 @@ def test_images_are_drawn_from_all_modes(black_or_white: RBM) -> None:
     assert abs(share - 0.5) < 5 * 0.5 / 400**0.5
 
 
-def test_log_z_counts_all_modes(black_or_white: RBM, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prior_of_two_modes_has_both(black_or_white: RBM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("restore.learning.modes.SWEEPS", 5)
     about = Description("two", (4, 4), 1, 127, "made up", "import")
     prior, converged = prior_of(black_or_white, about, 0, lambda done, note="": None)
-    exact = exact_moments(black_or_white).log_partition
-    # A solver from one start finds one of the two.
-    assert abs(prior.description.log_partition - float(exact)) < 0.1
     assert abs(float(prior.pixel_means.mean()) - 0.5) < 0.3
     assert converged >= imports.ENOUGH and len(prior.modes) == prior.description.inference.modes
 

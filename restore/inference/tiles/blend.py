@@ -130,7 +130,9 @@ def posterior(engine: PictureEngine, picture: Observed, *, invert: bool, watch: 
         UsageError: if the memory allowed does not hold a tile.
     """
     height, width = picture.shape
-    blocks = list(blocks_of((height, width), engine.description, engine.max_memory))
+    every = (slice(0, height), slice(0, width))
+    native = (height, width) == engine.description.image_shape
+    blocks = [Block(every, every)] if native else list(blocks_of(picture.shape, engine.description, engine.max_memory))
     if len(blocks) == 1:
         watch(0.0)
         return _of_block(engine, picture, blocks[0], invert)

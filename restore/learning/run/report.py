@@ -155,8 +155,9 @@ def write_record(folder: Path, learnt: Learnt, found: Verdict) -> None:
     trained = learnt.trained
     record: dict[str, Any] = {"name": trained.prior.description.name, "verdict": found.said, "worth": found.worth}
     record |= {"epoch": trained.epoch, "error": trained.error, "end": trained.verdict, "seconds": learnt.seconds}
+    record["scores"] = {}
     for task, by in found.scores.items():
-        record.setdefault("scores", {})[task] = {name: json.loads(one.as_json()) for name, one in by.items()}
+        record["scores"][task] = {name: json.loads(one.as_json()) for name, one in by.items()}
     try:
         write_atomically(folder / RECORD, (json.dumps(record, indent=1) + "\n").encode())
     except OutputError as fault:
