@@ -107,9 +107,8 @@ def test_what_is_doubtful_is_done_and_said_if_it_was_named() -> None:
     lines = np.broadcast_to(np.arange(90) % 9 == 4, (90, 90)).astype(float)
     found = answer(lines, Damage(0.1), field())
     assert found.status is Status.CONVERGED and not found.refused
-    assert (
-        found.estimate.mean() < lines.mean() and Status.NOT_NOISE.sentence in found.doubt and found.doubt in found.notes
-    )
+    assert not found.estimate.any() and Status.NOT_NOISE.sentence in found.doubt
+    assert any(found.doubt in note for note in found.notes)
     clean = answer(with_flips(disc()), Damage(0.08), field())
     assert not clean.doubt and (clean.estimate != disc()).mean() < 0.01
 
