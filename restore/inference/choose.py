@@ -52,15 +52,16 @@ LOST = 40.0
 # Levels that are compared, evenly in their scale.
 STEPS = 40
 
-# Two rates of flips are taken if they are so many nats ahead of one; neither is higher than HIGHEST.
-RATES_AHEAD, HIGHEST, RATES = 12.0, 0.4, 16
+# Two rates of flips, of so many on a grid, are taken if they are so many nats ahead of one; neither is higher than
+# HIGHEST. Fewer than TOLD pixels, such as those of one digit, do not tell them apart.
+RATES_AHEAD, HIGHEST, RATES, TOLD = 12.0, 0.4, 48, 2000
 
 # No pixel with a probability of its own counts as surer than that: priors are surer than they are right.
 LEAST = 0.01
 
 # Log-odds beyond which predictions say no more, into how many bins they are counted, and by which factors solvers may
 # be too sure.
-SURE, BINS, SURER = 9.0, 1441, (1.0, 1.4, 2.0, 2.8)
+SURE, BINS, COARSE, SURER = 9.0, 1441, 11, (1.0, 1.4, 2.0, 2.8)
 
 # Grey levels are told apart to this much, so that densities are probabilities.
 WIDTH = 1 / 255
@@ -432,6 +433,8 @@ def _level_of(prediction: Prediction, index: int) -> Found | None:
     level = float(prediction.scale.level(np.array(_peak(curve, prediction.places))))
     if sample.grey or sample.unknown == "sigma":
         return Found(sample.unknown, level)  # type: ignore[arg-type]
+    if sample.sums(prediction.asked)[index] < TOLD:
+        return Found("p", level)
     rates, log_p = _two_rates(prediction, index)
     return Found("p", rates if log_p - curve.max() > RATES_AHEAD else level)
 
@@ -449,8 +452,9 @@ def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float]:
     """Rates of white and of black pixels at which a picture is predicted best, and log p there."""
     low, high = (np.log(rate / (1 - rate)) for rate in (bit_flip.LEVELS.levels[0], HIGHEST))
     grid = probability_of(np.linspace(low, high, RATES))
-    means = probability_of(np.linspace(-SURE, SURE, BINS))[:, None, None]
-    each = zip(prediction.counts[:, index], (True, False), strict=True)
+    odds = np.linspace(-SURE, SURE, BINS).reshape(-1, COARSE).mean(1)
+    means = probability_of(odds)[:, None, None]
+    each = zip(prediction.counts[:, index].reshape(2, -1, COARSE).sum(2), (True, False), strict=True)
     log_p = sum(
         np.tensordot(count, _log_flipped(means, np.array(shown), grid[:, None], grid), 1) for count, shown in each
     )

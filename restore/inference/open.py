@@ -11,6 +11,7 @@ from restore.errors import ModelError, UsageError, option, shown
 from restore.inference.restored import EngineName, Options
 from restore.registry import SOLVERS
 from restore.zoo import GRAPH, candidates, describe, find, leave_out
+from restore.zoo.automatic import FIELD
 
 if TYPE_CHECKING:
     from restore.inference.damage import Observed
@@ -116,6 +117,11 @@ class Engines:
         for each in faults:
             leave_out(str(each))
         return opened
+
+    def field(self) -> PictureEngine | None:
+        """The published field of neighbours, with which a named prior is compared; None if it cannot be opened."""
+        found = self.open(FIELD)
+        return None if isinstance(found, ModelError) else found
 
     def open(self, name: str) -> PictureEngine | ModelError:
         """A prior by its name, or why it cannot be opened."""

@@ -55,6 +55,7 @@ class _Task:
         original: as it came.
         reading: as priors see it.
         engines: the priors to choose among.
+        field: what a single prior has to predict about as well as; None if there are several, or its level is given.
         named: True if prior and level were both given.
         damage: what is known, with "auto" for what is to be found.
     """
@@ -64,6 +65,7 @@ class _Task:
     reading: Reading
     engines: tuple[PictureEngine, ...]
     named: bool
+    field: PictureEngine | None = None
 
     @property
     def about(self) -> Description:
@@ -145,9 +147,13 @@ def _task(index: int, picture: Observed, options: Options, engines: Engines) -> 
         reading = Reading(small)
     else:
         threshold = about.threshold / 255 if engines.named else None
-        careful = not (named or about.conditional or options.force) or (assumed and not options.force)
-        reading = read(small, threshold, careful=careful and not about.conditional)
-    return _Task(index, picture, reading, opened, named)
+        told = damage.touched and damage.unknown is None
+        careful = not (told or named or about.conditional or options.force)
+        reading = read(small, threshold, careful=careful)
+    # Pictures of a prior's own size are too small to tell.
+    larger = small.shape != about.image_shape and not about.grey
+    compared = engines.named and damage.unknown == "p" and larger
+    return _Task(index, picture, reading, opened, named, engines.field() if compared else None)
 
 
 def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
@@ -186,10 +192,13 @@ def _choices(tasks: Sequence[_Task], options: Options) -> list[Choice]:
     own_size = any(engine.description.image_shape == pictures[0].shape for engine in first.engines)
     if len(first.engines) > 1 and not (own_size or first.about.grey) and pictures[0].damage.touched:
         candidates += squares_in(pictures[0])
-    return [
-        _with_prior(choice, picture, candidates)
-        for choice, picture in zip(choose(pictures, candidates, grey=first.about.grey), pictures, strict=True)
-    ]
+    choices = choose(pictures, candidates, grey=first.about.grey)
+    if first.field is not None:
+        choices = [
+            replace(choice, ahead=min(choice.ahead or 0.0, trust.lead(choice, rival)))
+            for choice, rival in zip(choices, choose(pictures, [Prior(first.field)], grey=False), strict=True)
+        ]
+    return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]
 
 
 def _with_prior(choice: Choice, picture: Observed, candidates: Sequence[Candidate]) -> Choice:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from restore.inference.choose import Choice
@@ -9,6 +11,9 @@ from restore.marginals import Status
 
 # A prior has to predict pixels better than independent pixels do, by so many bits per pixel, and in all.
 AHEAD, IN_ALL = 0.002, 4.5
+
+# Nats by which a prior that was named may be behind the field of neighbours, as for silhouettes and small priors.
+BEHIND = 60.0
 
 # Pairs of changed pixels up to REACH apart, over as many as there were if pixels changed independently; and standard
 # errors by which their number may be off.
@@ -52,6 +57,12 @@ def verdict(
     if isinstance(p, np.ndarray):
         return status
     return status if independent((before != after) & visible, after, visible) else Status.NOT_NOISE
+
+
+def lead(choice: Choice, field: Choice) -> float:
+    """How far a prior that was named is ahead of the field of neighbours, in bits per pixel, with what it may lack."""
+    assert choice.bits is not None and field.bits is not None  # both have predicted pixels
+    return choice.bits - field.bits + BEHIND / max(choice.pixels, 1) / math.log(2)
 
 
 def recognised(choice: Choice) -> bool:

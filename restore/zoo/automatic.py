@@ -16,7 +16,9 @@ from restore.zoo.store import describe
 PREFERRED_BINARY, PREFERRED_GREY = "tap-mnist", "tap-mnist-real"
 PHOTOGRAPHS = "em-photographs"
 OF_GREY = (PREFERRED_GREY, "ppca-cbcl", PHOTOGRAPHS)
-PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", "ising", "conv-shapes", *OF_GREY)
+# What only knows how alike neighbours are: a prior that is named has to know more.
+FIELD = "ising"
+PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", FIELD, "conv-shapes", *OF_GREY)
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:

@@ -189,7 +189,7 @@ class Description:
 
     def quickly(self) -> Description:
         """The same prior with settings good enough to compare predictions with those of other priors."""
-        return self if self.convolutional else replace(self, inference=self.inference.quickly())
+        return self if self.inference.starts < 2 else replace(self, inference=self.inference.quickly())
 
     def check_told(self, p: bool, sigma: bool, mask: bool) -> None:
         """Check that the damage is given by p, sigma or a mask if this kind of prior needs it, and only then.

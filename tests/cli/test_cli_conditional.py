@@ -106,7 +106,7 @@ def test_stopping_where_training_stopped_is_said_once_of_many(
 
 @pytest.mark.parametrize(
     ("size", "code"),
-    [("4K", 2), ("no", 2), ("0", 2), ("-1M", 2), ("9" * 400, 2), ("64M", 0), ("1.5GiB", 0)],
+    [("4K", 3), ("no", 2), ("0", 2), ("-1M", 2), ("9" * 400, 2), ("64M", 0), ("1.5GiB", 0)],
     ids=["4K", "no", "0", "-1M", "400-digits", "64M", "1.5GiB"],
 )
 def test_memory_limits(
