@@ -140,7 +140,7 @@ def test_a_prior_that_diverges_is_told_of_in_json(
     path.write_bytes(unsealed(model))
     target = tmp_path / "wild.png"
     for options in ((), ("--soft",)):
-        assert run("denoise", picture, "--model", path, "--p", 0.1, "--json", "-o", target, *options) == 5
+        assert run("denoise", picture, "--model", path, "--p", 0.1, "--json", "-o", target, *options) == 4
         out, said = capfd.readouterr()
         assert "diverged" in json.loads(out, parse_constant=pytest.fail)["error"]
         assert "diverged" in said
