@@ -159,6 +159,10 @@ def test_two_rates_are_found_where_white_and_black_differ(of_white: float, of_bl
     assert choice.found.value.white == pytest.approx(of_white, rel=0.34, abs=0.01)
     assert choice.found.value.black == pytest.approx(of_black, rel=0.34, abs=0.01)
     assert choice.damage.p == choice.found.value
+    # Of few pixels two rates are not told apart, however clearly they differ.
+    part = (slice(0, 30), slice(0, 40))
+    (few,) = choose([Observed(seen[part], Damage("auto"))], [Knowing(means[part])], grey=False)
+    assert few.found is not None and isinstance(few.found.value, float)
     # One rate does for flips of one rate.
     (same,) = choose([Observed(flipped(clean, 0.1), Damage("auto"))], [Knowing(means)], grey=False)
     assert same.found is not None and isinstance(same.found.value, float)

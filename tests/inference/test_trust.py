@@ -133,6 +133,16 @@ def test_rules_about_flips_are_for_flips() -> None:
     assert verdict(choice, grey, grey / 2, grey / 2, Status.CONVERGED, 0.0) is Status.CONVERGED
 
 
+def test_a_named_prior_may_be_behind_the_field_by_so_many_nats() -> None:
+    """Its lead is in bits per pixel, whatever the number of pixels."""
+    for pixels in (500, 5000):
+        allowed = trust.BEHIND / np.log(2) / pixels
+        rival = Choice(NONE, Damage(0.1), None, -0.3, 0.2, pixels)
+        for behind, ahead in ((0.99 * allowed, True), (1.01 * allowed, False), (-0.1, True)):
+            choice = Choice(NONE, Damage(0.1), None, -0.3 - behind, 0.2, pixels)
+            assert bool(trust.lead(choice, rival) > 0) is ahead
+
+
 # --- the pair test ---
 
 

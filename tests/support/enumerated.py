@@ -72,12 +72,13 @@ class Opened:
 
     engines: tuple[PictureEngine, ...]
     named: bool = True
+    rival: PictureEngine | None = None
 
     def for_picture(self, picture: Observed) -> tuple[PictureEngine, ...]:
         return self.engines
 
-    def field(self) -> None:
-        """There is none to compare with."""
+    def field(self) -> PictureEngine | None:
+        return self.rival
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,6 +112,15 @@ def test_a_message_is_worth_its_share_and_weak_evidence_is_strengthened_at_first
     assert any(np.allclose(each, wanted, atol=1e-4) for each in told[1])
 
 
+def test_what_was_solved_under_stronger_evidence_is_solved_again() -> None:
+    """However sure it is: messages of no worth leave each tile with what it was told itself."""
+    image = np.random.default_rng(3).integers(0, 2, (1, 7)).astype(float)
+    cover, *seen = tiles_of(image, 0.4)
+    found = solve_tiles(exact, about(overlap=2, rounds=1, worth=0.0, least=5.0), cover, *seen, ALIKE)
+    wanted = exact(*seen).means[0].reshape(found.means.shape)
+    np.testing.assert_allclose(found.means[cover.first], wanted[cover.first], atol=1e-6)
+
+
 def test_what_is_seen_for_certain_is_never_argued_with() -> None:
     image = np.array([[1.0, 0.0, 1.0]])
     cover, *seen = tiles_of(image, 0.0)
