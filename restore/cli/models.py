@@ -66,6 +66,7 @@ def info(
         tell(f"{about.name}: no card; --json shows the header of its weights")
     else:
         try:
-            tell(card.read_text("utf-8", errors="backslashreplace").rstrip())
+            text = card.read_text("utf-8", errors="backslashreplace").rstrip()
         except OSError as fault:
             raise ModelError(f"{shown(card)}: cannot be read ({fault.strerror}); check its permissions") from fault
+        tell(text)

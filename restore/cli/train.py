@@ -13,7 +13,7 @@ import typer
 
 from restore.cli import options
 from restore.cli.process.processes import launched_by, with_others
-from restore.console import say, tell
+from restore.console import say
 from restore.errors import shown
 from restore.images import DEFAULT_MAX_PIXELS
 
@@ -149,8 +149,8 @@ def train(
         level = "" if about.conditional else f" --{'sigma' if about.grey else 'p'} auto"
         say(f"{place.target}: trained in {found.learnt.seconds / 60:.1f} minutes")
         for line in found.lines:
-            tell(line)
-        tell(f"{called}: `restore denoise scan.png --model {shlex.quote(place.name)}{level}` restores with it")
+            say(line)
+        say(f"{called}: `restore denoise scan.png --model {shlex.quote(place.name)}{level}` restores with it")
 
 
 def _judged(lesson: Lesson) -> str:

@@ -19,11 +19,13 @@ import numpy as np
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
 from restore.channels.levels import Scale
 from restore.channels.values import log_odds_of, probability_of
+from restore.errors import ModelError
 from restore.inference import threads
 from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.engine import PictureEngine
 from restore.inference.restored import Found
 from restore.inference.tiles.blend import Posterior, Watch, posterior, solve, turned
+from restore.zoo import leave_out
 
 # Pixels are hidden in so many turns, one by one or in blocks of so many pixels at most.
 FOLDS, WIDEST = 4, 12
@@ -463,7 +465,11 @@ def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float]:
 
 
 def _predicted_by_each(sample: Sample, candidates: Sequence[Candidate], damage: Damage) -> dict[int, Prediction]:
-    """What each candidate predicts; one that is far behind for every picture is asked no more."""
+    """What each candidate predicts; one that is far behind for every picture is asked no more.
+
+    Raises:
+        ModelError: if none can be run; one of several that cannot is left out with a warning.
+    """
     first = np.flatnonzero(sample.rank < FIRST)
     plan: list[tuple[Sequence[int], np.ndarray]] = [([0], first)]
     if len(first) < len(sample.seen):
@@ -475,11 +481,24 @@ def _predicted_by_each(sample: Sample, candidates: Sequence[Candidate], damage: 
     near = list(range(len(candidates)))
     for folds, crops in plan:
 
-        def predicted(number: int, folds: Sequence[int] = folds, crops: np.ndarray = crops) -> Prediction:
-            return Prediction.of(sample, candidates[number], folds, damage, crops)
+        def predicted(number: int, folds: Sequence[int] = folds, crops: np.ndarray = crops) -> Prediction | ModelError:
+            try:
+                return Prediction.of(sample, candidates[number], folds, damage, crops)
+            except ModelError as reason:
+                return reason
 
+        faults: list[ModelError] = []
         for number, new in zip(near, threads.each(predicted, near), strict=True):
-            found[number] = found[number] + new if number in found else new
+            if isinstance(new, ModelError):
+                found.pop(number, None)
+                faults.append(new)
+            else:
+                found[number] = found[number] + new if number in found else new
+        near = [number for number in near if number in found]
+        if not near:
+            raise faults[0]
+        for fault in faults:
+            leave_out(str(fault))
         nats = np.stack([found[number].nats for number in near])
         most = np.minimum(LOST, sample.sums(found[near[0]].asked) ** 0.5)
         near = [number for number, far in zip(near, ((nats.max(0) - nats) > most).all(1), strict=True) if not far]

@@ -223,7 +223,7 @@ def test_the_command_line_takes_a_size_or_auto(run, tmp_path: Path, capsys: pyte
     )
     command = ["train", recipe, "--run", tmp_path / "run", "-o", tmp_path / "out", "--overwrite"]
     assert run(*command, "--hidden", "auto") == 0
-    assert "mine: 4 hidden units; the limit of 4 units" in capsys.readouterr().out
+    assert "mine: 4 hidden units; the limit of 4 units" in capsys.readouterr().err
     about = describe(tmp_path / "out")
     assert about.hidden == 4
     card = (tmp_path / "out" / "card.md").read_text()

@@ -204,7 +204,7 @@ def no_answer(place: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("ruin", [no_header, no_graph, other_weights])
+@pytest.mark.parametrize("ruin", [no_header, no_graph, other_weights, no_answer])
 def test_67_one_bad_prior_never_stops_auto_for_the_others(
     ruin: Callable[[Path], None],
     tmp_path: Path,

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
+    from types import FrameType, TracebackType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Terminated(BaseException):
@@ -19,35 +22,59 @@ class Terminated(BaseException):
 
 
 def leave_at_once() -> None:
-    """Let signals end the process: an exception would get lost in the imports it interrupts."""
+    """Let signals end the process from now on: before a command begins and after it ends, nothing is under way.
+
+    An exception would get lost in the imports it interrupts, or end in a traceback.
+    """
     _handle(_leave)
 
 
 class Raised:
-    """A context in which signals are raised, as KeyboardInterrupt or `Terminated`."""
+    """A context in which signals are raised, as KeyboardInterrupt or `Terminated`.
 
-    came = 0
+    Attributes:
+        came: the signals that arrived. Libraries may turn the exceptions into others, so this is what counts.
+    """
+
+    def __init__(self) -> None:
+        self.came: list[int] = []
+        self._unraisable = sys.unraisablehook
 
     def __enter__(self) -> Raised:
+        sys.unraisablehook = self._dropped
         _handle(self._raise)
         return self
 
-    def __exit__(self, *fault: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
         leave_at_once()
+        sys.unraisablehook = self._unraisable
 
     def stop(self, fault: BaseException | None = None) -> None:
-        """If a signal has come, raise it, instead of what a library has turned it into."""
+        """If a signal has come, raise it, instead of what it turned into."""
         if self.came:
-            raise (KeyboardInterrupt if self.came == signal.SIGINT else Terminated) from fault
+            raise (KeyboardInterrupt if self.came[-1] == signal.SIGINT else Terminated) from fault
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
-        self.came = number
+        self.came.append(number)
         self.stop()
+
+    def _dropped(self, what: sys.UnraisableHookArgs) -> None:
+        # Python drops what a finaliser raises; the signal is sent again when it is over.
+        if self.came and isinstance(what.exc_value, KeyboardInterrupt | Terminated):
+            from threading import Timer
+
+            again = Timer(0.01, os.kill, (os.getpid(), self.came.pop()))
+            again.daemon = True
+            again.start()
+        else:
+            self._unraisable(what)
 
 
 def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in SIGNALS:
             # Whoever started this process in the background may have told it to ignore Ctrl-C.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, handler)
