@@ -25,6 +25,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -72,10 +73,10 @@ class Outcome:
         return "harmed" if self.after > self.before else "helped" if self.after < self.before else "alone"
 
 
-def damaged(name: str, p: float) -> tuple[np.ndarray, np.ndarray]:
+def damaged(name: str, p: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A picture (H, W) in [0, 1], and the same with each pixel inverted with probability p."""
-    truth = np.asarray(picture(name), np.float64)
-    flipped = np.random.default_rng([round(1000 * p), *name.encode()]).random(truth.shape) < p
+    truth = np.asarray(picture(name, seed), np.float64)
+    flipped = np.random.default_rng([round(1000 * p) + 1000 * seed, *name.encode()]).random(truth.shape) < p
     return truth, np.where(flipped, 1 - truth, truth)
 
 
@@ -110,9 +111,9 @@ def command(*words: str) -> tuple[int, str]:
     return code, said.getvalue()
 
 
-def outcome(name: str, p: float, options: Sequence[str] = ()) -> tuple[Outcome, np.ndarray, np.ndarray]:
+def outcome(name: str, p: float, options: Sequence[str] = (), seed: int = 0) -> tuple[Outcome, np.ndarray, np.ndarray]:
     """Damage a picture and give it to the command; what became of it, what it was given, and what it gave back."""
-    truth, seen = damaged(name, p)
+    truth, seen = damaged(name, p, seed)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "seen.png", Path(folder) / "found.png"
         saved(seen, source)
@@ -188,6 +189,7 @@ def main() -> None:
     parser.add_argument("--kinds", action="store_true", help="print their names and exit")
     parser.add_argument("--flips", type=float, nargs="+", default=FLIPS, help="probabilities [%(default)s]")
     parser.add_argument("--options", nargs="+", default=(), help="of the command, such as --options=--force [none]")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn at random, and of flips [%(default)s]")
     parser.add_argument("--processes", type=int, default=1, help="how many at a time [%(default)s]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes")
     parser.add_argument("--sheet", type=Path, metavar="FILE.png", help="draw what went in and came out")
@@ -201,7 +203,7 @@ def main() -> None:
     inputs = [(name, p) for name in names for p in asked.flips]
     alone()
     with ProcessPoolExecutor(asked.processes, initializer=alone) as pool:
-        made = list(pool.map(outcome, *zip(*inputs, strict=True), [asked.options] * len(inputs)))
+        made = list(pool.map(outcome, *zip(*inputs, strict=True), repeat(asked.options), repeat(asked.seed)))
     outcomes = [one for one, _, _ in made]
     each(outcomes)
     print()

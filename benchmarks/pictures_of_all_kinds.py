@@ -487,6 +487,6 @@ PICTURES: dict[str, Draw] = {
 }
 
 
-def picture(name: str) -> np.ndarray:
+def picture(name: str, seed: int = 0) -> np.ndarray:
     """The picture of a name, one of `PICTURES`."""
-    return PICTURES[name](np.random.default_rng([7, *name.encode()]))
+    return PICTURES[name](np.random.default_rng([7 + seed, *name.encode()]))

@@ -34,6 +34,7 @@ def test_flips_are_independent_and_drawn_by_picture_and_rate() -> None:
     assert (changed[1:] & changed[:-1]).mean() == pytest.approx(0.01, abs=0.002)
     assert (damaged("music", 0.1)[1] == seen).all()
     assert (damaged("music", 0)[1] == truth).all()
+    assert (damaged("music", 0, seed=1)[1] != truth).any()
 
 
 @pytest.mark.parametrize(
