@@ -6,14 +6,13 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from restore.channels import AsymmetricFlip, Channel, Told, channel_of
 from restore.channels.values import LARGEST
 from restore.errors import UsageError, option, shown
-from restore.inference.pixels import Pixels
 from restore.zoo.description import Description
 
 # Engines take noise in single precision. A value outside its range becomes the nearest inside (at most `LARGEST`).
@@ -175,6 +174,15 @@ class Damage:
 
         p, sigma, hidden = channel.told()
         return cls(level(p), level(sigma), None if hidden is None else np.asarray(hidden).reshape(image_shape))
+
+
+class Pixels(Protocol):
+    """Values (H, W) or (H, W, 3): an array, or what gives a part of one where it is asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __getitem__(self, where: tuple[slice, slice], /) -> np.ndarray: ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,13 @@ import numpy as np
 from restore.errors import Foreign, ModelError, UsageError, option
 from restore.images import enlarge, shrink
 from restore.inference import trust
-from restore.inference.choose import Candidate, Choice, Prior, choose
+from restore.inference.choose import Choice, Prior, choose
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
 from restore.inference.restored import Options, Restored, outcome
 from restore.inference.scan import Reading, read
+from restore.inference.score import Candidate
 from restore.inference.squares import Squares, squares_in
 from restore.inference.tiles.blend import Posterior, Watch
 from restore.marginals import Status

@@ -10,8 +10,7 @@ import numpy as np
 from restore.channels.bit_flip import CERTAIN
 from restore.errors import Foreign
 from restore.images.tones import Tones, counted
-from restore.inference.damage import Observed
-from restore.inference.pixels import Cut, thinned
+from restore.inference.damage import Observed, Pixels
 from restore.inference.two_tones import tones_of
 from restore.marginals import Status
 
@@ -22,6 +21,25 @@ THIRD, APART, SIDE = 0.01, 0.125, 1024
 # How far the classes of a scan are apart, in standard deviations, if the caller says that it is one: more than noise on
 # a blank page is split into.
 TOLD_APART = 2.0
+
+
+# More pixels than this say nothing new of the levels of a picture.
+ENOUGH = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A grey picture in black and white: 1 where it is lighter than a threshold in [0, 1], else 0."""
+
+    grey: Pixels
+    threshold: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.grey.shape)
+
+    def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
+        return (self.grey[where] > self.threshold).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,3 +119,10 @@ def _scan(picture: Observed, apart: float | None) -> Reading:
     read = Observed((odds > 0).astype(np.float64), replace(picture.damage, p=p))
     only_holes = hidden is not None and not picture.damage.touched
     return Reading(read, (tones.channel.black, tones.channel.white) if only_holes else None, (note,))
+
+
+def thinned(grey: Pixels) -> np.ndarray:
+    """The pixels (H, W), or an even sample of them if they are many."""
+    height, width = grey.shape[:2]
+    step = 1 + int((height * width / ENOUGH) ** 0.5)
+    return np.asarray(grey[::step, ::step])

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from restore.channels.values import probability_of
-from restore.inference.choose import Candidate
 from restore.inference.damage import Damage, Observed
+from restore.inference.score import Candidate
 from restore.inference.tiles.blend import MANY, Posterior, Watch
 from restore.inference.tiles.exchange import log_odds
 

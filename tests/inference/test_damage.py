@@ -17,7 +17,7 @@ from priors import random_conditional, random_prior
 from restore.channels import AsymmetricFlip, BitFlip, GaussianNoise, Occlusion
 from restore.errors import UsageError
 from restore.inference.damage import SMALLEST, Damage, Observed, Rates
-from restore.inference.pixels import Cut
+from restore.inference.scan import Cut
 
 SHAPE = (3, 4)
 LARGEST = float(np.finfo(np.float32).max)

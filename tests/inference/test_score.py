@@ -11,9 +11,11 @@ import torch
 from enumerated import SHAPE, ExactEngine, Knowing, Table, small_machine
 
 from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
-from restore.inference import choose as room
-from restore.inference.choose import Prior, Sample, choose
+from restore.inference import choose as chooser
+from restore.inference import score as room
+from restore.inference.choose import Prior, choose
 from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.score import Sample
 from restore.priors import RBM
 
 MACHINE = small_machine()
@@ -103,7 +105,7 @@ def test_an_unknown_level_is_found_in_a_second_round_where_it_is_far_from_the_gu
             means = held_out(seen, fold, none, level, level)
             curve = np.array([log_shown(means, seen, each, each).mean() for each in LEVELS])
             level = peak(curve)
-            if room.NEAR["p"][0] <= level <= room.NEAR["p"][1]:
+            if chooser.NEAR["p"][0] <= level <= chooser.NEAR["p"][1]:
                 break
         assert choice.found is not None and choice.damage.p == choice.found.value
         # As probable as the best level, but for bins of log-odds 1/80 wide.

@@ -1,0 +1,380 @@
+"""How well a prior predicts pixels of a picture that it has not seen: the one score, and the levels that follow.
+
+Of a few crops a quarter of the pixels is hidden at a time, and the prior says how probably each of them is white, m.
+What was observed there, y, had no part in that, so log p(y | m, level) compares any priors at any levels, without their
+log Z (cross-validation, Stone, J. R. Statist. Soc. B 36, 1974). From the same predictions follow the levels: for flips
+p(y = 1) = m (1 - p) + (1 - m) p, and of grey pixels y is normal with the predicted variance plus sigma squared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from restore.channels import bit_flip, gaussian_noise, salt_and_pepper
+from restore.channels.levels import Scale
+from restore.channels.values import log_odds_of, probability_of
+from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.restored import Found
+from restore.inference.tiles.blend import Posterior, Watch
+
+# Pixels are hidden in so many turns, one by one or in blocks of so many pixels at most.
+FOLDS, WIDEST = 4, 12
+
+# Side of the crops in pixels, and how many are taken at most; the first ones show which candidates may win. Each is at
+# least so rich as this share of the richest: blank paper says nothing.
+SIDE, CROPS, FIRST, RICH = 56, 8, 2, 0.6
+
+# Side of the cells whose means tell how much there is in a crop, whatever the noise; and crops that are looked at.
+CELL, MOST = 8, 400
+
+# Levels under which a picture is predicted while its own is unknown, by what is unknown; and if nothing is damaged.
+GUESS = {"p": 0.13, "sigma": 0.2}
+EXACT = 0.02
+
+# Levels that are compared, evenly in their scale.
+STEPS = 40
+
+# Two rates of flips, of so many on a grid, are taken if they are so many nats ahead of one; neither is higher than
+# HIGHEST. Fewer than TOLD pixels, such as those of one digit, do not tell them apart.
+RATES_AHEAD, HIGHEST, RATES, TOLD = 12.0, 0.4, 48, 2000
+
+# Log-odds beyond which predictions say no more, into how many bins they are counted, and by which factors solvers may
+# be too sure.
+SURE, BINS, COARSE, SURER = 9.0, 1441, 11, (1.0, 1.4, 2.0, 2.8)
+
+# Grey levels are told apart to this much, so that densities are probabilities.
+WIDTH = 1 / 255
+
+
+class Candidate(Protocol):
+    """What may restore a picture."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def engine_name(self) -> str: ...
+
+    @property
+    def invert(self) -> bool: ...
+
+    def solve(self, seen: np.ndarray, damage: Damage, corners: Sequence[tuple[int, int]]) -> Posterior:
+        """The posterior of parts (N, h, w) of pictures, each with its upper left corner in its picture."""
+
+    def posterior(self, picture: Observed, watch: Watch) -> Posterior:
+        """The posterior of a whole picture."""
+
+    def quickly(self) -> Candidate:
+        """The same, solved well enough to be compared with others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Crops of N pictures.
+
+    Attributes:
+        seen: grey values of the crops, (C, h, w).
+        damage: of the crops.
+        corners: where each begins in its picture.
+        owner: the picture of each, (C,).
+        count: how many pictures there are.
+        grey: True for grey pictures.
+    """
+
+    seen: np.ndarray
+    damage: Damage
+    corners: list[tuple[int, int]]
+    owner: np.ndarray
+    count: int
+    grey: bool
+
+    @classmethod
+    def of(cls, pictures: Sequence[Observed], grey: bool) -> Sample:
+        places = [_places(picture) for picture in pictures]
+        parts = [picture.part(*place) for picture, each in zip(pictures, places, strict=True) for place in each]
+        seen = np.stack([part.values() for part in parts])
+        return cls(
+            seen,
+            Damage.stacked([part.damage for part in parts], seen.shape[1:]),
+            [(rows.start, columns.start) for each in places for rows, columns in each],
+            np.repeat(np.arange(len(places)), [len(each) for each in places]),
+            len(pictures),
+            grey,
+        )
+
+    @property
+    def rank(self) -> np.ndarray:
+        """The place of each crop among those of its picture, (C,)."""
+        return np.arange(len(self.owner)) - np.searchsorted(self.owner, self.owner)
+
+    @property
+    def unknown(self) -> str | None:
+        return self.damage.unknown
+
+    @property
+    def guess(self) -> Damage:
+        """The damage to predict under: what is known, and a guess for what is not."""
+        if self.unknown:
+            return self.damage.at(GUESS[self.unknown])
+        return self.damage if self.damage.touched or self.grey else replace(self.damage, p=EXACT)
+
+    @property
+    def visible(self) -> np.ndarray:
+        hidden = self.damage.hidden
+        return np.ones(self.seen.shape, bool) if hidden is None else ~hidden
+
+    @property
+    def fold(self) -> np.ndarray:
+        """The turn in which each pixel is hidden, (C, h, w): one by one, or in blocks as wide as a picture's holes."""
+        height, width = self.seen.shape[1:]
+        hidden = ~self.visible
+        holes, runs = self.sums(hidden), self.sums(np.diff(hidden, axis=2, prepend=False) & hidden)
+        sides = np.clip(np.round(holes / runs.clip(1)), 1, WIDEST).astype(int)
+        folds = {}
+        for side in set(sides.tolist()):
+            blocks = np.random.default_rng(0).integers(0, FOLDS, (-(-height // side), -(-width // side)))
+            folds[side] = blocks.repeat(side, 0).repeat(side, 1)[:height, :width]
+        return np.stack([folds[side] for side in sides[self.owner].tolist()])
+
+    def rows(self, pictures: Sequence[int]) -> Sample:
+        """The sample of some of the pictures."""
+        if len(pictures) == self.count:
+            return self
+        which = np.flatnonzero(np.isin(self.owner, pictures))
+        place = {picture: index for index, picture in enumerate(pictures)}
+        return Sample(
+            self.seen[which],
+            self.damage.mapped(lambda values: values[which] if len(values) > 1 else values),
+            [self.corners[crop] for crop in which],
+            np.array([place[self.owner[crop]] for crop in which]),
+            len(pictures),
+            self.grey,
+        )
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the pixels of each picture, (..., N), of values (..., C, h, w)."""
+        of_crops = values.sum((-2, -1))
+        return np.stack([of_crops[..., self.owner == index].sum(-1) for index in range(self.count)], -1)
+
+    def independent(self) -> np.ndarray:
+        """The score of independent pixels, which share one distribution, (N,)."""
+        visible = self.visible
+        count = self.sums(visible).clip(1)
+        mean = (self.sums(np.where(visible, self.seen, 0)) + 0.5) / (count + 1)
+        at_crops = mean[self.owner][:, None, None]
+        square = self.sums(np.where(visible, (self.seen - at_crops) ** 2, 0)) / count
+        # They describe what was observed, so that noise adds nothing.
+        log_p = self.log_p(at_crops, square[self.owner][:, None, None], np.zeros(1), Damage(0.0, 0.0))
+        return np.asarray(self.sums(np.where(visible, log_p, 0))[0] / count / np.log(2))
+
+    def log_p(self, means: np.ndarray, variances: np.ndarray, levels: np.ndarray, damage: Damage) -> np.ndarray:
+        """log p of what was seen, given predictions, at each of some levels of the unknown noise, (L, C, h, w)."""
+        level = levels[:, None, None, None]
+        unknown = damage.unknown
+        if not self.grey:
+            white, black = (
+                damage.rates if unknown is None and isinstance(damage.p, np.ndarray | Rates) else (level,) * 2
+            )
+            return _log_flipped(means[None], self.seen > 0.5, white, black)
+        p = level if unknown == "p" else 0.0 if damage.p is None else damage.p
+        sigma = level if unknown == "sigma" else 0.0 if damage.sigma is None else damage.sigma
+        variance = variances + np.square(sigma) + WIDTH**2
+        density = np.exp(-((self.seen - means) ** 2) / variance / 2) / np.sqrt(2 * np.pi * variance)
+        ends = ((self.seen <= 0) | (self.seen >= 1)) / 2
+        return np.log(((1 - np.asarray(p)) * density * WIDTH + p * ends).clip(1e-12))
+
+
+def _log_flipped(means: np.ndarray, white: np.ndarray | bool, of_white: Any, of_black: Any) -> np.ndarray:
+    """log p of pixels that show white or black, and are white with probability `means` before they flip."""
+    shown = means * (1 - of_white) + (1 - means) * of_black
+    return np.log(np.where(white, shown, 1 - shown).clip(1e-6))
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a candidate predicts of the pixels of a sample that it was not shown.
+
+    Attributes:
+        sample: the pictures.
+        means, variances: of each pixel, (C, h, w).
+        asked: the pixels that were predicted, boolean (C, h, w).
+    """
+
+    sample: Sample
+    means: np.ndarray
+    variances: np.ndarray
+    asked: np.ndarray
+
+    @classmethod
+    def of(
+        cls, sample: Sample, candidate: Candidate, turns: Sequence[int], damage: Damage, crops: np.ndarray | None = None
+    ) -> Prediction:
+        """Predict the pixels of some of the turns, of all crops or some, under damage without unknown levels."""
+        rows = np.arange(len(sample.seen)) if crops is None else crops
+        seen, count = sample.seen[rows], len(turns)
+        fold = sample.fold[rows]
+        out = np.concatenate([fold == turn for turn in turns])
+        hidden = out | np.tile(~sample.visible[rows], (count, 1, 1))
+
+        def repeated(values: np.ndarray) -> np.ndarray:
+            return np.tile(values[rows], (count, 1, 1)) if len(values) > 1 else values
+
+        told = replace(damage, hidden=None).mapped(repeated).covering(hidden)
+        corners = [sample.corners[row] for row in rows.tolist()] * count
+        found = candidate.quickly().solve(np.tile(seen, (count, 1, 1)), told, corners)
+        means, variances, asked = (np.zeros(sample.seen.shape, kind) for kind in (np.float32, np.float32, bool))
+        for whole, values, lost in ((means, found.means, 0.5), (variances, found.variances, 0.25)):
+            known = np.where(out, np.nan_to_num(values, nan=lost), 0)
+            whole[rows] = known.reshape(count, *seen.shape).sum(0)
+        asked[rows] = out.reshape(count, *seen.shape).any(0)
+        return cls(sample, means, variances, asked & sample.visible)
+
+    def __add__(self, other: Prediction) -> Prediction:
+        """With what was predicted in other turns."""
+        pairs = ((self.means, other.means), (self.variances, other.variances))
+        means, variances = (np.where(other.asked, theirs, own) for own, theirs in pairs)
+        return Prediction(self.sample, means, variances, self.asked | other.asked)
+
+    @property
+    def scale(self) -> Scale:
+        """The levels that may be compared."""
+        if self.sample.damage.unknown == "sigma":
+            return gaussian_noise.LEVELS
+        return salt_and_pepper.LEVELS if self.sample.grey else bit_flip.LEVELS
+
+    @property
+    def places(self) -> np.ndarray:
+        """Places on the scale that are compared, (L,); one, of no effect, where the level is known and not compared."""
+        first, last = self.scale.places[[0, -1]]
+        damage = self.sample.damage
+        known = damage.unknown is None and (self.sample.grey or not self._alike)
+        return np.linspace(first, last, 1 if known else STEPS)
+
+    @property
+    def _alike(self) -> bool:
+        """True for flips whose probability is not known pixel by pixel, so that pixels may be counted."""
+        damage = self.sample.damage
+        return not (self.sample.grey or (damage.unknown is None and isinstance(damage.p, np.ndarray | Rates)))
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Predicted pixels of each picture that were seen white, and black, by their log-odds, (2, N, BINS)."""
+        sample = self.sample
+        odds = log_odds_of(self.means.astype(np.float64)).clip(-SURE, SURE)
+        bins = ((odds + SURE) * ((BINS - 1) / (2 * SURE))).round().astype(int)
+        bins += BINS * sample.owner[:, None, None]
+        white = sample.seen > 0.5
+        each = (np.bincount(bins[part & self.asked], minlength=BINS * sample.count) for part in (white, ~white))
+        return np.stack([counts.reshape(sample.count, BINS) for counts in each])
+
+    def log_p(self, surer: float = 1.0) -> np.ndarray:
+        """log p of the predicted pixels of each picture at each level, (L, N), in nats.
+
+        Args:
+            surer: by how much log-odds are too large.
+        """
+        sample, levels = self.sample, self.scale.level(self.places)
+        if self._alike:
+            means = probability_of(np.linspace(-SURE, SURE, BINS) / surer)
+            white, black = (_log_flipped(means, shown, levels[:, None], levels[:, None]) for shown in (True, False))
+            return np.asarray(white @ self.counts[0].T + black @ self.counts[1].T)
+        each = [
+            sample.sums(np.where(self.asked, sample.log_p(self.means, self.variances, level, sample.damage), 0))
+            for level in np.split(levels, len(levels))
+        ]
+        return np.concatenate(each)
+
+    @property
+    def nats(self) -> np.ndarray:
+        """log p at the best level of each picture, (N,), by which candidates are compared: solvers are too sure."""
+        each = SURER if self._alike else (1.0,)
+        return np.asarray(np.max([self.log_p(surer).max(0) for surer in each], 0))
+
+    @property
+    def bits(self) -> np.ndarray:
+        """The score: bits per pixel of each picture, (N,)."""
+        return np.asarray(self.nats / self.sample.sums(self.asked).clip(1) / np.log(2))
+
+
+def level_of(prediction: Prediction, index: int) -> Found | None:
+    """The level of a picture that was unknown, at which it is predicted best."""
+    sample = prediction.sample
+    if sample.unknown is None:
+        return None
+    curve = prediction.log_p()[:, index]
+    level = float(prediction.scale.level(np.array(_peak(curve, prediction.places))))
+    if sample.grey or sample.unknown == "sigma":
+        return Found(sample.unknown, level)  # type: ignore[arg-type]
+    if sample.sums(prediction.asked)[index] < TOLD:
+        return Found("p", level)
+    rates, log_p = _two_rates(prediction, index)
+    return Found("p", rates if log_p - curve.max() > RATES_AHEAD else level)
+
+
+def _peak(curve: np.ndarray, places: np.ndarray) -> float:
+    """Where a curve over evenly spaced places is highest: the vertex of the parabola through the best three."""
+    best = int(curve.argmax())
+    if not 0 < best < len(curve) - 1:
+        return float(places[best])
+    left, top, right = curve[best - 1 : best + 2]
+    return float(places[best] + (places[1] - places[0]) * (left - right) / (2 * (left - 2 * top + right) or 1))
+
+
+def _two_rates(prediction: Prediction, index: int) -> tuple[Rates, float]:
+    """Rates of white and of black pixels at which a picture is predicted best, and log p there."""
+    low, high = (np.log(rate / (1 - rate)) for rate in (bit_flip.LEVELS.levels[0], HIGHEST))
+    grid = probability_of(np.linspace(low, high, RATES))
+    odds = np.linspace(-SURE, SURE, BINS).reshape(-1, COARSE).mean(1)
+    means = probability_of(odds)[:, None, None]
+    each = zip(prediction.counts[:, index].reshape(2, -1, COARSE).sum(2), (True, False), strict=True)
+    log_p = sum(
+        np.tensordot(count, _log_flipped(means, np.array(shown), grid[:, None], grid), 1) for count, shown in each
+    )
+    best = np.unravel_index(int(np.argmax(log_p)), (RATES, RATES))
+    return Rates(float(grid[best[0]]), float(grid[best[1]])), float(np.max(log_p))
+
+
+def _places(picture: Observed) -> list[tuple[slice, slice]]:
+    """Where the crops of a picture lie: all of it, if it is no larger than a few."""
+    height, width = picture.shape[:2]
+    if height * width <= SIDE * SIDE * FIRST:
+        return [(slice(0, height), slice(0, width))]
+    corners = [(top, left) for top in _along(height) for left in _along(width)]
+    if len(corners) > CROPS:
+        corners = [corners[place] for place in np.unique(np.linspace(0, len(corners) - 1, MOST).astype(int))]
+        richness = np.array([_richness(picture.part(*_crop(corner))) for corner in corners])
+        order = np.argsort(-richness, kind="stable")
+        order = order[: int((richness >= RICH * richness.max()).sum())]
+        places = np.unique(np.linspace(0, len(order) - 1, CROPS).round().astype(int))
+        spread = [*places[::3], *places[1::3], *places[2::3]]
+        corners = [corners[order[place]] for place in spread]
+    return [_crop(corner) for corner in corners]
+
+
+def _crop(corner: tuple[int, int]) -> tuple[slice, slice]:
+    return slice(corner[0], corner[0] + SIDE), slice(corner[1], corner[1] + SIDE)
+
+
+def _along(length: int) -> list[int]:
+    """Where crops begin: side by side, and one at the end."""
+    last = max(0, length - SIDE)
+    return sorted({*range(0, last + 1, SIDE), last})
+
+
+def _richness(part: Observed) -> float:
+    """How much the means of cells differ, those of hidden pixels alone left out."""
+    seen, values = part.visible.astype(float), np.asarray(part.pixels)
+    high, wide = (min(CELL, length) for length in values.shape)
+    rows, columns = values.shape[0] // high, values.shape[1] // wide
+
+    def sums(of: np.ndarray) -> np.ndarray:
+        return np.asarray(of[: rows * high, : columns * wide].reshape(rows, high, columns, wide).sum((1, 3)))
+
+    count = sums(seen)
+    means = sums(np.where(seen > 0, values, 0.0))[count > 0] / count[count > 0]
+    return float(means.std()) if len(means) else 0.0
