@@ -195,10 +195,10 @@ def _choices(tasks: Sequence[_Task], options: Options) -> list[Choice]:
         candidates += squares_in(pictures[0])
     choices = choose(pictures, candidates, grey=first.about.grey)
     if first.field is not None:
-        choices = [
-            replace(choice, ahead=min(choice.ahead or 0.0, trust.lead(choice, rival)))
-            for choice, rival in zip(choices, choose(pictures, [Prior(first.field)], grey=False), strict=True)
-        ]
+        for place, rival in enumerate(choose(pictures, [Prior(first.field)], grey=False)):
+            lead = trust.lead(choices[place], rival)
+            if lead < 0:
+                choices[place] = replace(choices[place], ahead=lead)
     return [_with_prior(choice, picture, candidates) for choice, picture in zip(choices, pictures, strict=True)]
 
 

@@ -9,15 +9,16 @@ import numpy as np
 from restore.inference.choose import Choice
 from restore.marginals import Status
 
-# A prior has to predict pixels better than independent pixels do, by so many bits per pixel, and in all.
-AHEAD, IN_ALL = 0.002, 4.5
+# A prior has to predict pixels better than independent pixels do: by so many bits per pixel where nothing is damaged,
+# and in all. Flips of probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other.
+AHEAD, IN_ALL = 0.01, 4.5
 
 # Nats by which a prior that was named may be behind the field of neighbours, as for silhouettes and small priors.
 BEHIND = 60.0
 
 # Pairs of changed pixels up to REACH apart, over as many as there were if pixels changed independently; and standard
 # errors by which their number may be off.
-REACH, PAIRED, ERRORS = 8, 1.7, 4.0
+REACH, PAIRED, ERRORS = 8, 1.5, 4.0
 
 # Above this level of flips the picture is more likely something that no prior knows.
 NOISIEST = 0.25
@@ -67,7 +68,8 @@ def lead(choice: Choice, field: Choice) -> float:
 
 def recognised(choice: Choice) -> bool:
     """True if the prior knows more of the picture than independent pixels do, or nothing was asked."""
-    return choice.ahead is None or choice.ahead >= max(AHEAD, IN_ALL / max(choice.pixels, 1))
+    left = 1.0 if choice.damage.p is None else float(np.mean(1 - sum(choice.damage.rates))) ** 4
+    return choice.ahead is None or choice.ahead >= max(AHEAD * left, IN_ALL / max(choice.pixels, 1))
 
 
 def independent(changed: np.ndarray, white: np.ndarray, visible: np.ndarray) -> bool:

@@ -167,7 +167,7 @@ for name, how, number in cases:
 
 @pytest.mark.thorough
 def test_row68_a_signal_ends_a_process_from_its_start_to_its_end(tmp_path: Path) -> None:
-    words = ("denoise", ASSETS / "digit-noisy.png", "--model", "tap-mnist-25", "--p", 0.1, "-o", "out.png")
+    words = ("denoise", ASSETS / "digit-noisy.png", "--model", "tap-mnist-25", "--p", 0.1, "-o", "out.png", "--quiet")
     done = subprocess.run(
         [sys.executable, "-c", SIGNALLED, *map(str, words)], cwd=tmp_path, capture_output=True, text=True, check=False
     )
