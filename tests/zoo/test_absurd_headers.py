@@ -15,7 +15,7 @@ from priors import random_deep_prior, random_prior
 from restore import zoo
 from restore.app import assembly
 from restore.errors import UsageError
-from restore.inference.onnx.inspection import read_checked
+from restore.inference.onnx.seal import read_intact
 from restore.zoo import GRAPH, WEIGHTS, limits
 from restore.zoo.description import Description
 from restore.zoo.header import read_header
@@ -123,7 +123,7 @@ def test_67_means_of_a_type_that_numpy_does_not_know_never_stop_the_page(kind: s
 
 
 def test_41_what_is_no_file_is_never_waited_for(folder: Path) -> None:
-    for name, read in ((WEIGHTS, read_header), (GRAPH, read_checked)):
+    for name, read in ((WEIGHTS, read_header), (GRAPH, read_intact)):
         (folder / name).unlink(missing_ok=True)
         os.mkfifo(folder / name)
         assert "it is no file" in refused(lambda read=read, name=name: read(folder / name))  # type: ignore[misc]

@@ -14,7 +14,7 @@ from restore.inference.engine import PictureEngine
 from restore.inference.tiles.blocks import Block, blocks_of, parts_of
 from restore.inference.tiles.exchange import log_odds, solve_tiles
 from restore.inference.tiles.grid import Cover
-from restore.marginals import Marginals, Status, voided
+from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
 
 # A picture has converged if all but this share of its tiles have.
@@ -93,7 +93,6 @@ def solve(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
     about = engine.description
     if seen.shape[1:] == about.image_shape:
         found, gain = engine.marginals(seen, damage)
-        found = voided(found)
         one = Posterior.of(found, seen.shape, len(seen), damage.hidden)
         return replace(one, inversion=gain, layers=found.means[1:])
     if about.convolutional:
@@ -192,7 +191,7 @@ def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np
 
     def solved(part: np.ndarray, told: Damage) -> Marginals:
         found, _ = engine.marginals(part, told)
-        return voided(replace(found, means=found.means[:1], variances=found.variances[:1]))
+        return replace(found, means=found.means[:1], variances=found.variances[:1])
 
     found = solve_tiles(solved, about, cover, tiles, known, alone)
     mean = cover.crop(cover.mean(found.means, found.sound))
@@ -222,7 +221,6 @@ def _in_parts(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Poster
 
     small, told = cut(seen), damage.mapped(cut)
     found, _ = engine.of_size((small.shape[1], small.shape[2])).marginals(small, told)
-    found = voided(found)
     means, variances = np.empty(seen.shape, np.float32), np.empty(seen.shape, np.float32)
     for whole, values in ((means, found.means[0]), (variances, found.variances[0])):
         for index, image in enumerate(values.reshape(count, len(parts), *small.shape[1:])):
