@@ -67,7 +67,7 @@ class Answers:
         with self._turn:
             began = perf_counter()
             engines = self._engines.setdefault(options.model, Engines(options))
-            (found,) = restore([Observed(picture.lazily(), damage)], options, engines, watch)
+            (found,) = restore([Observed(picture, damage)], options, engines, watch)
         told = {"model": found.model, "notes": [*notes, *found.notes], "seconds": perf_counter() - began}
         if found.refused:
             return told | {"refused": Status(found.status).sentence}

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from restore.errors import in_command
-
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -22,7 +20,7 @@ def threads(stack: ExitStack) -> ThreadPoolExecutor:
     """Threads that end with a context; what they have not begun by then is dropped."""
     from concurrent.futures import ThreadPoolExecutor  # a single picture needs none
 
-    pool = ThreadPoolExecutor(THREADS, initializer=in_command)
+    pool = ThreadPoolExecutor(THREADS)
     stack.callback(pool.shutdown, cancel_futures=True)
     return pool
 

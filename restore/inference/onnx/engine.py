@@ -61,6 +61,9 @@ class OnnxEngine:
         patient: solve pictures again, with more damping, for which the solver did not converge.
     """
 
+    # A limit of memory takes torch.
+    name, max_memory = "onnx", None
+
     facts: Facts
     session: InferenceSession
     weights: Path | None = None
@@ -80,7 +83,7 @@ class OnnxEngine:
         weights = path.parent / WEIGHTS if place.is_dir() or WEIGHTS.encode() in content else None
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
-        options.intra_op_num_threads = threads.told()
+        options.intra_op_num_threads = threads.count(otherwise=0)
         # Waiting threads would take the processors from other batches; see `marginals`.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
@@ -106,17 +109,8 @@ class OnnxEngine:
         return cls(facts, session, weights)
 
     @property
-    def name(self) -> str:
-        return "onnx"
-
-    @property
     def description(self) -> Description:
         return self.facts.about
-
-    @property
-    def max_memory(self) -> int | None:
-        """As in `restore.inference.engine.PictureEngine`: a limit takes torch."""
-        return None
 
     def with_solver(self, solver: str) -> OnnxEngine:
         own = self.description

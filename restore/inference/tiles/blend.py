@@ -133,7 +133,6 @@ def posterior(engine: PictureEngine, picture: Observed, *, invert: bool, watch: 
     native = (height, width) == engine.description.image_shape
     blocks = [Block(every, every)] if native else list(blocks_of(picture.shape, engine.description, engine.max_memory))
     if len(blocks) == 1:
-        watch(0.0)
         return _of_block(engine, picture, blocks[0], invert)
     precision = np.float32 if height * width <= MANY else np.float16
     means, variances = np.empty((1, height, width), precision), np.empty((1, height, width), precision)
