@@ -18,7 +18,7 @@ from typing import Any
 
 from restore import zoo
 from restore.files import write_atomically
-from restore.inference.onnx.seal import read_intact, sealed
+from restore.inference.onnx.seal import SIZE, read_intact, sealed
 from restore.learning.recipes.recipe import read_recipe
 
 TRAINING = Path(__file__).parent
@@ -57,9 +57,7 @@ def payload(content: bytes) -> str:
 
 def resealed(graph: bytes, found: Mapping[str, str]) -> bytes:
     """A graph with some texts replaced by others of the same length, under a new checksum."""
-    body = graph[: len(graph) - len(sealed(b""))]
-    # Old ones have no checksum yet.
-    body = body if sealed(body) == graph else graph
+    body = graph[: len(graph) - SIZE]
     for old, new in found.items():
         body = body.replace(old.encode(), new.encode())
     return sealed(body)

@@ -6,7 +6,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         # The header alone says whether the damage fits the prior.
         about = describe(place)
         if damage.touched or masks is not None:
-            damage.covering(None if masks is None else np.zeros((1, 1), bool)).check_for(about)
+            replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)).check_for(about)
         if about.unfinished and not results.quiet:
             say(f"{shown(options.model)}: is unfinished: {about.unfinished}")
         colour, pixels = about.mixture, about.pixels
@@ -123,9 +123,10 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         else:
             meter(0)
         pool = None if isinstance(sheets, list) and len(sheets) == 1 else threads(stack)
-        read = ahead(pool, work.read, sheets, AHEAD)
+        read = map(work.read, sheets) if pool is None else ahead(pool, work.read, sheets, AHEAD)
         whole = (job for portion in _portions(read) for job in work.restored(portion))
-        for done, job in enumerate(ahead(pool, work.write, whole, CHUNK), 1):
+        written = map(work.write, whole) if pool is None else ahead(pool, work.write, whole, CHUNK)
+        for done, job in enumerate(written, 1):
             for record in job.records if results.json and not job.fault else ():
                 print_json(record)
             if job.fault:
@@ -261,7 +262,7 @@ class Work:
 
     def _restore(self, sheets: Sequence[Sheet]) -> None:
         observed = [
-            Observed(sheet.picture, self.damage.covering(sheet.mask.hidden if sheet.mask else None))
+            Observed(sheet.picture, replace(self.damage, hidden=sheet.mask.hidden if sheet.mask else None))
             for sheet in sheets
             if sheet.picture is not None
         ]

@@ -148,7 +148,7 @@ def _task(index: int, picture: Observed, options: Options, engines: Engines) -> 
 def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
     hidden = picture.damage.hidden
     values, mask = shrink(np.asarray(picture.pixels[:, :]), hidden, shape)
-    return Observed(values, picture.damage.covering(None if hidden is None else mask))
+    return Observed(values, replace(picture.damage, hidden=None if hidden is None else mask))
 
 
 def _answers(tasks: Sequence[_Task], options: Options, watch: Watch) -> list[Restored]:
@@ -213,7 +213,7 @@ def _polarities(engine: PictureEngine, task: _Task, invert: bool) -> tuple[bool,
 
 def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
     """The answer about one picture, believed or not."""
-    about, original = _about(choice, task), task.original
+    about, original = task.about, task.original
     grey = about.grey
     means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
     status = whole.status(place)
@@ -262,10 +262,6 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
         replaced,
         tuple(layer[place] for layer in whole.layers),
     )
-
-
-def _about(choice: Choice, task: _Task) -> Description:
-    return choice.candidate.engine.description if isinstance(choice.candidate, Prior) else task.about
 
 
 def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: Status, options: Options) -> list[str]:

@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from bad_graphs import unsealed
+from bad_graphs import resealed
 from odd_priors import PUBLISHED, inference, refused, rewritten
 from PIL import Image
 
 import restore
 from restore import zoo
 from restore.inference.damage import Damage
+from restore.inference.onnx import seal
 from restore.inference.onnx.engine import OnnxEngine
 from restore.zoo import GRAPH, WEIGHTS
 
@@ -62,13 +63,14 @@ def test_graphs_that_hold_what_none_of_ours_does(
     model = copy.deepcopy(graph)
     OnnxEngine.load(place)
     change(model)
-    (place / GRAPH).write_bytes(unsealed(model))
+    (place / GRAPH).write_bytes(resealed(model))
     assert says in refused(lambda: OnnxEngine.load(place))
 
 
 @pytest.mark.parametrize("old", [b"channel", b"light on dark"])
 def test_67_metadata_that_are_no_utf8(old: bytes, graph: onnx.ModelProto, place: Path) -> None:
-    (place / GRAPH).write_bytes(unsealed(copy.deepcopy(graph)).replace(old, b"\xff" * len(old)))
+    body = resealed(copy.deepcopy(graph))[: -seal.SIZE].replace(old, b"\xff" * len(old))
+    (place / GRAPH).write_bytes(seal.sealed(body))
     assert "is no graph that can be run" in refused(lambda: OnnxEngine.load(place))
 
 
@@ -77,7 +79,7 @@ def test_67_metadata_that_are_no_utf8(old: bytes, graph: onnx.ModelProto, place:
     [b"", b"\x3a", b"\x3a\x05ab", b"\xff" * 20, b"\x3f", b"\x38\x01", b"\x3a\x02\x0a\x00", b"\x3a\x04\x0a\x02\x22\x05"],
 )
 def test_44_what_is_no_graph(content: bytes, place: Path) -> None:
-    (place / GRAPH).write_bytes(content)
+    (place / GRAPH).write_bytes(seal.sealed(content))
     assert str(place / GRAPH) in refused(lambda: OnnxEngine.load(place))
 
 
@@ -85,7 +87,7 @@ def test_44_what_is_no_graph(content: bytes, place: Path) -> None:
 def test_67_operations_that_onnxruntime_does_not_know(op_type: str, graph: onnx.ModelProto, place: Path) -> None:
     model = copy.deepcopy(graph)
     next(node for node in model.graph.node if node.op_type == "Mul").op_type = op_type
-    (place / GRAPH).write_bytes(unsealed(model))
+    (place / GRAPH).write_bytes(resealed(model))
     assert str(place / GRAPH) in refused(lambda: OnnxEngine.load(place))
 
 
@@ -117,7 +119,7 @@ def test_67_answers_that_are_not_what_a_graph_promises(
     change(model)
     if name == "residual":
         model.graph.node[-1].attribute.add(name="axis", type=onnx.AttributeProto.INT, i=0)
-    (place / GRAPH).write_bytes(unsealed(model))
+    (place / GRAPH).write_bytes(resealed(model))
     engine = OnnxEngine.load(place)
     said = refused(lambda: engine.marginals(np.zeros((2, 28, 28)), Damage(0.1)))
     assert f"{name} is not what the graph promises" in said
@@ -136,7 +138,7 @@ def test_67_loading_a_graph_computes_nothing(graph: onnx.ModelProto, place: Path
     total = onnx.helper.make_node("ReduceSum", ["nothing"], ["sum"], keepdims=0)
     model.graph.node.extend([one, sizes, many, total, made])
     before = memory_of_loading(place)
-    (place / GRAPH).write_bytes(unsealed(model))
+    (place / GRAPH).write_bytes(resealed(model))
     # What the libraries take themselves is a fifth of it.
     assert memory_of_loading(place) < 2 * before
 
@@ -170,7 +172,7 @@ def other_weights(place: Path) -> None:
 def no_answer(place: Path) -> None:
     model = onnx.load(place / GRAPH, load_external_data=False)
     replaced_output("means.1", "Add", "nothing")(model)
-    (place / GRAPH).write_bytes(unsealed(model))
+    (place / GRAPH).write_bytes(resealed(model))
 
 
 @pytest.mark.thorough

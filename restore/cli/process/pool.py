@@ -25,15 +25,10 @@ def threads(stack: ExitStack) -> ThreadPoolExecutor:
     return pool
 
 
-def ahead(
-    pool: ThreadPoolExecutor | None, work: Callable[[Item], Made], items: Iterable[Item], most: int
-) -> Iterator[Made]:
-    """Like `map`, in threads if there is a pool; `most` items are worked on before their results are asked for."""
+def ahead(pool: ThreadPoolExecutor, work: Callable[[Item], Made], items: Iterable[Item], most: int) -> Iterator[Made]:
+    """Like `map`, in threads; `most` items are worked on before their results are asked for."""
     under_way: deque[Future[Made]] = deque()
     for item in items:
-        if pool is None:
-            yield work(item)
-            continue
         under_way.append(pool.submit(work, item))
         while under_way and (len(under_way) > most or under_way[0].done()):
             yield under_way.popleft().result()

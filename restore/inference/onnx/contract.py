@@ -53,10 +53,9 @@ class Facts:
     weights: str
     at_once: int
 
-    @property
-    def interface(self) -> tuple[dict[str, Kind], dict[str, Kind]]:
-        """The inputs and the outputs of the graph by name."""
-        about, free = self.about, (None, None, None)
+    def interface(self, about: Description) -> tuple[dict[str, Kind], dict[str, Kind]]:
+        """The inputs and the outputs of the graph by name, for a prior of some size."""
+        free = (None, None, None)
         image: Kind = (FLOAT, (None, *about.image_shape))
         shared = (1, None, None) if about.mixture else free
         observed: dict[str, Kind] = {

@@ -56,6 +56,7 @@ class OnnxEngine:
 
     Attributes:
         facts: what the graph says about itself.
+        description: the prior's, for pictures of this size.
         session: the graph.
         weights: the weights file that the graph was made from, if it lies beside the graph.
         patient: solve pictures again, with more damping, for which the solver did not converge.
@@ -65,6 +66,7 @@ class OnnxEngine:
     name, max_memory = "onnx", None
 
     facts: Facts
+    description: Description
     session: InferenceSession
     weights: Path | None = None
     patient: bool = True
@@ -106,11 +108,7 @@ class OnnxEngine:
                 f"{shown(path)}: was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
                 f"with `restore export {shown(path.parent)} --beside --overwrite`"
             )
-        return cls(facts, session, weights)
-
-    @property
-    def description(self) -> Description:
-        return self.facts.about
+        return cls(facts, facts.about, session, weights)
 
     def with_solver(self, solver: str) -> OnnxEngine:
         own = self.description
@@ -122,11 +120,10 @@ class OnnxEngine:
         return self
 
     def of_size(self, shape: tuple[int, int]) -> OnnxEngine:
-        return replace(self, facts=replace(self.facts, about=self.description.of_size(shape)))
+        return replace(self, description=self.description.of_size(shape))
 
     def quickly(self) -> OnnxEngine:
-        about = self.description
-        return replace(self, patient=False, facts=replace(self.facts, about=about.quickly()))
+        return replace(self, patient=False, description=self.description.quickly())
 
     @property
     def light_ground(self) -> bool:
@@ -146,13 +143,14 @@ class OnnxEngine:
         alone, at_once = self.description.mixture, self._at_once(len(seen))
         groups = _alike(told) if alone else [np.arange(len(seen))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
-
-        def solve(rows: np.ndarray) -> dict[str, np.ndarray]:
-            part = {name: value if len(value) == 1 else value[rows] for name, value in told.items()}
-            return self.run({name: value[:1] if alone and name != "image" else value for name, value in part.items()})
-
+        # Of images that are alike but for their pixels the graph takes the damage of one.
+        shared = {name for name, value in told.items() if len(value) == 1 or (alone and name != "image")}
+        observed = [
+            {name: value[rows[:1] % len(value)] if name in shared else value[rows] for name, value in told.items()}
+            for rows in batches
+        ]
         # Threads gain more from a batch each than from a share of every operation, which is small.
-        parts = threads.each(solve, batches)
+        parts = threads.each(self.run, observed)
         order = np.argsort(np.concatenate(batches))
         found = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
@@ -176,9 +174,8 @@ class OnnxEngine:
         if self.weights is not None:
             with safe_open(self.weights, "numpy") as stored:
                 return np.asarray(stored.get_tensor("pixel_means")).reshape(about.image_shape)
-        quick = replace(
-            self, facts=replace(self.facts, about=replace(about, inference=replace(about.inference, max_iter=1)))
-        )
+        once = replace(about.inference, max_iter=1)
+        quick = replace(self, description=replace(about, inference=once))
         seen = np.eye(1 if about.convolutional else about.pixels, about.pixels, dtype=bool)
         hidden = ~seen.reshape(-1, *about.image_shape)
         _, gain = quick.marginals(np.zeros(hidden.shape), Damage(hidden=hidden))
@@ -222,7 +219,7 @@ class OnnxEngine:
         feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
         feed["max_iter"] = np.array(settings.max_iter, np.int64)
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
-        outputs, images = self.facts.interface[1], max(map(len, observed.values()))
+        outputs, images = self.facts.interface(self.description)[1], max(map(len, observed.values()))
         try:
             found = dict(zip(outputs, self.session.run(list(outputs), feed), strict=True))
             for name, (_, shape) in outputs.items():
@@ -264,7 +261,8 @@ def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
 def _check_interface(session: InferenceSession, facts: Facts, where: str) -> None:
     """Refuse a graph whose inputs or outputs are not what its metadata promise."""
     wrong = set[str]()
-    for promised, nodes in zip(facts.interface, (session.get_inputs(), session.get_outputs()), strict=True):
+    given = session.get_inputs(), session.get_outputs()
+    for promised, nodes in zip(facts.interface(facts.about), given, strict=True):
         found: dict[str, Kind] = {}
         for node in nodes:
             found[node.name] = (node.type, tuple(size if isinstance(size, int) else None for size in node.shape))

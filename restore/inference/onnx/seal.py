@@ -19,6 +19,7 @@ KEY = "file_sha256"
 _DIGITS = 64
 _ENTRY = b"\x0a%c%s\x12%c" % (len(KEY), KEY.encode(), _DIGITS)
 _HEAD = b"\x72%c%s" % (len(_ENTRY) + _DIGITS, _ENTRY)
+SIZE = len(_HEAD) + _DIGITS
 
 
 def sealed(content: bytes) -> bytes:
@@ -27,10 +28,10 @@ def sealed(content: bytes) -> bytes:
 
 
 def read_intact(path: Path) -> bytes:
-    """Read an exported file; old exports have no checksum.
+    """Read an exported file.
 
     Raises:
-        ModelError: if it cannot be read, is too large, or its checksum is wrong or no longer at its end.
+        ModelError: if it cannot be read, is too large, or does not end with its checksum.
     """
     where = shown(path)
     try:
@@ -41,8 +42,6 @@ def read_intact(path: Path) -> bytes:
         content = path.read_bytes()
     except (OSError, ValueError) as fault:
         raise ModelError(f"{where}: cannot be read ({reason(fault)}); get the file again") from fault
-    if _HEAD in content and sealed(content[: -_DIGITS - len(_HEAD)]) != content:
-        raise ModelError(
-            f"{where}: was damaged or changed after it was exported; get the file again, or export it again"
-        )
+    if sealed(content[:-SIZE]) != content:
+        raise ModelError(f"{where}: is no file of `restore export`, or was damaged or changed since; export it again")
     return content

@@ -57,17 +57,17 @@ class Posterior:
     @classmethod
     def of(cls, found: Marginals, shape: tuple[int, ...], groups: int, hidden: np.ndarray | None) -> Posterior:
         """The answers of tiles (`groups` pictures of equally many) without their pixels, which are laid out later."""
-
-        def worst(values: np.ndarray) -> np.ndarray:
-            return np.asarray(np.where(np.isfinite(values), values, 0).reshape(groups, -1).max(1))
-
+        iterations, residual = (
+            np.where(np.isfinite(values), values, 0).reshape(groups, -1).max(1)
+            for values in (found.iterations, found.residual)
+        )
         status = found.status.reshape(groups, -1)
         blind = np.zeros(status.shape, bool) if hidden is None else hidden.all((1, 2)).reshape(groups, -1)
         return cls(
             found.means[0].reshape(shape),
             found.variances[0].reshape(shape),
-            worst(found.iterations),
-            worst(found.residual),
+            iterations,
+            residual,
             np.full(groups, status.shape[1]),
             (status != Status.CONVERGED).sum(1),
             np.asarray(blind.any(1)),
@@ -185,7 +185,7 @@ def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np
         hidden = cover.cut(np.zeros(seen.shape, bool) if damage.hidden is None else damage.hidden, True)
         # Outside the picture nothing is known: a flip with probability one half.
         inside = replace(damage, hidden=None).mapped(lambda level: cover.cut(level, 0.5))
-        known = inside.covering(hidden)
+        known = replace(inside, hidden=hidden)
         blind = bool((cover.crop(cover.counts(np.asarray((~hidden).any((1, 2))))) == 0).any())
 
     def solved(part: np.ndarray, told: Damage) -> Marginals:
