@@ -6,10 +6,11 @@ Every message is one line that names the file or the argument at fault and says 
 from __future__ import annotations
 
 import os
-from contextvars import ContextVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-# True where options are shown as the command spells them.
-_IN_COMMAND = ContextVar("_IN_COMMAND", default=False)
+# True where options are shown as the command spells them, in all threads.
+_in_command = False
 
 
 class RestoreError(Exception):
@@ -62,9 +63,15 @@ class RestoreWarning(UserWarning):
     """What the user should know of a result."""
 
 
-def in_command() -> None:
-    """Let messages of this thread name options as the command spells them."""
-    _IN_COMMAND.set(True)
+@contextmanager
+def in_command() -> Iterator[None]:
+    """Let messages name options as the command spells them."""
+    global _in_command
+    before, _in_command = _in_command, True
+    try:
+        yield
+    finally:
+        _in_command = before
 
 
 def option(name: str, value: object = None) -> str:
@@ -73,7 +80,7 @@ def option(name: str, value: object = None) -> str:
     >>> option("max_pixels"), option("fit", "tile")
     ('max_pixels', "fit='tile'")
     """
-    if _IN_COMMAND.get():
+    if _in_command:
         return f"--{name.replace('_', '-')}" + ("" if value is None else f" {value}")
     return name if value is None else f"{name}={value!r}"
 

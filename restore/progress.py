@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
 
 from restore.console import escaped, say
 
@@ -22,7 +22,10 @@ class Meter(Protocol):
 
 @contextmanager
 def progress(description: str, total: float | None, *, quiet: bool = False) -> Iterator[Meter]:
-    """Make a meter for `total` pieces of work (None if unknown, 1.0 to count in per cent); a note stands behind."""
+    """Make a meter for `total` pieces of work (None if unknown, 1.0 to count in per cent); a note stands behind.
+
+    It appears when it is first told something.
+    """
     if quiet:
         yield lambda done, note="": None
     elif sys.stderr.isatty():
@@ -32,16 +35,24 @@ def progress(description: str, total: float | None, *, quiet: bool = False) -> I
 
 
 def _bar(description: str, total: float | None) -> Iterator[Meter]:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    with ExitStack() as stack:
+        bar: Any = None
 
-    count = TextColumn("{task.percentage:>3.0f}%") if isinstance(total, float) else MofNCompleteColumn()
-    note = TextColumn("{task.fields[note]}")
-    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn(), note)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(escape(escaped(description)), total=total, note="")
-        yield lambda done, note="": bar.update(task, completed=done, note=escape(escaped(note)))
+        def show(done: float, note: str = "") -> None:
+            nonlocal bar
+            from rich.console import Console
+            from rich.markup import escape
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            if bar is None:
+                number = TextColumn("{task.percentage:>3.0f}%") if isinstance(total, float) else MofNCompleteColumn()
+                text, behind = TextColumn("{task.description}"), TextColumn("{task.fields[note]}")
+                columns = (text, BarColumn(), number, TimeRemainingColumn(), behind)
+                bar = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+                bar.add_task(escape(escaped(description)), total=total, note="")
+            bar.update(bar.task_ids[0], completed=done, note=escape(escaped(note)))
+
+        yield show
 
 
 def _lines(description: str, total: float | None) -> Iterator[Meter]:

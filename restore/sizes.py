@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
-from restore.errors import ModelError, UsageError, option
+from restore.errors import ModelError, option
 
 Fit = Literal["tile", "resize"]
 
@@ -15,21 +15,16 @@ DEFAULT_MAX_PIXELS = 50_000_000
 FURTHEST = 2.0
 
 
-def check_size(shape: tuple[int, ...], wanted: tuple[int, int], *, fit: Fit, force: bool) -> None:
+def check_near(shape: tuple[int, ...], wanted: tuple[int, int]) -> None:
     """Refuse to resize a picture that would lose too much by it.
 
     Args:
         shape, wanted: height and width of the picture, and of the prior.
-        fit: "tile" for tiles of the prior's size, which suit every picture, or "resize".
-        force: resize by any factor.
 
     Raises:
-        UsageError: if `fit` is neither.
         ModelError: if the picture is refused.
     """
-    if fit not in get_args(Fit):
-        raise UsageError(f"{option('fit')} must be one of {', '.join(get_args(Fit))}, not {fit!r}")
-    if fit == "resize" and not force and not near(shape, wanted):
+    if not near(shape, wanted):
         raise ModelError(
             f"{said(shape)} pixels are too far from {said(wanted)} to resize; leave {option('fit')} out for tiles"
         )

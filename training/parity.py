@@ -8,7 +8,7 @@ Fails where they do not agree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -116,7 +116,7 @@ def damages(clean: np.ndarray, about: Description, seed: int = 0) -> Iterator[tu
     tried = {about.task: Damage()} if about.conditional else damage_of(about)
     for text, told in tried.items():
         observed, hidden = _damaged(clean, text, np.random.default_rng(seed))
-        yield text, observed, told if about.conditional else told.covering(hidden)
+        yield text, observed, told if about.conditional else replace(told, hidden=hidden)
 
 
 def _damaged(clean: np.ndarray, text: str, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:

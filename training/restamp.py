@@ -18,7 +18,7 @@ from typing import Any
 
 from restore import zoo
 from restore.files import write_atomically
-from restore.inference.onnx.seal import check_seal, sealed
+from restore.inference.onnx.seal import SIZE, read_intact, sealed
 from restore.learning.recipes.recipe import read_recipe
 
 TRAINING = Path(__file__).parent
@@ -41,7 +41,7 @@ def restamp(folder: Path, digest: str) -> dict[str, str]:
     found = {old: digest, _sha256(before): _sha256(after)}
     contents = {
         weights: after,
-        graph: resealed(graph.read_bytes(), found, str(graph)),
+        graph: resealed(read_intact(graph), found),
         card: card.read_bytes().replace(old[:16].encode(), digest[:16].encode(), 1),
     }
     for path, content in contents.items():
@@ -55,12 +55,9 @@ def payload(content: bytes) -> str:
     return _sha256(content[8 + int.from_bytes(content[:8], "little") :])
 
 
-def resealed(graph: bytes, found: Mapping[str, str], where: str) -> bytes:
+def resealed(graph: bytes, found: Mapping[str, str]) -> bytes:
     """A graph with some texts replaced by others of the same length, under a new checksum."""
-    check_seal(graph, where)
-    body = graph[: len(graph) - len(sealed(b""))]
-    # Old ones have no checksum yet.
-    body = body if sealed(body) == graph else graph
+    body = graph[: len(graph) - SIZE]
     for old, new in found.items():
         body = body.replace(old.encode(), new.encode())
     return sealed(body)

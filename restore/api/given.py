@@ -109,7 +109,7 @@ class Given:
             for sentence in dict.fromkeys(filter(None, map(doubted, found))):
                 warnings.warn(sentence, RestoreWarning, stacklevel=3)
         pictures = [
-            Observed(item.pixels, _part(damage, place, len(items)).covering(hidden))
+            Observed(item.pixels, replace(_part(damage, place, len(items)), hidden=hidden))
             for place, (item, hidden) in enumerate(zip(items, holes, strict=True))
         ]
         engines = Engines(self.options, sum(item.pixels.size for item in items), self.engine)

@@ -8,6 +8,7 @@ import io
 import json
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -63,11 +64,11 @@ class Answers:
         if complete:
             shape = (picture.levels.shape[0], picture.levels.shape[1])
             mask = read_mask(_bytes(asked["mask"]), name="the mask", shape=shape, max_pixels=PIXELS)
-            damage, notes = damage.covering(mask.hidden), (*notes, *mask.notes)
+            damage, notes = replace(damage, hidden=mask.hidden), (*notes, *mask.notes)
         with self._turn:
             began = perf_counter()
             engines = self._engines.setdefault(options.model, Engines(options))
-            (found,) = restore([Observed(picture.lazily(), damage)], options, engines, watch)
+            (found,) = restore([Observed(picture, damage)], options, engines, watch)
         told = {"model": found.model, "notes": [*notes, *found.notes], "seconds": perf_counter() - began}
         if found.refused:
             return told | {"refused": Status(found.status).sentence}

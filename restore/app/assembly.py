@@ -12,7 +12,7 @@ from restore import zoo
 from restore.errors import ModelError, OutputError, reason, shown
 from restore.files import write_atomically
 from restore.inference.onnx.contract import POLARITIES
-from restore.inference.onnx.inspection import read_checked
+from restore.inference.onnx.seal import read_intact
 from restore.inference.restore import BLIND
 from restore.inference.restored import outcome
 from restore.marginals import Status
@@ -53,7 +53,7 @@ def page(priors: Iterable[Mapping[str, Any]], *, served: bool) -> dict[str, byte
 
 def facts(folder: Path) -> dict[str, Any]:
     """What the page must know about a prior; raises ModelError if it is damaged."""
-    read_checked(folder / zoo.GRAPH)
+    read_intact(folder / zoo.GRAPH)
     about, ground = zoo.describe(folder), polarity(folder)
     height, width = about.image_shape
     return {

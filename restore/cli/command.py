@@ -8,7 +8,6 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from contextvars import copy_context
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -88,17 +87,12 @@ def common(show: Annotated[bool, typer.Option("--version", "-V", help="Show the 
 
 def run(words: Sequence[str]) -> int:
     """Run a command line and return its exit code."""
-    # What messages call options is forgotten afterwards.
-    return copy_context().run(_run, words)
-
-
-def _run(words: Sequence[str]) -> int:
-    in_command()
     warnings.showwarning = lambda message, *where: say(f"restore: {' '.join(str(message).split())}")
     try:
-        code = _invoked(list(words) or ["--help"])
-        sys.stdout.flush()
-        return code
+        with in_command():
+            code = _invoked(list(words) or ["--help"])
+            sys.stdout.flush()
+            return code
     except RestoreError as fault:
         return _failed(str(fault), fault.exit_code)
     except (KeyboardInterrupt, signals.Terminated) as stop:

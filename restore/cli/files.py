@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,24 @@ from restore.cli.reports import Failures, print_json, record_of, tell
 from restore.console import say
 from restore.errors import Foreign, InputError, RestoreError, UsageError, shown
 from restore.files import write_atomically
-from restore.images import Mask, Picture, check_format, encode, format_of, picture_of, read_mask, read_raster
+from restore.images import (
+    Mask,
+    Picture,
+    check_format,
+    encode,
+    format_of,
+    picture_of,
+    read_content,
+    read_mask,
+    read_raster,
+)
 from restore.images.outputs import STDIN, STDIO, STDOUT, File, expand, means_folder, paired, plan, refuse_clashes
 from restore.images.pages import bound, check_holds, page_count, page_name
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines
 from restore.inference.restore import restore
 from restore.inference.restored import Restored
-from restore.progress import Meter, progress
+from restore.progress import progress
 from restore.zoo import describe, find
 
 # Files that are read ahead while pictures are restored.
@@ -39,7 +50,10 @@ class Job:
     """A file to restore into a file.
 
     Attributes:
-        source, target, mask, uncertainty: the names of its files; STDIO for the standard streams.
+        source, mask: the files to read; STDIO for stdin.
+        name: that of the source in messages.
+        target: the file of the result; STDIO for stdout.
+        formats: by the name of each file to write its format; the result is the last one, so it says that all are done.
         fault: why it has failed.
         records: what became of each page so far, for reports; empty for a page that has failed.
         objections: why pages were refused.
@@ -47,26 +61,14 @@ class Job:
     """
 
     source: str
+    name: str
     target: str
-    mask: Path | None = None
-    uncertainty: Path | None = None
+    formats: dict[str, str]
+    mask: str | None = None
     fault: RestoreError | None = None
     records: list[dict[str, Any]] = field(default_factory=list)
     objections: list[str] = field(default_factory=list)
     contents: dict[str, list[bytes]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return "stdin" if self.source == STDIO else self.source
-
-    @property
-    def reads(self) -> list[File]:
-        return [STDIN if self.source == STDIO else Path(self.source), *([self.mask] if self.mask else [])]
-
-    @property
-    def targets(self) -> list[str]:
-        """The files to write; the result is the last one, so it says that all are done."""
-        return [*([str(self.uncertainty)] if self.uncertainty else []), self.target]
 
 
 @dataclass(eq=False)
@@ -74,6 +76,8 @@ class Sheet:
     """A page of a file, counted from 0, or its only picture; what is known of it is added step by step."""
 
     job: Job
+    content: bytes = b""
+    mask_content: bytes = b""
     page: int | None = None
     mask_page: int | None = None
     pages: int = 1
@@ -98,7 +102,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         # The header alone says whether the damage fits the prior.
         about = describe(place)
         if damage.touched or masks is not None:
-            damage.covering(None if masks is None else np.zeros((1, 1), bool)).check_for(about)
+            replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)).check_for(about)
         if about.unfinished and not results.quiet:
             say(f"{shown(options.model)}: is unfinished: {about.unfinished}")
         colour, pixels = about.mixture, about.pixels
@@ -110,19 +114,25 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
         raise fault
     with ExitStack() as stack:
         single = len(jobs) == 1
-        meter = stack.enter_context(progress("restored", len(jobs), quiet=results.quiet or len(jobs) < 2))
-        watch = _bar(stack) if single and not results.quiet else lambda share: None
-        work = Work(damage, options, results, engines, colour, watch)
-        sheets: Iterable[Sheet] = list(work.sheets(jobs)) if single else work.sheets(jobs)
+        meter = stack.enter_context(progress("restored", 1.0 if single else len(jobs), quiet=results.quiet))
+        # Of a single file it shows the share that is done, if it takes several steps.
+        work = Work(damage, options, results, engines, colour, meter if single else lambda share: None)
+        sheets: Iterable[Sheet] = itertools.chain.from_iterable(map(work.sheets, jobs))
+        if single:
+            sheets = list(sheets)
+        else:
+            meter(0)
         pool = None if isinstance(sheets, list) and len(sheets) == 1 else threads(stack)
-        read = ahead(pool, work.read, sheets, AHEAD)
+        read = map(work.read, sheets) if pool is None else ahead(pool, work.read, sheets, AHEAD)
         whole = (job for portion in _portions(read) for job in work.restored(portion))
-        for done, job in enumerate(ahead(pool, work.write, whole, CHUNK), 1):
+        written = map(work.write, whole) if pool is None else ahead(pool, work.write, whole, CHUNK)
+        for done, job in enumerate(written, 1):
             for record in job.records if results.json and not job.fault else ():
                 print_json(record)
             if job.fault:
                 failures.add(job.source, job.fault)
-            meter(done)
+            if not single:
+                meter(done)
     if not results.quiet:
         tell([job for job in jobs if not job.fault], damage)
     failures.verdict(len(jobs))
@@ -148,12 +158,16 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
     targets = [(sources[0], Path(STDIO))] if output == STDIO else paired(sources, output)
     maps = {} if results.uncertainty is None else dict(paired(sources, results.uncertainty, "uncertainty"))
     folder = Path(masks) if masks is not None and Path(masks).is_dir() else None
-    jobs = []
+    jobs, reads, writes = [], list[File](), list[File]([STDOUT] * results.json)
     for source, target in targets:
-        mask = folder / source.name if folder else None if masks is None else Path(masks)
-        jobs.append(Job(str(source), str(target), mask, maps.get(source)))
-    writes = [STDOUT if each == STDIO else Path(each) for job in jobs for each in job.targets]
-    refuse_clashes([each for job in jobs for each in job.reads], [*[STDOUT] * results.json, *writes])
+        mask = str(folder / source.name) if folder else masks
+        formats = {str(maps[source]): format_of(maps[source])} if maps else {}
+        formats |= {str(target): "PNG" if output == STDIO else format_of(target)}
+        name = "stdin" if str(source) == STDIO else str(source)
+        jobs.append(Job(str(source), name, str(target), formats, mask))
+        reads += [STDIN if str(source) == STDIO else source, *([Path(mask)] if mask else [])]
+        writes += [STDOUT if each == STDIO else Path(each) for each in formats]
+    refuse_clashes(reads, writes)
     if output != STDIO:
         pairs = plan(sources, output, overwrite=results.overwrite, skip_existing=results.skip_existing)
         left = {target for _, target in pairs}
@@ -168,8 +182,6 @@ def planned(inputs: Sequence[str], results: Results, masks: str | None) -> tuple
             overwrite=again,
             skip_existing=False,
         )
-    for job in jobs:
-        _format(job.target)
     return jobs, len(sources)
 
 
@@ -180,7 +192,7 @@ class Work:
     Attributes:
         damage: as the user described it; masks belong to the jobs.
         colour: True to restore colours.
-        watch: is told which share of a single file is done.
+        share: is told which share of a single file is done.
     """
 
     damage: Damage
@@ -188,46 +200,44 @@ class Work:
     results: Results
     engines: Engines
     colour: bool
-    watch: Callable[[float], None]
+    share: Callable[[float], None]
 
-    def sheets(self, jobs: Iterable[Job]) -> Iterator[Sheet]:
-        """All pages, in order; files are looked into only when their turn comes."""
-        for job in jobs:
-            try:
-                yield from self._sheets_of(job)
-            except RestoreError as fault:
-                job.fault = fault
-                yield Sheet(job)
-
-    def _sheets_of(self, job: Job) -> list[Sheet]:
-        if self.results.frame is not None or job.source == STDIO:
-            return [Sheet(job, self.results.frame)]
-        most = self.options.max_pixels
-        count = page_count(job.source, name=job.source, max_pixels=most)
-        for target in job.targets:
-            check_holds(count, _format(target), source=job.source, target="stdout" if target == STDIO else target)
-        masks = 1 if job.mask is None else page_count(job.mask, name=str(job.mask), max_pixels=most)
-        if masks not in (1, count):
-            pages = f"holds {masks} pages, and {shown(job.source)} {count}"
-            raise InputError(f"{shown(str(job.mask))}: {pages}; give a mask of one page for all, or one for each")
-        if count == 1:
+    def sheets(self, job: Job) -> list[Sheet]:
+        """The pages of a file, in order."""
+        most, frame = self.options.max_pixels, self.results.frame
+        try:
+            content = read_content(sys.stdin.buffer if job.source == STDIO else job.source, shown(job.name), most)
+            mask = b"" if job.mask is None else read_content(job.mask, shown(job.mask), most)
+            count = 1 if frame is not None else page_count(content, name=job.name, max_pixels=most)
+            masks = 1 if frame is not None or not mask else page_count(mask, name=str(job.mask), max_pixels=most)
+            if masks not in (1, count):
+                pages = f"holds {masks} pages, and {shown(job.name)} {count}"
+                raise InputError(f"{shown(str(job.mask))}: {pages}; give a mask of one page for all, or one for each")
+            if count == 1:
+                return [Sheet(job, content, mask, frame)]
+            for target, format in job.formats.items():
+                check_holds(count, format, source=job.name, target="stdout" if target == STDIO else target)
+            return [Sheet(job, content, mask, page, page if masks > 1 else None, count) for page in range(count)]
+        except RestoreError as fault:
+            job.fault = fault
             return [Sheet(job)]
-        return [Sheet(job, page, page if masks > 1 else None, count) for page in range(count)]
 
     def read(self, sheet: Sheet) -> Sheet:
         """Read a picture and its mask."""
         job, most = sheet.job, self.options.max_pixels
         if job.fault is None:
             try:
-                source: Any = sys.stdin.buffer if job.source == STDIO else Path(job.source)
-                raster = read_raster(source, name=job.name, frame=sheet.page, max_pixels=most)
+                raster = read_raster(sheet.content, name=job.name, frame=sheet.page, max_pixels=most)
                 if job.mask is not None:
-                    shape, name = (raster.levels.shape[0], raster.levels.shape[1]), str(job.mask)
-                    sheet.mask = read_mask(job.mask, name=name, shape=shape, frame=sheet.mask_page, max_pixels=most)
+                    shape = (raster.levels.shape[0], raster.levels.shape[1])
+                    sheet.mask = read_mask(
+                        sheet.mask_content, name=job.mask, shape=shape, frame=sheet.mask_page, max_pixels=most
+                    )
                 sheet.picture = picture_of(raster, colour=self.colour)
-                check_format(sheet.picture, _format(job.target), name=job.target)
+                check_format(sheet.picture, job.formats[job.target], name=job.target)
             except RestoreError as fault:
                 job.fault = fault
+        sheet.content = sheet.mask_content = b""
         return sheet
 
     def restored(self, portion: Sequence[Sheet]) -> Iterator[Job]:
@@ -243,21 +253,20 @@ class Work:
                     job.fault = fault
             sheet.picture = sheet.mask = sheet.answer = None
             job.records.append(record)
+            if sheet.pages > 1:
+                self.share(len(job.records) / sheet.pages)
             if len(job.records) == sheet.pages:
                 if job.fault is None and len(job.objections) == sheet.pages:
                     job.fault = Foreign(f"{shown(job.name)}: {job.objections[0]}")
                 yield job
 
     def _restore(self, sheets: Sequence[Sheet]) -> None:
-        def watch(share: float) -> None:
-            first = sheets[0]
-            self.watch(((first.page or 0) * (first.pages > 1) + share) / first.pages)
-
         observed = [
-            Observed(sheet.picture.lazily(), self.damage.covering(sheet.mask.hidden if sheet.mask else None))
+            Observed(sheet.picture, replace(self.damage, hidden=sheet.mask.hidden if sheet.mask else None))
             for sheet in sheets
             if sheet.picture is not None
         ]
+        watch = self.share if len(sheets) == 1 and sheets[0].pages == 1 else lambda share: None
         try:
             for sheet, answer in zip(sheets, restore(observed, self.options, self.engines, watch), strict=True):
                 sheet.answer = answer
@@ -275,19 +284,19 @@ class Work:
         if answer.refused:
             job.objections.append(answer.objection)
         values = answer.means if self.options.soft else answer.estimate
-        for target in job.targets:
+        for target, format in job.formats.items():
             of, shades, hidden = picture, values, answer.replaced
             if target != job.target:
                 levels = np.zeros(answer.deviations.shape, picture.levels.dtype)
                 of, shades, hidden = Picture(levels, stored=picture.stored), 2 * answer.deviations, None
-            content = encode(of, shades, format=_format(target), hidden=hidden, name=target)
+            content = encode(of, shades, format=format, hidden=hidden, name=target)
             job.contents.setdefault(target, []).append(content)
 
     def write(self, job: Job) -> Job:
         """Write the files of a job to disk, or to stdout."""
         try:
-            for name in job.targets if job.fault is None else ():
-                content = bound(job.contents[name], _format(name))
+            for name, format in job.formats.items() if job.fault is None else ():
+                content = bound(job.contents[name], format)
                 if name == STDIO:
                     sys.stdout.buffer.write(content)
                     sys.stdout.buffer.flush()
@@ -297,10 +306,6 @@ class Work:
             job.fault = fault
         job.contents.clear()
         return job
-
-
-def _format(target: str) -> str:
-    return "PNG" if target == STDIO else format_of(target)
 
 
 def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:
@@ -315,16 +320,3 @@ def _portions(sheets: Iterable[Sheet]) -> Iterator[list[Sheet]]:
             portion, pixels = [], 0
     if portion:
         yield portion
-
-
-def _bar(stack: ExitStack) -> Callable[[float], None]:
-    """Shows the progress of one file that takes more than one step."""
-    meters: list[Meter] = []
-
-    def watch(share: float) -> None:
-        if not meters and 0 < share < 1:
-            meters.append(stack.enter_context(progress("restored, in percent", 100)))
-        for meter in meters:
-            meter(round(100 * share))
-
-    return watch

@@ -157,18 +157,17 @@ def damage_of(p: str | None, sigma: str | None) -> Damage:
     """The damage that the user describes, checked before anything is read."""
     from restore.inference.damage import Damage
 
-    flips: Any = p if p == "scan" else _level("p", p)
-    return Damage.of(flips, _level("sigma", sigma))
-
-
-def _level(name: str, text: str | None) -> float | str | tuple[float, ...] | None:
-    if text is None or text == "auto":
-        return text
-    try:
-        values = tuple(map(float, text.split(",")))
-    except ValueError:
-        values = ()
-    if len(values) != 1 and not (name == "p" and len(values) == 2):
-        kinds = {"p": "a number, two (of white and of black pixels), auto or scan", "sigma": "a number or auto"}
-        raise UsageError(f"{option(name)} is {kinds[name]}, not {shown(text)}")
-    return values if len(values) > 1 else values[0]
+    levels: dict[str, Any] = {"p": p, "sigma": sigma}
+    for name, most in (("p", 2), ("sigma", 1)):
+        text = levels[name]
+        if text is None or text == "auto" or (name, text) == ("p", "scan"):
+            continue
+        try:
+            values = tuple(map(float, text.split(",")))
+        except ValueError:
+            values = ()
+        if not 1 <= len(values) <= most:
+            kinds = {"p": "a number, two (of white and of black pixels), auto or scan", "sigma": "a number or auto"}
+            raise UsageError(f"{option(name)} is {kinds[name]}, not {shown(text)}")
+        levels[name] = values if len(values) > 1 else values[0]
+    return Damage.of(**levels)

@@ -179,7 +179,7 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
     # same tensor twice would become one input.
     one = torch.full((1, 1, 1), 0.1)
     examples = {"image": image, "field": image, "p": one, "sigma": 2 * one, "mask": one > 1}
-    observed = OBSERVED[facts.channel]
+    observed, (inputs, outputs) = OBSERVED[facts.channel], facts.interface(facts.about)
     settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
     sizes = tuple(_free_sizes(free) if examples[name] is image else None for name in observed)
     with _quiet():
@@ -188,8 +188,8 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
             (*(examples[name] for name in observed), *settings),
             dynamo=True,
             dynamic_shapes=(*sizes, *(None for _ in settings)),
-            input_names=facts.inputs,
-            output_names=facts.outputs,
+            input_names=tuple(inputs),
+            output_names=tuple(outputs),
             opset_version=OPSET,
             external_data=False,
             optimize=False,

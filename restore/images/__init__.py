@@ -15,6 +15,7 @@ from restore.images.picture import plain as plain
 from restore.images.reading import DEFAULT_MAX_PIXELS as DEFAULT_MAX_PIXELS
 from restore.images.reading import check_together as check_together
 from restore.images.reading import doubted as doubted
+from restore.images.reading import read_content as read_content
 from restore.images.reading import read_mask as read_mask
 from restore.images.reading import read_picture as read_picture
 from restore.images.reading import read_raster as read_raster

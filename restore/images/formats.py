@@ -18,24 +18,27 @@ class Format:
     Attributes:
         suffixes: its file endings, in lower case.
         modes: the modes of Pillow that it keeps without loss, separated by blanks; a format without any is only read.
-        pages: whether a file holds pages, which are restored one by one.
+        pages: how a file begins, after blanks, that holds pages, which are restored one by one; empty for others.
         options: what Pillow is told when it saves one.
     """
 
     suffixes: tuple[str, ...]
     modes: str = ""
-    pages: bool = False
+    pages: tuple[bytes, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+# Pillow accepts two wrong byte orders, and large files.
+_TIFF = (b"II*\0", b"MM\0*", b"II\0*", b"MM*\0", b"II+\0", b"MM\0+")
+
 FORMATS = {
     "PNG": Format((".png",), "1 L LA RGB RGBA I;16"),
-    "TIFF": Format((".tif", ".tiff"), "1 L LA RGB RGBA I;16", pages=True),
+    "TIFF": Format((".tif", ".tiff"), "1 L LA RGB RGBA I;16", pages=_TIFF),
     "BMP": Format((".bmp",), "L RGB"),
     # `exact` keeps the levels under fully transparent pixels.
     "WEBP": Format((".webp",), "L LA RGB RGBA", options={"lossless": True, "exact": True}),
     "PPM": Format((".pgm", ".ppm", ".pbm", ".pnm"), "L RGB I;16"),
-    "PDF": Format((".pdf",), "1 L RGB", pages=True),
+    "PDF": Format((".pdf",), "1 L RGB", pages=(b"%PDF-",)),
     "JPEG": Format((".jpg", ".jpeg")),
     "GIF": Format((".gif",)),
 }
@@ -43,6 +46,12 @@ FORMATS = {
 READ = tuple(name for name in FORMATS if name != "PDF")
 # File endings of the images found in a folder. Files named one by one may have any.
 IMAGE_SUFFIXES = frozenset(suffix for name in READ for suffix in FORMATS[name].suffixes)
+
+
+def paged(content: bytes) -> str:
+    """The format of a file that holds pages, TIFF or PDF, by its first bytes; empty for all others."""
+    start = content[:1024].lstrip()
+    return next((name for name, format in FORMATS.items() if format.pages and start.startswith(format.pages)), "")
 
 
 def format_of(path: str | os.PathLike[str]) -> str:

@@ -20,7 +20,7 @@ from restore.images.colours import LUMINANCE, picture_of
 from restore.images.pages import page_count, page_name
 from restore.images.picture import Picture, Stored, check_unit_range, plain
 from restore.images.raster import expand
-from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_picture, too_large
+from restore.images.reading import DEFAULT_MAX_PIXELS, pillow, read_content, read_picture, too_large
 from restore.images.writing import as_pil
 
 if TYPE_CHECKING:
@@ -158,11 +158,12 @@ def _unpack(images: Any, how: _Reading) -> Collection:
 
 
 def _unpack_file(path: str, how: _Reading) -> Collection:
-    count = page_count(path, name=path, max_pixels=how.max_pixels)
+    content = read_content(path, shown(path), how.max_pixels)
+    count = page_count(content, name=path, max_pixels=how.max_pixels)
     items = []
     for page in range(count):
         name, frame = (path, None) if count == 1 else (page_name(path, page, count), page)
-        picture = read_picture(path, name=name, frame=frame, max_pixels=how.max_pixels, colour=how.colour)
+        picture = read_picture(content, name=name, frame=frame, max_pixels=how.max_pixels, colour=how.colour)
         items.append(_item_of(picture, name))
     return Collection(items, _only if count == 1 else list)
 

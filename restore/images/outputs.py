@@ -21,6 +21,9 @@ File = Path | int
 STDIN, STDOUT = 0, 1
 STDIO = "-"  # stands for both
 
+# Whether a path leads to a folder; False if this cannot be found out, unlike `Path.is_dir`: opening will report it.
+is_folder = os.path.isdir
+
 
 def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored") -> list[Path]:
     """Replace folders by the images in them; leave all else as given, whether it exists or not.
@@ -34,26 +37,26 @@ def expand(inputs: Sequence[str | os.PathLike[str]], *, suffix: str = "restored"
     """
     if any(not os.fspath(given) for given in inputs):
         raise UsageError("an input is the empty text; name an image or a folder")
-    return [path for given in inputs for path in _images_in(Path(given), {f".{suffix}", ".restored"})]
-
-
-def _images_in(path: Path, ours: set[str]) -> list[Path]:
-    if not is_folder(path):
-        return [path]
-    try:
-        found = sorted(
-            entry
-            for entry in path.iterdir()
-            if entry.suffix.lower() in IMAGE_SUFFIXES
-            and not entry.name.startswith(".")
-            and not (entry.suffix.lower() in {".png", *_PAGED} and Path(entry.stem).suffix in ours)
-            and not entry.is_dir()  # broken links stay, so that they are reported
-        )
-    except OSError as fault:
-        raise InputError(f"{shown(path)}: cannot be listed ({fault.strerror}); check its permissions") from fault
-    if not found:
-        raise InputError(f"{shown(path)}: the folder holds no images to restore; name image files or another folder")
-    return found
+    ours, images = {f".{suffix}", ".restored"}, list[Path]()
+    for path in map(Path, inputs):
+        if not is_folder(path):
+            images.append(path)
+            continue
+        try:
+            found = sorted(
+                entry
+                for entry in path.iterdir()
+                if entry.suffix.lower() in IMAGE_SUFFIXES
+                and not entry.name.startswith(".")
+                and not (entry.suffix.lower() in {".png", *_PAGED} and Path(entry.stem).suffix in ours)
+                and not entry.is_dir()  # broken links stay, so that they are reported
+            )
+        except OSError as fault:
+            raise InputError(f"{shown(path)}: cannot be listed ({fault.strerror}); check its permissions") from fault
+        if not found:
+            raise InputError(f"{shown(path)}: the folder holds no images to restore; name images or another folder")
+        images += found
+    return images
 
 
 def paired(
@@ -77,15 +80,13 @@ def paired(
 def refuse_clashes(reads: Iterable[File], writes: Iterable[File]) -> None:
     """Refuse to write a file that is also read, or written twice, by any name or link.
 
-    Pipes, terminals and devices do not count: nothing in them can be lost.
-
     Raises:
         UsageError: naming the file.
     """
-    read: dict[object, File] = {_identity(file): file for file in reads}
+    read: dict[object, File] = {key: file for file in reads for key in _keys(file)}
     written: dict[object, File] = {}
     for file in writes:
-        keys: list[object] = [key for key in (_identity(file), _place(file)) if key is not None]
+        keys = _keys(file)
         for key in keys:
             if key in read:
                 raise UsageError(f"{_said(file)}: is to be written, and read as {_said(read[key])}; choose another")
@@ -166,15 +167,7 @@ def named(path: Path, suffix: str) -> str:
 
 def means_folder(output: str | os.PathLike[str]) -> bool:
     """True if an output's name means a folder: one that exists, or a name that ends with a slash."""
-    return os.fspath(output).endswith(("/", os.sep)) or is_folder(Path(output))
-
-
-def is_folder(path: Path) -> bool:
-    """True if a path leads to a folder; False if this cannot be found out."""
-    try:
-        return path.is_dir()
-    except OSError:  # a name too long, or a parent that may not be entered; opening the file will report it
-        return False
+    return os.fspath(output).endswith(("/", os.sep)) or is_folder(output)
 
 
 def require_writable(folder: Path) -> None:
@@ -185,18 +178,15 @@ def require_writable(folder: Path) -> None:
         raise OutputError(f"{shown(folder)}: may not be written to; change its permissions or choose another with -o")
 
 
-def _identity(file: File) -> tuple[int, int] | None:
-    """What all links to a file share; None if it does not exist or is not a regular file."""
+def _keys(file: File) -> list[object]:
+    """What a file is known by: what all links to it share if it exists, and its path with the links to its folder."""
+    keys: list[object] = [] if isinstance(file, int) else [Path(os.path.realpath(file.parent), file.name)]
     try:
         status = os.fstat(file) if isinstance(file, int) else file.stat()
     except (OSError, ValueError):
-        return None
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
-
-
-def _place(file: File) -> Path | None:
-    """The path of a file with all links to its folder resolved."""
-    return None if isinstance(file, int) else Path(os.path.realpath(file.parent), file.name)
+        return keys
+    # Pipes, terminals and devices do not count: nothing in them can be lost.
+    return [*keys, (status.st_dev, status.st_ino)] if stat.S_ISREG(status.st_mode) else keys
 
 
 def _said(file: File) -> str:

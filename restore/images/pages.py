@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from restore.errors import InputError, option, shown
 from restore.images import pdf, tiff
-from restore.images.formats import FORMATS
-from restore.images.reading import check_together, read_content
+from restore.images.formats import FORMATS, paged
+from restore.images.reading import check_together
 
 
-def page_count(source: str | os.PathLike[str], *, name: str, max_pixels: int) -> int:
+def page_count(content: bytes, *, name: str, max_pixels: int) -> int:
     """The number of pages of a TIFF or PDF; 1 for all else, such as an animation or what cannot be read.
 
     Args:
-        source: a path.
+        content: the file.
         name: its name for messages.
         max_pixels: the most pixels of one page; all together may have twenty times as many.
 
@@ -25,18 +23,10 @@ def page_count(source: str | os.PathLike[str], *, name: str, max_pixels: int) ->
         InputError: if it is damaged, or its pages are too many or too large together.
         UsageError: if it is a PDF, and the library that reads them is not installed.
     """
-    path, label = Path(source), shown(name)
-    try:
-        if not path.is_file():  # a pipe can be read only once
-            return 1
-        with path.open("rb") as stream:
-            start = stream.read(1024)
-    except OSError:
+    kind, label = paged(content), shown(name)
+    if not kind:
         return 1
-    reader = tiff.pages if tiff.is_tiff(start) else pdf.areas if pdf.is_pdf(start) else None
-    if reader is None:
-        return 1
-    areas = reader(read_content(path, label, max_pixels), label)
+    areas = tiff.pages(content, label) if kind == "TIFF" else pdf.areas(content, label)
     if len(areas) > tiff.MOST_PAGES:
         raise InputError(f"{label}: has more than {tiff.MOST_PAGES} pages; split it")
     if len(areas) > 1:

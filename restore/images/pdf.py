@@ -29,11 +29,6 @@ SECONDS, BYTES = 60, 2**30
 logging.getLogger("img2pdf").addHandler(logging.NullHandler())
 
 
-def is_pdf(content: bytes) -> bool:
-    """Whether these bytes begin as a PDF does, perhaps after blank lines."""
-    return content[:1024].lstrip().startswith(b"%PDF-")
-
-
 def areas(content: bytes, label: str) -> list[int]:
     """The number of pixels of each page; errors as in `raster`."""
     return [math.prod(size) for size in _answer(content, label, "all", 0)[0]["sizes"]]

@@ -90,23 +90,13 @@ class Picture:
         """The levels as float64 in [0, 1]."""
         return self.levels / np.float64(self.white)
 
-    def lazily(self) -> Greys:
-        """The pixels, part by part: as a whole they take eight times the memory of the levels."""
-        return Greys(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Greys:
-    """The pixels of a picture, computed for the parts that are taken."""
-
-    picture: Picture
-
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.picture.levels.shape
+        return self.levels.shape
 
     def __getitem__(self, where: tuple[slice, slice]) -> np.ndarray:
-        return Picture(self.picture.levels[where]).pixels
+        """A part of the pixels: as a whole they take eight times the memory of the levels."""
+        return self.levels[where] / np.float64(self.white)
 
 
 @dataclass(frozen=True, eq=False)

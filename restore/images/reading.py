@@ -19,12 +19,13 @@ from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 from restore.errors import InputError, RestoreError, option, reason, shown
 from restore.images import pdf, tiff
 from restore.images.colours import LUMINANCE, picture_of
-from restore.images.formats import FORMATS, READ
+from restore.images.formats import FORMATS, READ, paged
 from restore.images.picture import Mask, Picture, Stored
 from restore.images.raster import SHALLOW, Raster, expand, spread
 from restore.sizes import DEFAULT_MAX_PIXELS
 
-Source = str | os.PathLike[str] | BinaryIO
+# A path, a stream opened for reading bytes, or what was read from one.
+Source = str | os.PathLike[str] | BinaryIO | bytes
 
 # All images of a set, or pages of a file, together may have this many times as many.
 _SET = 20
@@ -68,7 +69,7 @@ def read_picture(
     An orientation tag is obeyed. Transparency is kept aside. Every conversion is noted.
 
     Args:
-        source: a path, or a stream opened for reading bytes.
+        source: a path, a stream opened for reading bytes, or its content.
         name: its name for messages.
         frame: the frame or page to read, from 0; required if a file holds several.
         max_pixels: refuse larger images before decoding them; the frames before a chosen one count too.
@@ -83,7 +84,51 @@ def read_picture(
 
 def read_raster(source: Source, *, name: str, frame: int | None = None, max_pixels: int = DEFAULT_MAX_PIXELS) -> Raster:
     """Read the pixels of a file, as `read_picture` does, with all their colours."""
-    return _decoded(read_content(source, shown(name), max_pixels), shown(name), frame, max_pixels)
+    content, label = read_content(source, shown(name), max_pixels), shown(name)
+    kind = paged(content)
+    if kind == "PDF":
+        count, drawn = pdf.raster(content, label, frame, max_pixels)
+        _chosen(frame, count, label)
+        if drawn is None:
+            raise too_large(label, max_pixels)
+        return drawn
+    pages = tiff.pages(content, label) if kind == "TIFF" else []
+    with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
+        number = _chosen(frame, len(pages) or getattr(image, "n_frames", 1), label)
+        # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
+        if (pages[number] if pages else image.width * image.height * (number + 1)) > max_pixels:
+            raise too_large(label, max_pixels)
+        if number:
+            image.seek(number)
+        # Read these first: loading forgets them.
+        layout = _layout(image)
+        negative = bool(pages) and image.tag_v2.get(_PHOTOMETRIC) == 0  # type: ignore[attr-defined]
+        orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
+        stored = Stored(
+            image.mode == "1",
+            _dpi(image),
+            image.info.get("compression", "") if pages else "",
+            image.info.get("icc_profile") or b"",
+        )
+        if layout == "I;12":
+            raise InputError(f"{label}: has levels of 12 bits; convert it to 8 or 16 bits first")
+        if pages:
+            tiff.silence()
+            tiff.check_rows(image, content, label)
+        image.load()
+        upright = ImageOps.exif_transpose(image) or image
+        upright.format = image.format
+        raster = expand(upright, label)
+    notes = raster.notes
+    if image.mode.startswith("I;16") and negative:  # at 8 bits Pillow inverts it
+        raster = replace(raster, levels=65535 - raster.levels)
+    elif ";16" in layout and not image.mode.startswith("I"):
+        notes = (*notes, SHALLOW)
+    if orientation in range(2, 9):
+        notes = (*notes, "it is turned upright as its orientation tag says")
+    if orientation in range(5, 9) and stored.dpi:
+        stored = replace(stored, dpi=stored.dpi[::-1])
+    return replace(raster, notes=notes, stored=stored)
 
 
 def read_mask(
@@ -139,6 +184,8 @@ def doubted(hidden: np.ndarray) -> str:
 
 def read_content(source: Source, label: str, max_pixels: int) -> bytes:
     """The bytes of a file or stream; raises InputError if it cannot be read, is empty, or longer than such an image."""
+    if isinstance(source, bytes):
+        return source
     # An image of this many pixels needs no more bytes, and an endless stream (a device, a pipe) must end somewhere.
     limit = 8 * max_pixels + 2**26
     try:
@@ -188,52 +235,6 @@ def pillow(label: str, max_pixels: int) -> Iterator[None]:
 def too_large(label: str, max_pixels: int) -> InputError:
     """The error for an image with more pixels than allowed."""
     return InputError(f"{label}: has more than {max_pixels} pixels; raise {option('max_pixels')} if this is meant")
-
-
-def _decoded(content: bytes, label: str, frame: int | None, max_pixels: int) -> Raster:
-    if pdf.is_pdf(content):
-        count, drawn = pdf.raster(content, label, frame, max_pixels)
-        _chosen(frame, count, label)
-        if drawn is None:
-            raise too_large(label, max_pixels)
-        return drawn
-    pages = tiff.pages(content, label) if tiff.is_tiff(content) else []
-    with pillow(label, max_pixels), Image.open(io.BytesIO(content), formats=READ) as image:
-        number = _chosen(frame, len(pages) or getattr(image, "n_frames", 1), label)
-        # The pages of a TIFF are independent; frames of other formats are laid on top of each other.
-        if (pages[number] if pages else image.width * image.height * (number + 1)) > max_pixels:
-            raise too_large(label, max_pixels)
-        if number:
-            image.seek(number)
-        # Read these first: loading forgets them.
-        layout = _layout(image)
-        negative = bool(pages) and image.tag_v2.get(_PHOTOMETRIC) == 0  # type: ignore[attr-defined]
-        orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
-        stored = Stored(
-            image.mode == "1",
-            _dpi(image),
-            image.info.get("compression", "") if pages else "",
-            image.info.get("icc_profile") or b"",
-        )
-        if layout == "I;12":
-            raise InputError(f"{label}: has levels of 12 bits; convert it to 8 or 16 bits first")
-        if pages:
-            tiff.silence()
-            tiff.check_rows(image, content, label)
-        image.load()
-        upright = ImageOps.exif_transpose(image) or image
-        upright.format = image.format
-        raster = expand(upright, label)
-    notes = raster.notes
-    if image.mode.startswith("I;16") and negative:  # at 8 bits Pillow inverts it
-        raster = replace(raster, levels=65535 - raster.levels)
-    elif ";16" in layout and not image.mode.startswith("I"):
-        notes = (*notes, SHALLOW)
-    if orientation in range(2, 9):
-        notes = (*notes, "it is turned upright as its orientation tag says")
-    if orientation in range(5, 9) and stored.dpi:
-        stored = replace(stored, dpi=stored.dpi[::-1])
-    return replace(raster, notes=notes, stored=stored)
 
 
 def _chosen(frame: int | None, count: int, label: str) -> int:

@@ -30,11 +30,6 @@ _END_OF_LINE, _END_MARKS = "000000000001", re.compile("(0{11}11?){2,}0*$")
 _NOISES = ("1" * 96, "001000111010" * 8)
 
 
-def is_tiff(content: bytes) -> bool:
-    """Whether Pillow takes this for a TIFF; it accepts two wrong byte orders."""
-    return content[:4] in (b"II*\0", b"MM\0*", b"II\0*", b"MM*\0", b"II+\0", b"MM\0+")
-
-
 def pages(content: bytes, label: str) -> list[int]:
     """The pixels of each page, or of its tile if that is larger.
 

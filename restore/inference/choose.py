@@ -93,7 +93,7 @@ def choose(pictures: Sequence[Observed], candidates: Sequence[Candidate], *, gre
         return choices
     part = sample.rows(far)
     known = [replace(choices[far[place]].damage, hidden=None) for place in part.owner]
-    told = Damage.stacked(known, part.seen.shape[1:]).covering(part.damage.hidden)
+    told = replace(Damage.stacked(known, part.seen.shape[1:]), hidden=part.damage.hidden)
     again, _ = _best(part, told, [pictures[index] for index in far], near)
     for index, choice in zip(far, again, strict=True):
         choices[index] = choice

@@ -108,10 +108,6 @@ class Damage:
         """The same damage with a value for the unknown level."""
         return replace(self, **{self.unknown: level}) if self.unknown else self
 
-    def covering(self, hidden: np.ndarray | None) -> Damage:
-        """The same damage with other pixels to fill."""
-        return replace(self, hidden=hidden)
-
     def inverted(self) -> Damage:
         """The damage of the inverted pictures."""
         return replace(self, p=Rates(self.p.black, self.p.white)) if isinstance(self.p, Rates) else self

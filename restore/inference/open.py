@@ -52,7 +52,9 @@ def open_engine(
         raise UsageError(f"engine must be one of {', '.join(get_args(EngineName))}, not {shown(str(engine))}")
     if max_memory is not None and (not isinstance(max_memory, int) or max_memory < 1):
         raise UsageError(f"max_memory is a number of bytes, such as {2**31}, not {max_memory!r}")
-    beyond = _beyond_onnx(device, max_memory)
+    beyond = option("max_memory") if max_memory is not None else ""
+    if device not in ("auto", "cpu"):
+        beyond = option("device", shown(device))
     if engine == "onnx" and beyond:
         remedy = f"leave it out, or give {option('engine', 'torch')}"
         raise UsageError(f"{beyond}: onnxruntime computes on the CPU without it; {remedy}")
@@ -65,7 +67,9 @@ def open_engine(
         if engine == "auto" and about.with_solver(solver) != about:
             engine, beyond = "torch", beyond or option("solver", solver)
     if engine == "onnx" or alone or (engine == "auto" and not beyond and _graph_is_best(place, device, pixels)):
-        _require_onnx(place)
+        if not alone and not (place / GRAPH).is_file():
+            remedy = f"make it with `restore export --beside`, or give {option('engine', 'torch')}"
+            raise ModelError(f"{shown(place)}: has no {GRAPH} for onnxruntime; {remedy}")
         from restore.inference.onnx.engine import OnnxEngine
 
         loaded: PictureEngine = OnnxEngine.load(place)
@@ -91,11 +95,8 @@ class Engines:
         self._options, self._pixels = options, pixels
         self._only = None if only is None else (only if options.solver is None else only.with_solver(options.solver))
         self._opened: dict[str, PictureEngine | ModelError] = {}
-
-    @property
-    def named(self) -> bool:
-        """True if one prior was named, so that there is none to choose."""
-        return self._only is not None or self._options.model != "auto"
+        # One prior was named, so that there is none to choose.
+        self.named = only is not None or options.model != "auto"
 
     def for_picture(self, picture: Observed) -> tuple[PictureEngine, ...]:
         """The priors to choose among for a picture: one if it was named, else those that may suit it.
@@ -142,44 +143,19 @@ def require_torch(asker: str) -> None:
     Raises:
         UsageError: naming what asked for it, and the remedy.
     """
-    if not _installed("torch"):
+    if find_spec("torch") is None:
         raise UsageError(f"{asker}: needs torch; pip install 'restore-prior[torch]'")
 
 
-def _beyond_onnx(device: str, max_memory: int | None) -> str:
-    """The option that needs torch; empty if there is none."""
-    if device not in ("auto", "cpu"):
-        return option("device", shown(device))
-    return option("max_memory") if max_memory is not None else ""
-
-
 def _graph_is_best(folder: Path, device: str, pixels: int) -> bool:
-    if not (folder / GRAPH).is_file() or not _installed("onnxruntime"):
+    """True if a prior has a graph, and torch would not be done sooner with so many pixels."""
+    if not (folder / GRAPH).is_file():
         return False
-    if not _installed("torch"):
+    if find_spec("torch") is None:
         return True
+    torch = sys.modules.get("torch")
+    if device == "auto" and torch is not None and torch.cuda.is_available():  # loaded already, at no more cost
+        return False
     about = describe(folder)
     # Each window of a larger image is an image for the engine.
-    many = pixels >= MANY * about.pixels and SOLVERS[about.inference.solver].kernel
-    return not many and not _cuda_at_hand(device)
-
-
-def _require_onnx(place: Path) -> None:
-    torch = option("engine", "torch")
-    if place.is_dir() and not (place / GRAPH).is_file():
-        raise ModelError(
-            f"{shown(place)}: has no {GRAPH} for onnxruntime; make it with `restore export --beside`, or give {torch}"
-        )
-    if not _installed("onnxruntime"):
-        asked = option("engine", "onnx")
-        raise UsageError(f"{asked}: needs onnxruntime; pip install onnxruntime, or give {torch}")
-
-
-def _cuda_at_hand(device: str) -> bool:
-    """Whether torch is loaded already, at no more cost, and would compute on CUDA."""
-    torch = sys.modules.get("torch")
-    return device == "auto" and torch is not None and bool(torch.cuda.is_available())
-
-
-def _installed(library: str) -> bool:
-    return find_spec(library) is not None
+    return pixels < MANY * about.pixels or not SOLVERS[about.inference.solver].kernel

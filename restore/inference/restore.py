@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from restore.inference.score import Candidate
 from restore.inference.squares import Squares, squares_in
 from restore.inference.tiles.blend import Posterior, Watch
 from restore.marginals import Status
-from restore.sizes import check_size, lost_detail, near
+from restore.sizes import Fit, check_near, lost_detail, near
 from restore.zoo.description import Description
 
 # A picture whose pixels are this much likelier after inversion, in nats per pixel, looks inverted.
@@ -56,6 +56,7 @@ class _Task:
         original: as it came.
         reading: as priors see it.
         engines: the priors to choose among.
+        about: what the first of them says of itself.
         field: what a single prior has to predict about as well as; None if there are several, or its level is given.
         named: True if prior and level were both given.
         damage: what is known, with "auto" for what is to be found.
@@ -65,26 +66,9 @@ class _Task:
     original: Observed
     reading: Reading
     engines: tuple[PictureEngine, ...]
+    about: Description
     named: bool
     field: PictureEngine | None = None
-
-    @property
-    def about(self) -> Description:
-        return self.engines[0].description
-
-    @property
-    def picture(self) -> Observed:
-        return self.reading.picture
-
-    @property
-    def native(self) -> bool:
-        """True if the picture is one tile of the first prior."""
-        return self.picture.shape == self.about.image_shape
-
-    @property
-    def small(self) -> bool:
-        """True if pictures like this are restored together."""
-        return len(self.picture.shape) == 2 and self.picture.shape[0] * self.picture.shape[1] <= SMALL
 
 
 def restore(
@@ -117,9 +101,10 @@ def restore(
         except Foreign:
             answers[index] = _untouched(picture, Status.NOT_INK)
             continue
-        damage = task.picture.damage
-        kind = (task.engines, task.named, damage.unknown, type(damage.p), damage.hidden is None, task.picture.shape)
-        groups.setdefault(kind if task.small else index, []).append(task)
+        damage, shape = task.reading.picture.damage, task.reading.picture.shape
+        kind = (task.engines, task.named, damage.unknown, type(damage.p), damage.hidden is None, shape)
+        small = len(shape) == 2 and shape[0] * shape[1] <= SMALL
+        groups.setdefault(kind if small else index, []).append(task)
     for tasks in groups.values():
         for first in range(0, len(tasks), TOGETHER):
             part = tasks[first : first + TOGETHER]
@@ -138,9 +123,12 @@ def _task(index: int, picture: Observed, options: Options, engines: Engines) -> 
         damage = replace(damage, sigma="auto") if about.grey else replace(damage, p="auto")
     damage.check_for(about)
     named = engines.named and damage.unknown is None
-    check_size(picture.shape[:2], about.image_shape, fit=options.fit, force=options.force)
     small = replace(picture, damage=damage)
+    if options.fit not in get_args(Fit):
+        raise UsageError(f"{option('fit')} must be one of {', '.join(get_args(Fit))}, not {options.fit!r}")
     if options.fit == "resize":
+        if not options.force:
+            check_near(picture.shape[:2], about.image_shape)
         small = _shrunk(small, about.image_shape)
     if isinstance(damage.p, np.ndarray) and damage.p.shape != small.shape[:2]:
         raise UsageError(f"p has shape {damage.p.shape}; give one number, or one per pixel: {small.shape[:2]}")
@@ -154,29 +142,29 @@ def _task(index: int, picture: Observed, options: Options, engines: Engines) -> 
     # Pictures of a prior's own size are too small to tell.
     larger = small.shape != about.image_shape and not about.grey
     compared = engines.named and damage.unknown == "p" and larger
-    return _Task(index, picture, reading, opened, named, engines.field() if compared else None)
+    return _Task(index, picture, reading, opened, about, named, engines.field() if compared else None)
 
 
 def _shrunk(picture: Observed, shape: tuple[int, int]) -> Observed:
     hidden = picture.damage.hidden
     values, mask = shrink(np.asarray(picture.pixels[:, :]), hidden, shape)
-    return Observed(values, picture.damage.covering(None if hidden is None else mask))
+    return Observed(values, replace(picture.damage, hidden=None if hidden is None else mask))
 
 
 def _answers(tasks: Sequence[_Task], options: Options, watch: Watch) -> list[Restored]:
     """The answers about pictures that are restored alike: one of any size, or several of their prior's own."""
-    if len(tasks[0].picture.shape) > 2:
+    if len(tasks[0].reading.picture.shape) > 2:
         return [_in_colour(tasks[0], options, watch)]
     choices = _choices(tasks, options)
     found: dict[int, Restored] = {}
     for candidate in dict.fromkeys(choice.candidate for choice in choices):
         rows = [row for row, choice in enumerate(choices) if choice.candidate is candidate]
         if len(tasks) > 1:
-            seen = np.stack([tasks[row].picture.pixels[:, :] for row in rows])
+            seen = np.stack([tasks[row].reading.picture.pixels[:, :] for row in rows])
             damage = Damage.stacked([choices[row].damage for row in rows], seen.shape[1:])
             whole = candidate.solve(seen, damage, [(0, 0)] * len(rows))
         else:
-            whole = candidate.posterior(replace(tasks[0].picture, damage=choices[0].damage), watch)
+            whole = candidate.posterior(replace(tasks[0].reading.picture, damage=choices[0].damage), watch)
         for place, row in enumerate(rows):
             found[row] = _answer(tasks[row], choices[row], whole, place, options)
     return [found[row] for row in range(len(tasks))]
@@ -184,7 +172,7 @@ def _answers(tasks: Sequence[_Task], options: Options, watch: Watch) -> list[Res
 
 def _choices(tasks: Sequence[_Task], options: Options) -> list[Choice]:
     """Prior, polarity and level of each picture."""
-    first, pictures = tasks[0], [task.picture for task in tasks]
+    first, pictures = tasks[0], [task.reading.picture for task in tasks]
     candidates: list[Candidate] = [
         Prior(engine, invert) for engine in first.engines for invert in _polarities(engine, first, options.invert)
     ]
@@ -217,7 +205,7 @@ def _polarities(engine: PictureEngine, task: _Task, invert: bool) -> tuple[bool,
     about = engine.description
     if invert:
         return (True,)
-    if about.conditional or about.grey or (task.named and task.native):
+    if about.conditional or about.grey or (task.named and task.reading.picture.shape == about.image_shape):
         return (False,)
     even = about.whole and abs(float(engine.pixel_means().mean()) - 0.5) < EVEN
     return (False,) if even else (False, True)
@@ -225,11 +213,11 @@ def _polarities(engine: PictureEngine, task: _Task, invert: bool) -> tuple[bool,
 
 def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: Options) -> Restored:
     """The answer about one picture, believed or not."""
-    about, original = _about(choice, task), task.original
+    about, original = task.about, task.original
     grey = about.grey
     means, deviations = whole.means[place], np.sqrt(whole.variances[place].clip(0))
     status = whole.status(place)
-    seen = task.picture.values()
+    seen = task.reading.picture.values()
     before = seen if grey else seen > 0.5
     after = means if grey else means > 0.5
     notes = [*task.reading.notes, *_notes(task, choice, whole, place, status, options)]
@@ -243,7 +231,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
                 return _untouched(original, judged, choice=choice, residual=whole.residual[place])
             doubt = judged.sentence
             notes.append(f"the result is doubtful: {doubt}")
-    replaced = original.damage.hidden if not task.picture.damage.touched else None
+    replaced = original.damage.hidden if not task.reading.picture.damage.touched else None
     if means.shape != original.shape:
         # Thresholded after enlarging, so that contours are smooth.
         size = (original.shape[0], original.shape[1])
@@ -276,10 +264,6 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     )
 
 
-def _about(choice: Choice, task: _Task) -> Description:
-    return choice.candidate.engine.description if isinstance(choice.candidate, Prior) else task.about
-
-
 def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: Status, options: Options) -> list[str]:
     """What the user should know of how a picture was restored."""
     candidate, notes = choice.candidate, []
@@ -302,7 +286,7 @@ def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: St
         )
     if whole.blind[place]:
         notes.append(BLIND)
-    if not near(task.original.shape, about.image_shape) and options.fit == "resize":
+    if options.fit == "resize" and not near(task.original.shape, about.image_shape):
         notes.append(lost_detail(about.image_shape))
     if whole.inversion[place] > INVERTED and not about.mixture:
         remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
@@ -341,13 +325,15 @@ def _in_colour(task: _Task, options: Options, watch: Watch) -> Restored:
     engines = [engine for engine in task.engines if engine.description.mixture]
     if not engines:
         raise ModelError(f"{task.about.name} knows no colours; leave the model out, or convert a copy to greyscale")
-    pixels = np.asarray(task.picture.pixels[:, :])
+    pixels = np.asarray(task.reading.picture.pixels[:, :])
     planes = MIDDLE + (pixels - MIDDLE) @ AXES.T
     found: list[Restored] = []
     light: Choice | None = None
     for number in range(3):
-        picture = Observed(planes[..., number], task.picture.damage if light is None else light.damage)
-        part = replace(task, original=picture, reading=Reading(picture), engines=tuple(engines))
+        picture = Observed(planes[..., number], task.reading.picture.damage if light is None else light.damage)
+        part = replace(
+            task, original=picture, reading=Reading(picture), engines=tuple(engines), about=engines[0].description
+        )
         choice = _choices([part], options)[0] if light is None else replace(light, ahead=None)
         light = light or choice
 

@@ -71,25 +71,28 @@ def read(picture: Observed, threshold: float | None, *, careful: bool) -> Readin
     damage = picture.damage
     if damage.scanned:
         return _scan(picture, TOLD_APART)
-    sample, visible = thinned(picture.pixels), thinned(picture.visible)
-    grey = sample[visible] if visible.any() else sample.ravel()
+    sample = thinned(picture.pixels)
+    hidden = None if damage.hidden is None else thinned(damage.hidden)
+    grey = sample.ravel() if hidden is None or hidden.all() else sample[~hidden]
     low, high = float(grey.min()), float(grey.max())
+    tones, notes = None, tuple[str, ...]()
     if bool(((grey == low) | (grey == high)).all()):
-        known = (low, high) == (0, 1) and sample.shape == picture.shape and isinstance(picture.pixels, np.ndarray)
-        cut = Cut(picture.pixels, (low + high) / 2 if low < high else 0.5)
+        at = (low + high) / 2 if low < high else 0.5
         tones = None if low == high or (low, high) == (0, 1) else (low, high)
-        return Reading(picture if known else replace(picture, pixels=cut), tones)
-    found = Tones.of(counted(np.rint(255 * grey.clip(0, 1)).astype(np.uint8)))
-    at = (found.threshold + 0.5) / 255 if threshold is None else threshold
-    parts = (grey[grey <= at], grey[grey > at])
-    black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, (0.0, 1.0), strict=True))
-    if careful and _third_tone(picture, black, white) > THIRD:
-        raise Foreign(Status.NOT_INK.sentence)
-    if careful and not found.binary:
-        return _scan(picture, None)
-    note = f"has grey levels, which were cut to black and white at {round(255 * at)} of 255"
-    filled = (black, white) if damage.hidden is not None and not damage.touched else None
-    return Reading(replace(picture, pixels=Cut(picture.pixels, at)), filled, (note,))
+    else:
+        found = Tones.of(counted(np.rint(255 * grey.clip(0, 1)).astype(np.uint8)))
+        at = (found.threshold + 0.5) / 255 if threshold is None else threshold
+        parts, ends = (grey[grey <= at], grey[grey > at]), (0.0, 1.0)
+        black, white = (float(np.median(part)) if part.size else end for part, end in zip(parts, ends, strict=True))
+        if careful and _third_tone(picture, black, white) > THIRD:
+            raise Foreign(Status.NOT_INK.sentence)
+        if careful and not found.binary:
+            return _scan(picture, None)
+        notes = (f"has grey levels, which were cut to black and white at {round(255 * at)} of 255",)
+        tones = (black, white) if damage.hidden is not None and not damage.touched else None
+    whole = sample.shape == picture.shape
+    cut = (sample > at).astype(np.float32) if whole else Cut(picture.pixels, at)
+    return Reading(replace(picture, pixels=cut), tones, notes)
 
 
 def _third_tone(picture: Observed, black: float, white: float) -> float:
@@ -98,7 +101,8 @@ def _third_tone(picture: Observed, black: float, white: float) -> float:
     rows, columns = (slice(max(0, (size - SIDE) // 2), (size + SIDE) // 2) for size in (height, width))
     grey = np.asarray(picture.pixels[rows, columns], np.float64)
     even = (grey[1:, 1:] == grey[:-1, 1:]) & (grey[1:, 1:] == grey[1:, :-1])
-    even &= picture.visible[rows, columns][1:, 1:]
+    if picture.damage.hidden is not None:
+        even &= ~picture.damage.hidden[rows, columns][1:, 1:]
     near = np.minimum(np.abs(grey - black), np.abs(grey - white))[1:, 1:]
     return float((even & (near > APART * (white - black))).mean()) if even.size else 0.0
 

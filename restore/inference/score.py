@@ -224,7 +224,7 @@ class Prediction:
         def repeated(values: np.ndarray) -> np.ndarray:
             return np.tile(values[rows], (count, 1, 1)) if len(values) > 1 else values
 
-        told = replace(damage, hidden=None).mapped(repeated).covering(hidden)
+        told = replace(replace(damage, hidden=None).mapped(repeated), hidden=hidden)
         corners = [sample.corners[row] for row in rows.tolist()] * count
         found = candidate.quickly().solve(np.tile(seen, (count, 1, 1)), told, corners)
         means, variances, asked = (np.zeros(sample.seen.shape, kind) for kind in (np.float32, np.float32, bool))

@@ -11,15 +11,10 @@ Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 
-def told() -> int:
-    """How many threads are to share the work: OMP_NUM_THREADS, as in torch, or 0 if nothing is said."""
+def count(otherwise: int = os.cpu_count() or 1) -> int:
+    """How many threads share the work: OMP_NUM_THREADS, as in torch, or if nothing is said one on each processor."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(asked) if asked.isdecimal() else 0
-
-
-def count() -> int:
-    """How many threads share the work: as many as told, or one on each processor."""
-    return told() or os.cpu_count() or 1
+    return (int(asked) if asked.isdecimal() else 0) or otherwise
 
 
 def each(do: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:

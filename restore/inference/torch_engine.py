@@ -14,7 +14,7 @@ from restore.devices import pick_device
 from restore.errors import InputError, UsageError, option
 from restore.fields import Fields
 from restore.inference.damage import Damage
-from restore.marginals import Marginals
+from restore.marginals import Marginals, voided
 from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.registry import SOLVERS
 from restore.solvers import FixedPoint, LayeredMap, SeveralStarts, Solution, solver_of
@@ -267,7 +267,7 @@ def moved_to(units: Units, device: torch.device) -> Units:
 
 
 def _in_numpy(solution: Solution) -> Marginals:
-    return Marginals(
+    found = Marginals(
         tuple(layer.cpu().numpy() for layer in solution.means),
         tuple(layer.cpu().numpy() for layer in solution.variances),
         solution.log_partition.cpu().double().numpy(),
@@ -275,6 +275,7 @@ def _in_numpy(solution: Solution) -> Marginals:
         solution.residual.cpu().numpy(),
         solution.status.cpu().numpy(),
     )
+    return voided(found)
 
 
 def _like(tensor: Tensor, fields: Fields) -> Fields:

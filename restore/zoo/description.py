@@ -291,9 +291,7 @@ class Description:
             if version < 1 or max(map(len, header.values())) > limits.TEXT:
                 raise ValueError(f"format {version}, or a text of more than {limits.TEXT} characters")
             texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
-            facts: dict[str, Any] = {
-                key: value if key in texts else limits.strict(value) for key, value in header.items()
-            }
+            facts: dict[str, Any] = {key: value if key in texts else json.loads(value) for key, value in header.items()}
             del facts["format_version"]
             facts.pop("log_partition", None)
             shape = facts.pop("image_shape")

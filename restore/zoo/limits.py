@@ -6,7 +6,6 @@ memory and time before anything else notices.
 
 from __future__ import annotations
 
-import json
 import math
 import typing
 from collections.abc import Mapping
@@ -15,8 +14,7 @@ from typing import Any
 # Bytes of a weights file or a graph, which is read into memory as a whole. The largest published one has two million.
 FILE = 2**32
 
-# Bytes of a weights file's header, and characters of a text in it. Published headers have 1,200 bytes.
-HEADER = 2**20
+# Characters of a text in the header of a weights file. Published headers have 1,200 bytes.
 TEXT = 4096
 
 # Units of a layer, including pixels: an image of 1024x1024. Arrays of this size are made besides the tensors.
@@ -41,34 +39,6 @@ OVERLAP, ROUNDS = 16, 16
 
 # Images that a graph takes at a time; its memory is proportional. The exporter sets at most 16.
 AT_ONCE = 4096
-
-
-def strict(text: str | bytes) -> Any:
-    """Read a JSON text in which no key occurs twice and every number is finite.
-
-    Raises:
-        ValueError: if it is not such a text.
-        RecursionError: if it is nested too deeply.
-    """
-    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
-    return found
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:20]} is too large a number")
-    return value
 
 
 def of_declared_types(kind: type, facts: Mapping[str, Any]) -> Mapping[str, Any]:

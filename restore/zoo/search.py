@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,16 +57,16 @@ def find(name_or_path: str) -> Path:
     >>> find("tap-mnist").name
     'tap-mnist'
     """
-    known = {folder.name: folder for folder in folders()}
-    if name_or_path in known:
-        return known[name_or_path]
     path = Path(name_or_path)
+    for parent in (published_folder(), user_folder()) if path.name == name_or_path else ():
+        if os.path.isfile(parent / path / WEIGHTS):  # noqa: PTH113 - False where a name is too long
+            return parent / path
     # A name too long for the file system, or in a folder without permission, is no model either.
     with contextlib.suppress(OSError, ValueError):
         if path.name == WEIGHTS and path.is_file():
             return path.parent
         if (path / WEIGHTS).is_file() or (path.suffix == Path(GRAPH).suffix and path.is_file()):
             return path
-    near = difflib.get_close_matches(name_or_path, known, 3, 0.4)
+    near = difflib.get_close_matches(name_or_path, [folder.name for folder in folders()], 3, 0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else "`restore models` lists them"
     raise ModelError(f"{shown(name_or_path)}: there is no such model; {hint}")

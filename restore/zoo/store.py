@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from restore.errors import REASON, ModelError, OutputError, RestoreError, reason, shown
 from restore.files import remove_abandoned, write_atomically
 from restore.registry import UNITS
+from restore.zoo import limits
 from restore.zoo.description import Description
-from restore.zoo.header import BYTES, FLOATS, Header, read_header
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 WEIGHTS = "weights.safetensors"
 GRAPH = "solver.onnx"
 CARD = "card.md"
+
+# The types in which tensors may be stored, in safetensors' words: those known to both numpy and torch.
+FLOATS, BYTES = ("F16", "F32", "F64"), ("U8",)
 
 
 @dataclass(frozen=True)
@@ -82,26 +86,51 @@ def describe(folder: Path) -> Description:
     >>> about.image_shape, about.grey, about.inference.solver
     ((28, 28), False, 'tap')
     """
+    with _opened(folder) as (description, _):
+        return description
+
+
+@contextlib.contextmanager
+def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Description, Any]]:
+    """Open the weights file of a prior; its header promises what its tensors are.
+
+    Args:
+        folder: of the prior.
+        framework: the library whose tensors safetensors makes.
+
+    Raises:
+        ModelError: as `describe`; also where reading a tensor fails.
+    """
+    from safetensors import SafetensorError, safe_open
+
     if folder.is_file():
         raise ModelError(f"{shown(folder)}: is a graph for onnxruntime alone; name the prior it was made from")
     path = folder / WEIGHTS
-    return _described(read_header(path), path)
-
-
-def _described(header: Header, path: Path) -> Description:
-    """The description in a header, if the tensors fit it."""
-    description = Description.from_header(header.metadata, shown(path))
-    shapes = _shapes(description)
-    if header.shapes != shapes:
-        every = sorted(header.shapes.keys() | shapes.keys())
-        wrong = ", ".join(shown(name) for name in every if header.shapes.get(name) != shapes.get(name))
+    try:
+        # Opening something else than a file, such as a pipe, may block.
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode) or state.st_size > limits.FILE:
+            raise ValueError(f"it is no file, or larger than {limits.FILE} bytes")
+        with safe_open(path, framework=framework) as opened:
+            description = Description.from_header(opened.metadata(), shown(path))
+            slices = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
+            found = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            shapes = _shapes(description)
+            if found != shapes:
+                wrong = ", ".join(map(shown, sorted({name for name, _ in found.items() ^ shapes.items()})))
+                raise ModelError(
+                    f"{shown(path)}: tensors missing, extra or of wrong shape: {wrong[:REASON]}; get the file again"
+                )
+            odd = [
+                name for name, part in slices.items() if part.get_dtype() not in (BYTES if name == "modes" else FLOATS)
+            ]
+            if odd:
+                raise ModelError(f"{shown(path)}: numbers of a wrong type in {', '.join(odd)}; get the file again")
+            yield description, opened
+    except (OSError, SafetensorError, ValueError, RecursionError) as fault:
         raise ModelError(
-            f"{shown(path)}: tensors missing, extra or of wrong shape: {wrong[:REASON]}; get the file again"
-        )
-    odd = [name for name, kind in header.types.items() if kind not in ([BYTES] if name == "modes" else FLOATS)]
-    if odd:
-        raise ModelError(f"{shown(path)}: numbers of a wrong type in {', '.join(odd)}; get the file again")
-    return description
+            f"{shown(path)}: damaged or not a safetensors file ({reason(fault)}); get the file again"
+        ) from fault
 
 
 def load(folder: Path) -> TrainedPrior:
@@ -123,19 +152,12 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
             unstable (`restore.priors.stability`).
     """
     import torch
-    from safetensors import SafetensorError, safe_open
 
     from restore.couplings.symmetric import symmetric
 
-    describe(folder)
     path = folder / WEIGHTS
-    try:
-        # Opened once: a run that continues may replace the file by a prior of another size.
-        with safe_open(path, framework="pt") as opened:
-            description = _described(Header.of(opened), path)
-            stored = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as fault:
-        raise ModelError(f"{shown(path)}: cannot be read ({reason(fault)}); get the file again") from fault
+    with _opened(folder, "pt") as (description, opened):
+        stored = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     for name, value in stored.items():
         # A number finite in double precision may be infinite in single precision.
         if not bool(torch.isfinite(value.float()).all()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ def hole(shape: tuple[int, ...], side: int) -> np.ndarray:
 
 def outside(folder: Path, pixels: np.ndarray, p: float, mask: np.ndarray) -> Restored:
     """What Python makes of an image with a prior and a level that are named."""
-    damage = Damage() if zoo.describe(folder).conditional else Damage.of(p).covering(mask)
+    damage = Damage() if zoo.describe(folder).conditional else replace(Damage.of(p), hidden=mask)
     options = Options(force=True)
     (found,) = restore([Observed(pixels, damage)], options, Engines(options, only=OnnxEngine.load(folder)))
     return found

@@ -171,7 +171,7 @@ def test_pictures_under_way_are_few_however_many_there_are(
 
 def test_large_pictures_go_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "CHUNK_PIXELS", 100)
-    sides, job = [3, 3, 11, 10, 5, 5, 5, 5, 3], files.Job("", "")
+    sides, job = [3, 3, 11, 10, 5, 5, 5, 5, 3], files.Job("", "", "", {})
     sheets = [files.Sheet(job, picture=Picture(np.zeros((side, side), np.uint8))) for side in sides]
     assert [len(portion) for portion in files._portions(sheets)] == [3, 1, 4, 1]
 

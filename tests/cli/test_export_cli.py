@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_graphs import OUTSIDE, RUINS, unsealed
+from bad_graphs import OUTSIDE, RUINS, resealed
 from commands import Run
 from exports import (
     SHAPE,
@@ -137,7 +137,7 @@ def test_a_prior_that_diverges_is_told_of_in_json(
             wild = 1e38 * np.sign(numpy_helper.to_array(tensor))
             tensor.CopyFrom(numpy_helper.from_array(wild.astype(np.float32), tensor.name))
     path = tmp_path / "wild.onnx"
-    path.write_bytes(unsealed(model))
+    path.write_bytes(resealed(model))
     target = tmp_path / "wild.png"
     for options in ((), ("--soft",)):
         assert run("denoise", picture, "--model", path, "--p", 0.1, "--json", "-o", target, *options) == 4

@@ -74,7 +74,7 @@ def test_a_large_file_shows_how_far_it_has_come(
     monkeypatch.setattr("restore.progress.PLAIN_SECONDS", 0.0)
     saved(tmp_path / "it.png", (60, 60))
     assert run("denoise", tmp_path / "it.png", "--model", model, "--p", 0.1, "--force") == 0
-    assert "restored, in percent 100/100" in capsys.readouterr().err
+    assert "restored 100%" in capsys.readouterr().err
 
 
 @pytest.mark.thorough

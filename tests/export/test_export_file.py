@@ -231,7 +231,7 @@ def test_threads_are_as_many_as_torch_is_told_to_take(
 def test_engines_try_what_does_not_settle_once_more(exported: Callable[[str], Exported]) -> None:
     ours, peer = both(exported("tap"))
     short = replace(ours.description, inference=replace(ours.description.inference, max_iter=3, tol=0.0))
-    ours = replace(ours, facts=replace(ours.facts, about=short))
+    ours = replace(ours, description=short)
     peer = replace(peer, trained=replace(peer.trained, description=short))
     found, expected = (engine.marginals(images(4), Damage(RATES[0] / 2))[0] for engine in (ours, peer))
     assert found.iterations.tolist() == expected.iterations.tolist() == [6] * 4

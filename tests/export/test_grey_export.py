@@ -99,7 +99,8 @@ def test_35_what_is_no_damage_gets_no_answer(
 
 def test_grey_values_are_what_is_restored(exported: Callable[[str], tuple[Engine, OnnxEngine]]) -> None:
     graph = exported("spiked")[1]
-    assert graph.facts.channel == "noise and mask" and graph.facts.inputs[:4] == ("image", "sigma", "p", "mask")
+    assert graph.facts.channel == "noise and mask"
+    assert list(graph.facts.interface(graph.description)[0])[:4] == ["image", "sigma", "p", "mask"]
     told = {"image": np.float32(pictures()), "mask": np.zeros((1, 1, 1), bool)}
     found = graph.run(told | {name: np.full((1, 1, 1), 0.1, np.float32) for name in ("sigma", "p")})
     assert (found["restored"] == found["means"]).all() and len(np.unique(found["restored"])) > 20

@@ -78,7 +78,7 @@ def test_row58_sigterm_leaves_the_same_and_a_machine_without_torch_is_told_what_
 ) -> None:
     stopped(run, monkeypatch, number=signal.SIGTERM)
     assert "model parts restores with epoch " in capsys.readouterr().err
-    monkeypatch.setattr("restore.inference.open._installed", lambda library: library != "torch")
+    monkeypatch.setattr("restore.inference.open.find_spec", lambda library: None)
     assert run("denoise", "images/000.png", "--model", "parts", "--p", 0.1, "-o", "clean.png") == 2
     assert "needs torch; pip install" in capsys.readouterr().err
 

@@ -160,7 +160,7 @@ def test_another_solver_takes_torch_and_the_prior_s_own_does_not(exported: str) 
 
 def test_without_torch_the_choice_is_what_needs_it(exported: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = exported
-    monkeypatch.setattr(engines, "_installed", lambda library: library != "torch")
+    monkeypatch.setattr(engines, "find_spec", lambda library: None)
     with pytest.raises(UsageError, match="needs torch"):
         open_engine(model, solver="mean_field")
 

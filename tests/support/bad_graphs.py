@@ -29,12 +29,12 @@ RUINS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def unsealed(model: onnx.ModelProto) -> bytes:
-    """A file without its checksum, as it would be from before there was any."""
+def resealed(model: onnx.ModelProto) -> bytes:
+    """A changed file under a new checksum."""
     kept = [entry for entry in model.metadata_props if entry.key != seal.KEY]
     del model.metadata_props[:]
     model.metadata_props.extend(kept)
-    return model.SerializeToString()
+    return seal.sealed(model.SerializeToString())
 
 
 def referring(folder: Path, **entries: str | None) -> None:
@@ -46,7 +46,7 @@ def referring(folder: Path, **entries: str | None) -> None:
     for key, value in where.items():
         if value is not None:
             tensor.external_data.add(key=key, value=value)
-    (folder / GRAPH).write_bytes(unsealed(model))
+    (folder / GRAPH).write_bytes(resealed(model))
 
 
 def climbing(folder: Path) -> None:

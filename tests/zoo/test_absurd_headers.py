@@ -15,10 +15,9 @@ from priors import random_deep_prior, random_prior
 from restore import zoo
 from restore.app import assembly
 from restore.errors import UsageError
-from restore.inference.onnx.inspection import read_checked
+from restore.inference.onnx.seal import read_intact
 from restore.zoo import GRAPH, WEIGHTS, limits
 from restore.zoo.description import Description
-from restore.zoo.header import read_header
 from restore.zoo.inference import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -39,12 +38,11 @@ ABSURD: dict[str, tuple[dict[str, str], str]] = {
     "modes": (inference(modes="1000000000"), f"modes must lie in 0 ... {limits.MODES}"),
     "modes-beyond-the-file": (inference(modes="99999"), "of wrong shape: modes"),
     "iterations": (inference(max_iter="2147483647"), f"max_iter must lie in 1 ... {limits.ITERATIONS}"),
-    "tolerance": (inference(tol="1e999"), "1e999 is too large a number"),
-    "tolerance-infinite": (inference(tol="Infinity"), "Infinity is no number of JSON"),
-    "trust-not-a-number": (inference(trust="NaN"), "NaN is no number of JSON"),
+    "tolerance": (inference(tol="1e999"), "tol is inf"),
+    "tolerance-infinite": (inference(tol="Infinity"), "tol is inf"),
+    "trust-not-a-number": (inference(trust="NaN"), "trust is nan"),
     "trust-beyond-floats": (inference(trust="1" + "0" * 400), "too large"),
     "damping-negative": (inference(damping="-1e300"), "damping"),
-    "twice": (inference(damping='0.1, "damping": 0.9'), "a key is there twice"),
     "true-for-one": (inference(starts="true"), "starts is True"),
     "pixels": ({"image_shape": "[2000000, 1]"}, f"layers of {limits.UNITS} units"),
     "pixels-beyond-the-file": ({"image_shape": "[1000, 1000]"}, "of wrong shape: modes, pixel_means, units.0.bias"),
@@ -78,14 +76,12 @@ def test_67_layers_without_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda old: json.dumps(old).replace("{", '{"modes": {"dtype": "U8"}, ', 1), "a key is there twice"),
-        (lambda old: json.dumps(old) + " " * limits.HEADER, f"at most {limits.HEADER} are read"),
         (lambda old: '{"a": ' * 100_000, ""),
         (lambda old: old["modes"].update(shape=[2**62, 4]), ""),
         (lambda old: old["modes"].update(data_offsets=[0, 8]), "offset"),
         (lambda old: old["__metadata__"].update({"\x1b[2J": "x" * 999}), ""),
     ],
-    ids=["twice", "long", "nested", "overflow", "overlap", "escape"],
+    ids=["nested", "overflow", "overlap", "escape"],
 )
 def test_41_headers_of_weights_files(change: Callable[[Header], str | None], says: str, folder: Path) -> None:
     rewritten(folder, change)
@@ -123,7 +119,7 @@ def test_67_means_of_a_type_that_numpy_does_not_know_never_stop_the_page(kind: s
 
 
 def test_41_what_is_no_file_is_never_waited_for(folder: Path) -> None:
-    for name, read in ((WEIGHTS, read_header), (GRAPH, read_checked)):
+    for name, read in ((WEIGHTS, lambda path: zoo.describe(path.parent)), (GRAPH, read_intact)):
         (folder / name).unlink(missing_ok=True)
         os.mkfifo(folder / name)
         assert "it is no file" in refused(lambda read=read, name=name: read(folder / name))  # type: ignore[misc]
@@ -132,12 +128,12 @@ def test_41_what_is_no_file_is_never_waited_for(folder: Path) -> None:
 def test_44_weights_that_are_finite_in_double_precision_only(folder: Path) -> None:
     from safetensors.torch import load_file, save_file
 
-    metadata, tensors = read_header(folder / WEIGHTS).metadata, load_file(folder / WEIGHTS)
+    metadata, tensors = zoo.describe(folder).to_header(), load_file(folder / WEIGHTS)
     tensors["units.0.bias"] = tensors["units.0.bias"].double()
-    save_file(tensors, folder / WEIGHTS, dict(metadata or {}))
+    save_file(tensors, folder / WEIGHTS, metadata)
     zoo.load(folder)
     tensors["units.0.bias"][0] = 1e300
-    save_file(tensors, folder / WEIGHTS, dict(metadata or {}))
+    save_file(tensors, folder / WEIGHTS, metadata)
     assert "units.0.bias holds NaN or infinite" in refused(lambda: zoo.load(folder))
 
 
@@ -149,10 +145,10 @@ def test_bounds_hold_for_recipes_too() -> None:
 
 def test_published_priors_are_far_within_the_bounds() -> None:
     for place in PUBLISHED.glob(f"*/{WEIGHTS}"):
-        about, header = zoo.describe(place.parent), read_header(place)
+        about = zoo.describe(place.parent)
         used = about.inference
         # A convolutional prior has so many hidden units at every place of any image.
         sizes = (about.pixels, about.hidden) if about.convolutional else about.sizes
         assert max(sizes) < limits.UNITS / 100 and used.max_iter < limits.ITERATIONS / 100
         assert used.starts < limits.STARTS / 10 and used.modes < limits.MODES / 10
-        assert Description.from_header(header.metadata, "here") == about
+        assert Description.from_header(about.to_header(), "here") == about

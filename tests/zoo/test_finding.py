@@ -114,3 +114,9 @@ def test_auto_never_compares_probabilities_with_densities(places: tuple[Path, Pa
 def test_published_priors_can_be_described() -> None:
     for path in zoo.published_folder().glob(f"*/{WEIGHTS}"):
         assert describe(path.parent).name == path.parent.name
+
+
+def test_a_path_is_never_looked_for_among_the_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError):
+        zoo.find("../models/tap-mnist")

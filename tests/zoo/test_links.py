@@ -15,7 +15,7 @@ from restore.errors import ModelError, OutputError
 @pytest.fixture
 def prior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a prior with something for a graph."""
-    monkeypatch.setattr(assembly, "read_checked", lambda path: b"")
+    monkeypatch.setattr(assembly, "read_intact", lambda path: b"")
     zoo.save(tmp_path / "models" / "mine", random_prior(name="mine"), "# mine\n")
     (tmp_path / "models" / "mine" / zoo.GRAPH).write_bytes(b"graph")
     (tmp_path / "secret").write_bytes(b"secret")

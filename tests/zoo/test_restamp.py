@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from restamp import outdated, payload, resealed, restamp
+from restamp import outdated, payload, restamp
 
 from restore import zoo
 from restore.errors import ModelError
@@ -29,10 +29,14 @@ def test_a_prior_with_another_digest_is_the_same_prior(tmp_path: Path) -> None:
     assert restamp(folder, digest) == {key: key for key in found.values()}
 
 
-def test_a_damaged_graph_is_left_alone() -> None:
-    content = (PUBLISHED / zoo.GRAPH).read_bytes().replace(b"tap-mnist-25", b"tap-mnist-26")
-    with pytest.raises(ModelError, match=r"graph\.onnx: was damaged"):
-        resealed(content, {}, "graph.onnx")
+def test_a_damaged_graph_is_left_alone(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(PUBLISHED, tmp_path / "prior"))
+    content = (folder / zoo.GRAPH).read_bytes().replace(b"tap-mnist-25", b"tap-mnist-26")
+    (folder / zoo.GRAPH).write_bytes(content)
+    with pytest.raises(ModelError, match=zoo.GRAPH):
+        restamp(folder, "1234567890abcdef" * 4)
+    assert (folder / zoo.GRAPH).read_bytes() == content
+    assert (folder / zoo.WEIGHTS).read_bytes() == (PUBLISHED / zoo.WEIGHTS).read_bytes()
 
 
 def test_a_record_names_its_recipes() -> None:

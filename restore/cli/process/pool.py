@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from restore.errors import in_command
-
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -22,20 +20,15 @@ def threads(stack: ExitStack) -> ThreadPoolExecutor:
     """Threads that end with a context; what they have not begun by then is dropped."""
     from concurrent.futures import ThreadPoolExecutor  # a single picture needs none
 
-    pool = ThreadPoolExecutor(THREADS, initializer=in_command)
+    pool = ThreadPoolExecutor(THREADS)
     stack.callback(pool.shutdown, cancel_futures=True)
     return pool
 
 
-def ahead(
-    pool: ThreadPoolExecutor | None, work: Callable[[Item], Made], items: Iterable[Item], most: int
-) -> Iterator[Made]:
-    """Like `map`, in threads if there is a pool; `most` items are worked on before their results are asked for."""
+def ahead(pool: ThreadPoolExecutor, work: Callable[[Item], Made], items: Iterable[Item], most: int) -> Iterator[Made]:
+    """Like `map`, in threads; `most` items are worked on before their results are asked for."""
     under_way: deque[Future[Made]] = deque()
     for item in items:
-        if pool is None:
-            yield work(item)
-            continue
         under_way.append(pool.submit(work, item))
         while under_way and (len(under_way) > most or under_way[0].done()):
             yield under_way.popleft().result()

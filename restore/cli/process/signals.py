@@ -36,12 +36,9 @@ class Raised:
         came: the signals that arrived. Libraries may turn the exceptions into others, so this is what counts.
     """
 
-    def __init__(self) -> None:
-        self.came: list[int] = []
-        self._unraisable = sys.unraisablehook
-
     def __enter__(self) -> Raised:
-        sys.unraisablehook = self._dropped
+        self.came: list[int] = []
+        self._unraisable, sys.unraisablehook = sys.unraisablehook, self._dropped
         _handle(self._raise)
         return self
 

@@ -27,7 +27,10 @@ OBSERVED: dict[str, tuple[str, ...]] = {
     "learnt": ("image",),
     "field": ("field",),
 }
-SETTINGS = ("max_iter", "tol", "damping")
+
+# Type in onnxruntime's words, and sizes; None for a free size.
+Kind = tuple[str, tuple[int | None, ...]]
+FLOAT = "tensor(float)"
 
 POLARITIES = ("light on dark", "dark on light")
 
@@ -50,16 +53,33 @@ class Facts:
     weights: str
     at_once: int
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return (*OBSERVED[self.channel], *SETTINGS)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        layers = [f"{kind}.{layer}" for layer in range(1, self.about.layers) for kind in ("means", "variances")]
-        inversion = [] if self.channel == "field" else ["inversion"]
-        results = ("log_partition", "iterations", "residual", "converged")
-        return ("restored", "means", "variances", *layers, *results, *inversion)
+    def interface(self, about: Description) -> tuple[dict[str, Kind], dict[str, Kind]]:
+        """The inputs and the outputs of the graph by name, for a prior of some size."""
+        free = (None, None, None)
+        image: Kind = (FLOAT, (None, *about.image_shape))
+        shared = (1, None, None) if about.mixture else free
+        observed: dict[str, Kind] = {
+            "image": image,
+            "field": image,
+            "p": (FLOAT, free),
+            "sigma": (FLOAT, shared),
+            "mask": ("tensor(bool)", shared),
+        }
+        inputs = {name: observed[name] for name in OBSERVED[self.channel]}
+        inputs |= {"max_iter": ("tensor(int64)", ()), "tol": (FLOAT, ()), "damping": (FLOAT, ())}
+        outputs = dict.fromkeys(("restored", "means", "variances"), image)
+        for layer, size in enumerate(about.sizes[1:], 1):
+            outputs |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (FLOAT, (None, size)))
+        each: dict[str, Kind] = {
+            "log_partition": ("tensor(double)", (None,)),
+            "iterations": ("tensor(int64)", (None,)),
+            "residual": (FLOAT, (None,)),
+            "converged": ("tensor(bool)", (None,)),
+            "inversion": (FLOAT, (None,)),
+        }
+        if self.channel == "field":
+            del each["inversion"]
+        return inputs, outputs | each
 
     def to_metadata(self) -> dict[str, str]:
         """Model properties: the header of the weights file, and what only a graph has."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,16 +16,16 @@ from restore.channels.values import probability_of
 from restore.errors import ModelError, UsageError, option, reason, shown
 from restore.inference import threads
 from restore.inference.damage import Damage, number
-from restore.inference.onnx.contract import OBSERVED, Facts
-from restore.inference.onnx.inspection import read_checked
-from restore.marginals import Marginals, Status
+from restore.inference.onnx.contract import OBSERVED, Facts, Kind
+from restore.inference.onnx.seal import read_intact
+from restore.marginals import Marginals, Status, voided
 from restore.registry import UNITS
-from restore.zoo import GRAPH, WEIGHTS, describe
+from restore.zoo import GRAPH, WEIGHTS
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference, calmer
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession, NodeArg
+    from onnxruntime import InferenceSession
 
 # onnxruntime's log is for its developers; its exceptions say the same.
 FATAL_ONLY = 4
@@ -38,6 +38,9 @@ onnxruntime.create_and_register_allocator(
     ),
     onnxruntime.OrtArenaCfg({"max_mem": MEMORY}),
 )
+
+# Where tensors may lie that are not in the graph. onnxruntime reads them nowhere else, and through no link.
+FOLDER = "session.model_external_initializers_file_folder_path"
 
 # Computing constants in advance saves no time here, and takes seconds and gigabytes where a shape is damaged.
 NOT_BEFORE = ["ConstantFolding"]
@@ -53,12 +56,17 @@ class OnnxEngine:
 
     Attributes:
         facts: what the graph says about itself.
+        description: the prior's, for pictures of this size.
         session: the graph.
         weights: the weights file that the graph was made from, if it lies beside the graph.
         patient: solve pictures again, with more damping, for which the solver did not converge.
     """
 
+    # A limit of memory takes torch.
+    name, max_memory = "onnx", None
+
     facts: Facts
+    description: Description
     session: InferenceSession
     weights: Path | None = None
     patient: bool = True
@@ -72,26 +80,23 @@ class OnnxEngine:
                 its tensors would be read from outside its folder.
         """
         path = place / GRAPH if place.is_dir() else place
-        content = read_checked(path)
+        content = read_intact(path)
         # A file that refers to weights, or is the graph of a folder, must have been made from the weights beside it.
-        refers = place.is_dir() or WEIGHTS.encode() in content
-        weights = path.parent / WEIGHTS if refers else None
+        weights = path.parent / WEIGHTS if place.is_dir() or WEIGHTS.encode() in content else None
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL_ONLY
-        options.intra_op_num_threads = threads.told()
+        options.intra_op_num_threads = threads.count(otherwise=0)
         # Waiting threads would take the processors from other batches; see `marginals`.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.use_env_allocators", "1")  # see `MEMORY`
         try:
             if weights:
-                describe(path.parent)
+                options.add_session_config_entry(FOLDER, str(path.parent))
             digest = hashlib.sha256(weights.read_bytes()).hexdigest() if weights else None
             session = onnxruntime.InferenceSession(
-                _named(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=NOT_BEFORE
+                content, options, providers=["CPUExecutionProvider"], disabled_optimizers=NOT_BEFORE
             )
             metadata = session.get_modelmeta().custom_metadata_map
-        except ModelError:
-            raise
         except Exception as fault:  # onnxruntime's exceptions have no base of their own
             raise ModelError(
                 f"{shown(path)}: is no graph that can be run ({_one_line(fault)}); get the file again"
@@ -103,20 +108,7 @@ class OnnxEngine:
                 f"{shown(path)}: was made for another {WEIGHTS} than lies beside it; get both again, or make it anew "
                 f"with `restore export {shown(path.parent)} --beside --overwrite`"
             )
-        return cls(facts, session, weights)
-
-    @property
-    def name(self) -> str:
-        return "onnx"
-
-    @property
-    def description(self) -> Description:
-        return self.facts.about
-
-    @property
-    def max_memory(self) -> int | None:
-        """As in `restore.inference.engine.PictureEngine`: a limit takes torch."""
-        return None
+        return cls(facts, facts.about, session, weights)
 
     def with_solver(self, solver: str) -> OnnxEngine:
         own = self.description
@@ -128,11 +120,10 @@ class OnnxEngine:
         return self
 
     def of_size(self, shape: tuple[int, int]) -> OnnxEngine:
-        return replace(self, facts=replace(self.facts, about=self.description.of_size(shape)))
+        return replace(self, description=self.description.of_size(shape))
 
     def quickly(self) -> OnnxEngine:
-        about = self.description
-        return replace(self, patient=False, facts=replace(self.facts, about=about.quickly()))
+        return replace(self, patient=False, description=self.description.quickly())
 
     @property
     def light_ground(self) -> bool:
@@ -152,13 +143,14 @@ class OnnxEngine:
         alone, at_once = self.description.mixture, self._at_once(len(seen))
         groups = _alike(told) if alone else [np.arange(len(seen))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
-
-        def solve(rows: np.ndarray) -> dict[str, np.ndarray]:
-            part = {name: value if len(value) == 1 else value[rows] for name, value in told.items()}
-            return self.run({name: value[:1] if alone and name != "image" else value for name, value in part.items()})
-
+        # Of images that are alike but for their pixels the graph takes the damage of one.
+        shared = {name for name, value in told.items() if len(value) == 1 or (alone and name != "image")}
+        observed = [
+            {name: value[rows[:1] % len(value)] if name in shared else value[rows] for name, value in told.items()}
+            for rows in batches
+        ]
         # Threads gain more from a batch each than from a share of every operation, which is small.
-        parts = threads.each(solve, batches)
+        parts = threads.each(self.run, observed)
         order = np.argsort(np.concatenate(batches))
         found = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
         return _marginals(found, self.description.layers), found["inversion"]
@@ -182,9 +174,8 @@ class OnnxEngine:
         if self.weights is not None:
             with safe_open(self.weights, "numpy") as stored:
                 return np.asarray(stored.get_tensor("pixel_means")).reshape(about.image_shape)
-        quick = replace(
-            self, facts=replace(self.facts, about=replace(about, inference=replace(about.inference, max_iter=1)))
-        )
+        once = replace(about.inference, max_iter=1)
+        quick = replace(self, description=replace(about, inference=once))
         seen = np.eye(1 if about.convolutional else about.pixels, about.pixels, dtype=bool)
         hidden = ~seen.reshape(-1, *about.image_shape)
         _, gain = quick.marginals(np.zeros(hidden.shape), Damage(hidden=hidden))
@@ -228,10 +219,13 @@ class OnnxEngine:
         feed = {name: observed[name] for name in OBSERVED[self.facts.channel]}
         feed["max_iter"] = np.array(settings.max_iter, np.int64)
         feed |= {name: np.array(getattr(settings, name), np.float32) for name in ("tol", "damping")}
-        outputs = list(self.facts.outputs)
+        outputs, images = self.facts.interface(self.description)[1], max(map(len, observed.values()))
         try:
-            found = dict(zip(outputs, self.session.run(outputs, feed), strict=True))
-            _check_answer(found, self.description, max(map(len, observed.values())))
+            found = dict(zip(outputs, self.session.run(list(outputs), feed), strict=True))
+            for name, (_, shape) in outputs.items():
+                # onnxruntime lets other sizes pass.
+                if found[name].shape != (images, *shape[1:]) or np.isnan(found[name]).any():
+                    raise ValueError(f"{name} is not what the graph promises")
         except Exception as fault:  # see `load`
             name = shown(self.description.name)
             raise ModelError(f"{name}: its graph cannot be run ({_one_line(fault)}); get the file again") from fault
@@ -248,100 +242,33 @@ def _alike(told: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     return np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
 
 
-def _named(path: Path) -> str | bytes:
-    """A file for onnxruntime: its name, or its content if the name is not UTF-8."""
-    name = str(path)
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return path.read_bytes()
-    return name
-
-
 def _one_line(fault: Exception) -> str:
     """What onnxruntime says, without the part about its own source code."""
     return reason(Exception(str(fault).split("/onnxruntime_src")[0]))
 
 
 def _marginals(found: Mapping[str, np.ndarray], layers: int) -> Marginals:
-    """The outputs of a graph as engines return them; NaN where the solver diverged, which nobody takes as valid."""
-    diverged = np.isinf(found["residual"])
-    stopped = np.where(diverged, Status.DIVERGED, Status.MAX_ITER)
-
-    def per_layer(kind: str) -> tuple[np.ndarray, ...]:
-        values = [found[kind].reshape(len(diverged), -1), *(found[f"{kind}.{layer}"] for layer in range(1, layers))]
-        if not diverged.any():
-            return tuple(values)
-        return tuple(np.where(diverged[:, None], np.float32(np.nan), value) for value in values)
-
-    return Marginals(
-        per_layer("means"),
-        per_layer("variances"),
-        np.where(diverged, np.nan, found["log_partition"]),
-        found["iterations"],
-        found["residual"],
-        np.where(found["converged"], Status.CONVERGED, stopped).astype(np.int64),
+    """The outputs of a graph as engines return them; an infinite residual says that the solver diverged."""
+    means, variances = (
+        tuple(found[name].reshape(len(found[name]), -1) for name in (kind, *(f"{kind}.{n}" for n in range(1, layers))))
+        for kind in ("means", "variances")
     )
-
-
-# Types and ranks of the inputs, in onnxruntime's words.
-INPUTS = {
-    "image": ("tensor(float)", 3),
-    "field": ("tensor(float)", 3),
-    "p": ("tensor(float)", 3),
-    "sigma": ("tensor(float)", 3),
-    "mask": ("tensor(bool)", 3),
-    "max_iter": ("tensor(int64)", 0),
-    "tol": ("tensor(float)", 0),
-    "damping": ("tensor(float)", 0),
-}
-
-# Types of the outputs that are not in single precision.
-OUTPUTS = {"log_partition": "tensor(double)", "iterations": "tensor(int64)", "converged": "tensor(bool)"}
-
-# A type, and sizes; None is a free size.
-Kind = tuple[str, tuple[int | None, ...]]
-
-
-def _sizes(about: Description) -> dict[str, tuple[int, ...]]:
-    """The sizes of what a graph takes and gives for each image, by name."""
-    sizes: dict[str, tuple[int, ...]] = dict.fromkeys(
-        ("image", "field", "restored", "means", "variances"), about.image_shape
-    )
-    for layer, size in enumerate(about.sizes):
-        sizes |= dict.fromkeys((f"means.{layer}", f"variances.{layer}"), (size,))
-    return sizes
+    ended = np.where(np.isinf(found["residual"]), Status.DIVERGED, Status.MAX_ITER)
+    status = np.where(found["converged"], Status.CONVERGED, ended).astype(np.int64)
+    return voided(Marginals(means, variances, found["log_partition"], found["iterations"], found["residual"], status))
 
 
 def _check_interface(session: InferenceSession, facts: Facts, where: str) -> None:
     """Refuse a graph whose inputs or outputs are not what its metadata promise."""
-    free = facts.about.convolutional
-    shapes: dict[str, tuple[int | None, ...]] = {
-        name: (None, *(None if free else size for size in sizes)) for name, sizes in _sizes(facts.about).items()
-    }
-    if facts.about.mixture:
-        shapes |= dict.fromkeys(("sigma", "mask"), (1, None, None))
-    inputs = {name: (INPUTS[name][0], shapes.get(name, (None,) * INPUTS[name][1])) for name in facts.inputs}
-    outputs = {name: (OUTPUTS.get(name, "tensor(float)"), shapes.get(name, (None,))) for name in facts.outputs}
-    wrong = _differing(inputs, _kinds(session.get_inputs())) | _differing(outputs, _kinds(session.get_outputs()))
+    wrong = set[str]()
+    given = session.get_inputs(), session.get_outputs()
+    for promised, nodes in zip(facts.interface(facts.about), given, strict=True):
+        found: dict[str, Kind] = {}
+        for node in nodes:
+            found[node.name] = (node.type, tuple(size if isinstance(size, int) else None for size in node.shape))
+        if facts.about.convolutional:  # for images of any size
+            promised = {name: (kind, (None,) * len(shape)) for name, (kind, shape) in promised.items()}
+        wrong |= {name for name in promised.keys() | found.keys() if promised.get(name) != found.get(name)}
     if wrong:
         listed = ", ".join(shown(name) for name in sorted(wrong))
         raise ModelError(f"{where}: inputs or outputs missing, extra or of wrong type or shape: {listed}")
-
-
-def _check_answer(found: Mapping[str, np.ndarray], about: Description, images: int) -> None:
-    """Refuse outputs of other sizes than promised, which onnxruntime lets pass, and NaN."""
-    sizes = _sizes(about)
-    for name, value in found.items():
-        if value.shape != (images, *sizes.get(name, ())) or np.isnan(value).any():
-            raise ValueError(f"{name} is not what the graph promises")
-
-
-def _kinds(nodes: Sequence[NodeArg]) -> dict[str, Kind]:
-    return {
-        node.name: (node.type, tuple(size if isinstance(size, int) else None for size in node.shape)) for node in nodes
-    }
-
-
-def _differing(promised: Mapping[str, Kind], found: Mapping[str, Kind]) -> set[str]:
-    return {name for name in promised.keys() | found.keys() if promised.get(name) != found.get(name)}

@@ -7,8 +7,11 @@ and other programs see one property more.
 from __future__ import annotations
 
 import hashlib
+import stat
+from pathlib import Path
 
-from restore.errors import ModelError
+from restore.errors import ModelError, reason, shown
+from restore.zoo.limits import FILE
 
 KEY = "file_sha256"
 
@@ -16,6 +19,7 @@ KEY = "file_sha256"
 _DIGITS = 64
 _ENTRY = b"\x0a%c%s\x12%c" % (len(KEY), KEY.encode(), _DIGITS)
 _HEAD = b"\x72%c%s" % (len(_ENTRY) + _DIGITS, _ENTRY)
+SIZE = len(_HEAD) + _DIGITS
 
 
 def sealed(content: bytes) -> bytes:
@@ -23,15 +27,21 @@ def sealed(content: bytes) -> bytes:
     return content + _HEAD + hashlib.sha256(content).hexdigest().encode()
 
 
-def check_seal(content: bytes, where: str) -> None:
-    """Refuse a file whose checksum is wrong; old exports have none.
+def read_intact(path: Path) -> bytes:
+    """Read an exported file.
 
     Raises:
-        ModelError: if it is wrong, or no longer at the end; `where` names the file in the message.
+        ModelError: if it cannot be read, is too large, or does not end with its checksum.
     """
-    body, head, found = content[: -_DIGITS - len(_HEAD)], content[-_DIGITS - len(_HEAD) : -_DIGITS], content[-_DIGITS:]
-    intact = head == _HEAD and found == hashlib.sha256(body).hexdigest().encode()
-    if not intact and _HEAD in content:
-        raise ModelError(
-            f"{where}: was damaged or changed after it was exported; get the file again, or export it again"
-        )
+    where = shown(path)
+    try:
+        # Opening something else than a file, such as a pipe, may block.
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode) or state.st_size > FILE:
+            raise ValueError(f"it is no file, or larger than {FILE} bytes")
+        content = path.read_bytes()
+    except (OSError, ValueError) as fault:
+        raise ModelError(f"{where}: cannot be read ({reason(fault)}); get the file again") from fault
+    if sealed(content[:-SIZE]) != content:
+        raise ModelError(f"{where}: is no file of `restore export`, or was damaged or changed since; export it again")
+    return content

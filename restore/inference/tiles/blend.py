@@ -14,7 +14,7 @@ from restore.inference.engine import PictureEngine
 from restore.inference.tiles.blocks import Block, blocks_of, parts_of
 from restore.inference.tiles.exchange import log_odds, solve_tiles
 from restore.inference.tiles.grid import Cover
-from restore.marginals import Marginals, Status, voided
+from restore.marginals import Marginals, Status
 from restore.zoo.description import Description
 
 # A picture has converged if all but this share of its tiles have.
@@ -57,17 +57,17 @@ class Posterior:
     @classmethod
     def of(cls, found: Marginals, shape: tuple[int, ...], groups: int, hidden: np.ndarray | None) -> Posterior:
         """The answers of tiles (`groups` pictures of equally many) without their pixels, which are laid out later."""
-
-        def worst(values: np.ndarray) -> np.ndarray:
-            return np.asarray(np.where(np.isfinite(values), values, 0).reshape(groups, -1).max(1))
-
+        iterations, residual = (
+            np.where(np.isfinite(values), values, 0).reshape(groups, -1).max(1)
+            for values in (found.iterations, found.residual)
+        )
         status = found.status.reshape(groups, -1)
         blind = np.zeros(status.shape, bool) if hidden is None else hidden.all((1, 2)).reshape(groups, -1)
         return cls(
             found.means[0].reshape(shape),
             found.variances[0].reshape(shape),
-            worst(found.iterations),
-            worst(found.residual),
+            iterations,
+            residual,
             np.full(groups, status.shape[1]),
             (status != Status.CONVERGED).sum(1),
             np.asarray(blind.any(1)),
@@ -93,7 +93,6 @@ def solve(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
     about = engine.description
     if seen.shape[1:] == about.image_shape:
         found, gain = engine.marginals(seen, damage)
-        found = voided(found)
         one = Posterior.of(found, seen.shape, len(seen), damage.hidden)
         return replace(one, inversion=gain, layers=found.means[1:])
     if about.convolutional:
@@ -134,7 +133,6 @@ def posterior(engine: PictureEngine, picture: Observed, *, invert: bool, watch: 
     native = (height, width) == engine.description.image_shape
     blocks = [Block(every, every)] if native else list(blocks_of(picture.shape, engine.description, engine.max_memory))
     if len(blocks) == 1:
-        watch(0.0)
         return _of_block(engine, picture, blocks[0], invert)
     precision = np.float32 if height * width <= MANY else np.float16
     means, variances = np.empty((1, height, width), precision), np.empty((1, height, width), precision)
@@ -187,12 +185,12 @@ def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np
         hidden = cover.cut(np.zeros(seen.shape, bool) if damage.hidden is None else damage.hidden, True)
         # Outside the picture nothing is known: a flip with probability one half.
         inside = replace(damage, hidden=None).mapped(lambda level: cover.cut(level, 0.5))
-        known = inside.covering(hidden)
+        known = replace(inside, hidden=hidden)
         blind = bool((cover.crop(cover.counts(np.asarray((~hidden).any((1, 2))))) == 0).any())
 
     def solved(part: np.ndarray, told: Damage) -> Marginals:
         found, _ = engine.marginals(part, told)
-        return voided(replace(found, means=found.means[:1], variances=found.variances[:1]))
+        return replace(found, means=found.means[:1], variances=found.variances[:1])
 
     found = solve_tiles(solved, about, cover, tiles, known, alone)
     mean = cover.crop(cover.mean(found.means, found.sound))
@@ -222,7 +220,6 @@ def _in_parts(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Poster
 
     small, told = cut(seen), damage.mapped(cut)
     found, _ = engine.of_size((small.shape[1], small.shape[2])).marginals(small, told)
-    found = voided(found)
     means, variances = np.empty(seen.shape, np.float32), np.empty(seen.shape, np.float32)
     for whole, values in ((means, found.means[0]), (variances, found.variances[0])):
         for index, image in enumerate(values.reshape(count, len(parts), *small.shape[1:])):
