@@ -27,12 +27,11 @@ from restore.evaluation.likelihoods.ais import log_partition
 from restore.evaluation.likelihoods.exact import exact_log_partition
 from restore.evaluation.likelihoods.result import unnormalised
 from restore.learning.course import CleanImages, pixel_means
-from restore.learning.fit import Steps
+from restore.learning.loop import Steps
 from restore.learning.modes import own_modes
-from restore.learning.recipes.plan import usual_inference
-from restore.learning.recipes.recipe import Data, PriorShape, Recipe, Training
-from restore.learning.recipes.tables import Optimizer
-from restore.learning.recipes.wishes import PLAIN
+from restore.learning.recipe.plan import PLAIN, usual_inference
+from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
+from restore.learning.recipe.spec import Optimizer
 from restore.learning.run.outcome import description_of
 from restore.learning.run.session import Session
 from restore.priors import RBM

@@ -97,11 +97,11 @@ def train(
     from restore.data import Wanted
     from restore.devices import pick_device
     from restore.inference.torch_engine import Engine
-    from restore.learning.recipes.wishes import Wishes
-    from restore.learning.run.keeping import Place, reserve
+    from restore.learning.lesson import planned_lesson
+    from restore.learning.recipe.plan import Wishes
+    from restore.learning.run.place import Place, reserve
     from restore.learning.run.session import Clock, Session
-    from restore.learning.run.whole import carry_out
-    from restore.learning.train import planned_lesson
+    from restore.learning.train import carry_out
 
     where = pick_device(device)
     wishes = Wishes(method, hidden, epochs, minutes, task, tables)
@@ -127,4 +127,4 @@ def train(
     with tempfile.TemporaryDirectory() as temporary:
         session = Session(own or Path(temporary), resume=resume, clock=Clock(began=began))
         found = carry_out(lesson, place, session, where, report=own is not None)
-    return Restorer(Engine.of(found.learnt.trained.prior, where))
+    return Restorer(Engine.of(found.trained.prior, where))

@@ -18,7 +18,7 @@ from restore.errors import shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
-    from restore.learning.train import Lesson
+    from restore.learning.lesson import Lesson
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
@@ -111,7 +111,7 @@ def train(
     made = _by_recipe if Path(source).suffix == ".toml" else _by_plan
     called, lesson_of = made(source, for_all, of_images, data, {"max_bad": max_bad, "max_pixels": max_pixels})
 
-    from restore.learning.run.keeping import reserve
+    from restore.learning.run.place import reserve
 
     typed = for_all | of_images | {"shape": shape, "data": data, "output": output, "threads": threads or None}
     pairs = [(f"--{key.replace('_', '-')}", str(value)) for key, value in typed.items() if value is not None]
@@ -127,7 +127,7 @@ def train(
     from restore.devices import pick_device
     from restore.learning.run.parallel import is_first
     from restore.learning.run.session import Clock, Session
-    from restore.learning.run.whole import carry_out
+    from restore.learning.train import carry_out
     from restore.progress import progress
 
     if threads:
@@ -145,9 +145,9 @@ def train(
         )
         found = carry_out(lesson, place, session, where, every=every)
     if is_first() and not quiet:
-        about = found.learnt.trained.prior.description
+        about = found.trained.prior.description
         level = "" if about.conditional else f" --{'sigma' if about.grey else 'p'} auto"
-        say(f"{place.target}: trained in {found.learnt.seconds / 60:.1f} minutes")
+        say(f"{place.target}: trained in {found.seconds / 60:.1f} minutes")
         for line in found.lines:
             say(line)
         say(f"{called}: `restore denoise scan.png --model {shlex.quote(place.name)}{level}` restores with it")
@@ -174,7 +174,7 @@ def _by_recipe(
     from dataclasses import replace
 
     from restore.errors import UsageError
-    from restore.learning.recipes.recipe import read_recipe
+    from restore.learning.recipe.recipe import read_recipe
 
     if of_images:
         options = ", ".join(f"--{option.replace('_', '-')}" for option in of_images)
@@ -190,7 +190,7 @@ def _by_recipe(
 
     def lesson() -> Lesson:
         from restore.data.sets.named import folders
-        from restore.learning.train import read_lesson
+        from restore.learning.lesson import read_lesson
 
         root = Path(data) if data is not None and folders(Path(data), recipe.data.source) else None
         other = data if root is None else None
@@ -204,8 +204,8 @@ def _by_plan(
 ) -> tuple[str, Callable[[], Lesson]]:
     """As `_by_recipe`, for images: a plan makes the recipe."""
     from restore.errors import UsageError
-    from restore.learning.recipes.recipe import check_name
-    from restore.learning.recipes.wishes import Wishes
+    from restore.learning.recipe.plan import Wishes
+    from restore.learning.recipe.recipe import check_name
 
     name = given["name"]
     if name is None:
@@ -217,7 +217,7 @@ def _by_plan(
 
     def lesson() -> Lesson:
         from restore.data import Wanted
-        from restore.learning.train import planned_lesson
+        from restore.learning.lesson import planned_lesson
 
         root = None if data is None else Path(data)
         return planned_lesson(source, name, wishes, shown_as=source, wanted=Wanted(**gathering), root=root, **limits)

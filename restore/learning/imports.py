@@ -19,8 +19,8 @@ from restore.channels import parse_task
 from restore.errors import InputError, ModelError, OutputError, UsageError, reason, shown
 from restore.learning.course import independent_pixels, pixel_means
 from restore.learning.modes import own_modes
-from restore.learning.recipes.plan import STARTS
-from restore.learning.run.keeping import Place
+from restore.learning.recipe.plan import STARTS
+from restore.learning.run.place import Place
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.progress import Meter

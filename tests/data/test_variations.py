@@ -15,8 +15,8 @@ import restore
 from restore.data import sample_binary, varied
 from restore.data.gathering.gather import gather
 from restore.errors import UsageError
-from restore.learning.recipes.recipe import parse, read_recipe
-from restore.learning.recipes.tables import Variations
+from restore.learning.recipe.recipe import parse, read_recipe
+from restore.learning.recipe.spec import Variations
 
 IMAGES = np.random.default_rng(0).integers(90, 160, (300, 5, 7), dtype=np.uint8)
 STILL: dict[str, Any] = {"copies": 2, "shift": 0, "mirror": False, "contrast": (1.0, 1.0), "seed": 3}

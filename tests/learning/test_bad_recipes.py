@@ -9,7 +9,7 @@ import pytest
 from recipes import GOOD, assert_refused, conditional, with_line, write
 
 from restore.errors import UsageError
-from restore.learning.recipes.recipe import MAX_BYTES, read_recipe
+from restore.learning.recipe.recipe import MAX_BYTES, read_recipe
 from restore.registry import LEARNERS
 
 UNKNOWN = {

@@ -17,7 +17,7 @@ from fits import BATCHES, EPOCHS, bits, log_of, recipe_of, run, stopped_run
 from machines import seeded
 
 from restore.errors import TrainingError
-from restore.learning.recipes.tables import Training
+from restore.learning.recipe.spec import Training
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint, newest
 

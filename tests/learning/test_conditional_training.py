@@ -18,15 +18,16 @@ from restore import zoo
 from restore.channels import BitFlip, parse_task
 from restore.errors import InputError, UsageError
 from restore.inference.torch_engine import Engine
-from restore.learning.course import DamagedImages
-from restore.learning.pipeline import Trained, course_of, train
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.course import DamagedImages, course_of
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
 from restore.learning.rules.conditional.likelihood import LogisticRegression
 from restore.learning.rules.conditional.perceptron import PerceptronLoss
 from restore.learning.rules.contract import Pairs
+from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Session
+from restore.learning.train import train
 from restore.priors import ConditionalRBM
 from restore.solvers import solver_of
 

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from restore.errors import TrainingError
 from restore.learning import course as course_module
-from restore.learning.course import CleanImages, pixel_means
-from restore.learning.fit import fit
-from restore.learning.pipeline import course_of, train
+from restore.learning.course import CleanImages, course_of, pixel_means
+from restore.learning.loop import fit
 from restore.learning.run.checkpoint import newest
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
+from restore.learning.train import train
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation, MeanField
 from restore.zoo.inference import Inference

@@ -14,7 +14,7 @@ from scipy.stats import multivariate_normal
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
-from restore.learning.recipes.recipe import parse
+from restore.learning.recipe.recipe import parse
 from restore.learning.rules.mixture import ExpectationMaximisation, Maximisation, densities
 
 

@@ -32,15 +32,15 @@ from torch import Tensor
 from restore import zoo
 from restore.errors import TrainingError, UsageError
 from restore.learning.course import CleanImages, initial_prior, pixel_means
-from restore.learning.fit import fit
-from restore.learning.pipeline import epoch_folder, train
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.likelihood import BeliefPropagationLikelihood
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.run.checkpoint import newest
 from restore.learning.run.folder import Stopped, epoch_seconds, locked
 from restore.learning.run.session import Passed, Session
+from restore.learning.train import epoch_folder, train
 from restore.priors import RBM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")

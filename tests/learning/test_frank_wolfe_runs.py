@@ -14,15 +14,15 @@ from growing import IMAGES, SMALL, growth_of
 
 import restore
 from restore.errors import TrainingError, UsageError
-from restore.learning.pipeline import by_rounds, train
-from restore.learning.recipes.recipe import Recipe, parse
-from restore.learning.recipes.tables import Data, PriorShape, Training
+from restore.learning.recipe.recipe import Recipe, parse
+from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.frank_wolfe import (
     FrankWolfe,
 )
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Passed, Session
+from restore.learning.train import by_rounds, train
 from restore.priors import RBM
 from restore.zoo import describe
 

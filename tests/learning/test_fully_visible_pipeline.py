@@ -19,11 +19,12 @@ from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
 from restore.learning.gradients.pseudo_likelihood import log_pseudo_likelihood
-from restore.learning.pipeline import Trained, train
-from restore.learning.recipes.recipe import Recipe, parse
-from restore.learning.rounds import run_rounds
+from restore.learning.recipe.recipe import Recipe, parse
+from restore.learning.rules.contract import run_rounds
 from restore.learning.run.card import write_card
+from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Session
+from restore.learning.train import train
 from restore.priors import FullyVisible
 from restore.priors.exact import log_likelihood
 from restore.zoo.description import Description

@@ -20,11 +20,12 @@ from torch import Tensor
 import restore
 from restore.errors import TrainingError
 from restore.fields import Fields
-from restore.learning.pipeline import course_of, train
+from restore.learning.course import course_of
 from restore.learning.rules.contract import Step
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
+from restore.learning.train import train
 from restore.priors import RBM
 from restore.registry import UNITS
 from restore.units.layers import blank

@@ -10,9 +10,9 @@ from stripes import recipe
 
 import restore
 from restore.errors import UsageError
-from restore.learning.fit import scheduled_rate
-from restore.learning.recipes.recipe import parse, read_recipe
-from restore.learning.recipes.tables import Optimizer
+from restore.learning.optimizers import scheduled_rate
+from restore.learning.recipe.recipe import parse, read_recipe
+from restore.learning.recipe.spec import Optimizer
 from restore.registry import LEARNERS
 from restore.zoo import describe, published_folder
 

@@ -15,12 +15,11 @@ from timed_runs import SHAPE, bars, log_of, recipe
 from restore.channels import parse_task
 from restore.errors import UsageError
 from restore.inference.torch_engine import Engine
-from restore.learning.course import CleanImages, pixel_means
-from restore.learning.pipeline import course_of, split, train
-from restore.learning.recipes.recipe import parse
+from restore.learning.course import CleanImages, Trial, course_of, pixel_means, split, verdict
+from restore.learning.recipe.recipe import parse
 from restore.learning.rules.principal import PrincipalComponents, components_machine, held_out_fit
-from restore.learning.run.judging import Trial, verdict
 from restore.learning.run.session import Session
+from restore.learning.train import train
 from restore.marginals import Status
 from restore.solvers import Solution
 

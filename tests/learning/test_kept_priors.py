@@ -18,11 +18,10 @@ from timed_runs import bars as columns
 
 from restore import zoo
 from restore.errors import TrainingError
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import parse
-from restore.learning.run.keeping import Place
+from restore.learning.recipe.recipe import parse
+from restore.learning.run.place import Place
 from restore.learning.run.session import Passed, Session
-from restore.learning.train import learn
+from restore.learning.train import learn, train
 from restore.zoo.description import Description
 
 # --- however it ends ---

@@ -27,9 +27,9 @@ from restore.channels import parse_task
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.course import CleanImages, RestoredImages
-from restore.learning.fit import fit
-from restore.learning.recipes.recipe import read_recipe
-from restore.learning.recipes.tables import Optimizer, PriorShape, Training
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import read_recipe
+from restore.learning.recipe.spec import Optimizer, PriorShape, Training
 from restore.learning.rules.contract import Restorations
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.matched import LEAST, MEMORY, MatchedMarginals, surprise

@@ -239,7 +239,7 @@ def test_the_first_alone_speaks_and_all_have_one_exit_code(
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", str(number))
     monkeypatch.setattr(parallel, "joined", nullcontext)
-    monkeypatch.setattr("restore.learning.recipes.recipe.read_recipe", fail)
+    monkeypatch.setattr("restore.learning.recipe.recipe.read_recipe", fail)
     assert run("train", "mine.toml") == code
     assert [line.split(";")[0] for line in capsys.readouterr().err.splitlines()] == lines
 

@@ -11,10 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from restore.errors import UsageError
-from restore.learning.recipes.plan import FEATURES, STEPS, plan
-from restore.learning.recipes.recipe import Recipe, parse
-from restore.learning.recipes.wishes import CONDITIONAL, METHODS, OF_GREY, PLAIN, PLENTY, Facts, Wishes
-from restore.learning.recipes.written import written
+from restore.learning.recipe.plan import (
+    CONDITIONAL,
+    FEATURES,
+    METHODS,
+    OF_GREY,
+    PLAIN,
+    PLENTY,
+    STEPS,
+    Facts,
+    Wishes,
+    plan,
+    written,
+)
+from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.rules.principal import Principal
 
 BINARY = Facts(1000, (20, 30), "binary", 99)

@@ -17,10 +17,10 @@ from torch import Tensor
 from restore import zoo
 from restore.channels import GaussianNoise
 from restore.errors import TrainingError, UsageError
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import parse
+from restore.learning.recipe.recipe import parse
 from restore.learning.rules.principal import PrincipalComponents, components_machine
 from restore.learning.run.session import Session
+from restore.learning.train import train
 from restore.priors import RBM
 from restore.priors.joint_normal import joint_normal
 from restore.solvers import MeanField, solver_of

@@ -23,10 +23,11 @@ from restore.data import Wanted
 from restore.errors import OutputError
 from restore.evaluation.baselines import Median
 from restore.evaluation.evaluate import Report, evaluate
-from restore.learning.recipes.wishes import Wishes
+from restore.learning.lesson import planned_lesson
+from restore.learning.recipe.plan import Wishes
 from restore.learning.run.report import Drawer, judged, strongest, verdict
 from restore.learning.run.session import Clock, Passed, Session
-from restore.learning.train import learn, planned_lesson
+from restore.learning.train import learn
 
 IMAGES = (torch.rand(20, 16, generator=seeded(0)) < 0.5).float()
 

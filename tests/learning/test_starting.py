@@ -14,12 +14,12 @@ from priors import saved_prior
 
 from restore import zoo
 from restore.errors import ModelError, TrainingError, UsageError
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import Recipe, parse
-from restore.learning.recipes.tables import PriorShape
+from restore.learning.recipe.recipe import Recipe, parse
+from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.matched import MatchedMarginals
 from restore.learning.run.session import Session
 from restore.learning.starting import started
+from restore.learning.train import train
 
 SHAPE = (3, 3)
 

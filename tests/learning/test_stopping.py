@@ -29,7 +29,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from restore.errors import TrainingError
-from restore.learning.recipes.tables import Training
+from restore.learning.recipe.spec import Training
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run import folder as run_folder
 from restore.learning.run.checkpoint import differences, newest

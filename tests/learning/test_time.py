@@ -17,16 +17,16 @@ from lessons import CPU, lesson
 from timed_runs import SHAPE, Hands, Timed, bars, in_time, log_of, recipe, timed
 
 from restore.learning import modes
-from restore.learning.fit import scheduled_rate
+from restore.learning.lesson import planned_lesson
 from restore.learning.modes import own_modes
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import parse, read_recipe
-from restore.learning.recipes.tables import Optimizer
-from restore.learning.recipes.wishes import Wishes
+from restore.learning.optimizers import scheduled_rate
+from restore.learning.recipe.plan import Wishes
+from restore.learning.recipe.recipe import parse, read_recipe
+from restore.learning.recipe.spec import Optimizer
 from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
 from restore.learning.run.session import Clock, Passed, Session
-from restore.learning.train import learn, planned_lesson
+from restore.learning.train import learn, train
 from restore.priors import RBM
 from restore.solvers import TAP
 
@@ -155,7 +155,7 @@ def test_a_prior_is_judged_and_kept_by_the_time_whatever_the_epochs(watch: str, 
 def test_judging_that_takes_long_is_done_seldom_and_ends_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from restore.learning.run.judging import Trial
+    from restore.learning.course import Trial
 
     settings, learner = timed(minutes=10)
     judged = Trial.judged

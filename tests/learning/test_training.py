@@ -14,7 +14,7 @@ from lessons import CPU, SHORT, bits, lesson
 import restore
 from restore import zoo
 from restore.errors import OutputError, TrainingError
-from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.learning.train import learn
@@ -130,7 +130,7 @@ def test_a_run_goes_on_though_its_recipe_had_another_digest_then(
     words = ("train", "images", "--name", "parts", "--hidden", 5, *SHORT)
     with monkeypatch.context() as earlier:
         earlier.setattr(Recipe, "digest", property(lambda self: "0" * 64))
-        earlier.setattr("restore.learning.run.whole.judged", stop)
+        earlier.setattr("restore.learning.train.judged", stop)
         assert run(*words) == 130
     assert zoo.describe(zoo.find("parts")).recipe == "0" * 64
     assert run(*words, "--resume") == 0

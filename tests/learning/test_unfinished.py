@@ -17,7 +17,7 @@ from lessons import CPU, SHORT, WORDS, bars, bits, lesson
 import restore
 from restore import zoo
 from restore.errors import OutputError
-from restore.learning.run.keeping import Place, reserve
+from restore.learning.run.place import Place, reserve
 from restore.learning.run.session import Session
 from restore.learning.train import learn
 

@@ -12,17 +12,16 @@ from pathlib import Path
 import pytest
 import torch
 from fits import BATCHES, EPOCHS, IMAGES, OPTIMIZERS, Still, after_step, bits, log_of, recipe_of, run
+from restore.learning.fit import Fitted, fit
 from torch import Tensor
 
-from restore.learning.course import CleanImages, initial_prior
-from restore.learning.fit import Fitted, fit
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Data, PriorShape, Training
+from restore.learning.course import CleanImages, Judged, initial_prior
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.run.checkpoint import newest
 from restore.learning.run.folder import Stopped
-from restore.learning.run.judging import Judged
 from restore.learning.run.session import Session
 from restore.priors import RBM
 from restore.zoo.inference import Inference

@@ -200,7 +200,7 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
     assert curve.epochs == (2, 4)
     assert [done for done, _ in told] == [2, 4]
     from restore.learning.course import CleanImages
-    from restore.learning.fit import fit
+    from restore.learning.loop import fit
 
     machine = fit(PLAN.recipe(3), CleanImages(training), Session(tmp_path / "again", "x")).prior
     exact = float(log_likelihood(machine, test).mean())

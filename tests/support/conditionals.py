@@ -10,8 +10,8 @@ import torch
 from machines import seeded
 from torch import Tensor
 
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.contract import ConditionalLearner, Gradient, Pairs, Step
 from restore.priors import RBM, ConditionalRBM
 from restore.registry import LEARNERS

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from restore.channels import parse_task
 from restore.learning.course import CleanImages, DamagedImages
-from restore.learning.fit import fit
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
 from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from restore import zoo
-from restore.learning.recipes.wishes import Wishes
-from restore.learning.train import planned_lesson
+from restore.learning.lesson import planned_lesson
+from restore.learning.recipe.plan import Wishes
 
 CPU = torch.device("cpu")
 

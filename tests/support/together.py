@@ -22,15 +22,15 @@ from torch import Tensor
 from waiting import HANG
 
 from restore.errors import TrainingError
-from restore.learning.fit import fit
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import parse
-from restore.learning.recipes.tables import Training
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import parse
+from restore.learning.recipe.spec import Training
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped
 from restore.learning.run.parallel import joined, rank
 from restore.learning.run.session import Session
+from restore.learning.train import train
 from restore.priors import RBM
 
 PIPELINES: dict[str, dict[str, Any]] = {

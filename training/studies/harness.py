@@ -23,11 +23,11 @@ from restore.devices import pick_device
 from restore.errors import InputError, RestoreError, TrainingError, shown
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
-from restore.learning.pipeline import kept_epochs
-from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.lesson import read_lesson
+from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.checkpoint import newest
 from restore.learning.run.session import Session
-from restore.learning.train import learn, read_lesson
+from restore.learning.train import kept_epochs, learn
 from restore.progress import progress
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from restore.errors import UsageError, reason, shown
-from restore.learning.recipes.tables import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
+from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.registry import FAMILIES, LEARNERS, misfit
 from restore.zoo.inference import Inference
