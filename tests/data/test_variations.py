@@ -161,5 +161,5 @@ def test_growth_is_resumed_with_the_facts_it_began_with() -> None:
 
 
 def test_classes_check_too() -> None:
-    with pytest.raises(UsageError, match="copies is missing"):
+    with pytest.raises(UsageError):
         Variations(mirror=True)

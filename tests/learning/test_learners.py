@@ -153,7 +153,7 @@ def test_only_redrawn_starts_are_drawn() -> None:
     ids=str,
 )
 def test_impossible_tap_settings(settings: dict, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError):
         TAPLikelihood(**settings)
 
 

@@ -317,5 +317,5 @@ def test_one_process_needs_no_others() -> None:
     assert (parallel.processes(), parallel.rank(), parallel.highest(3)) == (1, 0, 3)
     values = {"a": torch.ones(2)}
     assert parallel.summed(values)["a"] is values["a"]
-    with pytest.raises(UsageError, match="once"):
+    with pytest.raises(UsageError):
         parallel.from_first(lambda: (_ for _ in ()).throw(UsageError("once")))

@@ -85,7 +85,7 @@ def recipe_of(learner: Any = "pcd", optimizer: str | Optimizer = "sgd", **change
 def run(
     recipe: Recipe, folder: Path, resume: bool = False, images: Tensor = IMAGES, data: str = "data", **session: Any
 ) -> RBM:
-    return fit(recipe, CleanImages(images), Session(folder, data, resume, **session)).prior
+    return fit(recipe, CleanImages(images), Session(folder, data, resume, **session)).machine
 
 
 def bits(prior: RBM) -> dict[str, bytes]:

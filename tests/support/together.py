@@ -98,8 +98,8 @@ def outcomes(folder: Path) -> dict[str, Tensor]:
         images = damaged_images()
         images = replace(images, images=images.images.double(), validation=images.validation.double())
         fitted = fit(conditional_recipe(name), images, Session(folder / name, "data"))
-        error = torch.tensor([fitted.error, fitted.epoch], dtype=torch.float64)
-        keep(name, fitted.prior.parameters | {"error": error})
+        error = torch.tensor([fitted.score, fitted.done], dtype=torch.float64)
+        keep(name, fitted.machine.parameters | {"error": error})
     # Half precision would be made single again before modes are drawn.
     common = {"name": "test", "storage": "float32", "data": {"source": "bars"}, "inference": {"modes": 0, "starts": 1}}
     for name, tables in PIPELINES.items():
