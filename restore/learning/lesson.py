@@ -13,7 +13,7 @@ from torch import Tensor
 
 from restore.data import Dataset, as_pixels, load, varied
 from restore.data.dataset import Images
-from restore.data.gathering.gather import USUAL, Wanted, gather
+from restore.data.gathering import USUAL, Wanted, gather
 from restore.errors import shown
 from restore.learning.recipe.plan import Facts, Wishes, plan, written
 from restore.learning.recipe.recipe import Recipe, parse

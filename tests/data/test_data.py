@@ -19,7 +19,7 @@ from idx_files import IMAGES, idx_bytes, write
 from PIL import Image
 
 from restore.data import Dataset, binarise, load, overlap
-from restore.data.idx import read_idx
+from restore.data.arrays import read_idx
 from restore.errors import InputError, TrainingError, UsageError
 
 

@@ -16,7 +16,7 @@ from idx_files import IMAGES, idx_bytes, write
 from mnist_data import mnist, needs_mnist
 
 from restore.data import load, overlap
-from restore.data.idx import read_idx
+from restore.data.arrays import read_idx
 from restore.data.sets import NAMED
 from restore.data.sets.download import RemoteFile, fetch
 from restore.data.sets.named import NamedSet

@@ -13,7 +13,7 @@ from recipes import GOOD, assert_refused, write
 
 import restore
 from restore.data import sample_binary, varied
-from restore.data.gathering.gather import gather
+from restore.data.gathering import gather
 from restore.errors import UsageError
 from restore.learning.recipe.recipe import parse, read_recipe
 from restore.learning.recipe.spec import Variations

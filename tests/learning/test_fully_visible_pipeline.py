@@ -13,14 +13,17 @@ from machines import bars_and_stripes, seeded
 
 from restore import zoo
 from restore.channels import BitFlip
+from restore.data import Dataset
 from restore.errors import ModelError, TrainingError, UsageError
 from restore.evaluation.likelihoods.exact import exact_likelihood
 from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.inference.damage import Damage
 from restore.inference.torch_engine import Engine
 from restore.learning.gradients.pseudo_likelihood import log_pseudo_likelihood
+from restore.learning.lesson import Lesson
+from restore.learning.loop import Rounds, drive
 from restore.learning.recipe.recipe import Recipe, parse
-from restore.learning.rules.contract import run_rounds
+from restore.learning.recipe.spec import PriorShape
 from restore.learning.run.card import write_card
 from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Session
@@ -107,7 +110,8 @@ def test_training_describes_what_it_made(trained: Trained, images: torch.Tensor)
     assert float(log_pseudo_likelihood(machine, images).mean()) > float(
         log_pseudo_likelihood(independent, images).mean() + 5
     )
-    card = write_card(trained, recipe(), "text", "command", len(images), 2.0)
+    shown = Dataset(images.reshape(-1, 4, 4).numpy().astype("uint8"), "bars", "train")
+    card = write_card(trained, Lesson(recipe(), "text", shown, None, ()), "command", 2.0)
     assert "A binary fully visible Boltzmann machine with 16 visible units (4 x 4 pixels) and\nno hidden units" in card
 
 
@@ -115,10 +119,13 @@ def test_training_describes_what_it_made(trained: Trained, images: torch.Tensor)
 def test_a_stopped_run_goes_on_bit_by_bit(method: str, images: torch.Tensor, tmp_path: Path) -> None:
     whole = recipe(method=method, rounds=4, tol=0.0).learner
     some = replace(whole, rounds=2)
-    facts: dict[str, Any] = {"seed": 0, "facts": {"recipe": "same"}}
-    straight = run_rounds(whole, images, Session(tmp_path / "a"), **facts)
-    run_rounds(some, images, Session(tmp_path / "b"), **facts)
-    resumed = run_rounds(whole, images, Session(tmp_path / "b", resume=True), **facts)
+    shape = PriorShape(family="fvbm")
+    straight, part, resumed = (
+        Rounds(rule, rule.at_work(shape, images[:0]), images, Session(tmp_path / name, resume=True), seed=0)
+        for rule, name in ((whole, "a"), (some, "b"), (whole, "b"))
+    )
+    for work in (straight, part, resumed):
+        drive(work, {"recipe": "same"})
     assert straight.done == resumed.done
     for name, value in straight.state.items():
         assert torch.equal(resumed.state[name], value)

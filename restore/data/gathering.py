@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restore.data.dataset import Dataset, Images, as_grey, checked
-from restore.data.gathering.fitting import commonest, cropped, drawn, patches, resized, spread
-from restore.data.gathering.holding_out import held_out_of
-from restore.data.gathering.pictures import some
-from restore.data.gathering.stock import Stock, of_arrays, of_rows
+from restore.data.fitting import commonest, cropped, drawn, held_out_of, patches, resized, spread
 from restore.data.loading import open_stock
+from restore.data.stock import Stock, of_arrays, of_rows, some
 from restore.errors import InputError, TrainingError, UsageError
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
 from restore.images.tones import Tones, counted
