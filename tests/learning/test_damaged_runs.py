@@ -130,10 +130,10 @@ def test_conditional_runs_stopped_at_every_step_and_resumed(
             stops += 1
     records = log_of(tmp_path / "whole")
     assert stops == 3 * len(records)
-    assert bits(resumed.prior) == bits(whole.prior)
-    assert (resumed.epoch, resumed.error) == (whole.epoch, whole.error)
+    assert bits(resumed.machine) == bits(whole.machine)
+    assert (resumed.done, resumed.score) == (whole.done, whole.score)
     assert log_of(tmp_path / "stopped") == records
-    assert whole.error == min(record["validation_error"] for record in records)
+    assert whole.score == min(record["validation_error"] for record in records)
 
 
 @pytest.mark.parametrize("learner", CONDITIONAL)

@@ -67,39 +67,24 @@ class Recipe:
         require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
         self.data.check(self.prior)
         self.learner.check(self.prior)
-        require(
-            self.prior.plain or self.learner.any_units,
-            f"[learner] {self.method} trains binary units only; take tap",
-        )
-        require(
-            not (self.prior.filled and self.in_rounds),
-            f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it out",
-        )
-        require(
-            not (self.prior.start and (self.in_rounds or self.conditional or self.pretraining.epochs)),
-            f"[prior] start has no meaning for {self.method}, or with [pretraining]; leave it out",
-        )
-        kind = self.prior.kind
-        wrong = misfit(
-            self.inference.solver, fully_visible=kind.fully_visible, mixture=kind.mixture, plain=self.prior.plain
-        )
+        prior, rounds = self.prior, self.in_rounds
+        require(prior.plain or self.learner.any_units, f"[learner] {self.method} trains binary units only; take tap")
+        require(not (prior.filled and rounds), f"[prior] filled is not for {self.method}; leave it out")
+        starts = not (rounds or self.conditional or self.pretraining.epochs)
+        require(starts or not prior.start, f"[prior] start is not for {self.method}, or [pretraining]; leave it out")
+        kind = prior.kind
+        wrong = misfit(self.inference.solver, fully_visible=kind.fully_visible, mixture=kind.mixture, plain=prior.plain)
         require(not wrong, f"[inference] {wrong}")
-        require(self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")
-        self.pretraining.check(self.prior)
-        if self.in_rounds:
-            require(
-                self.growth == FrankWolfe(),
-                f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it out",
-            )
-            require(
-                self.optimizer == Optimizer(),
-                f"[optimizer] has no meaning for {self.method}, which takes its own steps; leave it out",
-            )
-        self.training.check(self.prior, self.data, by=self.method, in_rounds=self.in_rounds)
+        require(prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")
+        self.pretraining.check(prior)
+        for name, usual in (("growth", FrankWolfe()), ("optimizer", Optimizer())):
+            own = getattr(self, name) == usual or not rounds
+            require(own, f"[{name}] has no meaning for {self.method}, whose settings are in [learner]; leave it out")
+        self.training.check(prior, self.data, by=self.method, in_rounds=rounds)
 
     @property
     def in_rounds(self) -> bool:
-        """Whether the learner changes the prior itself, in rounds over all images."""
+        """True if the learner changes the prior itself, in rounds over all images."""
         return bool(self.learner.in_rounds)
 
     @property
@@ -110,7 +95,7 @@ class Recipe:
 
     @property
     def conditional(self) -> bool:
-        """Whether the prior restores from the damaged image alone; its learner then says how it restores."""
+        """True if the prior restores from the damaged image alone; its learner then says how it restores."""
         return self.prior.kind.conditional
 
     @property
@@ -130,14 +115,9 @@ class Recipe:
     @property
     def growth_facts(self) -> dict[str, Any]:
         """The settings that decide how hidden units grow, before another learner continues."""
-        settings = self.learner if self.in_rounds else self.growth
-        minutes = {"minutes": self.training.minutes} if self.training.minutes else {}
-        return minutes | {
-            "data": self.as_dict()["data"],
-            "growth": asdict(settings),
-            "hidden": self.prior.hidden,
-            "seed": self.seed,
-        }
+        growth = asdict(self.learner if self.in_rounds else self.growth)
+        facts = {"data": self.as_dict()["data"], "growth": growth, "hidden": self.prior.hidden, "seed": self.seed}
+        return facts | ({"minutes": self.training.minutes} if self.training.minutes else {})
 
     @property
     def digest(self) -> str:

@@ -19,6 +19,12 @@ def require(condition: bool, message: str) -> None:
         raise UsageError(message)
 
 
+def at_least(least: int, **values: int) -> None:
+    """Refuse values by their names that are below a least one."""
+    for name, value in values.items():
+        require(value >= least, f"{name} must be at least {least}, not {value}")
+
+
 def hint_at(word: str, known: Collection[str]) -> str:
     """Suggest the known word that an unknown one may stand for."""
     near = difflib.get_close_matches(word, known, 1)
@@ -39,8 +45,7 @@ class Variations:
     contrast: tuple[float, ...] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
-        for name in ("copies", "shift"):
-            require(getattr(self, name) >= 0, f"{name} must not be negative, not {getattr(self, name)}")
+        at_least(0, copies=self.copies, shift=self.shift)
         require(
             len(self.contrast) == 2 and 0 < self.contrast[0] <= self.contrast[1] < math.inf,
             f"contrast is a lowest and a highest factor, such as [0.5, 1.0], not {list(self.contrast)}",
@@ -70,7 +75,7 @@ class Gathering:
             not self.shape or (len(self.shape) == 2 and min(self.shape) >= 1),
             f"shape is height and width, such as [28, 28], not {list(self.shape)}",
         )
-        require(self.patches >= 0, f"patches must not be negative, not {self.patches}")
+        at_least(0, patches=self.patches)
         require(0 < self.held_out < 1, f"held_out is a share of the files, in (0, 1), not {self.held_out}")
         alone = (self.shape, self.fit, self.patches, self.held_out) == ((), "resize", 0, 0.1)
         require(bool(self.levels) or alone, 'levels is missing; give "binary" or "grey"')
@@ -103,11 +108,10 @@ class Data:
     def __post_init__(self) -> None:
         require(
             not (self.gathered and (self.validation or self.count)),
-            "validation and count are not for gathered images, of which [data.gathering] holds out files; leave them "
-            "out",
+            "validation and count are not for gathered images; leave them out",
         )
         require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
-        require(self.validation >= 0, f"validation must not be negative, not {self.validation}")
+        at_least(0, validation=self.validation)
         require(self.count == 0 or self.count > 1, f"count must be 0, for all images, or at least 2, not {self.count}")
         require(
             not (self.validation and self.variations.copies),
@@ -127,18 +131,17 @@ class Data:
             "[data] binarisation is for black and white pixels, and these are grey; leave it out",
         )
         require(
-            not prior.grows or self.holds_out,
-            '[data] validation is missing; hidden = "auto" needs held-out images',
+            not prior.grows or self.holds_out, '[data] validation is missing; hidden = "auto" needs held-out images'
         )
 
     @property
     def gathered(self) -> bool:
-        """Whether images are brought to one size, and held out by file."""
+        """True if images are brought to one size, and held out by file."""
         return bool(self.gathering.levels)
 
     @property
     def holds_out(self) -> bool:
-        """Whether some images are not learnt from, but judge the prior."""
+        """True if some images are not learnt from, but judge the prior."""
         return self.validation > 0 or self.gathered
 
 
@@ -177,43 +180,38 @@ class PriorShape:
 
     def __post_init__(self) -> None:
         require(self.family in FAMILIES, f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
-        pixels = ("gaussian",) if self.kind.mixture else PIXELS
-        for name, known in (("visible", pixels), ("hidden_type", pixels if self.kind.mixture else tuple(UNITS))):
+        kind, grows = self.kind, self.grows
+        pixels = ("gaussian",) if kind.mixture else PIXELS
+        for name, known in (("visible", pixels), ("hidden_type", pixels if kind.mixture else tuple(UNITS))):
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
-        require(
-            (self.components >= 1) == self.kind.mixture,
-            f'components, at least 1, is for family = "mixture", which requires it, not {self.components}',
-        )
-        require(
-            (self.kernel >= 2) == self.kind.convolutional and self.kernel >= 0,
-            f'kernel, at least 2, is for family = "convolutional", which requires it, not {self.kernel}',
-        )
-        if self.kind.convolutional:
-            require(self.plain, "features of a convolutional machine are binary units in one layer; leave the rest out")
-            require(self.hidden != "auto", "hidden of a convolutional machine is a number; give one")
-            require(not self.start, "a convolutional machine begins with random features; leave start out")
-        if self.kind.fully_visible:
-            require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden out")
-            require(self.plain, "a fully visible machine has binary units in one layer; leave the rest out")
-            return
-        require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
-        deep = self.kind.deep
-        require(bool(self.deeper) == deep, 'deeper, such as [100], is for family = "deep", which requires it')
+        # Keys that one family alone has, and must have.
+        for key, family, given, least in (
+            ("components", "mixture", self.components >= 1, "at least 1"),
+            ("kernel", "convolutional", self.kernel >= 2, "at least 2"),
+            ("deeper", "deep", bool(self.deeper), "such as [100]"),
+        ):
+            fits = given == (self.family == family) and (given or not getattr(self, key))
+            require(fits, f'{key}, {least}, is for family = "{family}", which requires it, not {getattr(self, key)}')
         require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
-        require(self.filled >= 0, f"filled must not be negative, not {self.filled}")
-        require(not self.filled or self.hidden == "auto", 'filled is for hidden = "auto"; leave it out')
-        require(not (self.start and self.hidden == "auto"), "hidden is a number where start is given; give one")
+        require(
+            self.plain or not (kind.convolutional or kind.fully_visible),
+            f"a {self.family} machine has binary units in one layer; leave visible, hidden_type and deeper out",
+        )
+        if kind.fully_visible:
+            require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden out")
+            return
+        require(grows or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")  # type: ignore[operator]
+        require(not (grows and (kind.convolutional or kind.deep)), f"hidden of a {self.family} machine is a number")
+        require(not (self.start and kind.convolutional), "a convolutional machine begins with random features")
+        at_least(0, filled=self.filled)
+        require(not self.filled or grows, 'filled is for hidden = "auto"; leave it out')
+        require(not (self.start and grows), "hidden is a number where start is given; give one")
         require(0 <= self.start_share < 1, f"start_share must lie in [0, 1), not {self.start_share}")
         require(bool(self.start) or not self.start_share, "start_share is for a prior with a start; leave it out")
-        require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
-        require(
-            self.binary or not self.kind.conditional, "visible and hidden_type of a crbm are bernoulli; leave them out"
-        )
+        require(self.binary or not kind.conditional, "visible and hidden_type of a crbm are bernoulli; leave them out")
         components = (self.visible, self.hidden_type) == ("truncated-gaussian", "gaussian")
-        require(
-            self.binary or components or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number'
-        )
+        require(self.binary or components or not grows, 'hidden = "auto" grows binary units only; give a number')
 
     @property
     def kind(self) -> Family:
@@ -222,7 +220,7 @@ class PriorShape:
 
     @property
     def grows(self) -> bool:
-        """Whether the number of hidden units is found by growing them, or by held-out images."""
+        """True if the number of hidden units is found by growing them, or by held-out images."""
         return self.hidden == "auto"
 
     @property
@@ -231,7 +229,7 @@ class PriorShape:
 
     @property
     def plain(self) -> bool:
-        """Whether all units are binary, in at most two layers."""
+        """True if all units are binary, in at most two layers."""
         return self.binary and not self.deeper
 
     @property
@@ -295,29 +293,20 @@ class Training:
     last: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch", "checkpoint_every", "watch_every"):
-            require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
-        require(self.epochs >= 0, f"epochs must be at least 1, not {self.epochs}")
+        at_least(1, batch=self.batch, checkpoint_every=self.checkpoint_every, watch_every=self.watch_every)
+        at_least(0, epochs=self.epochs)
         require(0 <= self.last <= self.epochs, f"last must lie in 0 ... {self.epochs} (epochs), not {self.last}")
         require(0 <= self.minutes < math.inf, f"minutes must be 0, for no limit, or positive, not {self.minutes}")
         require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it out")
 
     def check(self, prior: PriorShape, data: Data, *, by: str, in_rounds: bool) -> None:
-        """Refuse settings that have no meaning for a learner, or lack images to judge by.
-
-        Args:
-            by: the learner's name.
-            in_rounds: whether it works in rounds, and so has no epochs.
-        """
-        if in_rounds:
-            require(not self.epochs, f"[training] epochs has no meaning for {by}; leave it out")
-            require(not self.watch, f"[training] watch has no meaning for {by}; leave it out")
-        else:
-            require(self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
+        """Refuse settings that have no meaning for a learner, called `by`, or lack images to judge by."""
+        for key in ("epochs", "watch"):
+            require(not (in_rounds and getattr(self, key)), f"[training] {key} has no meaning for {by}; leave it out")
+        require(in_rounds or self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
         if self.watch:
             require(
-                not prior.kind.conditional,
-                "[training] watch has no meaning for a crbm, judged by [data] task; leave it out",
+                not prior.kind.conditional, "[training] watch is not for a crbm, judged by [data] task; leave it out"
             )
             require(data.holds_out, "[data] validation is missing; [training] watch needs held-out images")
             parse_task(self.watch, grey=prior.grey)
@@ -338,7 +327,7 @@ class Pretraining:
     epochs: int = 0
 
     def __post_init__(self) -> None:
-        require(self.epochs >= 0, f"epochs must be 0, for none, or positive, not {self.epochs}")
+        at_least(0, epochs=self.epochs)
 
     def check(self, prior: PriorShape) -> None:
         """Refuse priors without layers to train one by one."""
