@@ -32,7 +32,7 @@ def train(
         ),
     ],
     name: Annotated[
-        str | None, typer.Option(help="Name for the prior; required for images, else replaces the recipe's name.")
+        str | None, typer.Option(help="Name for the prior. [that of the images, or the recipe's]")
     ] = None,
     method: Annotated[
         str | None,
@@ -203,13 +203,10 @@ def _by_plan(
     source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
     """As `_by_recipe`, for images: a plan makes the recipe."""
-    from restore.errors import UsageError
     from restore.learning.recipe.plan import Wishes
     from restore.learning.recipe.recipe import check_name
 
-    name = given["name"]
-    if name is None:
-        raise UsageError("--name is missing; it is what the prior will be found by, as in --model NAME")
+    name = given["name"] or Path(source).absolute().stem
     check_name(name)
     asked = {key: of_images[key] for key in ("method", "task") if key in of_images}
     gathering = {key: value for key, value in of_images.items() if key not in asked}

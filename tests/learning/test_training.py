@@ -57,7 +57,6 @@ def test_python_takes_the_same_options_and_makes_the_same_prior(home: Path, run:
 
 
 REFUSED = {
-    "36-name-missing": (("images",), 2, "--name is missing"),
     "36-name-of-no-folder": (("images", "--name", "a/b"), 2, "name becomes a folder"),
     "36-name-of-a-published-prior": (("images", "--name", "tap-mnist"), 5, "is the name of a published prior"),
     "36-method": (("images", "--name", "x", "--method", "magic"), 2, "method must be auto or one of convolutional"),
