@@ -31,9 +31,7 @@ def train(
             help="Images to learn from: a folder, an archive, an array file, or a named data set; or a recipe (TOML)."
         ),
     ],
-    name: Annotated[
-        str | None, typer.Option(help="Name for the prior. [that of the images, or the recipe's]")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name for the prior. [that of the images, or the recipe's]")] = None,
     method: Annotated[
         str | None,
         typer.Option(help="convolutional, tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ... [by the images]"),

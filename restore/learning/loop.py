@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
@@ -38,6 +38,8 @@ WARM_UP = 10
 MOSTLY = 0.5
 # Training that diverges goes back at most so many times.
 MOST_HALVINGS = 8
+# The share of the time after learning in which a prior may still be judged.
+LATE = 0.1
 # The share of a limited time that judging may take, and how often at most the prior is judged and kept in it.
 JUDGING, JUDGED = 0.1, 30
 
@@ -204,21 +206,17 @@ class Steps(Generic[PriorT]):
     def done(self) -> int:
         return self.step // self.batches
 
-    @property
-    def progress(self) -> float:
-        """The share of epochs or time that is used, whichever is larger: it drives the rate and the end."""
-        return self._progress(0.0)
-
-    def _progress(self, soon: float) -> float:
-        """The progress in so many seconds."""
+    def progress(self, soon: float = 0.0) -> float:
+        """The share of epochs or time used in so many seconds, whichever is larger: it drives rate and end."""
         steps = self.recipe.training.epochs * self.batches
         return self.session.progress(self.step / steps if steps else 0.0, self.began, soon)
 
     @property
     def finished(self) -> bool:
         # Another step and judging would take as long as they did the last time.
-        over = self._progress(self.stepping + self.judging) >= 1 and self.step > 0
-        return over or self.done == (self.recipe.training.last or -1)
+        return (self.step > 0 and self.progress(self.stepping + self.judging) >= 1) or self.done == (
+            self.recipe.training.last or -1
+        )
 
     @property
     def judged(self) -> bool:
@@ -270,7 +268,7 @@ class Steps(Generic[PriorT]):
         if position == 0:
             self.order = torch.randperm(len(course.images), generator=self.generator, device=course.images.device)
             self.sums = {}
-        rate = scheduled_rate(self.recipe.optimizer, self.progress) / 2**self.halvings
+        rate = scheduled_rate(self.recipe.optimizer, self.progress()) / 2**self.halvings
         batch = self.recipe.training.batch
         index = self.order[position * batch : (position + 1) * batch]
         try:
@@ -293,11 +291,19 @@ class Steps(Generic[PriorT]):
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         try:
-            step: Step = self.recipe.learner.step(self._renewed, batch, self.learner_state, self.generator, epoch)
-            self._climb(step)
-            while step.again is not None:
-                step = step.again(self._renewed)
-                self._climb(step)
+
+            def first(prior: PriorT) -> Step:
+                made: Step = self.recipe.learner.step(prior, batch, self.learner_state, self.generator, epoch)
+                return made
+
+            take: Callable[[PriorT], Step] | None = first
+            while take is not None:
+                # A new prior object for each step, so that nothing computed from old weights is reused.
+                step = take(self.prior.with_parameters(self.prior.parameters))
+                take = step.again
+                for name, parameter in self.prior.parameters.items():
+                    parameter.grad = step.gradient[name]
+                self.optimizer.step()
         except RuntimeError as fault:
             # Sampling refuses NaN probabilities, so diverging weights may show here first. If the magnitudes of all
             # parameters have a finite sum, no field is NaN.
@@ -312,16 +318,6 @@ class Steps(Generic[PriorT]):
         keep = min(self.recipe.optimizer.average, self.step / (self.step + WARM_UP))
         for name, value in self.average.items():
             value.lerp_(self.prior.parameters[name], 1 - keep)
-
-    @property
-    def _renewed(self) -> PriorT:
-        """A new prior object for each step, so that nothing computed from old weights is reused."""
-        return self.prior.with_parameters(self.prior.parameters)
-
-    def _climb(self, step: Step) -> None:
-        for name, parameter in self.prior.parameters.items():
-            parameter.grad = step.gradient[name]
-        self.optimizer.step()
 
     def _check_finite(self) -> None:
         for name, value in self.prior.parameters.items():
@@ -346,7 +342,9 @@ class Steps(Generic[PriorT]):
         if clock.limited:
             rest = max(self.judging / JUDGING, clock.limit / JUDGED)
             due = keep = bool(highest(clock.used - self.judged_at >= rest))
-        if due or self.finished:
+        # Judging must not begin when even the time after learning begins to run out.
+        late = bool(highest(clock.used + self.judging > clock.end(LATE)))
+        if (due or self.finished) and not late:
             averages |= self._judge(epoch)
         record: dict[str, Any] = {"epoch": epoch + 1, "step": self.step, "rate": rate, "seconds": clock.used}
         record |= averages
@@ -383,7 +381,7 @@ class Steps(Generic[PriorT]):
 
     def _passed(self, done: int, monitors: Mapping[str, float], machine: PriorT) -> Passed:
         session, total = self.session, self.recipe.training.epochs
-        return Passed(done, total, self.progress, session.clock.used, monitors, machine, session.stage)
+        return Passed(done, total, self.progress(), session.clock.used, monitors, machine, session.stage)
 
     def best(self) -> Passed:
         if not self.judged:

@@ -170,15 +170,6 @@ def test_levels_found_and_asked_for() -> None:
     assert not any("taken for" in note for note in asked.notes)
 
 
-def test_polarity_is_said_and_not_changed() -> None:
-    images = shapes(100, 1)
-    says = "dark shapes on a light ground"
-    assert not any(says in note for note in gather(images).notes)
-    inverted = gather(255 - images)
-    assert any(says in note for note in inverted.notes)
-    np.testing.assert_array_equal(inverted.training.images, 255 - gather(images).training.images)
-
-
 def test_row_47_a_single_level_teaches_nothing() -> None:
     with pytest.raises(TrainingError):
         gather(np.full((9, 4, 4), 77, dtype=np.uint8))

@@ -48,14 +48,14 @@ def test_a_clock_counts_all_sittings_and_leaves_time_for_what_follows() -> None:
     hands = Hands(10.0)
     clock = Clock(80.0, spent=20.0, now=hands)
     hands.now = 30.0
-    assert (clock.used, clock.left, clock.learning_ends) == (40.0, 40.0, 60.0)
+    assert (clock.used, clock.left, clock.end(0.0)) == (40.0, 40.0, 60.0)
     assert not clock.later_than(0.0)
     hands.now = 61.0
     assert clock.later_than(0.5) and not clock.later_than(0.6)
     # Of an hour no more than a minute is left for that.
-    assert Clock(3600.0, now=hands).learning_ends == 3540.0
+    assert Clock(3600.0, now=hands).end(0.0) == 3540.0
     free = Clock(now=hands)
-    assert not free.limited and free.learning_ends == float("inf") and not free.later_than(0.0)
+    assert not free.limited and free.end(0.0) == float("inf") and not free.later_than(0.0)
 
 
 def test_progress_is_that_of_epochs_or_time_whichever_is_larger() -> None:

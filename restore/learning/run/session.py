@@ -77,18 +77,13 @@ class Clock:
     def limited(self) -> bool:
         return self.limit < math.inf
 
-    @property
-    def learning_ends(self) -> float:
-        """The seconds used when learning must end, so that the rest is left for what follows."""
-        return self.limit - self._closing if self.limited else math.inf
+    def end(self, share: float) -> float:
+        """The seconds used when a share of the time after learning is used, too; with 0, when learning must end."""
+        return self.limit - (1 - share) * min(MOST_CLOSING, CLOSING * self.limit) if self.limited else math.inf
 
     def later_than(self, share: float) -> bool:
         """True if more than a share of the time that is left after learning is used."""
-        return self.limited and self.used > self.learning_ends + share * self._closing
-
-    @property
-    def _closing(self) -> float:
-        return min(MOST_CLOSING, CLOSING * self.limit)
+        return self.used > self.end(share)
 
 
 def _ignore(news: Any) -> None:
@@ -135,7 +130,7 @@ class Session:
         if self.over:
             return 1.0
         if self.clock.limited:
-            length = self.share * (self.clock.learning_ends - began)
+            length = self.share * (self.clock.end(0.0) - began)
             passed = highest(self.clock.used + soon - began)
             done = max(done, passed / length if length > 0 else 1.0)
         return min(1.0, done)
