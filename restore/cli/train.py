@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -85,7 +86,7 @@ def train(
 ) -> None:
     """Train a prior on images, or as a recipe says; stop it at any time and continue with --resume.
 
-    While it trains, the best prior so far can be used by its name, or by the folder of the run.
+    While it trains, the best prior so far can be used by the folder of the run.
     """
     import time
 
@@ -128,8 +129,10 @@ def train(
     from restore.learning.train import carry_out
     from restore.progress import progress
 
-    if threads:
-        torch.set_num_threads(threads)
+    busy = minutes is not None and hasattr(os, "getloadavg") and os.getloadavg()[0] > (os.cpu_count() or 1)
+    if threads or busy:
+        # Threads that wait for each other on a busy machine take many times as long as one.
+        torch.set_num_threads(threads or 1)
     where, lesson = pick_device(device), lesson_of()
     for note in lesson.notes:
         say(f"{lesson.recipe.data.source}: {note}")

@@ -13,7 +13,6 @@ from pictures import GREY, as_set, mixed, save
 from restore.data import Wanted, gather
 from restore.data.fitting import commonest, cropped, drawn, held_out_of, patches, resized, spread
 from restore.data.gathering import WINDOW, WINDOWS
-from restore.data.sets.shapes import shapes
 from restore.errors import TrainingError
 from restore.images import shrink
 
