@@ -64,8 +64,7 @@ class Trial:
     """Held-out images, damaged once, to judge a prior that is told the damage.
 
     Attributes:
-        clean: (M, D), M at least 1, as the prior knows them.
-        observed: (M, D), damaged.
+        clean, observed: (M, D), M at least 1, as the prior knows them, and damaged.
         channel: the damage.
         start: (M, D), the posterior mean of independent pixels, from which every restoration starts.
         grey: whether pixels are grey levels.

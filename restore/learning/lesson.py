@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -47,9 +47,8 @@ class Lesson:
     @property
     def fingerprint(self) -> str:
         """Identifies the images, so that a run is not resumed on others."""
-        if self.held_out is None:
-            return self.training.fingerprint
-        return hashlib.sha256(f"{self.training.fingerprint} {self.held_out.fingerprint}".encode()).hexdigest()
+        own = self.training.fingerprint
+        return own if self.held_out is None else sha256(f"{own} {self.held_out.fingerprint}".encode()).hexdigest()
 
     def pixels(self, device: torch.device) -> Tensor:
         """The training images as the prior learns from them, including variations; (N, D)."""

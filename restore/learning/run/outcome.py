@@ -71,7 +71,7 @@ def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed:
 
 def scored(recipe: Recipe, error: float) -> str:
     """The validation error of a prior, in words."""
-    kind = f"a squared error of {error:.5f}" if recipe.prior.grey else f"{error:.3%} wrong pixels"
+    kind = f"a squared error of {error:.5f}" if recipe.prior.grey else f"{error:.2%} wrong pixels"
     return f"{kind} after {recipe.training.watch or recipe.data.task}"
 
 
