@@ -161,18 +161,18 @@ def test_npy_types(tmp_path: Path, values: np.ndarray, expected: np.ndarray) -> 
 
 
 @pytest.mark.parametrize(
-    ("values", "fault"),
+    "values",
     [
-        (IMAGES / 240, "outside"),
-        (np.where(IMAGES > 200, np.nan, 0.5), "NaN"),
-        (IMAGES.astype(np.int64), "int64"),
-        (IMAGES[0], "shape"),
-        (IMAGES.astype(object), "object"),
-        (np.zeros((2, 3, 3), [("a", "u1")]), "pixels"),
+        IMAGES / 240,
+        np.where(IMAGES > 200, np.nan, 0.5),
+        IMAGES.astype(np.int64),
+        IMAGES[0],
+        IMAGES.astype(object),
+        np.zeros((2, 3, 3), [("a", "u1")]),
     ],
     ids=["range", "nan", "int64", "one-image", "pickle", "table"],
 )
-def test_bad_npy_is_refused(tmp_path: Path, values: np.ndarray, fault: str) -> None:
+def test_bad_npy_is_refused(tmp_path: Path, values: np.ndarray) -> None:
     np.save(tmp_path / "a.npy", values)
     with pytest.raises(InputError) as caught:
         load(str(tmp_path / "a.npy"))

@@ -192,21 +192,21 @@ def test_row_56_odd_names(tmp_path: Path, name: str | bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    "options",
     [
-        ({"shape": (0, 3)}, "0x3 has no pixels"),
-        ({"fit": "tile"}, "fit must be one of error, crop, resize"),
-        ({"levels": "colour"}, "levels must be one of auto, binary, grey"),
-        ({"patches": 9}, "patches need a shape"),
-        ({"patches": -1, "shape": (2, 2)}, "patches must be 0, or 2 and more"),
-        ({"patches": 1, "shape": (2, 2)}, "patches must be 0, or 2 and more"),
-        ({"held_out": 0.0}, "between 0 and 1"),
-        ({"held_out": 1.0}, "between 0 and 1"),
-        ({"held_out": float("nan")}, "between 0 and 1"),
-        ({"seed": -1}, "seed"),
+        {"shape": (0, 3)},
+        {"fit": "tile"},
+        {"levels": "colour"},
+        {"patches": 9},
+        {"patches": -1, "shape": (2, 2)},
+        {"patches": 1, "shape": (2, 2)},
+        {"held_out": 0.0},
+        {"held_out": 1.0},
+        {"held_out": float("nan")},
+        {"seed": -1},
     ],
 )
-def test_settings_out_of_range(options: dict[str, object], says: str) -> None:
+def test_settings_out_of_range(options: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         gather(GREY, Wanted(**options))  # type: ignore[arg-type]
 

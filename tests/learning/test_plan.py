@@ -124,33 +124,29 @@ def test_few_images_hold_a_prior_back_and_are_seen_more_often_and_moved(images: 
     assert made.training.epochs / made.training.watch_every <= 60
 
 
-REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
-    "method": (BINARY, {"method": "magic"}, "method .*magic"),
-    "task-missing": (BINARY, {"method": "crbm-bp"}, "task .*crbm-bp"),
-    "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}, "task .*tap"),
-    "both-lengths": (BINARY, {"epochs": 3, "minutes": 1}, "epochs and minutes exclude each other; give one"),
-    "no-epochs": (BINARY, {"epochs": 0}, "epochs must be at least 1, not 0"),
-    "no-minutes": (BINARY, {"minutes": 0}, "minutes must be positive, not 0"),
-    "minutes-nan": (BINARY, {"minutes": float("nan")}, "minutes must be positive, not nan"),
-    "binary-learner": (GREY, {"method": "pcd"}, "pcd learns from black and white images, .* take tap or principal"),
-    "task-of-grey": (GREY, {"task": "noise:0.1"}, "crbm-bp learns from black and white images"),
-    "grey-learner": (BINARY, {"method": "principal"}, "principal learns from grey levels; take tap, or levels grey"),
-    "growing-grey": (DARK, {"hidden": "auto"}, 'hidden = "auto" grows binary units only; give a number'),
-    "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "epochs has no meaning for frank_wolfe; leave it out"),
-    "table": (BINARY, {"tables": {"growth": 3}}, "growth is a table"),
-    "hidden": (BINARY, {"hidden": -1}, "hidden must be at least 1, not -1"),
-    "no-hidden": (BINARY, {"hidden": 0}, "hidden must be at least 1, not 0"),
-    "hidden-of-none": (BINARY, {"method": "fvbm", "hidden": 50}, "fvbm has no hidden units; leave hidden out"),
-    "hidden-of-logistic": (
-        BINARY,
-        {"method": "crbm-lr", "task": "flip:0.1", "hidden": "auto"},
-        "crbm-lr uses no hidden unit; leave hidden out",
-    ),
+REFUSED: dict[str, tuple[Facts, dict[str, Any]]] = {
+    "method": (BINARY, {"method": "magic"}),
+    "task-missing": (BINARY, {"method": "crbm-bp"}),
+    "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}),
+    "both-lengths": (BINARY, {"epochs": 3, "minutes": 1}),
+    "no-epochs": (BINARY, {"epochs": 0}),
+    "no-minutes": (BINARY, {"minutes": 0}),
+    "minutes-nan": (BINARY, {"minutes": float("nan")}),
+    "binary-learner": (GREY, {"method": "pcd"}),
+    "task-of-grey": (GREY, {"task": "noise:0.1"}),
+    "grey-learner": (BINARY, {"method": "principal"}),
+    "growing-grey": (DARK, {"hidden": "auto"}),
+    "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}),
+    "table": (BINARY, {"tables": {"growth": 3}}),
+    "hidden": (BINARY, {"hidden": -1}),
+    "no-hidden": (BINARY, {"hidden": 0}),
+    "hidden-of-none": (BINARY, {"method": "fvbm", "hidden": 50}),
+    "hidden-of-logistic": (BINARY, {"method": "crbm-lr", "task": "flip:0.1", "hidden": "auto"}),
 }
 
 
-@pytest.mark.parametrize(("facts", "asked", "says"), REFUSED.values(), ids=[f"36-{name}" for name in REFUSED])
-def test_what_cannot_be_done_is_refused_with_its_remedy(facts: Facts, asked: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize(("facts", "asked"), REFUSED.values(), ids=[f"36-{name}" for name in REFUSED])
+def test_what_cannot_be_done_is_refused(facts: Facts, asked: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as caught:
         recipe(facts, **asked)
     assert "\n" not in str(caught.value)

@@ -82,11 +82,8 @@ def test_what_learns_by_restoring_takes_over_the_modes_of_its_start(tmp_path: Pa
     assert len(carried) > 1 and torch.equal(trained.prior.modes, carried[:-1])
 
 
-@pytest.mark.parametrize(
-    ("prior", "says"),
-    [({"start_share": 1.0}, "start_share must lie in [0, 1)"), ({"start": "", "start_share": 0.5}, "with a start")],
-)
-def test_a_share_of_no_start_is_refused(prior: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize("prior", [{"start_share": 1.0}, {"start": "", "start_share": 0.5}])
+def test_a_share_of_no_start_is_refused(prior: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         PriorShape(hidden=5, **({"start": "other"} | prior))
 
