@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,7 @@ def carry_out(
         KeyboardInterrupt: with a note of what to do now.
     """
     clock, recipe = session.clock, lesson.recipe
-    keep = lambda passed: place.keep_unfinished(lesson, passed)  # noqa: E731
-    own = replace(session, data=lesson.fingerprint, usable=keep)
+    own = replace(session, data=lesson.fingerprint, usable=partial(place.keep_unfinished, lesson))
     try:
         images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
         trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every)
