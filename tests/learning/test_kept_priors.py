@@ -54,8 +54,8 @@ def killed_at_each(folder: Path) -> None:
         assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
 
 
-# Two in the run's folder, the last one there, and that under the name.
-WRITES = range(4)
+# Three in the run's folder, the last one there, and that under the name.
+WRITES = range(5)
 
 # Not judged, so that every epoch leaves a prior.
 QUICK = {"training": {"watch": "", "watch_every": 1, "checkpoint_every": 1}, "inference": {"modes": 0, "starts": 1}}
@@ -76,7 +76,7 @@ def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(
         folder = tmp_path / str(write)
         if write:
             about = zoo.load(folder / "run").description
-            assert bool(about.unfinished) == (write < 3)
+            assert bool(about.unfinished) == (write < 4)
         assert not (folder / "named" / zoo.WEIGHTS).exists()
         # The next sitting sweeps up what was not finished.
         assert len(list(folder.rglob(".restore-*"))) == 1
