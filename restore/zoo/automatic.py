@@ -76,4 +76,4 @@ def _free(folder: Path) -> Description | None:
     except ModelError as fault:
         leave_out(str(fault))
         return None
-    return None if about.conditional else about
+    return None if about.task else about

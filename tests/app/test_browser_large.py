@@ -49,7 +49,7 @@ def hole(shape: tuple[int, ...], side: int) -> np.ndarray:
 
 def outside(folder: Path, pixels: np.ndarray, p: float, mask: np.ndarray) -> Restored:
     """What Python makes of an image with a prior and a level that are named."""
-    damage = Damage() if zoo.describe(folder).conditional else replace(Damage.of(p), hidden=mask)
+    damage = Damage() if zoo.describe(folder).task else replace(Damage.of(p), hidden=mask)
     options = Options(force=True)
     (found,) = restore([Observed(pixels, damage)], options, Engines(options, only=OnnxEngine.load(folder)))
     return found

@@ -65,7 +65,7 @@ def test_round_trip_of_a_conditional_prior(tmp_path: Path) -> None:
     assert same(found, prior)
     about = describe(tmp_path / "again")
     assert about == prior.description
-    assert (about.conditional, about.task, about.inference.starts) == (True, "patch:2:0.5", 0)
+    assert (about.kind.learnt, about.task, about.inference.starts) == (True, "patch:2:0.5", 0)
     stored = load_file(tmp_path / "again" / WEIGHTS)
     assert {stored[f"inputs.{layer}"].dtype for layer in (0, 1)} == {torch.float16}
 
