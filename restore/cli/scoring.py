@@ -148,7 +148,7 @@ def evaluate_task(model: str, source: Source, trial: Trial, opening: Opening) ->
             raise UsageError(f"{model}: has no solver; leave --solver out")
         return _of_baseline(model, source, parse_task(trial.task, trial.mask), trial)
     about = describe(find(model))
-    damage = parse_task(trial.task, trial.mask, grey=about.grey)
+    damage = about.task_of(trial.task, trial.mask)
     require_torch(model)
     if about.task:
         if trial.mask == "known":

@@ -76,13 +76,17 @@ class Spec:
         """Why a solver does not fit the machine, in words; empty if it does."""
         return misfit(solver, structure=self.kind.structure, plain=self.plain)
 
-    def task_of(self, text: str) -> Task:
-        """The damage that a text such as "flip:0.1" names, for images of this kind.
+    def task_of(self, text: str, mask: str | None = None) -> Task:
+        """The damage that a text such as "flip:0.1" names, for images of this kind; see `restore.channels.parse_task`.
 
         Raises:
             UsageError: if there is no such damage.
         """
-        return parse_task(text, grey=self.grey)
+        return parse_task(text, mask, grey=self.grey)
+
+    def in_words(self, error: float) -> str:
+        """The error of restored images, as `restore.learning.run.judging` measures it, in words."""
+        return f"a mean squared error of {error:.5f}" if self.grey else f"{error:.3%} wrong pixels"
 
     def check(self, image_shape: tuple[int, int] | None = None) -> None:
         """Refuse a machine that there is not.

@@ -36,11 +36,13 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
     missing = shape.hidden - machine.layers[1].size
     if missing == 0:
         return machine
-    if missing < 0 or not (isinstance(machine, RBM) and shape.plain):
+    grows = isinstance(machine, RBM) and shape.plain
+    if missing < 0 or not grows:
         raise TrainingError(
             f"{shape.start}: has {machine.layers[1].size} hidden units; give [prior] hidden as many"
-            f"{' or more' if missing < 0 and shape.plain else ''}"
+            f"{' or more' if grows else ''}"
         )
+    assert isinstance(machine, RBM)
     return wider(machine, missing, shape.weight_scale, seed)
 
 

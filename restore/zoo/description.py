@@ -203,17 +203,12 @@ class Description(Spec):
 
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
-        facts = dataclasses.asdict(self) | {"format_version": 1 if self.plain else FORMAT}
-        if self.plain:
-            # Format 1 does not know this key.
-            del facts["deeper"]
-        if not self.unfinished:
-            del facts["unfinished"], facts["run"]
-        if self.tiling == Tiling():
-            del facts["tiling"]
-        for name in ("components", "kernel"):
+        facts = dataclasses.asdict(self) | {"format_version": FORMAT}
+        for name in ("deeper", "components", "kernel", "unfinished", "run"):
             if not facts[name]:
                 del facts[name]
+        if self.tiling == Tiling():
+            del facts["tiling"]
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()}
 
     @classmethod
@@ -263,7 +258,8 @@ class Description(Spec):
             if about.task:
                 parse_task(about.task)
             if bool(about.task) != about.kind.learnt or (about.task and about.inference.starts):
-                raise ValueError(f"a {about.family} with the task {about.task!r}, {about.inference.starts} starts")
+                words = f"the task {about.task!r} and {about.inference.starts} starts"
+                raise ValueError(f"a {about.kind.words} with {words}")
             return about
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as fault:
             raise ModelError(f"{where}: its description is damaged ({reason(fault)}); get the file again") from fault

@@ -169,10 +169,12 @@ def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
     """The shapes of the tensors of a weights file, by name."""
     pixels = description.pixels
     shapes = description.shapes | {"pixel_means": (pixels,), "modes": (description.inference.modes, (pixels + 7) // 8)}
-    if description.grey:
-        # For binary pixels they follow from the means.
-        shapes |= {f"pointwise.{name}": (pixels,) for name in UNITS[description.visible].parameters}
-    return shapes
+    return shapes | dict.fromkeys(_pointwise(description).values(), (pixels,))
+
+
+def _pointwise(description: Description) -> dict[str, str]:
+    """The tensors of grey pixels as independent units, by parameter. For binary pixels they follow from the means."""
+    return {name: f"pointwise.{name}" for name in UNITS[description.visible].parameters} if description.grey else {}
 
 
 def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
@@ -181,10 +183,8 @@ def assembled(description: Description, stored: Mapping[str, Tensor]) -> Trained
 
     values = {name: value.float() for name, value in stored.items() if name != "modes"}
     machine = description.kind.machine(description, description.image_shape, values)
-    pixels = None
-    if description.grey:
-        visible = description.visible
-        pixels = layer_of(visible, {name: values[f"pointwise.{name}"] for name in UNITS[visible].parameters})
+    own = {name: values[stored_as] for name, stored_as in _pointwise(description).items()}
+    pixels = layer_of(description.visible, own) if own else None
     return TrainedPrior(description, machine, values["pixel_means"], stored["modes"], pixels)
 
 

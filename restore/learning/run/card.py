@@ -91,7 +91,7 @@ def _chosen(recipe: Recipe, trained: Trained) -> str:
     """How the prior was chosen among all epochs, in words."""
     if trained.error is None:
         return ""
-    left = f"a mean squared error of {trained.error:.5f}" if recipe.prior.grey else f"{trained.error:.3%} wrong pixels"
+    left = recipe.prior.in_words(trained.error)
     return (
         f"\nIts parameters are those after epoch {trained.epoch}, which restored held-out images best: after "
         f"{recipe.training.watch or recipe.data.task} it left {left}."

@@ -83,8 +83,7 @@ class Midway:
         if passed.score is None:
             return f"{said}, not judged"
         damage = recipe.training.watch or recipe.data.task
-        error = f"a squared error of {passed.score:.5f}" if recipe.prior.grey else f"{passed.score:.2%} wrong pixels"
-        return f"{said}, {error} after {damage}"
+        return f"{said}, {recipe.prior.in_words(passed.score)} after {damage}"
 
 
 def pixel_means_of(recipe: Recipe, training: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from torch import Tensor
 from restore.errors import OutputError, RestoreError, shown
 from restore.evaluation.baselines import Median, PixelwiseEstimate, PointwiseEstimate
 from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
+from restore.evaluation.scores import TASKS
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine, moved_to
 from restore.learning.pipeline import split
@@ -66,7 +67,7 @@ def tasks_for(about: Description) -> list[str]:
     """The tasks that a prior is tried on: the damage it has learnt, or damage that it is told."""
     if about.task:
         return [str(task_of(about))]
-    return ["noise:0.1", "noise:0.2"] if about.grey else ["flip:0.1", "flip:0.2"]
+    return list(TASKS[about.kind.observation(about)][1:3])
 
 
 def filters(prior: TrainedPrior) -> dict[str, Restorer]:
