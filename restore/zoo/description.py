@@ -19,8 +19,7 @@ from restore.zoo.tiling import Tiling
 if TYPE_CHECKING:
     import numpy as np
 
-# The newest format of weights files. Format 1 lacks grey pixels, several hidden layers, and hidden units that are not
-# binary.
+# The newest format of weights files.
 FORMAT = 2
 
 
@@ -42,6 +41,7 @@ class Description(Spec):
         unfinished: how far its training has come, in words; empty when it has ended.
         run: the folder of the run that continues an unfinished prior.
         tiling: how it restores images of another size.
+        auto: place among the published priors that `auto` considers, from 1; 0 for none. It considers all of a user's.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Description(Spec):
     unfinished: str = ""
     run: str = ""
     tiling: Tiling = field(default_factory=Tiling)
+    auto: int = 0
     # Trained machines have a number.
     hidden: int = field(kw_only=True)
 
@@ -204,7 +205,7 @@ class Description(Spec):
     def to_header(self) -> dict[str, str]:
         """The metadata of a safetensors header; all values are texts."""
         facts = dataclasses.asdict(self) | {"format_version": FORMAT}
-        for name in ("deeper", "components", "kernel", "unfinished", "run"):
+        for name in ("deeper", "components", "kernel", "unfinished", "run", "auto"):
             if not facts[name]:
                 del facts[name]
         if self.tiling == Tiling():
@@ -242,7 +243,7 @@ class Description(Spec):
                 **limits.of_declared_types(cls, facts),
             )
             about.check(about.image_shape)
-            if list(about.image_shape) != shape or min(shape) < 1 or not 0 <= about.threshold < 255:
+            if list(about.image_shape) != shape or min(shape) < 1 or about.auto < 0 or not 0 <= about.threshold < 255:
                 raise ValueError(f"images of shape {shape}, threshold {about.threshold}")
             largest = max(size for sizes in (about.sizes, *about.shapes.values()) for size in sizes)
             if list(about.deeper) != deeper or about.layers > limits.LAYERS or largest > limits.UNITS:
