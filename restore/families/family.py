@@ -43,8 +43,8 @@ class Family:
     Attributes:
         words: what a machine is called.
         learners: the learners that train it, by their names in recipes.
-        structure: how units are coupled: what a solver must know. "layers" of units between neighbouring layers,
-            "pairs" of pixels, or a "mixture" in closed form.
+        structure: what a solver must know: "layered", with couplings between neighbouring layers, "pairwise", with
+            couplings between pixels, or a "mixture" of Gaussians.
         pixels, hiddens: the types that visible and hidden units may have.
         special: the keys among `SPECIAL` that it has, each with the least value.
         hidden_units: True if it has hidden units.
@@ -61,7 +61,7 @@ class Family:
 
     words: ClassVar[str]
     learners: ClassVar[Mapping[str, Learner]]
-    structure: ClassVar[Literal["layers", "pairs", "mixture"]] = "layers"
+    structure: ClassVar[Literal["layered", "pairwise", "mixture"]] = "layered"
     pixels: ClassVar[Sequence[str]] = BITS
     hiddens: ClassVar[Sequence[str]] = BITS
     special: ClassVar[Mapping[str, int]] = {}

@@ -26,7 +26,7 @@ class Pairs(Family):
             f"{RULES}:QuasiNewton", {"fvbm": Offer({"precision": "float32", "steps": 60, "rounds": 2})}
         ),
     }
-    structure = "pairs"
+    structure = "pairwise"
     hidden_units = False
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ class SolverKind(Entry):
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    structures: tuple[str, ...] = ("layers",)
+    structures: tuple[str, ...] = ("layered",)
     any_units: bool = True
     smooth: bool = False
     starts: bool = True
@@ -52,7 +52,7 @@ def _belief_propagation(kind: str, *, evidence: bool) -> SolverKind:
 
 
 # Means alone serve pixels that are coupled with each other, too.
-_PAIRS = ("layers", "pairs")
+_PAIRS = ("layered", "pairwise")
 
 SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
     {
@@ -86,5 +86,5 @@ def misfit(name: str, *, structure: str, plain: bool) -> str:
     kind = SOLVERS[name]
     if structure not in kind.structures:
         others = ", ".join(other for other in SOLVERS if structure in SOLVERS[other].structures)
-        return f"solver of a machine of {structure} is {others}, not {name}"
+        return f"{name} does not solve a {structure} machine; take {others}"
     return "" if plain or kind.any_units else f"{name} is for binary units in two layers; take tap"

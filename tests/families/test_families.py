@@ -39,7 +39,7 @@ def tensors_of(spec: Spec) -> dict[str, Tensor]:
     """Small positive tensors of the right shapes; symmetric where pixels are coupled with each other."""
     draw = torch.Generator().manual_seed(0)
     made = {name: 0.1 * torch.rand(shape, generator=draw) for name, shape in spec.kind.shapes(spec, SHAPE).items()}
-    if spec.kind.structure == "pairs":
+    if spec.kind.structure == "pairwise":
         made["weights.0"] = (made["weights.0"] + made["weights.0"].T).fill_diagonal_(0)
     return made
 

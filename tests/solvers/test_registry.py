@@ -56,8 +56,8 @@ def test_a_solver_solves_the_machines_that_it_says(name: str) -> None:
     plain = RBM.binary(zeros[:, None] + 0.1, zeros, torch.zeros(1)).tilt(Fields(bits[:, :2]))
     grey = RBM((blank("truncated-gaussian", 2, zeros), Bernoulli(torch.zeros(1))), (zeros[:, None] + 0.1,))
     dense = FullyVisible.binary(0.1 - 0.1 * torch.eye(2), zeros)
-    layers = "layers" in kind.structures
-    kinds = ((plain, layers), (grey, layers and kind.any_units), (dense, "pairs" in kind.structures))
+    layers = "layered" in kind.structures
+    kinds = ((plain, layers), (grey, layers and kind.any_units), (dense, "pairwise" in kind.structures))
     if "mixture" in kind.structures:
         solver.solve(MIXTURE.tilt(Fields(bits[:, :2], bits[:1, :2])))
     for machine, fits in kinds:
