@@ -18,6 +18,7 @@ from restore.learning.recipes.wishes import METHODS
 from restore.registry import SOLVERS
 from restore.solvers import solver_of
 from restore.zoo.inference import Inference
+from restore.zoo.tiling import Tiling
 
 SHAPE = (3, 4)
 # A machine of each family that has special keys or needs units of its own.
@@ -153,3 +154,16 @@ def test_every_method_names_a_learner_of_its_family() -> None:
         learner = FAMILIES[method.family].learners[method.learner]
         made = learner.load()(**method.offer.settings)
         assert learner.offers[name] == method.offer and made is not None
+
+
+@every_family
+def test_a_family_of_any_size_knows_no_places(name: str) -> None:
+    kind, means = FAMILIES[name], torch.linspace(0.1, 0.9, 12)
+    expected = torch.full((12,), 0.5) if kind.any_size else means
+    assert torch.allclose(kind.pixel_means(means), expected)
+    # Parts that it knows alike tell each other nothing.
+    assert (Tiling(**kind.tiling).worth == 0) == kind.any_size
+
+
+def test_priors_that_have_learnt_their_iterations_are_not_solved_again() -> None:
+    assert {name for name, kind in FAMILIES.items() if not kind.tries_again} == {"crbm", "convolutional"}
