@@ -108,8 +108,7 @@ class Family:
 
     def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
         """Number of units of every layer, the image first."""
-        assert spec.hidden != "auto"
-        return image_shape[0] * image_shape[1], spec.hidden, *spec.deeper
+        return image_shape[0] * image_shape[1], *spec.hidden_counts
 
     def count(self, spec: Spec) -> str:
         """The hidden units in words."""

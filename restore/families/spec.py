@@ -68,6 +68,12 @@ class Spec:
         return self.binary and not self.deeper
 
     @property
+    def hidden_counts(self) -> tuple[int, ...]:
+        """The numbers of hidden units, from the layer next to the image up."""
+        assert self.hidden != "auto"
+        return self.hidden, *self.deeper
+
+    @property
     def solvers(self) -> tuple[str, ...]:
         """The solvers that fit the machine."""
         return self.kind.solvers(self)
