@@ -21,8 +21,7 @@ from restore.fields import Fields, stacked
 from restore.learning.gradients.independent import independent_units
 from restore.learning.rules.contract import Pairs, Restorations
 from restore.learning.run.judging import Judged, Trial, verdict
-from restore.priors import RBM, ConditionalRBM, ConvolutionalRBM, LayeredPrior
-from restore.priors.convolutional import Shared
+from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.registry import UNITS
 from restore.solvers import solver_of
 from restore.units import Bernoulli, Units
@@ -65,17 +64,6 @@ def initial_prior(images: Tensor, hidden: int, weight_scale: float, generator: t
     """A binary RBM with the images' pixel means and almost no correlations: N(0, scale²) weights, zero hidden bias."""
     weights = torch.randn(images.shape[1], hidden, generator=generator, device=images.device) * weight_scale
     return RBM.binary(weights, torch.logit(pixel_means(images)), torch.zeros(hidden, device=images.device))
-
-
-def initial_convolution(
-    images: Tensor, image_shape: tuple[int, int], features: int, kernel: int, weight_scale: float, seed: int
-) -> ConvolutionalRBM:
-    """A convolutional RBM with the images' share of white and almost no correlations, as `initial_prior`."""
-    generator = torch.Generator(images.device).manual_seed(seed)
-    drawn = torch.randn(features, kernel**2, generator=generator, device=images.device) * weight_scale
-    white = torch.logit(pixel_means(images).mean()).reshape(1)
-    # The log-odds of a unit of -1 or 1 are twice its field.
-    return ConvolutionalRBM.of(Shared(drawn, white / 2, images.new_zeros(features)), image_shape)
 
 
 def wider(machine: RBM, count: int, weight_scale: float, seed: int) -> RBM:

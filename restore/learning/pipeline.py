@@ -18,7 +18,7 @@ from restore.learning.course import (
     Course,
     DamagedImages,
     RestoredImages,
-    initial_convolution,
+    pixel_means,
     wider,
 )
 from restore.learning.fit import Fitted, fit
@@ -42,7 +42,7 @@ from restore.learning.run.outcome import (
 from restore.learning.run.parallel import from_first, is_first
 from restore.learning.run.session import Passed, Session
 from restore.learning.starting import started
-from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
+from restore.priors import RBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.priors.bits import pack
 from restore.solvers import TAP
 from restore.units import Bernoulli, Units
@@ -103,7 +103,7 @@ def train(
     else:
         begun = from_first(lambda: bool(facts(folder)))
         if recipe.prior.grows:
-            growing = early.stage("growing", folder / GROWTH, GROWING, over=begun, of_use=not recipe.conditional)
+            growing = early.stage("growing", folder / GROWTH, GROWING, over=begun, of_use=not recipe.data.task)
             start, _, before = by_rounds(recipe, training, growing, validation)
         if recipe.pretraining.epochs:
             start, before = pretrained(recipe, training, early)
@@ -112,7 +112,7 @@ def train(
         fitted = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
     with torch.inference_mode():
         machine = as_stored(recipe, fitted.prior)
-        inference = recipe.learner.inference(fitted.epoch) if recipe.conditional else recipe.inference
+        inference = recipe.inference_after(fitted.epoch)
         late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
         modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
     description = description_of(recipe, image_shape, machine, inference)
@@ -174,18 +174,18 @@ def course_of(
         start: the machine before the first step; by default one without correlations.
     """
     training, validation = split(recipe, images, held_out)
-    if recipe.conditional:
+    if recipe.data.task:
         return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
     shape, watch, trial = recipe.prior, recipe.training.watch, None
     if watch and len(validation):
         trial = Trial.of(validation, watch, image_shape, _alone(recipe, training), recipe.seed, grey=shape.grey)
-    if shape.kernel:
-        assert shape.hidden != "auto"
-        start = initial_convolution(training, image_shape, shape.hidden, shape.kernel, shape.weight_scale, recipe.seed)
+    if start is None:
+        generator = torch.Generator(training.device).manual_seed(recipe.seed)
+        start = shape.kind.first(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
     clean = CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
     if not recipe.learner.restores:
         return clean
-    tasks = tuple(parse_task(text, grey=shape.grey) for text in recipe.learner.restores)
+    tasks = tuple(map(shape.task_of, recipe.learner.restores))
     return RestoredImages(clean, image_shape, tasks, _alone(recipe, training))
 
 
@@ -203,7 +203,7 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
     if held_out is not None:
         return images, held_out
     count = recipe.data.validation
-    if not count and not recipe.conditional:
+    if not count and not recipe.data.task:
         return images, images[:0]
     if len(images) - count < 2:
         raise TrainingError(
@@ -222,12 +222,13 @@ def _modes(
 
     A machine that learns by restoring is no longer one to sample from: it takes over the modes of its start.
     """
-    if isinstance(machine, ConditionalRBM | GaussianMixture) or not inference.modes:
+    if not inference.modes:
         return pack(images[:0])
     if recipe.learner.restores and recipe.prior.start:
         found = zoo.load(zoo.find(recipe.prior.start)).modes[: inference.modes]
         if len(found) == inference.modes:
             return found
+    assert isinstance(machine, LayeredPrior | FullyVisible)
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
     # Seeded separately, so that the modes do not depend on interruptions of training.
     generator = torch.Generator(images.device).manual_seed(recipe.seed)

@@ -103,8 +103,7 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
         TrainingError, Stopped: as `restore.learning.fit.fit`.
     """
     length = replace(recipe.training, epochs=recipe.pretraining.epochs, last=0)
-    assert recipe.prior.hidden != "auto"
-    sizes = (recipe.prior.hidden, *recipe.prior.deeper)
+    sizes = recipe.prior.hidden_counts
     trained: list[RBM] = []
     verdicts: list[str] = []
     below, lower = images, independent_pixels(recipe.prior.visible, images)

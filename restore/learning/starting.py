@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from restore import zoo
 from restore.errors import TrainingError
+from restore.families import Spec
 from restore.learning.course import wider
 from restore.learning.recipes.tables import PriorShape
 from restore.priors import RBM, LayeredPrior
@@ -23,26 +26,27 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
     """
     folder = zoo.find(shape.start)
     about = zoo.describe(folder)
-    kind = (about.family, about.visible, about.hidden_type, about.deeper, about.image_shape)
-    wanted = (shape.family, shape.visible, shape.hidden_type, shape.deeper, image_shape)
-    if kind != wanted:
+    if replace(about.alone, hidden=1) != replace(shape.alone, hidden=1) or about.image_shape != image_shape:
         raise TrainingError(
-            f"{shape.start}: {_in_words(kind)} cannot be the start of {_in_words(wanted)}; give another [prior] start"
+            f"{shape.start}: {_in_words(about, about.image_shape)} cannot be the start of "
+            f"{_in_words(shape, image_shape)}; give another [prior] start"
         )
     machine = zoo.load(folder).machine
     assert isinstance(machine, LayeredPrior) and isinstance(shape.hidden, int)
     missing = shape.hidden - machine.layers[1].size
     if missing == 0:
         return machine
-    if missing < 0 or not (isinstance(machine, RBM) and shape.plain):
+    grows = isinstance(machine, RBM) and shape.plain
+    if missing < 0 or not grows:
         raise TrainingError(
             f"{shape.start}: has {machine.layers[1].size} hidden units; give [prior] hidden as many"
-            f"{' or more' if missing < 0 and shape.plain else ''}"
+            f"{' or more' if grows else ''}"
         )
+    assert isinstance(machine, RBM)
     return wider(machine, missing, shape.weight_scale, seed)
 
 
-def _in_words(kind: tuple[str, str, str, tuple[int, ...], tuple[int, int]]) -> str:
-    family, visible, hidden, deeper, (height, width) = kind
-    layers = "-".join([visible, hidden, *map(str, deeper)])
-    return f"a machine ({family}, {layers}) for images of {width}x{height} pixels"
+def _in_words(spec: Spec, image_shape: tuple[int, int]) -> str:
+    layers = "-".join([spec.visible, spec.hidden_type, *map(str, spec.deeper)])
+    height, width = image_shape
+    return f"a {spec.kind.words} ({layers}) for images of {width}x{height} pixels"

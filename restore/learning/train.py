@@ -213,10 +213,8 @@ def planned_lesson(
 def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
     height, width = facts.image_shape
     seen = "grey" if recipe.prior.grey else f"black and white (white above {recipe.data.threshold})"
-    units = {"auto": "as many hidden units as it takes", 0: "no hidden units"}
-    kernel = recipe.prior.kernel
-    count = f"{recipe.prior.hidden} features of {kernel}x{kernel} pixels" if kernel else None
-    size = count or units.get(recipe.prior.hidden, f"{recipe.prior.hidden} hidden units")
+    prior = recipe.prior
+    size = "as many hidden units as it takes" if prior.grows else prior.kind.count(prior)
     length = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
     length += f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
     copies = recipe.data.variations.copies
@@ -251,9 +249,7 @@ def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int 
         held_out=lesson.held_out_pixels(device),
         every=every,
     )
-    shape = lesson.recipe.prior
-    windows = lesson.wholes and not (shape.grey or shape.kernel or lesson.recipe.conditional)
-    if windows and not from_first(lambda: clock.later_than(TILING)):
+    if lesson.wholes and trained.prior.description.exchanges and not from_first(lambda: clock.later_than(TILING)):
         session.note("choosing how windows exchange messages")
         trained = replace(trained, prior=_tiled(trained.prior, lesson, device))
     from_first(lambda: write_atomically(folder / RECIPE, lesson.text.encode(), TrainingError))

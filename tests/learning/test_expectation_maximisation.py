@@ -98,10 +98,10 @@ def recipe(**prior: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("prior", "said"),
     [
-        ({"components": None}, "components, at least 1"),
+        ({"components": None}, "components .* at least 1"),
         ({"hidden": 1}, "hidden of a mixture is at least 2"),
-        ({"hidden": "auto"}, "grows binary units only"),
-        ({"visible": "bernoulli"}, "visible must be one of gaussian"),
+        ({"hidden": "auto"}, "hidden .* number"),
+        ({"visible": "bernoulli"}, "visible .* gaussian"),
         ({"family": "rbm", "visible": "truncated-gaussian"}, "components"),
     ],
 )
@@ -117,7 +117,7 @@ def test_a_recipe_says_how_its_prior_restores() -> None:
     found = parse(recipe())
     assert found.prior.grey and not found.prior.plain and found.manner == "grey"
     assert (found.inference.solver, found.inference.starts) == ("exact", 0)
-    with pytest.raises(UsageError, match="no other solver"):
+    with pytest.raises(UsageError, match="take exact"):
         parse(recipe() | {"inference": {"solver": "tap"}})
 
 

@@ -71,16 +71,16 @@ def test_a_recipe_needs_the_family_and_a_method_only() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"prior": {"family": "fvbm", "hidden": 5}}, "no hidden units; leave hidden out"),
+        ({"prior": {"family": "fvbm", "hidden": 5}}, "hidden .* 0"),
         ({"prior": {"family": "rbm"}}, r"\[prior\] hidden is missing; add it"),
         (
             {"inference": {"solver": "sum_product", "modes": 0, "starts": 0}},
-            "tap, mean_field, adaptive_tap, not sum_product",
+            "sum_product .* take tap, mean_field, adaptive_tap",
         ),
         ({"training": {"epochs": 3}}, "epochs has no meaning for bslm"),
         ({"learner": {"method": "tap"}}, "method for family fvbm must be one of bslm, gradient_ascent, quasi_newton"),
         ({"learner": {"method": "bslm", "spacers": -1}}, "spacers must not be negative, not -1"),
-        ({"data": {"source": "x", "task": "flip:0.1"}}, "task belongs to"),
+        ({"data": {"source": "x", "task": "flip:0.1"}}, "task .* leave it out"),
     ],
     ids=["hidden", "no-hidden", "solver", "epochs", "method", "spacers", "task"],
 )
@@ -207,7 +207,7 @@ def test_it_has_likelihoods_and_no_features(trained: Trained, images: torch.Tens
     )
     told = pseudo_likelihood(machine, images, 16, seeded())
     assert told.mean == pytest.approx(float(log_pseudo_likelihood(machine, images).mean()), abs=1e-4)
-    with pytest.raises(ModelError, match="no layer of hidden units"):
+    with pytest.raises(ModelError, match="layer of hidden units"):
         engine.features(images.unflatten(1, SHAPE).numpy())
 
 
@@ -247,5 +247,5 @@ def test_the_graph_restores_as_torch_does(trained: Trained, images: torch.Tensor
         assert (found.iterations == wanted.iterations)[clear].all()
         assert (found.status == wanted.status).all()
         np.testing.assert_allclose(gain, other, atol=1e-5)
-    with pytest.raises(ModelError, match="no layer of hidden units"):
+    with pytest.raises(ModelError, match="layer of hidden units"):
         graph.features(noisy)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from restore.errors import UsageError
 from restore.learning.recipes.plan import FEATURES, STEPS, plan
 from restore.learning.recipes.recipe import Recipe, parse
-from restore.learning.recipes.wishes import CONDITIONAL, METHODS, OF_GREY, PLAIN, PLENTY, Facts, Wishes
+from restore.learning.recipes.wishes import METHODS, PLENTY, Facts, Wishes
 from restore.learning.recipes.written import written
 from restore.learning.rules.principal import Principal
 
@@ -32,9 +32,12 @@ def recipe(facts: Facts = BINARY, **asked: Any) -> Recipe:
 
 
 CASES = [
-    *[(BINARY, {"method": method}) for method in PLAIN if method != "principal"],
-    *[(BINARY, {"method": method, "task": "flip:0.2"}) for method in CONDITIONAL],
-    *[(facts, {"method": method}) for facts in (GREY, DARK) for method in OF_GREY],
+    *[
+        (facts, {"method": name} | ({"task": "flip:0.2"} if method.learnt else {}))
+        for name, method in METHODS.items()
+        for facts in (BINARY, GREY, DARK)
+        if facts.levels in method.offer.levels
+    ],
     (BINARY, {"hidden": "auto"}),
     (GREY, {"hidden": "auto"}),
     (BINARY, {"minutes": 3}),
@@ -51,7 +54,7 @@ def test_every_plan_is_a_recipe_that_can_be_written_and_read(facts: Facts, asked
     read = parse(tomllib.loads(written(made)))
     assert read == parse(made)
     assert (read.name, read.seed, read.data.gathering.shape) == ("mine", 3, (20, 30))
-    assert read.conditional == bool(asked.get("task"))
+    assert read.prior.kind.learnt == bool(asked.get("task"))
     assert read.training.minutes == asked.get("minutes", 0)
 
 
@@ -125,13 +128,13 @@ REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
     "no-epochs": (BINARY, {"epochs": 0}, "epochs must be at least 1, not 0"),
     "no-minutes": (BINARY, {"minutes": 0}, "minutes must be positive, not 0"),
     "minutes-nan": (BINARY, {"minutes": float("nan")}, "minutes must be positive, not nan"),
-    "binary-learner": (GREY, {"method": "pcd"}, "pcd learns from black and white images, .* take tap or principal"),
-    "task-of-grey": (GREY, {"task": "noise:0.1"}, "crbm-bp learns from black and white images"),
-    "grey-learner": (BINARY, {"method": "principal"}, "principal learns from grey levels; take tap, or levels grey"),
+    "binary-learner": (GREY, {"method": "pcd"}, "pcd .* grey .* take tap"),
+    "task-of-grey": (GREY, {"task": "noise:0.1"}, "crbm-bp .* grey"),
+    "grey-learner": (BINARY, {"method": "principal"}, "principal .* binary .* take tap"),
     "growing-grey": (DARK, {"hidden": "auto"}, 'hidden = "auto" grows binary units only; give a number'),
     "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "epochs has no meaning for frank_wolfe; leave it out"),
     "table": (BINARY, {"tables": {"growth": 3}}, "growth is a table"),
-    "hidden": (BINARY, {"hidden": -1}, "hidden must be at least 1, not -1"),
+    "hidden": (BINARY, {"hidden": -1}, "hidden .* at least 1, not -1"),
     "no-hidden": (BINARY, {"hidden": 0}, "hidden must be at least 1, not 0"),
     "hidden-of-none": (BINARY, {"method": "fvbm", "hidden": 50}, "fvbm has no hidden units; leave hidden out"),
     "hidden-of-logistic": (

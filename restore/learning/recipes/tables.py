@@ -10,8 +10,8 @@ from typing import Literal
 
 from restore.channels import parse_task
 from restore.errors import UsageError
+from restore.families import Spec
 from restore.learning.optimizers import OPTIMIZERS
-from restore.registry import FAMILIES, PIXELS, UNITS, Family
 
 
 def require(condition: bool, message: str) -> None:
@@ -118,10 +118,11 @@ class Data:
 
     def check(self, prior: PriorShape) -> None:
         """Refuse settings that belong to other priors."""
-        if prior.kind.conditional:
-            require(bool(self.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
+        words = prior.kind.words
+        if prior.kind.learnt:
+            require(bool(self.task), f'[data] task is missing; a {words} undoes a damage, such as "flip:0.1"')
         else:
-            require(not self.task, '[data] task belongs to [prior] family = "crbm"; leave it out')
+            require(not self.task, f"[data] task is for priors that undo one damage; leave it out for a {words}")
         require(
             not prior.grey or self.binarisation == "threshold",
             "[data] binarisation is for black and white pixels, and these are grey; leave it out",
@@ -142,8 +143,8 @@ class Data:
         return self.validation > 0 or self.gathered
 
 
-@dataclass(frozen=True)
-class PriorShape:
+@dataclass(frozen=True, kw_only=True)
+class PriorShape(Spec):
     """[prior]: the machine to train, and the standard deviation of its first weights (0 only for logistic regression).
 
     `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until held-out images say that
@@ -155,88 +156,29 @@ class PriorShape:
     from random weights. `start_share` is how much of the start's parameters the trained prior keeps: their average
     restores better than either where learning sharpens one thing at the cost of another (Wortsman et al., CVPR 2022).
 
-    `visible` and `hidden_type` are unit types, as in `PIXELS` and `UNITS`. Grey pixels learn from unchanged levels.
-
-    A mixture ("mixture") has `components`, each with `hidden` directions; its units are "gaussian".
-
-    A convolutional machine ("convolutional") has `hidden` features at every place, each a square with sides of `kernel`
-    pixels.
+    The other keys are those of `restore.families.Spec`. Grey pixels learn from unchanged levels.
     """
 
-    hidden: int | Literal["auto"] = 0
-    family: str = "rbm"
     weight_scale: float = 0.01
-    visible: str = "bernoulli"
-    hidden_type: str = "bernoulli"
-    deeper: tuple[int, ...] = ()
     filled: int = 0
     start: str = ""
     start_share: float = 0.0
-    components: int = 0
-    kernel: int = 0
 
     def __post_init__(self) -> None:
-        require(self.family in FAMILIES, f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
-        pixels = ("gaussian",) if self.kind.mixture else PIXELS
-        for name, known in (("visible", pixels), ("hidden_type", pixels if self.kind.mixture else tuple(UNITS))):
-            value = getattr(self, name)
-            require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
-        require(
-            (self.components >= 1) == self.kind.mixture,
-            f'components, at least 1, is for family = "mixture", which requires it, not {self.components}',
-        )
-        require(
-            (self.kernel >= 2) == self.kind.convolutional and self.kernel >= 0,
-            f'kernel, at least 2, is for family = "convolutional", which requires it, not {self.kernel}',
-        )
-        if self.kind.convolutional:
-            require(self.plain, "features of a convolutional machine are binary units in one layer; leave the rest out")
-            require(self.hidden != "auto", "hidden of a convolutional machine is a number; give one")
-            require(not self.start, "a convolutional machine begins with random features; leave start out")
-        if self.kind.fully_visible:
-            require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden out")
-            require(self.plain, "a fully visible machine has binary units in one layer; leave the rest out")
-            return
-        require(self.hidden == "auto" or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
-        deep = self.kind.deep
-        require(bool(self.deeper) == deep, 'deeper, such as [100], is for family = "deep", which requires it')
-        require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
+        self.check()
         require(self.filled >= 0, f"filled must not be negative, not {self.filled}")
-        require(not self.filled or self.hidden == "auto", 'filled is for hidden = "auto"; leave it out')
-        require(not (self.start and self.hidden == "auto"), "hidden is a number where start is given; give one")
+        require(not self.filled or self.grows, 'filled is for hidden = "auto"; leave it out')
+        require(not (self.start and self.grows), "hidden is a number where start is given; give one")
+        require(not self.start or self.kind.continues, f"a {self.kind.words} begins by itself; leave start out")
         require(0 <= self.start_share < 1, f"start_share must lie in [0, 1), not {self.start_share}")
         require(bool(self.start) or not self.start_share, "start_share is for a prior with a start; leave it out")
-        require(not deep or self.hidden != "auto", "hidden of a deep machine is a number; give one")
-        require(
-            self.binary or not self.kind.conditional, "visible and hidden_type of a crbm are bernoulli; leave them out"
-        )
         components = (self.visible, self.hidden_type) == ("truncated-gaussian", "gaussian")
-        require(
-            self.binary or components or self.hidden != "auto", 'hidden = "auto" grows binary units only; give a number'
-        )
-
-    @property
-    def kind(self) -> Family:
-        """What there is to know of its family."""
-        return FAMILIES[self.family]
+        require(self.binary or components or not self.grows, 'hidden = "auto" grows binary units only; give a number')
 
     @property
     def grows(self) -> bool:
-        """Whether the number of hidden units is found by growing them, or by held-out images."""
+        """True if the number of hidden units is found by growing them, or by held-out images."""
         return self.hidden == "auto"
-
-    @property
-    def binary(self) -> bool:
-        return UNITS[self.visible].bits and UNITS[self.hidden_type].bits
-
-    @property
-    def plain(self) -> bool:
-        """Whether all units are binary, in at most two layers."""
-        return self.binary and not self.deeper
-
-    @property
-    def grey(self) -> bool:
-        return UNITS[self.visible].grey or self.kind.mixture
 
 
 @dataclass(frozen=True)
@@ -315,12 +257,9 @@ class Training:
         else:
             require(self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
         if self.watch:
-            require(
-                not prior.kind.conditional,
-                "[training] watch has no meaning for a crbm, judged by [data] task; leave it out",
-            )
+            require(not data.task, "[training] watch has no meaning for a prior judged by [data] task; leave it out")
             require(data.holds_out, "[data] validation is missing; [training] watch needs held-out images")
-            parse_task(self.watch, grey=prior.grey)
+            prior.task_of(self.watch)
 
     @property
     def seconds(self) -> float:
@@ -343,5 +282,5 @@ class Pretraining:
     def check(self, prior: PriorShape) -> None:
         """Refuse priors without layers to train one by one."""
         if self.epochs:
-            require(prior.kind.deep, '[pretraining] is for [prior] family = "deep"; leave it out')
+            require(bool(prior.deeper), "[pretraining] is for several layers of hidden units; leave it out")
             require(prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it out")

@@ -6,33 +6,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from restore.families import FAMILIES
 from restore.learning.recipes.tables import require
+from restore.registry import Offer
 
 # With fewer images a prior is held back in proportion, at most by this factor: it knows less about such images.
 PLENTY = 5000
 MOST_HELD_BACK = 20.0
 
-# Learners of unconditional priors; and of conditional ones, with rate and scale of weights.
-PLAIN: dict[str, dict[str, Any]] = {
-    "convolutional": {"method": "matched"},
-    "tap": {"method": "tap", "starts": "redrawn"},
-    "pcd": {"method": "contrastive", "starts": "persistent"},
-    "cd": {"method": "contrastive", "steps": 10},
-    "fw": {"method": "frank_wolfe"},
-    "fvbm": {"method": "quasi_newton", "precision": "float32", "steps": 60, "rounds": 2},
-    "principal": {"method": "principal"},
+
+@dataclass(frozen=True)
+class Method:
+    """What `--method` names: a learner and its settings, and the family of the priors that it trains."""
+
+    family: str
+    learner: str
+    offer: Offer
+
+    @property
+    def learnt(self) -> bool:
+        """True if its priors undo the one damage that they have learnt."""
+        return FAMILIES[self.family].learnt
+
+
+METHODS: Mapping[str, Method] = {
+    name: Method(family, learner, offer)
+    for family, kind in FAMILIES.items()
+    for learner, entry in kind.learners.items()
+    for name, offer in entry.offers.items()
 }
-CONDITIONAL: dict[str, tuple[str, float, float]] = {
-    "crbm-bp": ("belief_propagation", 0.03, 0.05),
-    "crbm-mf": ("mean_field", 0.03, 0.05),
-    "crbm-cd": ("contrastive", 0.02, 0.01),
-    "crbm-percloss": ("perceptron", 0.02, 0.01),
-    "crbm-mssvm": ("marginal_max_margin", 0.01, 0.05),
-    "crbm-lssvm": ("latent_max_margin", 0.01, 0.05),
-    "crbm-lr": ("logistic", 0.02, 0.0),
-}
-METHODS = (*PLAIN, *CONDITIONAL)
-OF_GREY = ("tap", "principal")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ class Wishes:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        conditional = self.method in CONDITIONAL
+        known = METHODS.get(self.method)
+        conditional = known is not None and known.learnt
         require(
             self.method in ("auto", *METHODS), f"method must be auto or one of {', '.join(METHODS)}, not {self.method}"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Midway:
     def prior(self, machine: Machine, epoch: int, **told: Any) -> TrainedPrior:
         """The prior with a machine after an epoch; `told` goes into its description."""
         recipe = self.recipe
-        inference = recipe.learner.inference(max(epoch, 1) - 1) if recipe.conditional else recipe.inference
+        inference = recipe.inference_after(max(epoch, 1) - 1)
         inference = replace(inference, modes=0, starts=min(inference.starts, 1))
         about = replace(description_of(recipe, self.image_shape, machine, inference), **told)
         means, grey = self._of_pixels
@@ -83,14 +83,12 @@ class Midway:
         if passed.score is None:
             return f"{said}, not judged"
         damage = recipe.training.watch or recipe.data.task
-        error = f"a squared error of {passed.score:.5f}" if recipe.prior.grey else f"{passed.score:.2%} wrong pixels"
-        return f"{said}, {error} after {damage}"
+        return f"{said}, {recipe.prior.in_words(passed.score)} after {damage}"
 
 
 def pixel_means_of(recipe: Recipe, training: Tensor) -> Tensor:
     """Mean of each pixel; the same for all pixels if places are alike."""
-    means = pixel_means(training)
-    return means.mean().repeat(len(means)) if recipe.prior.kernel else means
+    return recipe.prior.kind.pixel_means(pixel_means(training))
 
 
 def grey_pixels_of(recipe: Recipe, training: Tensor) -> Units | None:
@@ -111,36 +109,23 @@ def as_stored(recipe: Recipe, machine: Any) -> Any:
 
 
 def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machine, inference: Inference) -> Description:
+    kind, spec = recipe.prior.kind, recipe.prior.alone
     return Description(
         name=recipe.name,
         image_shape=image_shape,
-        hidden=_hidden(recipe, machine),
         threshold=recipe.data.threshold,
         data=recipe.data.source,
         method=recipe.method,
         recipe=recipe.digest,
         inference=inference,
-        family=recipe.prior.family,
-        visible=recipe.prior.visible,
-        hidden_type=recipe.prior.hidden_type,
         task=recipe.data.task,
-        deeper=recipe.prior.deeper,
         tiling=_tiling(recipe),
-        components=recipe.prior.components,
-        kernel=recipe.prior.kernel,
+        **asdict(replace(spec, hidden=kind.hidden_in(spec, machine))),
     )
 
 
 def _tiling(recipe: Recipe) -> Tiling:
-    """How larger images are restored: windows that a convolutional machine knows alike tell each other nothing."""
-    if recipe.prior.kernel:
-        return Tiling(overlap=2, rounds=1, worth=0.0, least=0.0)
+    """How larger images are restored."""
+    if own := recipe.prior.kind.tiling:
+        return Tiling(**own)
     return recipe.learner.windows if recipe.data.gathering.patches else Tiling()
-
-
-def _hidden(recipe: Recipe, machine: Machine) -> int:
-    """Number of hidden units of a machine, or of its features."""
-    if isinstance(machine, FullyVisible):
-        return 0
-    rows, columns = machine.parameters["weights.0"].shape
-    return rows if recipe.prior.kernel else columns // max(1, recipe.prior.components)
