@@ -86,7 +86,7 @@ def server_of(folder: str) -> http.server.ThreadingHTTPServer:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="One restoration in the browser against onnxruntime.")
-    parser.add_argument("--model", default=zoo.PREFERRED_BINARY, help="name or folder of a prior [%(default)s]")
+    parser.add_argument("--model", default=zoo.preferred(), help="name or folder of a prior [%(default)s]")
     parser.add_argument("--hole", action="store_true", help="fill a hole instead of removing noise")
     parser.add_argument("--repeats", type=int, default=30, help="restorations on each side [%(default)s]")
     chosen = parser.parse_args()

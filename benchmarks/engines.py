@@ -45,7 +45,7 @@ def main() -> None:
         file = Path(folder) / "observed.npy"
         np.save(file, observed)
         for model in chosen.model or MODELS:
-            told = None if zoo.describe(zoo.find(model)).conditional else chosen.p
+            told = None if zoo.describe(zoo.find(model)).task else chosen.p
             compare(model, told, file, chosen.images, chosen.repeats)
     print(f"\n({os.cpu_count()} cores; {machine_facts()})")
 

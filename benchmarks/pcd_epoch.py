@@ -32,7 +32,7 @@ def recipe() -> Recipe:
     return Recipe(
         name="benchmark",
         data=Data("synthetic"),
-        prior=PriorShape(HIDDEN),
+        prior=PriorShape(hidden=HIDDEN),
         method="contrastive",
         learner=ContrastiveDivergence(starts="persistent", chains=BATCH),
         training=Training(epochs=1, batch=BATCH),

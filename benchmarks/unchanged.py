@@ -84,7 +84,7 @@ def hashes(name: str, engine: str) -> Iterator[tuple[str, str]]:
 
     prior = restore.load(MODELS / name, "cpu", engine=engine)
     about = prior.description
-    for setting, images, told in settings(about.image_shape, about.grey, about.conditional):
+    for setting, images, told in settings(about.image_shape, about.grey, bool(about.task)):
         told = {"force": True, "return_solution": True} | told
         made = prior.complete(images, **told) if "mask" in told else prior.denoise(images, **told)
         image, found = made

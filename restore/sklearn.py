@@ -26,16 +26,17 @@ from restore.errors import UsageError
 from restore.evaluation.likelihoods.ais import log_partition
 from restore.evaluation.likelihoods.exact import exact_log_partition
 from restore.evaluation.likelihoods.result import unnormalised
+from restore.families import FAMILIES
 from restore.learning.course import CleanImages, pixel_means
 from restore.learning.loop import Steps
 from restore.learning.modes import own_modes
-from restore.learning.recipe.plan import PLAIN, usual_inference
+from restore.learning.recipe.plan import METHODS as OFFERED
+from restore.learning.recipe.plan import usual_inference
 from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
 from restore.learning.recipe.spec import Optimizer
 from restore.learning.run.outcome import description_of
 from restore.learning.run.session import Session
 from restore.priors import RBM
-from restore.registry import LEARNERS
 from restore.solvers import TAP
 from restore.solvers.samplers.gibbs import gibbs_steps
 from restore.zoo import TrainedPrior
@@ -181,14 +182,13 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_scalar(self.learning_rate, "learning_rate", Real, min_val=0, include_boundaries="neither")
         if self.method not in METHODS:
             raise UsageError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
-        settings = dict(PLAIN[self.method])
-        method = settings.pop("method")
+        offered = OFFERED[self.method]
         return Recipe(
             name=name,
             data=Data("rows"),
-            prior=PriorShape(int(self.n_components)),
-            method=method,
-            learner=LEARNERS["rbm"][method].load()(**settings),
+            prior=PriorShape(hidden=int(self.n_components)),
+            method=offered.learner,
+            learner=FAMILIES[offered.family].learners[offered.learner].load()(**offered.offer.settings),
             training=Training(int(self.n_iter), int(self.batch_size)),
             optimizer=Optimizer(rate=float(self.learning_rate)),
             inference=Inference(**usual_inference(int(self.n_components))),

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from restore import zoo
 from restore.channels import Told, channel_of
 from restore.errors import InputError, UsageError
-from restore.priors import BoltzmannMachine, ConditionalRBM, GaussianMixture
+from restore.priors import BoltzmannMachine
 from restore.registry import SOLVERS, smooth_solvers
 from restore.solvers import LayeredMap, solver_of
 
@@ -50,7 +50,7 @@ class Restorer(nn.Module):
         prior = zoo.load(zoo.find(str(model)))
         about = prior.description
         settings = about.inference
-        if not SOLVERS[settings.solver].smooth or isinstance(prior.machine, ConditionalRBM | GaussianMixture):
+        if not SOLVERS[settings.solver].smooth or not isinstance(prior.machine, BoltzmannMachine):
             raise UsageError(
                 f"{about.name}: {settings.solver} cannot be differentiated through; give a prior that restores with "
                 f"{smooth_solvers()}"

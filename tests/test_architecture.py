@@ -39,20 +39,21 @@ ROOMS: dict[str, str] = {
     "images": "errors files sizes",
     "data": "errors images",
     "priors": "errors fields tracing couplings units",
-    "zoo": "errors registry channels couplings files sizes units priors",
+    "families": "errors registry fields channels couplings units priors",
+    "zoo": "errors registry families channels couplings files sizes units priors",
     "solvers": "errors fields marginals registry tracing couplings units priors zoo",
-    "inference": "errors fields marginals registry channels devices sizes units images priors zoo solvers",
+    "inference": "errors fields marginals registry families channels devices sizes units images priors zoo solvers",
     "torch": "errors channels registry priors zoo solvers",
-    "export": "errors fields marginals registry channels zoo solvers inference",
+    "export": "errors fields marginals registry families channels zoo solvers inference",
     "app": "errors marginals files images data zoo inference",
     "evaluation": "errors marginals channels units priors progress zoo solvers inference",
     "learning": (
-        "errors fields marginals registry channels couplings files units priors progress data zoo solvers "
+        "errors fields marginals registry families channels couplings files units priors progress data zoo solvers "
         "inference export evaluation"
     ),
     "api": "errors marginals channels devices sizes images data zoo inference learning",
     "ray_data": "errors marginals sizes images inference api",
-    "sklearn": "errors registry priors zoo solvers evaluation learning",
+    "sklearn": "errors families registry priors zoo solvers evaluation learning",
     "__init__": "errors api",
     "cli": (
         "errors marginals registry channels console devices files sizes images progress data zoo inference app "
@@ -127,7 +128,7 @@ def test_the_loop_knows_no_physics() -> None:
 def prior(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a prior of 2x2 pixels in it."""
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    about = Description("tiny", (2, 2), 1, 127, "nothing", "none", inference=Inference(modes=0, starts=1))
+    about = Description("tiny", (2, 2), 127, "nothing", "none", inference=Inference(modes=0, starts=1), hidden=1)
     machine = RBM.binary(torch.zeros(4, 1), torch.zeros(4), torch.zeros(1))
     zoo.save(
         folder,

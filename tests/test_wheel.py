@@ -40,7 +40,7 @@ def check_installed(command: Path, site: Path, where: Path, **environment: str) 
     assert sorted(prior["name"] for prior in priors) == PUBLISHED
     assert all(Path(prior["folder"]).is_relative_to(site) for prior in priors)
     image = ROOT / "assets" / "digit-noisy.png"
-    options = ("--model", zoo.PREFERRED_BINARY, "--p", "0.1", "-o", "restored.png")
+    options = ("--model", zoo.preferred(), "--p", "0.1", "-o", "restored.png")
     run(command, "denoise", image, *options, where=where, **environment)
     assert (where / "restored.png").stat().st_size > 0
 

@@ -108,15 +108,15 @@ def parities(engine: PictureEngine, reference: PictureEngine, clean: np.ndarray,
 def damage_of(about: Description) -> Mapping[str, Damage]:
     """What a prior that is not conditional is tried on; mixtures of Gaussians know no salt or pepper."""
     known = GREY_DAMAGE if about.grey else DAMAGE
-    return {text: told for text, told in known.items() if told.p is None} if about.mixture else known
+    return {text: told for text, told in known.items() if told.p is None} if about.kind.photographs else known
 
 
 def damages(clean: np.ndarray, about: Description, seed: int = 0) -> Iterator[tuple[str, np.ndarray, Damage]]:
     """Images (N, H, W) damaged in every way that a prior is tried on: each way, they, and what engines are told."""
-    tried = {about.task: Damage()} if about.conditional else damage_of(about)
+    tried = {about.task: Damage()} if about.task else damage_of(about)
     for text, told in tried.items():
         observed, hidden = _damaged(clean, text, np.random.default_rng(seed))
-        yield text, observed, told if about.conditional else replace(told, hidden=hidden)
+        yield text, observed, told if about.task else replace(told, hidden=hidden)
 
 
 def _damaged(clean: np.ndarray, text: str, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
@@ -132,7 +132,7 @@ def _damaged(clean: np.ndarray, text: str, generator: np.random.Generator) -> tu
 
 def compared(found: Marginals, expected: Marginals, about: Description, task: str) -> Parity:
     """What two engines with a prior found for the same damaged images."""
-    converged = (expected.status == Status.CONVERGED) | about.conditional
+    converged = (expected.status == Status.CONVERGED) | bool(about.task)
     unsettled = ~converged & (found.status == expected.status)
     same = (found.status == expected.status) & (found.iterations == expected.iterations)
     # Not a number is the same as nothing, and a diverged image never the same as another.

@@ -99,7 +99,7 @@ class Given:
         """Restore the caller's images, and return them as their own kind; see `restore.denoise`."""
         damage, most = self.damage, self.options.max_pixels
         highest: Any = gaussian_noise.LEVELS.levels[-1] if damage.unknown == "sigma" else damage.sigma or 0.0
-        colour = self._about.mixture if self._about else damage.sigma is not None
+        colour = self._about.kind.photographs if self._about else damage.sigma is not None
         collection = unpack(images, self.channel_axis, min(FARTHEST * highest, FARTHEST_OF_ALL), most, colour)
         items = collection.items
         holes: Sequence[Any] = [None] * len(items)

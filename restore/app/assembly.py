@@ -47,7 +47,7 @@ def usable(priors: Iterable[Path]) -> dict[Path, dict[str, Any]]:
 def page(priors: Iterable[Mapping[str, Any]], *, served: bool) -> dict[str, bytes]:
     """The files of the page by name; `models.json` lists the priors, and says whether our server restores."""
     files = {path.name: path.read_bytes() for path in sorted(PAGE.iterdir()) if path.is_file()}
-    listing = {"served": served, "preferred": zoo.PREFERRED_BINARY, "priors": list(priors)}
+    listing = {"served": served, "preferred": zoo.preferred(), "priors": list(priors)}
     return files | {"models.json": json.dumps(listing, indent=1).encode()}
 
 
@@ -62,8 +62,8 @@ def facts(folder: Path) -> dict[str, Any]:
         "height": height,
         "hidden": about.hidden,
         "threshold": about.threshold,
-        "conditional": about.conditional,
-        "convolutional": about.convolutional,
+        "conditional": bool(about.task),
+        "convolutional": about.kind.any_size,
         "task": about.task,
         "polarity": ground,
         "example": EXAMPLES.get(about.data, DIGIT_OR_SILHOUETTE[ground]),

@@ -105,7 +105,7 @@ def run(inputs: Sequence[str], damage: Damage, options: Options, results: Result
             replace(damage, hidden=None if masks is None else np.zeros((1, 1), bool)).check_for(about)
         if about.unfinished and not results.quiet:
             say(f"{shown(options.model)}: is unfinished: {about.unfinished}")
-        colour, pixels = about.mixture, about.pixels
+        colour, pixels = about.kind.photographs, about.pixels
     jobs, named = planned(inputs, results, masks)
     if len(jobs) < named and not results.quiet:
         say(f"{named - len(jobs)} of {named} images have their results already, which are left as they are")

@@ -62,7 +62,7 @@ def import_(
     size = None if shape is None else options.image_shape(shape)
     machine, image_shape = read_rbm(file, spins=spins, shape=size)
     source = shown(file.name)[: limits.TEXT]
-    about = Description(name, image_shape, machine.hidden.size, 127, source, "import", licence="unknown")
+    about = Description(name, image_shape, 127, source, "import", licence="unknown", hidden=machine.hidden.size)
     command, digest = shlex.join(["restore", *map(shown, sys.argv[1:])]), hashlib.sha256(file.read_bytes()).hexdigest()
     card = CARD.format(name=name, source=source, command=command, digest=digest)
     with progress(f"{shown(name)}: drawing images, sweep", SWEEPS, quiet=quiet) as meter:

@@ -38,7 +38,7 @@ def models(json: Annotated[bool, typer.Option("--json", help="One JSON object pe
         size = "any size" if about.whole else f"{width}x{height}"
         undoes = f", undoes {about.task}" if about.task else ", grey images" if about.grey else ""
         undoes += f", unfinished: {about.unfinished}" if about.unfinished else ""
-        hidden = "+".join(map(str, (about.hidden,) if about.convolutional else about.sizes[1:])) or "0"
+        hidden = "+".join(map(str, about.hidden_counts))
         facts_in_words = f"{hidden:>7} hidden  {about.method} on {about.data}{undoes}"
         tell(shown(f"{folder.name:{NAME_WIDTH}} {origin:10} {size:>9} {facts_in_words}"))
 

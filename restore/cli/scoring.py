@@ -148,9 +148,9 @@ def evaluate_task(model: str, source: Source, trial: Trial, opening: Opening) ->
             raise UsageError(f"{model}: has no solver; leave --solver out")
         return _of_baseline(model, source, parse_task(trial.task, trial.mask), trial)
     about = describe(find(model))
-    damage = parse_task(trial.task, trial.mask, grey=about.grey)
+    damage = about.task_of(trial.task, trial.mask)
     require_torch(model)
-    if about.conditional:
+    if about.task:
         if trial.mask == "known":
             raise UsageError(f"{about.name} sees the damaged image alone; leave --mask known out")
         if str(damage) != str(parse_task(about.task).unmasked()):
@@ -232,7 +232,7 @@ def evaluate_card(model: str, source: Source, seed: int, device: str) -> str:
         with source.restoring(about.name) as watch:
             scores = whole_section(measure_whole(pictures, truths, seed, watch), command)
     else:
-        n = source.n or (None if about.conditional else CARD_IMAGES)
+        n = source.n or (None if about.task else CARD_IMAGES)
         truth = source.pixels(source.loaded(stock).images[:n], about)
         scores = as_section(measure(Opening(device).torch(model), truth, seed), command)
     path = folder / CARD

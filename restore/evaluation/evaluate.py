@@ -44,8 +44,8 @@ def task_of(about: Description) -> Task:
 
 def restorer_of(engine: Engine) -> Restorer:
     """A prior as a restorer; it is told the channel unless it has learnt the damage."""
-    conditional = engine.trained.description.conditional
-    return lambda observed, channel: engine.restore(observed, None if conditional else channel).means[0]
+    learnt = engine.trained.description.task
+    return lambda observed, channel: engine.restore(observed, None if learnt else channel).means[0]
 
 
 @dataclass(frozen=True)

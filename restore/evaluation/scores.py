@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from restore.channels import Task, parse_task
+from restore.channels import Task
 from restore.evaluation.evaluate import Report, evaluate, restorer_of, task_of
 from restore.evaluation.markdown import plus_minus, table
 from restore.evaluation.metrics import Score
@@ -17,27 +17,29 @@ from restore.inference.engine import PictureEngine
 from restore.inference.torch_engine import Engine
 from restore.zoo.description import Description
 
-# Tasks of priors that are told the damage.
-TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12")
-GREY_TASKS = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3", "salt:0.2", "patch:8")
+# Tasks of priors that are told the damage, by what they observe.
+_NOISE = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3")
+TASKS: Mapping[str, tuple[str, ...]] = {
+    "flips and mask": ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8", "patch:12"),
+    "noise and mask": (*_NOISE, "salt:0.2", "patch:8"),
+    "one noise and mask": _NOISE,
+}
 
 # The same on whole images of other sizes than the prior's.
-WHOLE_TASKS = ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "holes:8:0.1")
-WHOLE_GREY_TASKS = ("noise:0.1", "noise:0.2", "salt:0.2", "holes:8:0.1")
-# Mixtures of Gaussians know no salt or pepper.
-WHOLE_MIXTURE_TASKS = ("noise:0.05", "noise:0.1", "noise:0.2", "noise:0.3")
+WHOLE_TASKS: Mapping[str, tuple[str, ...]] = {
+    "flips and mask": ("flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "holes:8:0.1"),
+    "noise and mask": ("noise:0.1", "noise:0.2", "salt:0.2", "holes:8:0.1"),
+    "one noise and mask": _NOISE,
+}
 
 
 def tasks_of(about: Description, *, whole: bool) -> list[Task]:
     """The tasks of a prior's card; a conditional one has the task it has learnt."""
-    if about.conditional:
+    if about.task:
         return [task_of(about)]
-    named: Sequence[str]
-    if whole:
-        named = WHOLE_MIXTURE_TASKS if about.mixture else WHOLE_GREY_TASKS if about.grey else WHOLE_TASKS
-    else:
-        named = GREY_TASKS if about.grey else TASKS
-    return [parse_task(task, grey=about.grey) for task in named]
+    tasks = WHOLE_TASKS if whole else TASKS
+    named = tasks[about.kind.observation(about)]
+    return list(map(about.task_of, named))
 
 
 def measure(engine: Engine, truth: Tensor, seed: int) -> list[Report]:

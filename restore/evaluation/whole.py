@@ -37,12 +37,12 @@ class WholeRestorer(Protocol):
 
 def by_prior(engine: PictureEngine) -> WholeRestorer:
     """A prior as a restorer of whole images."""
-    options, conditional = Options(force=True), engine.description.conditional
+    options, learnt = Options(force=True), engine.description.task
     engines = Engines(options, only=engine)
 
     def restored(observed: Tensor, channel: Channel, image_shape: tuple[int, int], watch: Watch) -> Tensor:
         pixels = observed.double().reshape(image_shape).numpy()
-        damage = Damage() if conditional else Damage.told(channel, image_shape)
+        damage = Damage() if learnt else Damage.told(channel, image_shape)
         (found,) = restore([Observed(pixels, damage)], options, engines, watch)
         means = found.means if found.replaced is None else np.where(found.replaced, found.means, pixels)
         lost = found.status is Status.DIVERGED

@@ -19,8 +19,9 @@ from onnxscript.optimizer import optimize
 from torch import Tensor
 
 from restore.channels import BitFlip, GaussianNoise, Occlusion, SaltAndPepper
+from restore.families import OBSERVED
 from restore.fields import Fields
-from restore.inference.onnx.contract import OBSERVED, Facts
+from restore.inference.onnx.contract import Facts
 from restore.inference.torch_engine import grey_polarity_gain, polarity_gain, solve
 from restore.marginals import Status
 from restore.solvers import Solution, solver_of
@@ -58,7 +59,7 @@ class Graph(torch.nn.Module):
         """The prior for images (N, H, W): of the size of these, if it suits any."""
         stored = {name.replace(DOT, "."): value for name, value in self.named_buffers()}
         prior = assembled(self.about, stored)
-        return prior.of_size((images.shape[1], images.shape[2])) if self.about.convolutional else prior
+        return prior.of_size((images.shape[1], images.shape[2])) if self.about.kind.any_size else prior
 
 
 def _answer(
@@ -173,7 +174,7 @@ def trace(facts: Facts, stored: Mapping[str, Tensor]) -> onnx.ModelProto:
     """
     graph = GRAPHS[facts.channel](facts.about, stored).eval()
     # A number of images, and sizes where these are free, that differ from all other sizes.
-    free = facts.about.convolutional
+    free = facts.about.kind.any_size
     image = torch.zeros(3, *(FREE if free else facts.about.image_shape))
     # What is broadcast has sizes of 1, so that the exporter takes no size from it. Each input has its own tensor: the
     # same tensor twice would become one input.

@@ -16,7 +16,7 @@ from onnx import external_data_helper, helper
 
 from restore.errors import UsageError, shown
 from restore.export.graph import DOT, IR_VERSION, trace
-from restore.inference.onnx.contract import Channel, Facts
+from restore.inference.onnx.contract import Facts
 from restore.inference.onnx.seal import sealed
 from restore.registry import SOLVERS
 from restore.zoo import WEIGHTS, light_ground, read
@@ -61,8 +61,9 @@ def beside_weights(folder: Path) -> bytes:
 
 def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     about, stored = read(folder)
-    if field and about.conditional:
-        raise UsageError(f"{shown(about.name)} has learnt its channel, which cannot be left out; export it with it")
+    observation = about.kind.observation(about)
+    if field and observation != "flips and mask":
+        raise UsageError(f"{shown(about.name)} takes no field of log-odds ({observation}); export it with its channel")
     solver = SOLVERS[about.inference.solver]
     if not solver.graph_batch:
         raise UsageError(
@@ -73,25 +74,22 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
             name: value.half() if value.is_floating_point() and value.dim() == 2 else value
             for name, value in stored.items()
         }
-    if field and about.grey:
-        raise UsageError(f"{shown(about.name)} knows grey images, whose evidence is no single field; export it with it")
-    noise: Channel = "one noise and mask" if about.mixture else "noise and mask"
-    told: Channel = noise if about.grey else "flips and mask"
-    channel: Channel = "field" if field else "learnt" if about.conditional else told
     digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
     # Where images have few starts more of them share a matrix product.
     starts = FEW if about.inference.clear else about.inference.starts
     at_once = solver.graph_batch * max(1, STARTS // (starts or STARTS))
-    facts = Facts(about, channel, light_ground(stored["pixel_means"].numpy()), digest, at_once)
+    facts = Facts(
+        about, "field" if field else observation, light_ground(stored["pixel_means"].numpy()), digest, at_once
+    )
     model = trace(facts, stored)
     model.ir_version = IR_VERSION
     model.producer_name, model.producer_version = "restore", ""
     _rename(model.graph, {tensor.name: tensor.name.replace(DOT, ".") for tensor in model.graph.initializer})
     for graph in _graphs(model.graph):
         _strip(graph)
-    if about.convolutional:
+    if about.kind.any_size:
         _name_sizes(model.graph)
-    _free(model, ("p", "sigma", "mask"), ("1" if about.mixture else "images", "height", "width"))
+    _free(model, ("p", "sigma", "mask"), ("1" if facts.shared else "images", "height", "width"))
     del model.metadata_props[:]
     helper.set_model_props(model, facts.to_metadata())
     return model

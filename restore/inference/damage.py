@@ -83,7 +83,7 @@ class Damage:
         if about.grey and (self.scanned or isinstance(self.p, Rates)):
             told = f"{option('p', 'scan')} and rates of two colours"
             raise UsageError(f"{name} knows grey images, and {told} are for black and white")
-        if about.mixture and self.p is not None:
+        if self.p is not None and "p" not in about.inputs:
             remedy = f"give {option('sigma')} in place of {option('p')}"
             raise UsageError(f"{name} knows Gaussian noise and holes, no salt or pepper; {remedy}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -11,7 +12,7 @@ from restore.errors import ModelError, UsageError, option, shown
 from restore.inference.restored import EngineName, Options
 from restore.registry import SOLVERS
 from restore.zoo import GRAPH, candidates, describe, find, leave_out
-from restore.zoo.automatic import FIELD
+from restore.zoo.automatic import field
 
 if TYPE_CHECKING:
     from restore.inference.damage import Observed
@@ -121,8 +122,12 @@ class Engines:
 
     def field(self) -> PictureEngine | None:
         """The published field of neighbours, with which a named prior is compared; None if it cannot be opened."""
-        found = self.open(FIELD)
+        found = None if self._field is None else self.open(self._field)
         return None if isinstance(found, ModelError) else found
+
+    @cached_property
+    def _field(self) -> str | None:
+        return field()
 
     def open(self, name: str) -> PictureEngine | ModelError:
         """A prior by its name, or why it cannot be opened."""

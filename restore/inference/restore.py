@@ -118,7 +118,7 @@ def _task(index: int, picture: Observed, options: Options, engines: Engines) -> 
     opened = engines.for_picture(picture)
     about = opened[0].description
     damage = picture.damage
-    assumed = not (damage.touched or damage.hidden is not None or about.conditional)
+    assumed = not (damage.touched or damage.hidden is not None or about.task)
     if assumed:
         damage = replace(damage, sigma="auto") if about.grey else replace(damage, p="auto")
     damage.check_for(about)
@@ -137,7 +137,7 @@ def _task(index: int, picture: Observed, options: Options, engines: Engines) -> 
     else:
         threshold = about.threshold / 255 if engines.named else None
         told = damage.touched and damage.unknown is None
-        careful = not (told or named or about.conditional or options.force)
+        careful = not (told or named or about.task or options.force)
         reading = read(small, threshold, careful=careful)
     # Pictures of a prior's own size are too small to tell.
     larger = small.shape != about.image_shape and not about.grey
@@ -205,7 +205,7 @@ def _polarities(engine: PictureEngine, task: _Task, invert: bool) -> tuple[bool,
     about = engine.description
     if invert:
         return (True,)
-    if about.conditional or about.grey or (task.named and task.reading.picture.shape == about.image_shape):
+    if about.task or about.grey or (task.named and task.reading.picture.shape == about.image_shape):
         return (False,)
     even = about.whole and abs(float(engine.pixel_means().mean()) - 0.5) < EVEN
     return (False,) if even else (False, True)
@@ -224,7 +224,7 @@ def _answer(task: _Task, choice: Choice, whole: Posterior, place: int, options: 
     if status is Status.DIVERGED:
         return _untouched(original, status, choice=choice, residual=whole.residual[place])
     doubt = ""
-    if not (about.conditional and status is Status.MAX_ITER):
+    if not (about.task and status is Status.MAX_ITER):
         judged = trust.verdict(choice, before, after, means, status, float(whole.residual[place]))
         if judged.refused:
             if not (task.named or options.force):
@@ -288,7 +288,7 @@ def _notes(task: _Task, choice: Choice, whole: Posterior, place: int, status: St
         notes.append(BLIND)
     if options.fit == "resize" and not near(task.original.shape, about.image_shape):
         notes.append(lost_detail(about.image_shape))
-    if whole.inversion[place] > INVERTED and not about.mixture:
+    if whole.inversion[place] > INVERTED and not about.kind.photographs:
         remedy = "leave the inversion out" if options.invert else f"try {option('invert')}"
         notes.append(f"looks inverted: {about.name} expects {expected_by(candidate.engine)}; {remedy}")
     return notes
@@ -322,7 +322,7 @@ def _untouched(picture: Observed, status: Status, *, choice: Choice | None = Non
 
 def _in_colour(task: _Task, options: Options, watch: Watch) -> Restored:
     """A photograph (H, W, 3), plane by plane; prior and level are chosen by its light."""
-    engines = [engine for engine in task.engines if engine.description.mixture]
+    engines = [engine for engine in task.engines if engine.description.kind.photographs]
     if not engines:
         raise ModelError(f"{task.about.name} knows no colours; leave the model out, or convert a copy to greyscale")
     pixels = np.asarray(task.reading.picture.pixels[:, :])

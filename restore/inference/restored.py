@@ -133,6 +133,6 @@ def stacked(each: list[Restored]) -> Restored:
 
 def outcome(status: Status, about: Description) -> str:
     """How the solver of a prior ended, in a sentence."""
-    if about.conditional and status is Status.MAX_ITER:
+    if about.task and status is Status.MAX_ITER:
         return f"stopped after the {about.inference.max_iter} iterations that {about.name} was trained with"
     return status.sentence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -132,7 +133,7 @@ class Engine:
             return _in_numpy(self.restore(observed, channel)), gain.numpy()
         hidden = None if damage.hidden is None else np.ascontiguousarray(damage.hidden)
         mask = None if hidden is None else torch.from_numpy(hidden).flatten(1)
-        solution = self.restore(observed, None if self.description.conditional else channel)
+        solution = self.restore(observed, None if self.description.task else channel)
         gain = polarity_gain(observed, mask, self.trained.pixel_means.cpu())
         return _in_numpy(solution), gain.numpy()
 
@@ -195,8 +196,6 @@ class Engine:
 def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Solution:
     """The fixed point of a prior under evidence (batch, D), or the average of the fixed points from all its starts."""
     settings = trained.description.inference
-    if isinstance(trained.machine, GaussianMixture):
-        return solver.solve(trained.machine.tilt(_like(trained.pixel_means, evidence)))
     machine = machine_under(trained, evidence)
     if not settings.starts:
         return solver.solve(machine)
@@ -216,12 +215,9 @@ def solve(trained: TrainedPrior, solver: FixedPoint, evidence: Fields) -> Soluti
     return several.solve_where_needed(machine, pointwise(trained, evidence), weak, modes, power)
 
 
-def machine_under(trained: TrainedPrior, evidence: Fields) -> LayeredPrior | FullyVisible:
+def machine_under(trained: TrainedPrior, evidence: Fields) -> Any:
     """The prior under evidence (batch, D); a conditional prior takes the observed image itself as evidence."""
-    prior = trained.machine
-    assert not isinstance(prior, GaussianMixture)
-    evidence = _like(trained.pixel_means, evidence)
-    return prior.given(evidence.linear) if isinstance(prior, ConditionalRBM) else prior.tilt(evidence)
+    return trained.description.kind.under(trained.machine, _like(trained.pixel_means, evidence))
 
 
 def starts(trained: TrainedPrior, evidence: Fields) -> Tensor:

@@ -22,8 +22,7 @@ from restore.fields import Fields, stacked
 from restore.learning.gradients.independent import independent_units
 from restore.learning.rules.contract import Pairs, Restorations
 from restore.marginals import Status
-from restore.priors import RBM, ConditionalRBM, ConvolutionalRBM, LayeredPrior
-from restore.priors.convolutional import Shared
+from restore.priors import RBM, ConditionalRBM, LayeredPrior
 from restore.registry import SOLVERS, UNITS
 from restore.solvers import Solution, solver_of
 from restore.units import Bernoulli, Units
@@ -131,17 +130,6 @@ def initial_prior(images: Tensor, hidden: int, weight_scale: float, generator: t
     """A binary RBM with the images' pixel means and almost no correlations: N(0, scale²) weights, zero hidden bias."""
     weights = torch.randn(images.shape[1], hidden, generator=generator, device=images.device) * weight_scale
     return RBM.binary(weights, torch.logit(pixel_means(images)), torch.zeros(hidden, device=images.device))
-
-
-def initial_convolution(
-    images: Tensor, image_shape: tuple[int, int], features: int, kernel: int, weight_scale: float, seed: int
-) -> ConvolutionalRBM:
-    """A convolutional RBM with the images' share of white and almost no correlations, as `initial_prior`."""
-    generator = torch.Generator(images.device).manual_seed(seed)
-    drawn = torch.randn(features, kernel**2, generator=generator, device=images.device) * weight_scale
-    white = torch.logit(pixel_means(images).mean()).reshape(1)
-    # The log-odds of a unit of -1 or 1 are twice its field.
-    return ConvolutionalRBM.of(Shared(drawn, white / 2, images.new_zeros(features)), image_shape)
 
 
 def wider(machine: RBM, count: int, weight_scale: float, seed: int) -> RBM:
@@ -311,18 +299,18 @@ def course_of(
         start: the machine before the first step; by default one without correlations.
     """
     training, validation = split(recipe, images, held_out)
-    if recipe.conditional:
+    if recipe.data.task:
         return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
     shape, watch, trial = recipe.prior, recipe.training.watch, None
     if watch and len(validation):
         trial = Trial.of(validation, watch, image_shape, independent_of(recipe, training), recipe.seed, grey=shape.grey)
-    if shape.kernel:
-        assert shape.hidden != "auto"
-        start = initial_convolution(training, image_shape, shape.hidden, shape.kernel, shape.weight_scale, recipe.seed)
+    if start is None:
+        generator = torch.Generator(training.device).manual_seed(recipe.seed)
+        start = shape.kind.first(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
     clean = CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
     if not recipe.learner.restores:
         return clean
-    tasks = tuple(parse_task(text, grey=shape.grey) for text in recipe.learner.restores)
+    tasks = tuple(map(shape.task_of, recipe.learner.restores))
     return RestoredImages(clean, image_shape, tasks, independent_of(recipe, training))
 
 
@@ -340,7 +328,7 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
     if held_out is not None:
         return images, held_out
     count = recipe.data.validation
-    if not count and not recipe.conditional:
+    if not count and not recipe.data.task:
         return images, images[:0]
     if len(images) - count < 2:
         raise TrainingError(
@@ -354,8 +342,7 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
 
 def pixel_means_of(recipe: Recipe, training: Tensor) -> Tensor:
     """Mean of each pixel; the same for all pixels if places are alike."""
-    means = pixel_means(training)
-    return means.mean().repeat(len(means)) if recipe.prior.kernel else means
+    return recipe.prior.kind.pixel_means(pixel_means(training))
 
 
 def grey_pixels_of(recipe: Recipe, training: Tensor) -> Units | None:

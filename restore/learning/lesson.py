@@ -151,7 +151,7 @@ def planned_lesson(
     gathering |= {"fit": wanted.fit, "patches": found.patches, "held_out": wanted.held_out}
     tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
     recipe = parse(tables)
-    units = f"{recipe.prior.hidden} {'features' if recipe.prior.kernel else 'hidden units'}"
+    units = "as many hidden units as it takes" if recipe.prior.grows else recipe.prior.kind.count(recipe.prior)
     epochs = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
     minutes = f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
     note = (

@@ -364,7 +364,7 @@ class Steps(Generic[PriorT]):
     def _judge(self, epoch: int) -> dict[str, float]:
         """Judge an epoch, if there is anything to judge it by, and keep the best parameters so far."""
         recipe, before = self.recipe, self.session.clock.used
-        inference = recipe.learner.inference(epoch) if recipe.conditional else recipe.inference
+        inference = recipe.inference_after(epoch)
         # Judged by one process, so that all agree exactly on which epoch was the best.
         judged = from_first(lambda: self.course.judged(self.current, inference))
         self.judged_at = self.session.clock.used

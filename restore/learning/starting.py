@@ -23,6 +23,7 @@ from torch import Tensor
 from restore import zoo
 from restore.couplings import Dense
 from restore.errors import TrainingError
+from restore.families import Spec
 from restore.fields import Fields
 from restore.learning.course import independent_pixels, pixel_means, wider
 from restore.learning.loop import fit
@@ -106,8 +107,7 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
         TrainingError, Stopped: as `restore.learning.loop.drive`.
     """
     length = replace(recipe.training, epochs=recipe.pretraining.epochs, last=0)
-    assert recipe.prior.hidden != "auto"
-    sizes = (recipe.prior.hidden, *recipe.prior.deeper)
+    sizes = recipe.prior.hidden_counts
     trained: list[RBM] = []
     verdicts: list[str] = []
     below, lower = images, independent_pixels(recipe.prior.visible, images)
@@ -173,26 +173,27 @@ def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> Layer
     """
     folder = zoo.find(shape.start)
     about = zoo.describe(folder)
-    kind = (about.family, about.visible, about.hidden_type, about.deeper, about.image_shape)
-    wanted = (shape.family, shape.visible, shape.hidden_type, shape.deeper, image_shape)
-    if kind != wanted:
+    if replace(about.alone, hidden=1) != replace(shape.alone, hidden=1) or about.image_shape != image_shape:
         raise TrainingError(
-            f"{shape.start}: {_in_words(kind)} cannot be the start of {_in_words(wanted)}; give another [prior] start"
+            f"{shape.start}: {_in_words(about, about.image_shape)} cannot be the start of "
+            f"{_in_words(shape, image_shape)}; give another [prior] start"
         )
     machine = zoo.load(folder).machine
     assert isinstance(machine, LayeredPrior) and isinstance(shape.hidden, int)
     missing = shape.hidden - machine.layers[1].size
     if missing == 0:
         return machine
-    if missing < 0 or not (isinstance(machine, RBM) and shape.plain):
+    grows = isinstance(machine, RBM) and shape.plain
+    if missing < 0 or not grows:
         raise TrainingError(
             f"{shape.start}: has {machine.layers[1].size} hidden units; give [prior] hidden as many"
-            f"{' or more' if missing < 0 and shape.plain else ''}"
+            f"{' or more' if grows else ''}"
         )
+    assert isinstance(machine, RBM)
     return wider(machine, missing, shape.weight_scale, seed)
 
 
-def _in_words(kind: tuple[str, str, str, tuple[int, ...], tuple[int, int]]) -> str:
-    family, visible, hidden, deeper, (height, width) = kind
-    layers = "-".join([visible, hidden, *map(str, deeper)])
-    return f"a machine ({family}, {layers}) for images of {width}x{height} pixels"
+def _in_words(spec: Spec, image_shape: tuple[int, int]) -> str:
+    layers = "-".join([spec.visible, spec.hidden_type, *map(str, spec.deeper)])
+    height, width = image_shape
+    return f"a {spec.kind.words} ({layers}) for images of {width}x{height} pixels"

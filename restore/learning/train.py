@@ -27,13 +27,13 @@ from restore.learning.recipe.recipe import Recipe
 from restore.learning.rules.rule import InRounds
 from restore.learning.run.checkpoint import facts
 from restore.learning.run.folder import GROWTH
-from restore.learning.run.outcome import Machine, Trained, as_stored, description_of, midway, restoring, usable
+from restore.learning.run.outcome import Machine, Trained, as_stored, description_of, midway, usable
 from restore.learning.run.parallel import from_first, is_first
 from restore.learning.run.place import Place
 from restore.learning.run.report import write_report
 from restore.learning.run.session import Passed, Session
 from restore.learning.starting import pretrained, started
-from restore.priors import RBM, ConditionalRBM, GaussianMixture
+from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.solvers import TAP
 from restore.zoo import TrainedPrior
@@ -95,7 +95,7 @@ def carry_out(
     try:
         images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
         trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every)
-        windows = lesson.wholes and not (recipe.prior.grey or recipe.prior.kernel or recipe.conditional)
+        windows = lesson.wholes and trained.prior.description.exchanges
         if windows and not from_first(lambda: clock.later_than(TILING)):
             session.note("choosing how windows exchange messages")
             engine = Engine.of(trained.prior, device)
@@ -168,7 +168,7 @@ def train(
         start: Any = None
         if recipe.prior.grows:
             begun = from_first(lambda: bool(facts(folder)))
-            growing = silent if recipe.conditional else replace(session, usable=use)
+            growing = silent if recipe.data.task else replace(session, usable=use)
             growing = replace(growing, folder=folder / GROWTH, stage="growing", share=GROWING, over=begun)
             grown = _in_rounds(recipe, recipe.growth, training, validation, growing)
             start, before = grown.machine, grown.ended
@@ -178,7 +178,7 @@ def train(
             start = started(recipe.prior, image_shape, recipe.seed).to(training.device)
         found = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
     with torch.inference_mode():
-        machine, inference = as_stored(recipe, found.machine), restoring(recipe, found.done)
+        machine, inference = as_stored(recipe, found.machine), recipe.inference_after(max(found.done, 1) - 1)
         late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
         modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
     about = description_of(recipe, image_shape, machine, inference)
@@ -216,12 +216,13 @@ def _modes(
 
     A machine that learns by restoring is no longer one to sample from: it takes over the modes of its start.
     """
-    if isinstance(machine, ConditionalRBM | GaussianMixture) or not inference.modes:
+    if not inference.modes:
         return pack(images[:0])
     if recipe.learner.restores and recipe.prior.start:
         found = zoo.load(zoo.find(recipe.prior.start)).modes[: inference.modes]
         if len(found) == inference.modes:
             return found
+    assert isinstance(machine, LayeredPrior | FullyVisible)
     solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
     # Seeded separately, so that the modes do not depend on interruptions of training.
     generator = torch.Generator(images.device).manual_seed(recipe.seed)

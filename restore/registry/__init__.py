@@ -1,20 +1,19 @@
-"""The names of unit types, solvers and learners, each in one table.
+"""The names of unit types and solvers, each in one table; and the entries of learners in the tables of families.
 
 Files, recipes, options and messages read these tables. An entry holds what must be known about a thing before it is
 loaded, so that the tables do not load torch.
 """
 
-from restore.registry.learners import FAMILIES, LEARNERS, Family
+from restore.registry.learners import Learner, Offer
 from restore.registry.solvers import SOLVERS, SolverKind, misfit, smooth_solvers
 from restore.registry.units import PIXELS, UNITS, UnitKind
 
 __all__ = [
-    "FAMILIES",
-    "LEARNERS",
     "PIXELS",
     "SOLVERS",
     "UNITS",
-    "Family",
+    "Learner",
+    "Offer",
     "SolverKind",
     "UnitKind",
     "misfit",

@@ -19,8 +19,7 @@ class SolverKind(Entry):
 
     Attributes:
         settings: its other arguments.
-        fully_visible: whether it solves machines without hidden units.
-        mixture: whether it solves mixtures of Gaussians, and nothing else.
+        structures: how the units of machines that it solves are coupled, as in `restore.families.Family`.
         any_units: whether it solves machines of any units in any number of layers; if not, only bits in two layers.
         smooth: whether learners can differentiate through its iterations.
         starts: whether it can be given starts; if not, it starts by itself and needs no damping.
@@ -30,8 +29,7 @@ class SolverKind(Entry):
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    fully_visible: bool = False
-    mixture: bool = False
+    structures: tuple[str, ...] = ("layered",)
     any_units: bool = True
     smooth: bool = False
     starts: bool = True
@@ -53,20 +51,21 @@ def _belief_propagation(kind: str, *, evidence: bool) -> SolverKind:
     )
 
 
+# Means alone serve pixels that are coupled with each other, too.
+_PAIRS = ("layered", "pairwise")
+
 SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
     {
-        "tap": SolverKind("restore.solvers.tap:TAP", fully_visible=True, smooth=True, graph_batch=16),
+        "tap": SolverKind("restore.solvers.tap:TAP", structures=_PAIRS, smooth=True, graph_batch=16),
         "mean_field": SolverKind(
-            "restore.solvers.mean_field:MeanField", fully_visible=True, smooth=True, graph_batch=16
+            "restore.solvers.mean_field:MeanField", structures=_PAIRS, smooth=True, graph_batch=16
         ),
         "relaxed_bp": SolverKind("restore.solvers.messages.relaxed_bp:RelaxedBeliefPropagation"),
-        "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", fully_visible=True, graph_batch=0),
+        "adaptive_tap": SolverKind("restore.solvers.adaptive_tap:AdaptiveTAP", structures=_PAIRS, graph_batch=0),
         "sum_product": _belief_propagation("sum", evidence=True),
         "max_product": _belief_propagation("max", evidence=False),
         "mixed_product": _belief_propagation("mixed", evidence=False),
-        "exact": SolverKind(
-            "restore.solvers.exact:Exact", mixture=True, any_units=False, starts=False, graph_batch=512
-        ),
+        "exact": SolverKind("restore.solvers.exact:Exact", structures=("mixture",), starts=False, graph_batch=512),
     }
 )
 
@@ -76,21 +75,16 @@ def smooth_solvers() -> str:
     return " or ".join(name for name, kind in SOLVERS.items() if kind.smooth)
 
 
-def misfit(name: str, *, fully_visible: bool, mixture: bool, plain: bool) -> str:
+def misfit(name: str, *, structure: str, plain: bool) -> str:
     """Why a solver does not fit a machine, in words; empty if it does.
 
     Args:
         name: a key of `SOLVERS`.
-        fully_visible: whether the machine has no hidden units.
-        mixture: whether it is a mixture of Gaussians.
-        plain: whether its units are bits, in at most two layers.
+        structure: how units are coupled, as in `restore.families.Family`.
+        plain: True if they are bits, in at most two layers.
     """
     kind = SOLVERS[name]
-    if mixture != kind.mixture:
-        return "exact solves mixtures of Gaussians, and they have no other solver"
-    if mixture:
-        return ""
-    if fully_visible and not kind.fully_visible:
-        others = ", ".join(other for other in SOLVERS if SOLVERS[other].fully_visible)
-        return f"solver of a fully visible machine is {others}, not {name}"
+    if structure not in kind.structures:
+        others = ", ".join(other for other in SOLVERS if structure in SOLVERS[other].structures)
+        return f"{name} does not solve a {structure} machine; take {others}"
     return "" if plain or kind.any_units else f"{name} is for binary units in two layers; take tap"

@@ -1,11 +1,9 @@
 """Priors on disk: find, describe, load and save them."""
 
 from restore.zoo.automatic import (
-    PREFERRED,
-    PREFERRED_BINARY,
-    PREFERRED_GREY,
     candidates,
     leave_out,
+    preferred,
 )
 from restore.zoo.search import find, folders, published_folder, user_folder
 from restore.zoo.store import (
@@ -24,9 +22,6 @@ from restore.zoo.store import (
 __all__ = [
     "CARD",
     "GRAPH",
-    "PREFERRED",
-    "PREFERRED_BINARY",
-    "PREFERRED_GREY",
     "WEIGHTS",
     "TrainedPrior",
     "assembled",
@@ -37,6 +32,7 @@ __all__ = [
     "leave_out",
     "light_ground",
     "load",
+    "preferred",
     "published_folder",
     "read",
     "save",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import cache
 from pathlib import Path
@@ -12,13 +13,19 @@ from restore.zoo import search
 from restore.zoo.description import Description
 from restore.zoo.store import describe
 
-# The published priors that `auto` considers: one for each kind of image.
-PREFERRED_BINARY, PREFERRED_GREY = "tap-mnist", "tap-mnist-real"
-PHOTOGRAPHS = "em-photographs"
-OF_GREY = (PREFERRED_GREY, "ppca-cbcl", PHOTOGRAPHS)
-# What only knows how alike neighbours are: a prior that is named has to know more.
-FIELD = "ising"
-PREFERRED = (PREFERRED_BINARY, "fw-caltech", "tap-text", FIELD, "conv-shapes", *OF_GREY)
+
+def preferred(grey: bool = False) -> str:
+    """The published prior that `auto` considers first, of black and white or of grey pictures.
+
+    >>> preferred(), preferred(grey=True)
+    ('tap-mnist', 'tap-mnist-real')
+    """
+    return next(folder.name for folder, about in _known(grey) if about.auto)
+
+
+def field() -> str | None:
+    """The published prior that only knows how alike neighbours are: a prior that is named has to know more."""
+    return next((folder.name for folder, about in _known(grey=False) if about.auto and about.tiling.neighbours), None)
 
 
 def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "tile") -> tuple[str, ...]:
@@ -40,8 +47,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     ('tap-mnist', 'fw-caltech', 'ising')
     """
     published = search.published_folder()
-    known = [(folder, about) for folder in search.folders() if (about := _free(folder)) and about.grey == grey]
-    usable = [(folder, about) for folder, about in known if folder.name in PREFERRED or folder.parent != published]
+    usable = [(folder, about) for folder, about in _known(grey) if about.auto or folder.parent != published]
     native = [folder for folder, about in usable if about.image_shape == image_shape and not about.anywhere]
     if not native and fit == "resize":
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; name the one to resize them for")
@@ -54,7 +60,13 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     chosen = {folder.name for folder in (*native, *others)} or {folder.name for folder, _ in usable}
     if not chosen:
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; train one on images like them")
-    return (*(name for name in PREFERRED if name in chosen), *sorted(chosen - set(PREFERRED)))
+    return tuple(folder.name for folder, _ in usable if folder.name in chosen)
+
+
+def _known(grey: bool) -> list[tuple[Path, Description]]:
+    """The priors for any damage to such pictures: those that `auto` considers in their order, then all others."""
+    free = [(folder, about) for folder in search.folders() if (about := _free(folder)) and about.grey == grey]
+    return sorted(free, key=lambda known: (known[1].auto or math.inf, known[0].name))
 
 
 def _suits(about: Description, image_shape: tuple[int, ...]) -> bool:
@@ -76,4 +88,4 @@ def _free(folder: Path) -> Description | None:
     except ModelError as fault:
         leave_out(str(fault))
         return None
-    return None if about.conditional else about
+    return None if about.task else about

@@ -10,7 +10,6 @@ import json
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,14 +63,11 @@ class TrainedPrior:
         return Bernoulli(torch.logit(self.pixel_means)) if self.grey_pixels is None else self.grey_pixels
 
     def of_size(self, shape: tuple[int, int]) -> TrainedPrior:
-        """The same convolutional prior for images (H, W) of any size, of which it has no modes."""
-        from restore.priors import ConvolutionalRBM
-
-        machine = self.machine
-        assert isinstance(machine, ConvolutionalRBM)
+        """The same prior for images (H, W) of another size, of which it has no modes, if it takes any size."""
+        about = self.description
+        fitting = about.kind.of_size(self.machine, shape)
         means = self.pixel_means[:1].expand(shape[0] * shape[1])
-        about, fitting = self.description.of_size(shape), ConvolutionalRBM.of(machine.shared, shape)
-        return TrainedPrior(about, fitting, means, self.modes[:0])
+        return TrainedPrior(about.of_size(shape), fitting, means, self.modes[:0])
 
 
 def describe(folder: Path) -> Description:
@@ -153,8 +149,6 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     """
     import torch
 
-    from restore.couplings.symmetric import symmetric
-
     path = folder / WEIGHTS
     with _opened(folder, "pt") as (description, opened):
         stored = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
@@ -165,81 +159,33 @@ def read(folder: Path) -> tuple[Description, dict[str, Tensor]]:
     means = stored["pixel_means"].float()
     if not bool(((means > 0) & (means < 1)).all()):
         raise ModelError(f"{shown(path)}: pixel_means holds values outside (0, 1); get the file again")
-    if description.fully_visible and not symmetric(stored["weights.0"]):
-        raise ModelError(f"{shown(path)}: weights.0 is not symmetric, or its diagonal not zero; get the file again")
-    _check_stable(path, description, stored)
+    values = {name: value.float() for name, value in stored.items()}
+    if wrong := description.kind.fault(description, description.image_shape, values):
+        raise ModelError(f"{shown(path)}: {wrong}; get the file again, or train again at a lower rate")
     return description, stored
-
-
-def _check_stable(path: Path, description: Description, stored: Mapping[str, Tensor]) -> None:
-    from restore.priors import LayeredPrior
-    from restore.priors.stability import stable
-
-    # Binary machines are always stable.
-    if description.plain:
-        return
-    if description.mixture:
-        if not bool((stored["units.noise"] > 0).all()):
-            raise ModelError(f"{shown(path)}: a component has a variance that is not positive; get the file again")
-        return
-    machine = assembled(description, stored).machine
-    assert isinstance(machine, LayeredPrior)
-    if not bool(stable(machine)):
-        raise ModelError(
-            f"{shown(path)}: the machine is unstable, its Gaussian units have no distribution; get the file again, or "
-            "train again at a lower rate"
-        )
 
 
 def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
     """The shapes of the tensors of a weights file, by name."""
-    pixels, hidden, sizes = description.pixels, description.hidden, description.sizes
-    count = description.components
-    joined = [(pixels, pixels)] if description.fully_visible else pairwise(sizes)
-    shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": pair for index, pair in enumerate(joined)}
-    for index, (size, kind) in enumerate(zip(sizes, description.unit_kinds, strict=True)):
-        shapes |= {f"units.{index}.{name}": (size,) for name in UNITS[kind].parameters}
-    if description.convolutional:
-        shapes = {"weights.0": (hidden, description.kernel**2), "units.0.bias": (1,), "units.1.bias": (hidden,)}
-    if description.mixture:
-        shapes = {"weights.0": (pixels, count * hidden), "units.noise": (count,), "units.log_share": (count,)}
-    shapes |= {"pixel_means": (pixels,), "modes": (description.inference.modes, (pixels + 7) // 8)}
-    if description.conditional:
-        shapes |= {"inputs.0": (pixels, pixels), "inputs.1": (hidden, pixels)}
-    if description.grey:
-        # For binary pixels they follow from the means.
-        shapes |= {f"pointwise.{name}": (pixels,) for name in UNITS[description.visible].parameters}
-    return shapes
+    pixels = description.pixels
+    shapes = description.shapes | {"pixel_means": (pixels,), "modes": (description.inference.modes, (pixels + 7) // 8)}
+    return shapes | dict.fromkeys(_pointwise(description).values(), (pixels,))
+
+
+def _pointwise(description: Description) -> dict[str, str]:
+    """The tensors of grey pixels as independent units, by parameter. For binary pixels they follow from the means."""
+    return {name: f"pointwise.{name}" for name in UNITS[description.visible].parameters} if description.grey else {}
 
 
 def assembled(description: Description, stored: Mapping[str, Tensor]) -> TrainedPrior:
     """Make a prior from the tensors of a weights file, in single precision."""
-    from restore.couplings import Dense
-    from restore.priors import RBM, ConditionalRBM, ConvolutionalRBM, FullyVisible, GaussianMixture, LayeredPrior
-    from restore.priors.convolutional import shared_of
     from restore.units.layers import layer_of
 
     values = {name: value.float() for name, value in stored.items() if name != "modes"}
-
-    def layer(prefix: str, kind: str) -> Units:
-        return layer_of(kind, {name: values[f"{prefix}.{name}"] for name in UNITS[kind].parameters})
-
-    machine: RBM | ConditionalRBM | FullyVisible | LayeredPrior | GaussianMixture
-    if description.mixture:
-        machine = GaussianMixture.of(values)
-    elif description.convolutional:
-        machine = ConvolutionalRBM.of(shared_of(values), description.image_shape)
-    elif description.fully_visible:
-        machine = FullyVisible.binary(values["weights.0"], values["units.0.bias"])
-    else:
-        layers = tuple(layer(f"units.{index}", kind) for index, kind in enumerate(description.unit_kinds))
-        couplings = tuple(Dense(values[f"weights.{index}"]) for index in range(description.layers - 1))
-        machine = LayeredPrior(layers, couplings) if description.deeper else RBM(layers, couplings)
-        if description.conditional:
-            assert isinstance(machine, RBM)
-            machine = ConditionalRBM(machine, values["inputs.0"], values["inputs.1"])
-    grey_pixels = layer("pointwise", description.visible) if description.grey else None
-    return TrainedPrior(description, machine, values["pixel_means"], stored["modes"], grey_pixels)
+    machine = description.kind.machine(description, description.image_shape, values)
+    own = {name: values[stored_as] for name, stored_as in _pointwise(description).items()}
+    pixels = layer_of(description.visible, own) if own else None
+    return TrainedPrior(description, machine, values["pixel_means"], stored["modes"], pixels)
 
 
 def light_ground(pixel_means: np.ndarray) -> bool:

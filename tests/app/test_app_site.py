@@ -29,7 +29,7 @@ def test_our_server_needs_the_page_alone(site: dict[str, bytes]) -> None:
 
 def test_the_list_of_models_says_what_the_page_needs(site: dict[str, bytes]) -> None:
     listing = json.loads(site["models.json"])
-    assert listing["preferred"] == zoo.PREFERRED_BINARY and listing["served"]
+    assert listing["preferred"] == zoo.preferred() and listing["served"]
     told, seer = listing["priors"]
     assert told == {
         "name": "told",

@@ -49,7 +49,7 @@ def hole(shape: tuple[int, ...], side: int) -> np.ndarray:
 
 def outside(folder: Path, pixels: np.ndarray, p: float, mask: np.ndarray) -> Restored:
     """What Python makes of an image with a prior and a level that are named."""
-    damage = Damage() if zoo.describe(folder).conditional else replace(Damage.of(p), hidden=mask)
+    damage = Damage() if zoo.describe(folder).task else replace(Damage.of(p), hidden=mask)
     options = Options(force=True)
     (found,) = restore([Observed(pixels, damage)], options, Engines(options, only=OnnxEngine.load(folder)))
     return found
@@ -199,7 +199,7 @@ def test_a_page_is_opened_cancelled_restored_and_zoomed(visit: Visit) -> None:
     with Image.open(io.BytesIO(download.value.path().read_bytes())) as image:
         assert image.size == (90, 60)
     # A digit is restored as a whole, and in the colours it has.
-    visit.choose(zoo.PREFERRED_BINARY)
+    visit.choose(zoo.preferred())
     upload(visit, "digit.png", (ASSETS / "digit.png").read_bytes())
     visit.wait_for("digit.png is open.")
     expect(visit.at("invert")).not_to_be_checked()

@@ -60,7 +60,7 @@ def test_a_p_that_is_no_probability_is_refused(guest: Visit, text: str) -> None:
 
 @pytest.mark.parametrize(("value", "p"), [("NaN", 0.1), ("Infinity", 0.1), (0.0, "NaN"), (0.0, -1.0)])
 def test_nan_in_never_comes_out(reader: Visit, value: float | str, p: float | str) -> None:
-    facts = assembly.facts(zoo.find(zoo.PREFERRED_BINARY))
+    facts = assembly.facts(zoo.find(zoo.preferred()))
     pixels = noisy().astype(object)
     pixels[3, 4] = value
     result = reader.solve(facts, pixels, p, NOTHING)
@@ -87,10 +87,10 @@ def test_what_is_not_finite_is_never_shown(reader: Visit) -> None:
     ("broken", "message"),
     [
         ("models.json", "The page could not start"),
-        (f"{zoo.PREFERRED_BINARY}/solver.onnx", f"{zoo.PREFERRED_BINARY} cannot be used"),
-        (f"{zoo.PREFERRED_BINARY}/weights.safetensors", f"{zoo.PREFERRED_BINARY} cannot be used"),
-        ("ort/*.wasm", f"{zoo.PREFERRED_BINARY} cannot be used"),
-        ("ort/*.mjs", f"{zoo.PREFERRED_BINARY} cannot be used"),
+        (f"{zoo.preferred()}/solver.onnx", f"{zoo.preferred()} cannot be used"),
+        (f"{zoo.preferred()}/weights.safetensors", f"{zoo.preferred()} cannot be used"),
+        ("ort/*.wasm", f"{zoo.preferred()} cannot be used"),
+        ("ort/*.mjs", f"{zoo.preferred()} cannot be used"),
     ],
 )
 def test_a_site_with_damaged_files_says_so(browser: Any, url: str, broken: str, message: str) -> None:

@@ -22,7 +22,7 @@ from restore.marginals import Status
 def kinds() -> list[Path]:
     """A published prior of digits for each kind of graph: those of one kind differ in their weights alone."""
     found: dict[object, Path] = {}
-    for folder in [zoo.find(zoo.PREFERRED_BINARY), *PUBLISHED]:
+    for folder in [zoo.find(zoo.preferred()), *PUBLISHED]:
         about = zoo.describe(folder)
         if about.image_shape == NOTHING.shape:
             found.setdefault((about.family, about.inference.solver), folder)
@@ -35,7 +35,7 @@ def test_the_result_is_that_of_the_native_runtime(reader: Visit, folder: Path) -
     mask = NOTHING.copy()
     mask[8:18, 12:22] = True
     # Given noise and a mask at once, the small priors may find no fixed point; then rounding grows.
-    both = [(0.2, mask)] if folder.name == zoo.PREFERRED_BINARY else []
+    both = [(0.2, mask)] if folder.name == zoo.preferred() else []
     for p, hidden in ((0.1, NOTHING), (0.0, mask), *both):
         found = reader.solve(assembly.facts(folder), noisy(), p, hidden)
         expected = native(folder, noisy(), p, hidden)
@@ -54,7 +54,7 @@ def test_the_result_is_that_of_the_native_runtime(reader: Visit, folder: Path) -
 def test_restoring_shows_before_after_uncertainty_and_the_iterations(visit: Visit) -> None:
     before = visit.image() / 255
     said = visit.restore()
-    expected = native(zoo.find(zoo.PREFERRED_BINARY), before, 0.1, NOTHING)
+    expected = native(zoo.find(zoo.preferred()), before, 0.1, NOTHING)
     counted = re.fullmatch(r"\S+: the solver converged; (\d+) iterations in \S+ m?s; (\S+) % of pixels changed\.", said)
     assert counted and abs(int(counted[1]) - expected["iterations"][0]) <= 1
     np.testing.assert_array_equal(visit.shown("before")[..., 0], 255 * before)
@@ -88,7 +88,7 @@ def test_a_mask_is_painted_and_filled(visit: Visit) -> None:
     assert 40 < to_fill.sum() < 100
     np.testing.assert_array_equal(after[~to_fill][:, 0], clean[~to_fill])
     np.testing.assert_array_equal(
-        after[..., 0], 255 * native(zoo.find(zoo.PREFERRED_BINARY), clean / 255, 0, to_fill)["restored"][0]
+        after[..., 0], 255 * native(zoo.find(zoo.preferred()), clean / 255, 0, to_fill)["restored"][0]
     )
     visit.at("clear-mask").click()
     expect(visit.at("clear-mask")).to_be_disabled()
@@ -125,7 +125,7 @@ def test_a_conditional_prior_asks_neither_p_nor_a_mask(visit: Visit) -> None:
     visit.restore()
     expected = native(zoo.find(name), before, 0, NOTHING)
     np.testing.assert_array_equal(visit.shown("after")[..., 0], 255 * expected["restored"][0])
-    visit.choose(zoo.PREFERRED_BINARY)
+    visit.choose(zoo.preferred())
     expect(visit.at("p")).to_be_visible()
 
 
@@ -139,7 +139,7 @@ def test_a_mask_is_kept_for_the_priors_that_are_told(visit: Visit) -> None:
     assert (visit.shown("image") != masked).any()
     visit.restore()
     expect(visit.at("before-caption")).to_have_text("Before")
-    visit.choose(zoo.PREFERRED_BINARY)
+    visit.choose(zoo.preferred())
     np.testing.assert_array_equal(visit.shown("image"), masked)
     visit.restore()
     expect(visit.at("before-caption")).to_contain_text("filled")
@@ -151,7 +151,7 @@ def test_images_on_the_other_ground_are_inverted(visit: Visit) -> None:
     visit.wait_for("dark.png is open")
     expect(visit.at("invert")).to_be_checked()
     visit.restore()
-    expected = native(zoo.find(zoo.PREFERRED_BINARY), noisy(), 0.1, NOTHING)
+    expected = native(zoo.find(zoo.preferred()), noisy(), 0.1, NOTHING)
     np.testing.assert_array_equal(visit.shown("after")[..., 0], 255 * (1 - expected["restored"][0]))
 
 
@@ -161,7 +161,7 @@ def test_the_result_is_downloaded_as_it_is_shown(visit: Visit) -> None:
     visit.restore()
     with visit.page.expect_download() as download:
         visit.at("download").click()
-    assert download.value.suggested_filename == f"{zoo.PREFERRED_BINARY}.png"
+    assert download.value.suggested_filename == f"{zoo.preferred()}.png"
     with Image.open(download.value.path()) as image:
         np.testing.assert_array_equal(np.asarray(image.convert("L")), visit.shown("after")[..., 0])
 
@@ -173,12 +173,12 @@ def test_the_result_is_downloaded_as_it_is_shown(visit: Visit) -> None:
 def test_no_request_leaves_this_machine_and_it_works_offline(browser: Any, url: str) -> None:
     visit = Visit(browser, url)
     first = visit.restore()
-    others = [folder.name for folder in PUBLISHED if folder.name != zoo.PREFERRED_BINARY]
+    others = [folder.name for folder in PUBLISHED if folder.name != zoo.preferred()]
     visit.choose(others[0])
     visit.restore()
     seen = len(visit.requests)
     visit.context.set_offline(True)
-    visit.choose(zoo.PREFERRED_BINARY)
+    visit.choose(zoo.preferred())
     visit.at("example").click()
     assert visit.restore() != first
     assert len(visit.requests) == seen, "what is loaded needs no server"
@@ -191,7 +191,7 @@ def test_no_request_leaves_this_machine_and_it_works_offline(browser: Any, url: 
     visit.restore()
     visit.context.close()
     # Requests of the worker are among them.
-    assert any(request.endswith(f"{zoo.PREFERRED_BINARY}/{zoo.GRAPH}") for request in visit.requests)
+    assert any(request.endswith(f"{zoo.preferred()}/{zoo.GRAPH}") for request in visit.requests)
     assert all(request.startswith((url, f"blob:{url}")) for request in visit.requests)
 
 

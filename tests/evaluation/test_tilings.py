@@ -28,7 +28,7 @@ def alike(strength: float, tiling: Tiling) -> Engine:
         torch.full((1,), -strength * pixels / 2),
     )
     inference = Inference(modes=0, starts=1, max_iter=100, tol=1e-4)
-    about = Description("alike", (SIDE, SIDE), 1, 127, "nothing", "none", inference=inference, tiling=tiling)
+    about = Description("alike", (SIDE, SIDE), 127, "nothing", "none", inference=inference, tiling=tiling, hidden=1)
     prior = zoo.TrainedPrior(about, machine, torch.full((pixels,), 0.5), torch.zeros(0, 1, dtype=torch.uint8))
     return Engine.of(prior, torch.device("cpu"))
 

@@ -104,7 +104,7 @@ def test_metadata_say_all_about_a_file(name: str, exported: Callable[[str], Expo
     found = case.session.get_modelmeta().custom_metadata_map
     header = zoo.describe(case.folder).to_header()
     assert {key: found[key] for key in header} == header
-    assert found["format_version"] == ("1" if case.about.plain else "2") and found["graph_version"] == "1"
+    assert found["format_version"] == "2" and found["graph_version"] == "1"
     assert found["channel"] == {"field": "field"}.get(name, "learnt" if name in LEARNT else "flips and mask")
     assert found["polarity"] in contract.POLARITIES
     assert found["licence"] == "Apache-2.0" and found["name"] == name

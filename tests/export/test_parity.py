@@ -74,7 +74,7 @@ def first(count: int, changed: np.ndarray, kept: np.ndarray) -> np.ndarray:
 
 def test_an_engine_agrees_with_itself(engine: Engine) -> None:
     found = compare(engine, lambda found: found)
-    assert len(found) == (1 if engine.description.conditional else 5 if engine.description.grey else 4)
+    assert len(found) == (1 if engine.description.task else 5 if engine.description.grey else 4)
     for parity in found:
         assert parity.agrees
         assert (parity.images, parity.difference, parity.pixels, parity.parted) == (20, 0, 0, 0)

@@ -201,5 +201,5 @@ def test_the_page_says_which_inputs_go_with_a_channel(channel: str) -> None:
 def test_published_graphs_are_of_the_size_the_page_says() -> None:
     sizes = {path.parent.name: path.stat().st_size for path in (ROOT / "models").glob(f"*/{zoo.GRAPH}")}
     about = {name: zoo.describe(ROOT / "models" / name) for name in sizes}
-    large = {name for name, each in about.items() if each.grey or each.convolutional}
+    large = {name for name, each in about.items() if each.grey or each.kind.any_size}
     assert all(20_000 < size < (70_000 if name in large else 45_000) for name, size in sizes.items())

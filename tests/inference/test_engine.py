@@ -221,7 +221,7 @@ def test_modes_carried_along_rescue_an_image_that_the_pointwise_estimate_loses()
     # On a machine of two patterns log Z is accurate enough to be trusted in full.
     inference = Inference(modes=2, starts=3, max_iter=2000, tol=1e-7, trust=1e-3)
     prior = TrainedPrior(
-        Description("two", (3, 4), 12, 127, "made up", "tap", inference=inference),
+        Description("two", (3, 4), 127, "made up", "tap", inference=inference, hidden=12),
         machine.to(torch.float32),
         torch.full((12,), 0.5),
         pack(patterns),

@@ -412,8 +412,8 @@ def photographs() -> Engine:
     covered = torch.from_numpy(SPREAD).float()
     variance = (covered**2).sum(1) + 0.001
     about = Description(
-        "patches", (4, 4), 3, 127, "", "", inference=Inference("exact", modes=0, starts=0), family="mixture",
-        visible="gaussian", hidden_type="gaussian", components=1, tiling=Tiling(rounds=0)
+        "patches", (4, 4), 127, "", "", inference=Inference("exact", modes=0, starts=0), family="mixture",
+        visible="gaussian", hidden_type="gaussian", components=1, tiling=Tiling(rounds=0), hidden=3
     )  # fmt: skip
     machine = GaussianMixture(covered[None], torch.tensor([0.001]), torch.zeros(1))
     alone = Gaussian(0.5 / variance, 1 / variance)

@@ -9,8 +9,8 @@ import pytest
 from recipes import GOOD, assert_refused, conditional, with_line, write
 
 from restore.errors import UsageError
+from restore.families import FAMILIES
 from restore.learning.recipe.recipe import MAX_BYTES, read_recipe
-from restore.registry import LEARNERS
 
 UNKNOWN = {
     "top": ("", "sead = 3"),
@@ -159,7 +159,7 @@ def test_missing_entries(gone: str, subject: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ['"TAP"', "3", "[1]", "{ a = 1 }"])
 def test_unknown_methods(method: str, tmp_path: Path) -> None:
     text = GOOD.replace('method = "tap"', f"method = {method}")
-    assert_refused(write(tmp_path, text), "[learner] method", *LEARNERS["rbm"])
+    assert_refused(write(tmp_path, text), "[learner] method", *FAMILIES["rbm"].learners)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_each_learner_learns_to_restore(tmp_path: Path) -> None:
         recipe = recipe_of(
             method,
             data=Data("bars-and-stripes", task="flip:0.1"),
-            prior=PriorShape(12, "crbm", 0.0 if method == "logistic" else 0.1),
+            prior=PriorShape(hidden=12, family="crbm", weight_scale=0.0 if method == "logistic" else 0.1),
             training=Training(epochs=15, batch=20, checkpoint_every=15),
             optimizer=Optimizer(rate=0.5),
         )

@@ -72,7 +72,11 @@ def test_every_kind_of_hidden_unit_can_be_trained_and_kept(hidden: str, deeper: 
     family = {"family": "deep", "deeper": deeper} if deeper else {}
     settings = recipe(2, prior={"hidden_type": hidden, "weight_scale": 0.1} | family)
     prior = train(settings, stripes(50), SHAPE, Session(tmp_path, "x")).prior
-    assert prior.description.unit_kinds == ("truncated-gauss-bernoulli", *[hidden] * (1 + len(deeper)))
+    about = prior.description
+    assert about.kind.unit_kinds(about, about.image_shape) == (
+        "truncated-gauss-bernoulli",
+        *[hidden] * (1 + len(deeper)),
+    )
     named = prior.machine.parameters
     assert all(bool(torch.isfinite(value).all()) for value in named.values())
     # Every parameter has learnt something of its own.
@@ -124,7 +128,7 @@ def test_images_become_priors_in_python(tmp_path: Path) -> None:
     prior = {"visible": "truncated-gaussian", "hidden_type": "gaussian"}
     made = restore.train(images, name="grey", hidden=2, epochs=2, prior=prior, optimizer={"rate": 0.01})
     about = made.description
-    assert (about.grey, about.unit_kinds) == (True, ("truncated-gaussian", "gaussian"))
+    assert (about.grey, about.visible, about.hidden_type) == (True, "truncated-gaussian", "gaussian")
     assert (about.inference.modes, about.inference.starts) == (0, 1)
     found = made.denoise(images[:2], sigma=0.2)
     assert found.shape == (2, *SHAPE) and 0 <= found.min() <= found.max() <= 1

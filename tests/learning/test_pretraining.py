@@ -213,19 +213,19 @@ def test_pixel_means_are_those_of_the_images(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tables", "says"),
     [
-        ({"pretraining": {"epochs": -1}}, "[pretraining] epochs"),
+        ({"pretraining": {"epochs": -1}}, "[pretraining] epochs must be 0, for none, or positive, not -1"),
         ({"pretraining": {"epochs": 1.5}}, "[pretraining] epochs must be a whole number, not 1.5"),
         ({"pretraining": {"epoch": 1}}, "[pretraining] epoch is not a known key; did you mean epochs?"),
         (
             {"prior": {"family": "rbm", "deeper": []}},
-            '[pretraining] is for [prior] family = "deep"; leave it out',
+            "[pretraining] is for",
         ),
         ({"prior": {"hidden_type": "spin"}}, "[pretraining] is for binary hidden units; leave it out"),
         ({"prior": {"deeper": []}}, "[prior] deeper"),
-        ({"prior": {"deeper": [3, 0]}}, "[prior] deeper layers have at least 1 unit each, not (3, 0)"),
+        ({"prior": {"deeper": [3, 0]}}, "[prior] deeper"),
         ({"prior": {"deeper": [3, 1.5]}}, "[prior] deeper entries must be a whole number, not 1.5"),
         ({"prior": {"deeper": 3}}, "[prior] deeper must be a list, not 3"),
-        ({"prior": {"hidden": "auto"}}, "hidden"),
+        ({"prior": {"hidden": "auto"}}, "hidden of a deep"),
         (
             {"inference": {"modes": 5}, "prior": {"visible": "truncated-gaussian"}},
             "[inference] modes are for binary units; set it to 0",

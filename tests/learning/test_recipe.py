@@ -11,6 +11,7 @@ from recipes import GOOD, conditional, with_line, write
 
 from restore.data.sets import NAMED
 from restore.errors import UsageError
+from restore.families import FAMILIES
 from restore.learning.recipe.recipe import parse, read_recipe
 from restore.learning.recipe.spec import Data, Optimizer
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
@@ -18,7 +19,6 @@ from restore.learning.rules.conditional.max_margin import MarginalMaxMargin
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.rules.tap_likelihood import TAPLikelihood
-from restore.registry import LEARNERS
 from restore.zoo.inference import Inference
 from training.data.make import SETS
 
@@ -106,7 +106,7 @@ def test_a_recipe_of_a_conditional_prior(tmp_path: Path) -> None:
             """,
         )
     )
-    assert recipe.conditional
+    assert recipe.prior.kind.learnt
     assert (recipe.data.task, recipe.data.validation) == ("patch:8:1", 10)
     assert recipe.optimizer.average == 0.99
     assert recipe.learner == MarginalMaxMargin(iterations=3, growth=2)
@@ -114,12 +114,12 @@ def test_a_recipe_of_a_conditional_prior(tmp_path: Path) -> None:
     assert recipe.learner.inference(4) == Inference("mixed_product", 11, 1e-3, 0.0, modes=0, starts=0)
 
 
-@pytest.mark.parametrize("method", LEARNERS["crbm"])
+@pytest.mark.parametrize("method", FAMILIES["crbm"].learners)
 def test_every_conditional_learner_has_a_recipe(method: str, tmp_path: Path) -> None:
     # Logistic regression has no hidden units, and the only sign of that is that their weights stay at 0.
     scale = "weight_scale = 0" if method == "logistic" else ""
     recipe = read_recipe(write(tmp_path, conditional(f'[learner]\nmethod = "{method}"', f"[prior]\n{scale}")))
-    assert (recipe.method, recipe.learner) == (method, LEARNERS["crbm"][method].load()())
+    assert (recipe.method, recipe.learner) == (method, FAMILIES["crbm"].learners[method].load()())
     assert (recipe.data.validation, recipe.optimizer.average) == (0, 0)
 
 

@@ -93,7 +93,11 @@ def test_a_share_of_no_start_is_refused(prior: dict[str, Any]) -> None:
     [
         ({"hidden": 4}, SHAPE, "has 5 hidden units; give [prior] hidden as many or more"),
         ({}, (3, 4), "for images of 3x3 pixels cannot be the start of"),
-        ({"family": "deep", "deeper": [2]}, SHAPE, "cannot be the start of a machine (deep, bernoulli-bernoulli-2)"),
+        (
+            {"family": "deep", "deeper": (2,)},
+            SHAPE,
+            "cannot be the start of a deep Boltzmann machine",
+        ),
     ],
 )
 def test_another_kind_of_machine_is_refused(

@@ -59,7 +59,7 @@ def test_python_takes_the_same_options_and_makes_the_same_prior(home: Path, run:
 REFUSED = {
     "36-name-of-no-folder": (("images", "--name", "a/b"), 2, "name becomes a folder"),
     "36-name-of-a-published-prior": (("images", "--name", "tap-mnist"), 5, "is the name of a published prior"),
-    "36-method": (("images", "--name", "x", "--method", "magic"), 2, "method must be auto or one of convolutional"),
+    "36-method": (("images", "--name", "x", "--method", "magic"), 2, "method must be auto or one of tap"),
     "36-shape": (("images", "--name", "x", "--shape", "28"), 2, "--shape must be HEIGHTxWIDTH"),
     "36-both": (("images", "--name", "x", "--epochs", 1, "--minutes", 1), 2, "give one"),
     "01-no-such-folder": (("nowhere", "--name", "x"), 3, "nowhere"),

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from restore.errors import UsageError
+from restore.families import FAMILIES
 from restore.fields import Fields
 from restore.learning.rules.rule import InRounds, LearningRule
 from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, GaussianMixture
-from restore.registry import FAMILIES, LEARNERS, PIXELS, SOLVERS, UNITS
+from restore.registry import PIXELS, SOLVERS, UNITS
 from restore.solvers import TAP, AdaptiveTAP, BeliefPropagation, MeanField, RelaxedBeliefPropagation, solver_of
 from restore.solvers.exact import Exact
 from restore.units import Bernoulli
@@ -55,8 +56,9 @@ def test_a_solver_solves_the_machines_that_it_says(name: str) -> None:
     plain = RBM.binary(zeros[:, None] + 0.1, zeros, torch.zeros(1)).tilt(Fields(bits[:, :2]))
     grey = RBM((blank("truncated-gaussian", 2, zeros), Bernoulli(torch.zeros(1))), (zeros[:, None] + 0.1,))
     dense = FullyVisible.binary(0.1 - 0.1 * torch.eye(2), zeros)
-    kinds = ((plain, not kind.mixture), (grey, kind.any_units), (dense, kind.fully_visible))
-    if kind.mixture:
+    layers = "layered" in kind.structures
+    kinds = ((plain, layers), (grey, layers and kind.any_units), (dense, "pairwise" in kind.structures))
+    if "mixture" in kind.structures:
         solver.solve(MIXTURE.tilt(Fields(bits[:, :2], bits[:1, :2])))
     for machine, fits in kinds:
         tilted = machine.tilt(Fields(bits[:, :2]))
@@ -71,7 +73,7 @@ def test_a_solver_solves_the_machines_that_it_says(name: str) -> None:
 def test_a_solver_takes_a_start_or_has_its_own(name: str) -> None:
     machine: Any = RBM.binary(torch.full((2, 1), 0.1), torch.zeros(2), torch.zeros(1)).tilt(Fields(torch.zeros(3, 2)))
     solver = solver_of(settings(name))
-    if SOLVERS[name].mixture:
+    if "mixture" in SOLVERS[name].structures:
         machine = MIXTURE
     if SOLVERS[name].starts:
         solver.solve(machine, torch.full((3, 2), 0.5))
@@ -84,7 +86,7 @@ def test_a_solver_takes_a_start_or_has_its_own(name: str) -> None:
 
 @every_solver
 def test_evidence_is_a_sum_over_images(name: str) -> None:
-    if SOLVERS[name].mixture:
+    if "mixture" in SOLVERS[name].structures:
         assert SOLVERS[name].evidence and solver_of(settings(name)).solve(MIXTURE).log_partition.tolist() == [0.0]
         return
     weights = torch.zeros(2, 1)
@@ -95,9 +97,8 @@ def test_evidence_is_a_sum_over_images(name: str) -> None:
 
 
 def test_every_learner_is_a_rule_that_a_recipe_can_ask() -> None:
-    assert set(LEARNERS) == set(FAMILIES)
-    for methods in LEARNERS.values():
-        for learner in (entry.load()() for entry in methods.values()):
+    for kind in FAMILIES.values():
+        for learner in (entry.load()() for entry in kind.learners.values()):
             assert isinstance(learner, LearningRule)
             assert learner.in_rounds == isinstance(learner, InRounds)
 

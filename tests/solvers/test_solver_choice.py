@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_refused_naming_the_choices(prior: TrainedPrior, so
 def test_every_choice_restores_and_the_prior_s_own_is_no_change(prior: TrainedPrior) -> None:
     engine = Engine.of(prior, torch.device("cpu"))
     observed = torch.from_numpy(images()).flatten(1).float()
-    channel = None if prior.description.conditional else BitFlip(0.1)
+    channel = None if prior.description.task else BitFlip(0.1)
     plain = engine.restore(observed, channel)
     for solver in prior.description.solvers:
         other = engine.with_solver(solver)

@@ -10,11 +10,11 @@ import torch
 from machines import seeded
 from torch import Tensor
 
+from restore.families import FAMILIES
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.contract import ConditionalLearner, Gradient, Pairs, Step
 from restore.priors import RBM, ConditionalRBM
-from restore.registry import LEARNERS
 
 # D visible units, H hidden units, and pixels of the observed image.
 SIZES = [(4, 3, 4), (5, 3, 2), (6, 3, 7)]
@@ -153,14 +153,14 @@ def statistics(visible: np.ndarray, hidden: np.ndarray, x: np.ndarray) -> Gradie
     return {name: torch.from_numpy(value / len(x)) for name, value in found.items()}
 
 
-ALL: dict[str, Any] = {name: kind.load()() for name, kind in LEARNERS["crbm"].items()}
+ALL: dict[str, Any] = {name: kind.load()() for name, kind in FAMILIES["crbm"].learners.items()}
 
 
 def recipe_of(method: str = "belief_propagation", **changed: Any) -> Recipe:
     settings: dict[str, Any] = {
         "name": f"crbm-{method}",
         "data": Data("bars-and-stripes", task="flip:0.1", validation=3),
-        "prior": PriorShape(5, "crbm", 0.0 if method == "logistic" else 0.3),
+        "prior": PriorShape(hidden=5, family="crbm", weight_scale=0.0 if method == "logistic" else 0.3),
         "method": method,
         "learner": ALL[method],
         "training": Training(epochs=2, batch=4),

@@ -34,7 +34,9 @@ class ExactEngine:
 
     @classmethod
     def of(cls, machine: RBM, shape: tuple[int, int], name: str = "exact", **facts: Any) -> ExactEngine:
-        about = Description(name, shape, machine.hidden.size, 127, "", "", inference=Inference(modes=0, starts=1))
+        about = Description(
+            name, shape, 127, "", "", inference=Inference(modes=0, starts=1), hidden=machine.hidden.size
+        )
         return cls(machine, replace(about, **facts))
 
     @property

@@ -60,7 +60,7 @@ def patterns() -> TrainedPrior:
     machine, found = two_patterns()
     noise = torch.rand(3, 12, generator=torch.Generator().manual_seed(0)) < 0.5
     modes = pack(torch.cat([noise, found > 0]))
-    about = Description("pair", (3, 4), 12, 127, "none", "none", inference=Inference(modes=5, starts=4))
+    about = Description("pair", (3, 4), 127, "none", "none", inference=Inference(modes=5, starts=4), hidden=12)
     return settled(TrainedPrior(about, machine.to(torch.float32), torch.full((12,), 0.5), modes))
 
 
@@ -143,7 +143,7 @@ class Exported:
         if self.facts.channel == "field":
             return Fields(torch.from_numpy(np.float32(image)).flatten(1))
         ink = torch.from_numpy(image > self.about.threshold / 255).float().flatten(1)
-        if self.about.conditional:
+        if self.about.task:
             return Fields(ink)
         whole = np.broadcast_to(np.float32(p), image.shape).reshape(len(image), -1)
         hidden = np.broadcast_to(mask, image.shape).reshape(len(image), -1)

@@ -255,7 +255,7 @@ def _restore(engine: Any) -> None:
 
     about = engine.description
     image = (np.random.default_rng(0).random((1, *about.image_shape)) < 0.4).astype(np.float64)
-    damage = Damage() if about.conditional else Damage(0.1, 0.1 if about.grey else None)
+    damage = Damage() if about.task else Damage(0.1, 0.1 if about.grey else None)
     found, _ = engine.marginals(image, damage)
     assert np.isfinite(found.means[0]).all() or (found.status == 2).all(), "an answer that is no number"
 

@@ -59,7 +59,6 @@ def grey_prior(
     about = Description(
         name,
         shape,
-        hidden,
         127,
         "noise",
         "none",
@@ -68,6 +67,7 @@ def grey_prior(
         visible=visible,
         hidden_type=hidden_type,
         deeper=deeper,
+        hidden=hidden,
     )
     means = images.mean(0).clamp(0.01, 0.99)
     alone = layer.with_parameters({name: value.clone() for name, value in layer.parameters.items()})

@@ -28,7 +28,7 @@ def random_prior(
         torch.zeros(hidden),
     )
     inference = Inference(modes=modes, starts=3)
-    description = Description(name, shape, hidden, 127, "noise", "none", inference=inference)
+    description = Description(name, shape, 127, "noise", "none", inference=inference, hidden=hidden)
     drawn = torch.rand(modes, pixels, generator=generator) < 0.3
     return TrainedPrior(description, machine, torch.full((pixels,), 0.3), pack(drawn))
 

@@ -24,7 +24,7 @@ def trained(scale: float = 0.3, **settings: object) -> TrainedPrior:
     machine = random_rbm(PIXELS, 6, scale=scale, dtype=torch.float32)
     inference = Inference(**{"modes": 5, "starts": 4, "max_iter": 500, "tol": 1e-6} | settings)  # type: ignore[arg-type]
     return TrainedPrior(
-        Description("tiny", SHAPE, 6, 127, "made up", "tap", inference=inference),
+        Description("tiny", SHAPE, 127, "made up", "tap", inference=inference, hidden=6),
         machine,
         exact_moments(machine).visible,
         pack(torch.bernoulli(torch.full((5, PIXELS), 0.5), generator=seeded(2))),

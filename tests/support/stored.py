@@ -25,7 +25,9 @@ from restore.zoo.inference import Inference
 def prior_of(name: str = "small", shape: tuple[int, int] = (3, 5), hidden: int = 4, modes: int = 6) -> TrainedPrior:
     pixels = shape[0] * shape[1]
     return TrainedPrior(
-        Description(name, shape, hidden, 127, "made up", "tap", "0123", Inference(modes=modes, starts=3, tol=1e-5)),
+        Description(
+            name, shape, 127, "made up", "tap", "0123", Inference(modes=modes, starts=3, tol=1e-5), hidden=hidden
+        ),
         random_rbm(pixels, hidden, dtype=torch.float32),
         torch.rand(pixels, generator=seeded(1)) * 0.8 + 0.1,
         pack(torch.bernoulli(torch.full((modes, pixels), 0.5), generator=seeded(2))),

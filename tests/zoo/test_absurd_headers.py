@@ -148,7 +148,7 @@ def test_published_priors_are_far_within_the_bounds() -> None:
         about = zoo.describe(place.parent)
         used = about.inference
         # A convolutional prior has so many hidden units at every place of any image.
-        sizes = (about.pixels, about.hidden) if about.convolutional else about.sizes
+        sizes = (about.pixels, about.hidden) if about.kind.any_size else about.sizes
         assert max(sizes) < limits.UNITS / 100 and used.max_iter < limits.ITERATIONS / 100
         assert used.starts < limits.STARTS / 10 and used.modes < limits.MODES / 10
         assert Description.from_header(about.to_header(), "here") == about

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,8 @@ from stored import conditional_prior, prior_of
 from restore import zoo
 from restore.errors import ModelError
 from restore.zoo import (
-    PREFERRED_BINARY,
-    PREFERRED_GREY,
     WEIGHTS,
+    TrainedPrior,
     candidates,
     describe,
     find,
@@ -75,13 +75,18 @@ def test_unknown_models(name: str, says: str, places: tuple[Path, Path], monkeyp
     assert "\n" not in str(caught.value)
 
 
+def considered(prior: TrainedPrior, place: int) -> TrainedPrior:
+    """The prior with a place among those that `auto` considers."""
+    return replace(prior, description=replace(prior.description, auto=place))
+
+
 def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> None:
     published, own = places
     with pytest.raises(ModelError, match=r"no prior knows images of 5x3 pixels; train one on images like them"):
         candidates((3, 5))
     # Where none knows the size, all are tried, in windows; but nothing is resized for one that was not asked for.
-    for grey, name in ((False, PREFERRED_BINARY), (True, PREFERRED_GREY)):
-        save(published / name, prior_of(name, (5, 7)), "")
+    for grey, name in ((False, "first"), (True, "grey")):
+        save(published / name, considered(prior_of(name, (5, 7)), 1), "")
         if not grey:
             assert candidates((3, 5)) == (name,)
         with pytest.raises(ModelError, match=r"of 15x10 pixels; name the one to resize them for"):
@@ -97,10 +102,10 @@ def test_auto_takes_the_prior_that_knows_the_size(places: tuple[Path, Path]) -> 
     assert candidates((3, 5)) == ("mine",)
     save(published / "second", prior_of("second"), "")
     assert candidates((3, 5)) == ("mine",)
-    for name in ("fw-caltech", PREFERRED_BINARY):
-        save(published / name, prior_of(name), "")
+    for name, place in (("after", 2), ("before", 1)):
+        save(published / name, considered(prior_of(name), place), "")
         assert name in candidates((3, 5))
-    assert candidates((3, 5)) == (PREFERRED_BINARY, "fw-caltech", "mine")
+    assert candidates((3, 5)) == ("before", "after", "mine")
 
 
 def test_auto_never_compares_probabilities_with_densities(places: tuple[Path, Path]) -> None:

@@ -30,7 +30,7 @@ from restore.errors import InputError
 from restore.evaluation.baselines import NearestNeighbours, PointwiseEstimate
 from restore.evaluation.evaluate import evaluate, restorer_of, task_of
 from restore.evaluation.metrics import error_all, matthews
-from restore.evaluation.scores import GREY_TASKS, WHOLE_MIXTURE_TASKS, WHOLE_TASKS
+from restore.evaluation.scores import TASKS, WHOLE_TASKS
 from restore.evaluation.whole import by_prior, evaluate_whole
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
@@ -84,12 +84,12 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     assert (about.name, about.recipe) == (folder.name, recipe.digest)
     # A size that was found is on the card, with why it is that.
     card = (folder / zoo.CARD).read_text()
-    units = "fully visible" if about.fully_visible else f"{' + '.join(map(str, about.sizes[1:]))} hidden units"
+    units = "fully visible" if not about.kind.hidden_units else f"{' + '.join(map(str, about.sizes[1:]))} hidden units"
     features = f"{about.hidden} features of {about.kernel}x{about.kernel} pixels"
-    assert (features if about.convolutional else units) in card
+    assert (features if about.kind.any_size else units) in card
     assert "- growth: " in card if recipe.prior.grows else about.hidden == recipe.prior.hidden
-    assert (about.conditional, about.task) == (folder in CONDITIONAL, recipe.data.task)
-    if about.conditional:
+    assert (bool(about.task), about.task) == (folder in CONDITIONAL, recipe.data.task)
+    if about.task:
         epochs = range(recipe.training.epochs)
         assert about.inference in [recipe.learner.inference(epoch) for epoch in epochs]
     else:
@@ -97,20 +97,22 @@ def test_a_published_prior_is_what_its_card_and_recipe_say(folder: Path) -> None
     for fact in (about.name, about.recipe[:16], "- time: ", "- machine: ", f"- seed: {recipe.seed}"):
         assert fact in card
     assert (ROOT / "training" / "recipes" / f"{folder.name}.toml").read_text().strip() in card
-    if about.mixture:
-        assert all(f"| {task} | " in card for task in WHOLE_MIXTURE_TASKS)
+    if about.kind.photographs:
+        assert all(f"| {task} | " in card for task in WHOLE_TASKS["one noise and mask"])
         return
     if folder in GREY:
-        assert [row["task"] for row in GREY_ROW.finditer(card)] == [str(parse_task(task)) for task in GREY_TASKS]
+        assert [row["task"] for row in GREY_ROW.finditer(card)] == [
+            str(parse_task(task)) for task in TASKS["noise and mask"]
+        ]
         return
     if about.tiling.overlap > 1:
         # Scored on whole pictures.
         assert f"`restore evaluate {about.name} --card --seed 0` on whole images" in card
-        assert [row["task"] for row in WHOLE_ROW.finditer(card)] == list(WHOLE_TASKS)
+        assert [row["task"] for row in WHOLE_ROW.finditer(card)] == list(WHOLE_TASKS["flips and mask"])
         return
     tasks = [row["task"] for row in ROW.finditer(card)]
     every = ["flip:0.05", "flip:0.1", "flip:0.2", "flip:0.3", "flip:0.4", "patch:8:0", "patch:12:0"]
-    assert tasks == ([str(parse_task(about.task))] if about.conditional else every)
+    assert tasks == ([str(parse_task(about.task))] if about.task else every)
 
 
 @pytest.mark.parametrize("folder", [folder for folder in TOLD if folder not in GREY], ids=lambda folder: folder.name)
@@ -199,7 +201,7 @@ def _steady(expected: Marginals, nudged: Marginals, about: Description) -> np.nd
     """Which images rounding does not move: they converged, and a nudge hardly changes where."""
     moved = np.abs(nudged.means[0] - expected.means[0]).max(1)
     return (moved <= (GREY_TOLERANCE if about.grey else TOLERANCE / 8)) & (
-        (expected.status == Status.CONVERGED) | about.conditional
+        (expected.status == Status.CONVERGED) | bool(about.task)
     )
 
 
@@ -241,7 +243,7 @@ def _recomputed(folder: Path, task: str, n: int) -> tuple[float, float]:
     about = engine.trained.description
     truth = _ink("test") if about.data == "mnist" else torch.from_numpy(binarise(silhouettes("test").images))
     generator = torch.Generator().manual_seed(0)
-    damage = task_of(about) if about.conditional else parse_task(task)
+    damage = task_of(about) if about.task else parse_task(task)
     report = evaluate(restorer_of(engine), truth[:n], damage, (28, 28), generator)
     return 100 * report.error_all.mean, report.mcc.mean
 

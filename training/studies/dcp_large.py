@@ -81,7 +81,7 @@ class Plan:
         return Recipe(
             name=self.name,
             data=Data(self.data, binarisation="sampled"),
-            prior=PriorShape(HIDDEN, weight_scale=self.weight_scale),
+            prior=PriorShape(hidden=HIDDEN, weight_scale=self.weight_scale),
             method="contrastive",
             learner=learner_of(self.algorithm, SWEEPS, self.inner, self.batch),
             training=Training(self.epochs, self.batch),

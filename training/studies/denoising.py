@@ -195,7 +195,7 @@ def study(asked: Asked) -> None:
     engines = {
         name: engine
         for name, engine in asked.engines().items()
-        if not engine.description.conditional and engine.description.data == "mnist"
+        if not engine.description.task and engine.description.data == "mnist"
     }
     if not engines:
         raise UsageError("none of these priors is an unconditional one of mnist; name others with --model")

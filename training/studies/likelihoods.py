@@ -218,7 +218,7 @@ def study(asked: Asked) -> None:
     found = along({epoch: Engine.load(str(kept[epoch]), asked.device) for epoch in chosen}, images, asked.seed)
     priors = []
     for name, engine in asked.engines().items():
-        if engine.description.conditional or engine.description.data != plan.data.source:
+        if engine.description.task or engine.description.data != plan.data.source:
             continue
         priors.append(measure(engine, images, asked.seed))
         say(f"{name}: {priors[-1].likelihoods['ais'].mean:.2f} nats per image by AIS")

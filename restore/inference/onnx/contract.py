@@ -7,26 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import cast
 
 from restore.errors import ModelError, reason
+from restore.families import OBSERVED, Observation
 from restore.inference.onnx import seal
 from restore.zoo.description import Description
 from restore.zoo.limits import AT_ONCE
 
 # Raise this when inputs, outputs or their meaning change.
 VERSION = 1
-
-Channel = Literal["flips and mask", "noise and mask", "one noise and mask", "learnt", "field"]
-
-# The inputs that say what was observed, by channel.
-OBSERVED: dict[str, tuple[str, ...]] = {
-    "flips and mask": ("image", "p", "mask"),
-    "noise and mask": ("image", "sigma", "p", "mask"),
-    "one noise and mask": ("image", "sigma", "mask"),
-    "learnt": ("image",),
-    "field": ("field",),
-}
 
 # Type in onnxruntime's words, and sizes; None for a free size.
 Kind = tuple[str, tuple[int | None, ...]]
@@ -48,16 +38,21 @@ class Facts:
     """
 
     about: Description
-    channel: Channel
+    channel: Observation
     light_ground: bool
     weights: str
     at_once: int
+
+    @property
+    def shared(self) -> bool:
+        """True if images that are given together have one noise and one mask."""
+        return self.channel == "one noise and mask"
 
     def interface(self, about: Description) -> tuple[dict[str, Kind], dict[str, Kind]]:
         """The inputs and the outputs of the graph by name, for a prior of some size."""
         free = (None, None, None)
         image: Kind = (FLOAT, (None, *about.image_shape))
-        shared = (1, None, None) if about.mixture else free
+        shared = (1, None, None) if self.shared else free
         observed: dict[str, Kind] = {
             "image": image,
             "field": image,
@@ -110,7 +105,7 @@ class Facts:
             if channel not in OBSERVED or polarity not in POLARITIES or not 1 <= at_once <= AT_ONCE:
                 raise ValueError(f"{channel}, {polarity}, {at_once}")
             light = polarity == POLARITIES[True]
-            return cls(about, cast(Channel, channel), light, metadata["weights_sha256"], at_once)
+            return cls(about, cast(Observation, channel), light, metadata["weights_sha256"], at_once)
         except (KeyError, ValueError) as fault:
             raise ModelError(f"{where}: its metadata are damaged ({reason(fault)}); export it again") from fault
 

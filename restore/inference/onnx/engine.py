@@ -140,7 +140,7 @@ class OnnxEngine:
             "sigma": np.array(number(damage.sigma), np.float32, ndmin=3),
             "mask": np.array(False if damage.hidden is None else damage.hidden, ndmin=3),
         }
-        alone, at_once = self.description.mixture, self._at_once(len(seen))
+        alone, at_once = self.facts.shared, self._at_once(len(seen))
         groups = _alike(told) if alone else [np.arange(len(seen))]
         batches = [rows[first : first + at_once] for rows in groups for first in range(0, len(rows), at_once)]
         # Of images that are alike but for their pixels the graph takes the damage of one.
@@ -159,7 +159,7 @@ class OnnxEngine:
         """How many of these to give the graph at a time: no more than caches hold, and a batch for every thread."""
         about = self.description
         each = sum(about.sizes) * max(1, about.inference.starts)
-        most = max(1, LARGE // each) if about.convolutional else self.facts.at_once
+        most = max(1, LARGE // each) if about.kind.any_size else self.facts.at_once
         return min(most, max(-(-images // threads.count()), SMALL // each))
 
     def pixel_means(self) -> np.ndarray:
@@ -176,7 +176,7 @@ class OnnxEngine:
                 return np.asarray(stored.get_tensor("pixel_means")).reshape(about.image_shape)
         once = replace(about.inference, max_iter=1)
         quick = replace(self, description=replace(about, inference=once))
-        seen = np.eye(1 if about.convolutional else about.pixels, about.pixels, dtype=bool)
+        seen = np.eye(1 if about.kind.any_size else about.pixels, about.pixels, dtype=bool)
         hidden = ~seen.reshape(-1, *about.image_shape)
         _, gain = quick.marginals(np.zeros(hidden.shape), Damage(hidden=hidden))
         return np.resize(probability_of(gain.astype(np.float64)), about.image_shape)
@@ -266,7 +266,7 @@ def _check_interface(session: InferenceSession, facts: Facts, where: str) -> Non
         found: dict[str, Kind] = {}
         for node in nodes:
             found[node.name] = (node.type, tuple(size if isinstance(size, int) else None for size in node.shape))
-        if facts.about.convolutional:  # for images of any size
+        if facts.about.kind.any_size:  # for images of any size
             promised = {name: (kind, (None,) * len(shape)) for name, (kind, shape) in promised.items()}
         wrong |= {name for name in promised.keys() | found.keys() if promised.get(name) != found.get(name)}
     if wrong:

@@ -95,7 +95,7 @@ def solve(engine: PictureEngine, seen: np.ndarray, damage: Damage) -> Posterior:
         found, gain = engine.marginals(seen, damage)
         one = Posterior.of(found, seen.shape, len(seen), damage.hidden)
         return replace(one, inversion=gain, layers=found.means[1:])
-    if about.convolutional:
+    if about.kind.any_size:
         return _in_parts(engine, seen, damage)
     if about.tiling.neighbours:
         return _by_neighbours(about, seen, damage)
@@ -178,10 +178,10 @@ def _in_tiles(engine: PictureEngine, seen: np.ndarray, damage: Damage, alone: np
     """The posterior of one picture (H, W) as the mixture of what its tiles say."""
     about = engine.description
     # A pixel at the border of a photograph lies in fewer tiles: one at least.
-    cover = Cover.of(seen.shape, about.image_shape, about.tiling.overlap, within=about.mixture)
-    tiles = cover.cut(seen, "edge" if about.conditional else 0.0)
+    cover = Cover.of(seen.shape, about.image_shape, about.tiling.overlap, within=about.kind.photographs)
+    tiles = cover.cut(seen, "edge" if about.task else 0.0)
     known, blind = Damage(), False
-    if not about.conditional:
+    if not about.task:
         hidden = cover.cut(np.zeros(seen.shape, bool) if damage.hidden is None else damage.hidden, True)
         # Outside the picture nothing is known: a flip with probability one half.
         inside = replace(damage, hidden=None).mapped(lambda level: cover.cut(level, 0.5))

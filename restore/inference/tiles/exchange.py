@@ -93,7 +93,7 @@ def solve_tiles(
     tiling = about.tiling
     if not about.exchanges or cover.count == 1 or not tiling.rounds:
         # No two patches of a noisy photograph are the same.
-        whole = solve if about.mixture else _distinct(solve)
+        whole = solve if about.kind.photographs else _distinct(solve)
         return Answers.of(whole(tiles, damage), tiles.shape)
     evidence = log_odds(tiles, damage)
     stronger = _stronger(evidence, tiling.least)

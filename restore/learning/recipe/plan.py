@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from restore.families import FAMILIES, Spec
 from restore.learning.recipe.spec import require
 from restore.learning.rules.frank_wolfe import FrankWolfe
+from restore.registry import Offer
 
 Tables = dict[str, dict[str, Any]]
 
@@ -45,27 +47,27 @@ VARIED = 40_000
 PLENTY = 5000
 MOST_HELD_BACK = 20.0
 
-# Learners of unconditional priors; and of conditional ones, with rate and scale of weights.
-PLAIN: dict[str, dict[str, Any]] = {
-    "convolutional": {"method": "matched"},
-    "tap": {"method": "tap", "starts": "redrawn"},
-    "pcd": {"method": "contrastive", "starts": "persistent"},
-    "cd": {"method": "contrastive", "steps": 10},
-    "fw": {"method": "frank_wolfe"},
-    "fvbm": {"method": "quasi_newton", "precision": "float32", "steps": 60, "rounds": 2},
-    "principal": {"method": "principal"},
+
+@dataclass(frozen=True)
+class Method:
+    """What `--method` names: a learner and its settings, and the family of the priors that it trains."""
+
+    family: str
+    learner: str
+    offer: Offer
+
+    @property
+    def learnt(self) -> bool:
+        """True if its priors undo the one damage that they have learnt."""
+        return FAMILIES[self.family].learnt
+
+
+METHODS: Mapping[str, Method] = {
+    name: Method(family, learner, offer)
+    for family, kind in FAMILIES.items()
+    for learner, entry in kind.learners.items()
+    for name, offer in entry.offers.items()
 }
-CONDITIONAL: dict[str, tuple[str, float, float]] = {
-    "crbm-bp": ("belief_propagation", 0.03, 0.05),
-    "crbm-mf": ("mean_field", 0.03, 0.05),
-    "crbm-cd": ("contrastive", 0.02, 0.01),
-    "crbm-percloss": ("perceptron", 0.02, 0.01),
-    "crbm-mssvm": ("marginal_max_margin", 0.01, 0.05),
-    "crbm-lssvm": ("latent_max_margin", 0.01, 0.05),
-    "crbm-lr": ("logistic", 0.02, 0.0),
-}
-METHODS = (*PLAIN, *CONDITIONAL)
-OF_GREY = ("tap", "principal")
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,8 @@ class Wishes:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        conditional = self.method in CONDITIONAL
+        known = METHODS.get(self.method)
+        conditional = known is not None and known.learnt
         require(
             self.method in ("auto", *METHODS), f"method must be auto or one of {', '.join(METHODS)}, not {self.method}"
         )
@@ -198,26 +201,29 @@ def _method(facts: Facts, wishes: Wishes) -> str:
     method, learner = wishes.method, wishes.tables.get("learner", {}).get("method", "")
     if method == "auto":
         # If the user names a learner, the rest of the plan must suit it.
-        plain = {table["method"]: name for name, table in PLAIN.items()} | {"bslm": "fvbm", "gradient_ascent": "fvbm"}
-        conditional = {name: method for method, (name, _, _) in CONDITIONAL.items()}
-        method = (conditional if wishes.task else plain).get(learner, "crbm-bp" if wishes.task else "auto")
+        fitting = {name: known for name, known in METHODS.items() if known.learnt == bool(wishes.task)}
+        by_learner = {known.learner: name for name, known in fitting.items()}
+        of_family = [name for name, known in fitting.items() if learner in FAMILIES[known.family].learners]
+        usual = next(iter(fitting)) if wishes.task else "auto"
+        method = by_learner.get(learner) or (of_family[0] if len(of_family) == 1 else usual)
     if method == "auto" and facts.grey:
         by_steps = wishes.epochs is not None or "optimizer" in wishes.tables
         method = "tap" if facts.black >= MOSTLY_BLACK or by_steps else "principal"
     elif method == "auto":
         few = min(facts.image_shape) >= LEAST_SIDE and facts.images * facts.pixels <= MANY
         method = "convolutional" if few and wishes.hidden is None and not wishes.tables else "tap"
+    fit = [name for name, known in METHODS.items() if facts.levels in known.offer.levels]
+    other = "binary" if facts.grey else "grey"
     require(
-        not facts.grey or method in OF_GREY,
-        f"{method} learns from black and white images, and these are grey; take {' or '.join(OF_GREY)}, or levels "
-        "binary",
+        method in fit,
+        f"{method} does not learn from {facts.levels} images; take {fit[0]}, or levels {other}",
     )
-    require(facts.grey or method != "principal", "principal learns from grey levels; take tap, or levels grey")
     return method
 
 
 def _tables(method: str, facts: Facts, wishes: Wishes) -> Tables:
-    if method in CONDITIONAL:
+    known = METHODS[method]
+    if known.learnt:
         return _conditional(method, facts, wishes)
     if method == "convolutional":
         made = _convolutional(facts, wishes)
@@ -226,12 +232,14 @@ def _tables(method: str, facts: Facts, wishes: Wishes) -> Tables:
         made["inference"] = usual_inference(None)
     elif method == "fvbm":
         require(wishes.hidden is None, "fvbm has no hidden units; leave hidden out")
-        made = {"prior": {"family": "fvbm"}, "learner": {"l2": 0.001 * facts.held_back}}
+        made = {"prior": {}, "learner": {"l2": 0.001 * facts.held_back}}
     elif method == "principal":
         made = _principal(facts, wishes)
     else:
         made = (_grey if facts.grey else _binary)(facts, wishes)
-    return made | {"learner": PLAIN[method] | made.get("learner", {})}
+    learner = {"method": known.learner, **known.offer.settings} | made.get("learner", {})
+    family = {} if known.family == Spec.family else {"family": known.family}
+    return made | {"learner": learner, "prior": family | made["prior"]}
 
 
 def _usual(facts: Facts) -> int:
@@ -314,7 +322,7 @@ def _convolutional(facts: Facts, wishes: Wishes) -> Tables:
     tasks = [f"flip:{p}" for p in LEARNT_FLIPS]
     prior = {"hidden": wishes.hidden or FEATURES, "kernel": min(KERNEL, *facts.image_shape), "weight_scale": 0.05}
     return {
-        "prior": {"family": "convolutional"} | prior,
+        "prior": prior,
         "learner": {"tasks": tasks, "iterations": 8, "damping": 0.1, "unrolled": 4},
         "optimizer": {"name": "adam", "rate": 0.02, "momentum": 0.9, "weight_decay": 0.0, "average": 0.99},
         "training": _training(facts, epochs, batch, SELDOM),
@@ -336,8 +344,10 @@ def _principal(facts: Facts, wishes: Wishes) -> Tables:
 
 
 def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
-    learner, rate, scale = CONDITIONAL[method]
-    alone = learner == "logistic"
+    known = METHODS[method]
+    rate, scale = known.offer.rate, known.offer.scale
+    # Weights that stay 0 leave hidden units without effect.
+    alone = not scale
     require(not alone or wishes.hidden in (None, 1), f"{method} uses no hidden unit; leave hidden out")
     epochs, batch = _passes(facts, CONDITIONAL_STEPS, 40)
     hidden = 1 if alone else wishes.hidden or min(CONDITIONAL_UNITS, _usual(facts))
@@ -346,9 +356,9 @@ def _conditional(method: str, facts: Facts, wishes: Wishes) -> Tables:
     limits = {"iterations": 25, "growth": 0} if epochs > 30 and not alone else {}
     decay = 1e-4 * facts.held_back if facts.held_back > 1 else 0.0
     return {
-        "prior": {"family": "crbm", "hidden": hidden, "weight_scale": scale} | filled,
+        "prior": {"family": known.family, "hidden": hidden, "weight_scale": scale} | filled,
         "growth": _growth(facts) if hidden == "auto" else {},
-        "learner": {"method": learner} | limits,
+        "learner": {"method": known.learner} | limits,
         "optimizer": {"rate": rate, "momentum": 0.9, "weight_decay": decay, "average": 0.999},
         "training": {"epochs": epochs, "batch": batch, "checkpoint_every": _every(epochs)},
     }

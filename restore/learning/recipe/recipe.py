@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from restore.errors import UsageError, reason, shown
+from restore.families import FAMILIES
 from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
-from restore.registry import FAMILIES, LEARNERS, misfit
 from restore.zoo.inference import Inference
 
 # Entries of [prior] for binary units in two layers. Other machines restore from one start unless a recipe asks for
@@ -67,24 +67,36 @@ class Recipe:
         require(0 <= self.seed < 2**63, f"seed must lie in 0 ... 2^63 - 1, not {self.seed}")
         self.data.check(self.prior)
         self.learner.check(self.prior)
-        prior, rounds = self.prior, self.in_rounds
-        require(prior.plain or self.learner.any_units, f"[learner] {self.method} trains binary units only; take tap")
-        require(not (prior.filled and rounds), f"[prior] filled is not for {self.method}; leave it out")
-        starts = not (rounds or self.conditional or self.pretraining.epochs)
-        require(starts or not prior.start, f"[prior] start is not for {self.method}, or [pretraining]; leave it out")
-        kind = prior.kind
-        wrong = misfit(self.inference.solver, fully_visible=kind.fully_visible, mixture=kind.mixture, plain=prior.plain)
+        require(
+            self.prior.plain or self.learner.any_units,
+            f"[learner] {self.method} trains binary units only; take tap",
+        )
+        require(
+            not (self.prior.filled and self.in_rounds),
+            f"[prior] filled is for a learner that goes on from there, and {self.method} does not; leave it out",
+        )
+        require(
+            not (self.prior.start and (self.in_rounds or self.pretraining.epochs)),
+            f"[prior] start has no meaning for {self.method}, or with [pretraining]; leave it out",
+        )
+        wrong = self.prior.misfit(self.inference.solver)
         require(not wrong, f"[inference] {wrong}")
-        require(prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")
-        self.pretraining.check(prior)
-        for name, usual in (("growth", FrankWolfe()), ("optimizer", Optimizer())):
-            own = getattr(self, name) == usual or not rounds
-            require(own, f"[{name}] has no meaning for {self.method}, whose settings are in [learner]; leave it out")
-        self.training.check(prior, self.data, by=self.method, in_rounds=rounds)
+        require(self.prior.binary or not self.inference.modes, "[inference] modes are for binary units; set it to 0")
+        self.pretraining.check(self.prior)
+        if self.in_rounds:
+            require(
+                self.growth == FrankWolfe(),
+                f"[growth] has no meaning for {self.method}, all whose settings are in [learner]; leave it out",
+            )
+            require(
+                self.optimizer == Optimizer(),
+                f"[optimizer] has no meaning for {self.method}, which takes its own steps; leave it out",
+            )
+        self.training.check(self.prior, self.data, by=self.method, in_rounds=self.in_rounds)
 
     @property
     def in_rounds(self) -> bool:
-        """True if the learner changes the prior itself, in rounds over all images."""
+        """Whether the learner changes the prior itself, in rounds over all images."""
         return bool(self.learner.in_rounds)
 
     @property
@@ -93,10 +105,9 @@ class Recipe:
         most: int = self.learner.most(self.prior, self.training.epochs)
         return most
 
-    @property
-    def conditional(self) -> bool:
-        """True if the prior restores from the damaged image alone; its learner then says how it restores."""
-        return self.prior.kind.conditional
+    def inference_after(self, epoch: int) -> Inference:
+        """How the prior of an epoch, from 0, restores: as its learner says if it has learnt to undo a damage."""
+        return self.learner.inference(epoch) if self.data.task else self.inference
 
     @property
     def manner(self) -> Literal["threshold", "sampled", "grey"]:
@@ -115,9 +126,14 @@ class Recipe:
     @property
     def growth_facts(self) -> dict[str, Any]:
         """The settings that decide how hidden units grow, before another learner continues."""
-        growth = asdict(self.learner if self.in_rounds else self.growth)
-        facts = {"data": self.as_dict()["data"], "growth": growth, "hidden": self.prior.hidden, "seed": self.seed}
-        return facts | ({"minutes": self.training.minutes} if self.training.minutes else {})
+        settings = self.learner if self.in_rounds else self.growth
+        minutes = {"minutes": self.training.minutes} if self.training.minutes else {}
+        return minutes | {
+            "data": self.as_dict()["data"],
+            "growth": asdict(settings),
+            "hidden": self.prior.hidden,
+            "seed": self.seed,
+        }
 
     @property
     def digest(self) -> str:
@@ -164,16 +180,17 @@ def parse(table: dict[str, Any]) -> Recipe:
     family = prior.get("family", "rbm")
     if not isinstance(family, str) or family not in FAMILIES:
         _make(PriorShape, {"hidden": 1} | prior, "[prior] ")  # says what it may be
-    about, known = FAMILIES[family], LEARNERS[family]
+    kind = FAMILIES[family]
+    known = kind.learners
     if not isinstance(method, str) or method not in known:
-        others = [other for other, methods in LEARNERS.items() if isinstance(method, str) and method in methods]
+        others = [name for name, each in FAMILIES.items() if isinstance(method, str) and method in each.learners]
         hint = f'; that one is for [prior] family = "{others[0]}"' if others else ""
         choices = ", ".join(known)
         raise UsageError(f"[learner] method for family {family} must be one of {choices}, not {said(method)}{hint}")
-    require("hidden" in prior or "prior" not in table or about.fully_visible, "[prior] hidden is missing; add it")
+    require("hidden" in prior or "prior" not in table or not kind.hidden_units, "[prior] hidden is missing; add it")
     require(
-        not (about.conditional and "inference" in table),
-        "[inference] follows from the learner of a crbm; leave it out",
+        not (kind.learnt and "inference" in table),
+        f"[inference] follows from the learner of a {kind.words}; leave it out",
     )
     learner = _make(known[method].load(), learner_table, "[learner] ")
     usual: dict[str, Any] = {}

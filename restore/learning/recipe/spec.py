@@ -10,19 +10,13 @@ from typing import Literal
 
 from restore.channels import parse_task
 from restore.errors import UsageError
+from restore.families import Spec
 from restore.learning.optimizers import OPTIMIZERS
-from restore.registry import FAMILIES, PIXELS, UNITS, Family
 
 
 def require(condition: bool, message: str) -> None:
     if not condition:
         raise UsageError(message)
-
-
-def at_least(least: int, **values: int) -> None:
-    """Refuse values by their names that are below a least one."""
-    for name, value in values.items():
-        require(value >= least, f"{name} must be at least {least}, not {value}")
 
 
 def hint_at(word: str, known: Collection[str]) -> str:
@@ -45,7 +39,8 @@ class Variations:
     contrast: tuple[float, ...] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
-        at_least(0, copies=self.copies, shift=self.shift)
+        for name in ("copies", "shift"):
+            require(getattr(self, name) >= 0, f"{name} must not be negative, not {getattr(self, name)}")
         require(
             len(self.contrast) == 2 and 0 < self.contrast[0] <= self.contrast[1] < math.inf,
             f"contrast is a lowest and a highest factor, such as [0.5, 1.0], not {list(self.contrast)}",
@@ -75,7 +70,7 @@ class Gathering:
             not self.shape or (len(self.shape) == 2 and min(self.shape) >= 1),
             f"shape is height and width, such as [28, 28], not {list(self.shape)}",
         )
-        at_least(0, patches=self.patches)
+        require(self.patches >= 0, f"patches must not be negative, not {self.patches}")
         require(0 < self.held_out < 1, f"held_out is a share of the files, in (0, 1), not {self.held_out}")
         alone = (self.shape, self.fit, self.patches, self.held_out) == ((), "resize", 0, 0.1)
         require(bool(self.levels) or alone, 'levels is missing; give "binary" or "grey"')
@@ -108,10 +103,11 @@ class Data:
     def __post_init__(self) -> None:
         require(
             not (self.gathered and (self.validation or self.count)),
-            "validation and count are not for gathered images; leave them out",
+            "validation and count are not for gathered images, of which [data.gathering] holds out files; leave them "
+            "out",
         )
         require(0 <= self.threshold < 255, f"threshold must lie in 0 ... 254, not {self.threshold}")
-        at_least(0, validation=self.validation)
+        require(self.validation >= 0, f"validation must not be negative, not {self.validation}")
         require(self.count == 0 or self.count > 1, f"count must be 0, for all images, or at least 2, not {self.count}")
         require(
             not (self.validation and self.variations.copies),
@@ -122,31 +118,33 @@ class Data:
 
     def check(self, prior: PriorShape) -> None:
         """Refuse settings that belong to other priors."""
-        if prior.kind.conditional:
-            require(bool(self.task), '[data] task is missing; a crbm undoes a damage, such as "flip:0.1"')
+        words = prior.kind.words
+        if prior.kind.learnt:
+            require(bool(self.task), f'[data] task is missing; a {words} undoes a damage, such as "flip:0.1"')
         else:
-            require(not self.task, '[data] task belongs to [prior] family = "crbm"; leave it out')
+            require(not self.task, f"[data] task is for priors that undo one damage; leave it out for a {words}")
         require(
             not prior.grey or self.binarisation == "threshold",
             "[data] binarisation is for black and white pixels, and these are grey; leave it out",
         )
         require(
-            not prior.grows or self.holds_out, '[data] validation is missing; hidden = "auto" needs held-out images'
+            not prior.grows or self.holds_out,
+            '[data] validation is missing; hidden = "auto" needs held-out images',
         )
 
     @property
     def gathered(self) -> bool:
-        """True if images are brought to one size, and held out by file."""
+        """Whether images are brought to one size, and held out by file."""
         return bool(self.gathering.levels)
 
     @property
     def holds_out(self) -> bool:
-        """True if some images are not learnt from, but judge the prior."""
+        """Whether some images are not learnt from, but judge the prior."""
         return self.validation > 0 or self.gathered
 
 
-@dataclass(frozen=True)
-class PriorShape:
+@dataclass(frozen=True, kw_only=True)
+class PriorShape(Spec):
     """[prior]: the machine to train, and the standard deviation of its first weights (0 only for logistic regression).
 
     `hidden` is the number of hidden units; "auto" grows them one by one (see [growth]) until held-out images say that
@@ -158,83 +156,29 @@ class PriorShape:
     from random weights. `start_share` is how much of the start's parameters the trained prior keeps: their average
     restores better than either where learning sharpens one thing at the cost of another (Wortsman et al., CVPR 2022).
 
-    `visible` and `hidden_type` are unit types, as in `PIXELS` and `UNITS`. Grey pixels learn from unchanged levels.
-
-    A mixture ("mixture") has `components`, each with `hidden` directions; its units are "gaussian".
-
-    A convolutional machine ("convolutional") has `hidden` features at every place, each a square with sides of `kernel`
-    pixels.
+    The other keys are those of `restore.families.Spec`. Grey pixels learn from unchanged levels.
     """
 
-    hidden: int | Literal["auto"] = 0
-    family: str = "rbm"
     weight_scale: float = 0.01
-    visible: str = "bernoulli"
-    hidden_type: str = "bernoulli"
-    deeper: tuple[int, ...] = ()
     filled: int = 0
     start: str = ""
     start_share: float = 0.0
-    components: int = 0
-    kernel: int = 0
 
     def __post_init__(self) -> None:
-        require(self.family in FAMILIES, f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
-        kind, grows = self.kind, self.grows
-        pixels = ("gaussian",) if kind.mixture else PIXELS
-        for name, known in (("visible", pixels), ("hidden_type", pixels if kind.mixture else tuple(UNITS))):
-            value = getattr(self, name)
-            require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
-        # Keys that one family alone has, and must have.
-        for key, family, given, least in (
-            ("components", "mixture", self.components >= 1, "at least 1"),
-            ("kernel", "convolutional", self.kernel >= 2, "at least 2"),
-            ("deeper", "deep", bool(self.deeper), "such as [100]"),
-        ):
-            fits = given == (self.family == family) and (given or not getattr(self, key))
-            require(fits, f'{key}, {least}, is for family = "{family}", which requires it, not {getattr(self, key)}')
-        require(min(self.deeper, default=1) >= 1, f"deeper layers have at least 1 unit each, not {self.deeper}")
-        require(
-            self.plain or not (kind.convolutional or kind.fully_visible),
-            f"a {self.family} machine has binary units in one layer; leave visible, hidden_type and deeper out",
-        )
-        if kind.fully_visible:
-            require(self.hidden == 0, "a fully visible machine has no hidden units; leave hidden out")
-            return
-        require(grows or self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")  # type: ignore[operator]
-        require(not (grows and (kind.convolutional or kind.deep)), f"hidden of a {self.family} machine is a number")
-        require(not (self.start and kind.convolutional), "a convolutional machine begins with random features")
-        at_least(0, filled=self.filled)
-        require(not self.filled or grows, 'filled is for hidden = "auto"; leave it out')
-        require(not (self.start and grows), "hidden is a number where start is given; give one")
+        self.check()
+        require(self.filled >= 0, f"filled must not be negative, not {self.filled}")
+        require(not self.filled or self.grows, 'filled is for hidden = "auto"; leave it out')
+        require(not (self.start and self.grows), "hidden is a number where start is given; give one")
+        require(not self.start or self.kind.continues, f"a {self.kind.words} begins by itself; leave start out")
         require(0 <= self.start_share < 1, f"start_share must lie in [0, 1), not {self.start_share}")
         require(bool(self.start) or not self.start_share, "start_share is for a prior with a start; leave it out")
-        require(self.binary or not kind.conditional, "visible and hidden_type of a crbm are bernoulli; leave them out")
         components = (self.visible, self.hidden_type) == ("truncated-gaussian", "gaussian")
-        require(self.binary or components or not grows, 'hidden = "auto" grows binary units only; give a number')
-
-    @property
-    def kind(self) -> Family:
-        """What there is to know of its family."""
-        return FAMILIES[self.family]
+        require(self.binary or components or not self.grows, 'hidden = "auto" grows binary units only; give a number')
 
     @property
     def grows(self) -> bool:
         """True if the number of hidden units is found by growing them, or by held-out images."""
         return self.hidden == "auto"
-
-    @property
-    def binary(self) -> bool:
-        return UNITS[self.visible].bits and UNITS[self.hidden_type].bits
-
-    @property
-    def plain(self) -> bool:
-        """True if all units are binary, in at most two layers."""
-        return self.binary and not self.deeper
-
-    @property
-    def grey(self) -> bool:
-        return UNITS[self.visible].grey or self.kind.mixture
 
 
 @dataclass(frozen=True)
@@ -293,23 +237,29 @@ class Training:
     last: int = 0
 
     def __post_init__(self) -> None:
-        at_least(1, batch=self.batch, checkpoint_every=self.checkpoint_every, watch_every=self.watch_every)
-        at_least(0, epochs=self.epochs)
+        for name in ("batch", "checkpoint_every", "watch_every"):
+            require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
+        require(self.epochs >= 0, f"epochs must be at least 1, not {self.epochs}")
         require(0 <= self.last <= self.epochs, f"last must lie in 0 ... {self.epochs} (epochs), not {self.last}")
         require(0 <= self.minutes < math.inf, f"minutes must be 0, for no limit, or positive, not {self.minutes}")
         require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it out")
 
     def check(self, prior: PriorShape, data: Data, *, by: str, in_rounds: bool) -> None:
-        """Refuse settings that have no meaning for a learner, called `by`, or lack images to judge by."""
-        for key in ("epochs", "watch"):
-            require(not (in_rounds and getattr(self, key)), f"[training] {key} has no meaning for {by}; leave it out")
-        require(in_rounds or self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
+        """Refuse settings that have no meaning for a learner, or lack images to judge by.
+
+        Args:
+            by: the learner's name.
+            in_rounds: whether it works in rounds, and so has no epochs.
+        """
+        if in_rounds:
+            require(not self.epochs, f"[training] epochs has no meaning for {by}; leave it out")
+            require(not self.watch, f"[training] watch has no meaning for {by}; leave it out")
+        else:
+            require(self.epochs > 0 or self.minutes > 0, "[training] epochs is missing; add it")
         if self.watch:
-            require(
-                not prior.kind.conditional, "[training] watch is not for a crbm, judged by [data] task; leave it out"
-            )
+            require(not data.task, "[training] watch has no meaning for a prior judged by [data] task; leave it out")
             require(data.holds_out, "[data] validation is missing; [training] watch needs held-out images")
-            parse_task(self.watch, grey=prior.grey)
+            prior.task_of(self.watch)
 
     @property
     def seconds(self) -> float:
@@ -327,10 +277,10 @@ class Pretraining:
     epochs: int = 0
 
     def __post_init__(self) -> None:
-        at_least(0, epochs=self.epochs)
+        require(self.epochs >= 0, f"epochs must be 0, for none, or positive, not {self.epochs}")
 
     def check(self, prior: PriorShape) -> None:
         """Refuse priors without layers to train one by one."""
         if self.epochs:
-            require(prior.kind.deep, '[pretraining] is for [prior] family = "deep"; leave it out')
+            require(bool(prior.deeper), "[pretraining] is for several layers of hidden units; leave it out")
             require(prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it out")

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from restore.channels import parse_task
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.recipe.spec import PriorShape, require
@@ -95,11 +94,11 @@ class MatchedMarginals(LearningRule):
     def check(self, prior: PriorShape) -> None:
         super().check(prior)
         require(
-            not self.likelihood or (prior.binary and prior.family == "rbm"),
+            not self.likelihood or (prior.plain and prior.kind.grows),
             "[learner] likelihood is for binary machines with one layer of hidden units; leave it out",
         )
         for text in self.tasks:
-            parse_task(text, grey=prior.grey)
+            prior.task_of(text)
 
     @property
     def restores(self) -> tuple[str, ...]:

@@ -51,7 +51,6 @@ class ExpectationMaximisation(InRounds):
         return {"solver": "exact", "max_iter": 1, "tol": 0.0, "damping": 0.0, "modes": 0, "starts": 0}
 
     def check(self, prior: PriorShape) -> None:
-        require(prior.kind.mixture, '[learner] expectation_maximisation is for [prior] family = "mixture"; give that')
         require(
             prior.hidden != "auto" and prior.hidden >= 2,
             f"[prior] hidden of a mixture is at least 2, not {prior.hidden}",

@@ -12,7 +12,6 @@ from restore.errors import ModelError
 from restore.learning.lesson import Lesson
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.run.outcome import Trained, scored
-from restore.registry import FAMILIES, UNITS
 from restore.zoo.description import Description
 
 SCORES = "## Scores"
@@ -34,13 +33,13 @@ def write_card(trained: Trained, lesson: Lesson, command: str, used: float) -> s
     height, width = about.image_shape
     what = "variations of images" if copies else "images"
     pixels = "grey levels" if about.grey else f"ink = grey level above {about.threshold}"
-    family = FAMILIES[about.family].words
+    family = about.kind.words
     end = f"\n- end: {trained.verdict}" if trained.verdict else ""
     unfinished = f"**Unfinished**: {about.unfinished}. The run is in `{about.run}`.\n\n" if about.unfinished else ""
     return f"""# {about.name}
 
 {unfinished}A {_units(about)} {family} with {about.pixels} visible units ({height} x {width} pixels) and
-{_count(about)}, trained on {images} {what} of `{about.data}` ({pixels}).
+{about.kind.count(about)}, trained on {images} {what} of `{about.data}` ({pixels}).
 {_use(about)}{_chosen(recipe, trained)}
 Licence: {about.licence}.
 
@@ -63,24 +62,15 @@ Not measured yet.
 """
 
 
-def _count(about: Description) -> str:
-    if about.convolutional:
-        return f"{about.hidden} features of {about.kernel}x{about.kernel} pixels, the same at every place"
-    if about.mixture:
-        return f"{about.components} times {about.hidden} hidden units"
-    return f"{about.hidden or 'no'} hidden units" + "".join(f", {size} above them" for size in about.deeper)
-
-
 def _units(about: Description) -> str:
     """The kinds of units: "binary", or the kinds of visible and of hidden units."""
-    bits = all(UNITS[kind].bits for kind in about.unit_kinds)
-    return "binary" if bits else f"{about.visible}/{about.hidden_type}"
+    return "binary" if about.binary else f"{about.visible}/{about.hidden_type}"
 
 
 def _use(about: Description) -> str:
     """How the prior restores, in words."""
     settings = about.inference
-    if not about.conditional:
+    if not about.task:
         return f"It restores with the `{settings.solver}` solver."
     return (
         f"It undoes {about.task} from the damaged image alone, with the inference that it was trained with:\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed:
         passed: how far training has come.
         more: goes into its description.
     """
-    inference = replace(restoring(recipe, passed.done), modes=0)
+    inference = replace(recipe.inference_after(max(passed.done, 1) - 1), modes=0)
     inference = replace(inference, starts=min(inference.starts, 1))
     about = replace(description_of(recipe, image_shape, passed.machine, inference), **more)
     means, grey = pixel_means_of(recipe, images), grey_pixels_of(recipe, images)
@@ -71,14 +71,7 @@ def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed:
 
 def scored(recipe: Recipe, error: float) -> str:
     """The validation error of a prior, in words."""
-    kind = f"a squared error of {error:.5f}" if recipe.prior.grey else f"{error:.2%} wrong pixels"
-    return f"{kind} after {recipe.training.watch or recipe.data.task}"
-
-
-def restoring(recipe: Recipe, epoch: int) -> Inference:
-    """How a prior restores that was trained up to and including an epoch, counted from 1."""
-    found: Inference = recipe.learner.inference(max(epoch, 1) - 1) if recipe.conditional else recipe.inference
-    return found
+    return f"{recipe.prior.in_words(error)} after {recipe.training.watch or recipe.data.task}"
 
 
 def as_stored(recipe: Recipe, machine: Any) -> Any:
@@ -93,31 +86,20 @@ def as_stored(recipe: Recipe, machine: Any) -> Any:
 
 def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machine, inference: Inference) -> Description:
     """What a file says of a trained machine."""
-    shape, tiling = recipe.prior, Tiling()
-    if shape.kernel:
-        # Windows that a convolutional machine knows alike tell each other nothing.
-        tiling = Tiling(overlap=2, rounds=1, worth=0.0, least=0.0)
+    kind, spec, tiling = recipe.prior.kind, recipe.prior.alone, Tiling()
+    if kind.tiling:
+        tiling = Tiling(**kind.tiling)
     elif recipe.data.gathering.patches:
         tiling = recipe.learner.windows
-    hidden = 0
-    if not isinstance(machine, FullyVisible):
-        rows, columns = machine.parameters["weights.0"].shape
-        hidden = rows if shape.kernel else columns // max(1, shape.components)
     return Description(
         name=recipe.name,
         image_shape=image_shape,
-        hidden=hidden,
         threshold=recipe.data.threshold,
         data=recipe.data.source,
         method=recipe.method,
         recipe=recipe.digest,
         inference=inference,
-        family=shape.family,
-        visible=shape.visible,
-        hidden_type=shape.hidden_type,
         task=recipe.data.task,
-        deeper=shape.deeper,
         tiling=tiling,
-        components=shape.components,
-        kernel=shape.kernel,
+        **asdict(replace(spec, hidden=kind.hidden_in(spec, machine))),
     )

@@ -164,4 +164,4 @@ def _held(folder: Path | None) -> Description | None:
         return zoo.describe(folder)
     except ModelError:
         # An unreadable prior is treated as someone else's.
-        return Description(folder.name, (1, 1), 1, 0, "", "")
+        return Description(folder.name, (1, 1), 0, "", "", hidden=1)

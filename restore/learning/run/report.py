@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restore.channels import parse_task
 from restore.errors import OutputError, RestoreError, shown
 from restore.evaluation.baselines import Median, PixelwiseEstimate, PointwiseEstimate
 from restore.evaluation.evaluate import Report, Restorer, evaluate, restorer_of, task_of
+from restore.evaluation.scores import TASKS
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine, moved_to
 from restore.learning.course import split
@@ -25,7 +25,6 @@ from restore.learning.lesson import Lesson
 from restore.learning.run.folder import epoch_records
 from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Clock
-from restore.priors import ConvolutionalRBM, FullyVisible
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 
@@ -76,9 +75,9 @@ def write_report(folder: Path, lesson: Lesson, trained: Trained, device: torch.d
 
 def tasks_for(about: Description) -> list[str]:
     """The tasks that a prior is tried on: the damage it has learnt, or damage that it is told."""
-    if about.conditional:
+    if about.task:
         return [str(task_of(about))]
-    return ["noise:0.1", "noise:0.2"] if about.grey else ["flip:0.1", "flip:0.2"]
+    return list(TASKS[about.kind.observation(about)][1:3])
 
 
 def filters(prior: TrainedPrior) -> dict[str, Restorer]:
@@ -112,7 +111,7 @@ def best_filter(name: str, reports: Mapping[str, Report]) -> str:
 
 
 def _score(restorer: Restorer, images: Tensor, text: str, about: Description) -> Report:
-    task, generator = parse_task(text, grey=about.grey), torch.Generator().manual_seed(SEED)
+    task, generator = about.task_of(text), torch.Generator().manual_seed(SEED)
     return evaluate(restorer, images[:IMAGES], task, about.image_shape, generator, grey=about.grey)
 
 
@@ -151,7 +150,7 @@ def _sheets(
     features = strongest(prior, 24)
     yield "strongest features" if len(features) else "no hidden units", _sheet(features, 8)
     text = tasks_for(about)[0]
-    damaged = parse_task(text, grey=about.grey).damage(images, about.image_shape, torch.Generator().manual_seed(SEED))
+    damaged = about.task_of(text).damage(images, about.image_shape, torch.Generator().manual_seed(SEED))
     with torch.inference_mode():
         restored = (restorers[name](*damaged).cpu() for name in (about.name, rival))
         rows = [images, damaged.observed, *restored]
@@ -161,16 +160,12 @@ def _sheets(
 
 def strongest(prior: TrainedPrior, count: int) -> np.ndarray:
     """The weights of the hidden units with the largest weights, as images (N, H, W) from 0 to 1, where 0.5 is none."""
-    machine, shape = prior.machine, prior.description.image_shape
-    if isinstance(machine, FullyVisible):
-        return np.zeros((0, *shape))
-    weights = machine.parameters["weights.0"].T
-    if isinstance(machine, ConvolutionalRBM):
-        weights, side = machine.parameters["weights.0"], prior.description.kernel
-        shape = side, side
+    about = prior.description
+    pictures = about.kind.pictures(prior.machine, about.image_shape)
+    weights = pictures.flatten(1)
     chosen = weights[weights.norm(dim=1).argsort(descending=True)[:count]]
     scaled = chosen / chosen.abs().amax(dim=1, keepdim=True).clamp_min(1e-12)
-    return (0.5 + scaled.cpu().double() / 2).reshape(-1, *shape).numpy()
+    return (0.5 + scaled.cpu().double() / 2).reshape(-1, *pictures.shape[1:]).numpy()
 
 
 def _sheet(images: np.ndarray, columns: int) -> np.ndarray:

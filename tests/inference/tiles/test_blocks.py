@@ -22,8 +22,8 @@ from restore.zoo.inference import Inference
 from restore.zoo.tiling import OF_WINDOWS, Tiling
 
 SETTINGS = Inference(max_iter=500, tol=1e-6, damping=0.3, modes=0, starts=1)
-TILES = Description("small", (4, 4), 3, 127, "", "", inference=SETTINGS)
-ALIKE = Description("alike", (6, 5), 2, 127, "", "", inference=SETTINGS, family="convolutional", kernel=2)
+TILES = Description("small", (4, 4), 127, "", "", inference=SETTINGS, hidden=3)
+ALIKE = Description("alike", (6, 5), 127, "", "", inference=SETTINGS, family="convolutional", kernel=2, hidden=2)
 NO_MODES = torch.zeros(0, 4, dtype=torch.uint8)
 
 

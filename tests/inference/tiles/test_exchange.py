@@ -24,7 +24,7 @@ ALIKE = ALONE[1] * np.ones((1, 2))
 
 
 def about(**tiling: float) -> Description:
-    return Description("pairs", (1, 2), 1, 127, "nothing", "none", tiling=Tiling(**tiling))  # type: ignore[arg-type]
+    return Description("pairs", (1, 2), 127, "nothing", "none", tiling=Tiling(**tiling), hidden=1)  # type: ignore[arg-type]
 
 
 def exact(white: np.ndarray, damage: Damage) -> Marginals:

@@ -1,0 +1,85 @@
+"""Convolutional restricted Boltzmann machines: hidden features that are the same at every place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from restore.errors import UsageError
+from restore.families.family import Family
+from restore.registry import Learner, Offer
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from restore.families.spec import Spec
+    from restore.priors import ConvolutionalRBM
+
+
+class Convolutional(Family):
+    words = "convolutional restricted Boltzmann machine"
+    learners: ClassVar[Mapping[str, Learner]] = {
+        "matched": Learner("restore.learning.rules.matched:MatchedMarginals", {"convolutional": Offer()})
+    }
+    special: ClassVar[Mapping[str, int]] = {"kernel": 2}
+    features = True
+    any_size = True
+    # It has learnt what its solver makes of an image in so many iterations.
+    tries_again = False
+    # Parts that it knows alike tell each other nothing.
+    tiling: ClassVar[Mapping[str, Any]] = {"overlap": 2, "rounds": 1, "worth": 0.0, "least": 0.0}
+
+    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
+        super().check(spec, image_shape)
+        if image_shape is not None and spec.kernel > min(image_shape):
+            raise UsageError(f"kernel must be at most the smaller side of the images, not {spec.kernel}")
+
+    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
+        height, width = image_shape
+        assert spec.hidden != "auto"
+        return height * width, (height + spec.kernel - 1) * (width + spec.kernel - 1) * spec.hidden
+
+    def count(self, spec: Spec) -> str:
+        return f"{spec.hidden} features of {spec.kernel}x{spec.kernel} pixels, the same at every place"
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        assert spec.hidden != "auto"
+        return {
+            "weights.0": (spec.hidden, spec.kernel**2),
+            "units.0.bias": (1,),
+            "units.1.bias": (spec.hidden,),
+        }
+
+    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> ConvolutionalRBM:
+        from restore.priors import ConvolutionalRBM
+        from restore.priors.convolutional import shared_of
+
+        return ConvolutionalRBM.of(shared_of(values), image_shape)
+
+    def of_size(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> ConvolutionalRBM:
+        return machine.of(machine.shared, image_shape)
+
+    def hidden_in(self, spec: Spec, machine: ConvolutionalRBM) -> int:
+        return len(machine.shared.features)
+
+    def pixel_means(self, means: Tensor) -> Tensor:
+        return means.mean().repeat(len(means))
+
+    def first(
+        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
+    ) -> ConvolutionalRBM:
+        """The machine of the share of white, with features from N(0, scale²)."""
+        import torch
+
+        from restore.priors import ConvolutionalRBM
+        from restore.priors.convolutional import Shared
+
+        assert spec.hidden != "auto"
+        drawn = torch.randn(spec.hidden, spec.kernel**2, generator=generator, device=means.device) * scale
+        white = torch.logit(means.mean()).reshape(1)
+        # The log-odds of a unit of -1 or 1 are twice its field.
+        return ConvolutionalRBM.of(Shared(drawn, white / 2, means.new_zeros(spec.hidden)), image_shape)
+
+    def pictures(self, machine: ConvolutionalRBM, image_shape: tuple[int, int]) -> Tensor:
+        return machine.shared.squares

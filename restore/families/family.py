@@ -1,0 +1,187 @@
+"""The contract of every family of priors, with the usual answers: those of machines of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from restore.errors import UsageError
+from restore.registry import SOLVERS, UNITS, Learner
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from restore.couplings import Coupling
+    from restore.families.spec import Spec
+    from restore.fields import Fields
+    from restore.units import Units
+
+Observation = Literal["flips and mask", "noise and mask", "one noise and mask", "learnt", "field"]
+
+# The inputs of an exported graph that say what was observed.
+OBSERVED: Mapping[Observation, tuple[str, ...]] = {
+    "flips and mask": ("image", "p", "mask"),
+    "noise and mask": ("image", "sigma", "p", "mask"),
+    "one noise and mask": ("image", "sigma", "mask"),
+    "learnt": ("image",),
+    "field": ("field",),
+}
+
+BITS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits)
+
+# Keys of a `Spec` that some families alone have.
+SPECIAL = ("deeper", "components", "kernel")
+
+UNSTABLE = "the machine is unstable, its Gaussian units have no distribution"
+
+
+class Family:
+    """A family of priors. Nothing here loads torch before there are tensors.
+
+    Attributes:
+        words: what a machine is called.
+        learners: the learners that train it, by their names in recipes.
+        structure: what a solver must know: "layered", with couplings between neighbouring layers, "pairwise", with
+            couplings between pixels, or a "mixture" of Gaussians.
+        pixels, hiddens: the types that visible and hidden units may have.
+        special: the keys among `SPECIAL` that it has, each with the least value.
+        hidden_units: True if it has hidden units.
+        grows: True if the number of hidden units may be found by growing them.
+        continues: True if training may begin from another prior.
+        features: True if there is one layer of hidden units, whose means say what an image shows.
+        learnt: True if it undoes the one damage that it has learnt; otherwise the caller says what the damage is.
+        any_size: True if it takes an image of any size as a whole, to which all places are alike.
+        tries_again: True if images that have not converged are solved again with more damping.
+        photographs: True if black and white are alike to it, no two patches are the same, and colours are restored
+            plane by plane.
+        tiling: how its priors restore images in parts, as in `restore.zoo.tiling.Tiling`; empty to ask the learner.
+    """
+
+    words: ClassVar[str]
+    learners: ClassVar[Mapping[str, Learner]]
+    structure: ClassVar[Literal["layered", "pairwise", "mixture"]] = "layered"
+    pixels: ClassVar[Sequence[str]] = BITS
+    hiddens: ClassVar[Sequence[str]] = BITS
+    special: ClassVar[Mapping[str, int]] = {}
+    hidden_units: ClassVar[bool] = True
+    grows: ClassVar[bool] = False
+    continues: ClassVar[bool] = False
+    features: ClassVar[bool] = False
+    learnt: ClassVar[bool] = False
+    any_size: ClassVar[bool] = False
+    tries_again: ClassVar[bool] = True
+    photographs: ClassVar[bool] = False
+    tiling: ClassVar[Mapping[str, Any]] = {}
+
+    def check(self, spec: Spec, image_shape: tuple[int, int] | None) -> None:
+        """Refuse a machine that this family does not have; see `Spec.check`."""
+        from restore.families.table import FAMILIES
+
+        for name, known in (("visible", self.pixels), ("hidden_type", self.hiddens)):
+            value = getattr(spec, name)
+            if value not in known:
+                raise UsageError(f"{name} of a {self.words} must be one of {', '.join(known)}, not {value!r}")
+        for name in SPECIAL:
+            value, least = getattr(spec, name), self.special.get(name)
+            numbers = [value] if isinstance(value, int) else value
+            if least is None and any(numbers):
+                owners = " or ".join(f'"{owner}"' for owner, family in FAMILIES.items() if name in family.special)
+                raise UsageError(f"{name} is for family = {owners}; leave it out")
+            if least is not None and min(numbers, default=0) < least:
+                raise UsageError(f"{name} of a {self.words} must be at least {least}, not {value}")
+        if spec.hidden == "auto":
+            if not self.grows:
+                raise UsageError(f"hidden of a {self.words} is a number; give one")
+        elif (spec.hidden >= 1) != self.hidden_units or spec.hidden < 0:
+            wanted = "at least 1" if self.hidden_units else "0, as there are no hidden units"
+            raise UsageError(f"hidden of a {self.words} must be {wanted}, not {spec.hidden}")
+
+    def solvers(self, spec: Spec) -> tuple[str, ...]:
+        """The solvers that fit a machine."""
+        return tuple(name for name in SOLVERS if not spec.misfit(name))
+
+    def observation(self, spec: Spec) -> Observation:
+        """What an exported graph takes as the observation, a key of `OBSERVED`."""
+        return "noise and mask" if spec.grey else "flips and mask"
+
+    def sizes(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[int, ...]:
+        """Number of units of every layer, the image first."""
+        return image_shape[0] * image_shape[1], *spec.hidden_counts
+
+    def count(self, spec: Spec) -> str:
+        """The hidden units in words."""
+        return f"{spec.hidden} hidden units" + "".join(f", {size} above them" for size in spec.deeper)
+
+    def shapes(self, spec: Spec, image_shape: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+        """The shapes of the machine's tensors in a weights file, by name."""
+        sizes = self.sizes(spec, image_shape)
+        shapes: dict[str, tuple[int, ...]] = {f"weights.{index}": pair for index, pair in enumerate(pairwise(sizes))}
+        for index, (size, kind) in enumerate(zip(sizes, self.unit_kinds(spec, image_shape), strict=True)):
+            shapes |= {f"units.{index}.{name}": (size,) for name in UNITS[kind].parameters}
+        return shapes
+
+    def unit_kinds(self, spec: Spec, image_shape: tuple[int, int]) -> tuple[str, ...]:
+        """Unit type of every layer, the image first."""
+        return spec.visible, *[spec.hidden_type] * (len(self.sizes(spec, image_shape)) - 1)
+
+    def machine(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> Any:
+        """The machine of the tensors of a weights file, in single precision."""
+        from restore.units.layers import layer_of
+
+        kinds = self.unit_kinds(spec, image_shape)
+        layers = tuple(
+            layer_of(kind, {name: values[f"units.{index}.{name}"] for name in UNITS[kind].parameters})
+            for index, kind in enumerate(kinds)
+        )
+        couplings = tuple(self.coupling(values[f"weights.{index}"]) for index in range(len(layers) - 1))
+        return self.joined(layers, couplings, values)
+
+    def coupling(self, weights: Tensor) -> Coupling:
+        """The coupling of two neighbouring layers."""
+        from restore.couplings import Dense
+
+        return Dense(weights)
+
+    def joined(self, layers: tuple[Units, ...], couplings: tuple[Coupling, ...], values: Mapping[str, Tensor]) -> Any:
+        """The machine of layers and couplings; `values` are all tensors of the weights file."""
+        from restore.priors import RBM
+
+        return RBM(layers, couplings)
+
+    def fault(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> str:
+        """What is wrong with the tensors of a weights file, in words; empty if nothing is."""
+        from restore.priors.stability import stable
+
+        # Binary machines are always stable.
+        if spec.plain:
+            return ""
+        return "" if bool(stable(self.machine(spec, image_shape, values))) else UNSTABLE
+
+    def under(self, machine: Any, evidence: Fields) -> Any:
+        """The machine under evidence (batch, D)."""
+        return machine.tilt(evidence)
+
+    def of_size(self, machine: Any, image_shape: tuple[int, int]) -> Any:
+        """The same machine for images of another size, if it takes any."""
+        raise UsageError(f"a {self.words} is for images of one size")
+
+    def hidden_in(self, spec: Spec, machine: Any) -> int:
+        """The number of hidden units of a trained machine, as a header says it."""
+        return int(machine.parameters["weights.0"].shape[1])
+
+    def pixel_means(self, means: Tensor) -> Tensor:
+        """The means that solvers start from, given those of the training images, (D,)."""
+        return means
+
+    def first(
+        self, spec: Spec, image_shape: tuple[int, int], means: Tensor, scale: float, generator: torch.Generator
+    ) -> Any:
+        """The machine before training, given the means of pixels, (D,); None to leave it to the images."""
+        return None
+
+    def pictures(self, machine: Any, image_shape: tuple[int, int]) -> Tensor:
+        """The weights of every hidden unit as pictures, (N, H, W)."""
+        weights: Tensor = machine.parameters["weights.0"].T
+        return weights.unflatten(1, image_shape)

@@ -1,0 +1,108 @@
+"""The machine of a prior, as a recipe asks for it and as the header of its weights file says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal
+
+from restore.channels import Task, parse_task
+from restore.errors import UsageError
+from restore.families.table import FAMILIES
+from restore.registry import UNITS, misfit
+
+if TYPE_CHECKING:
+    from restore.families.family import Family
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """The machine of a prior: the same keys in a recipe's [prior] and in a header.
+
+    Attributes:
+        family: a key of `FAMILIES`.
+        hidden: number of hidden units; of the layer next to the image for a deep machine, of each component for a
+            mixture, of features at every place for a convolutional machine, 0 without hidden units. A recipe may leave
+            it to growth, "auto".
+        visible, hidden_type: unit types, keys of `UNITS`.
+        deeper: numbers of units of further hidden layers.
+        components: number of Gaussians of a mixture.
+        kernel: side, in pixels, of the square that a feature of a convolutional machine sees.
+
+    >>> spec = Spec(hidden=100)
+    >>> spec.check()
+    >>> spec.kind.words, spec.grey, spec.misfit("exact") == ""
+    ('restricted Boltzmann machine', False, False)
+    """
+
+    hidden: int | Literal["auto"] = 0
+    family: str = "rbm"
+    visible: str = "bernoulli"
+    hidden_type: str = "bernoulli"
+    deeper: tuple[int, ...] = ()
+    components: int = 0
+    kernel: int = 0
+
+    @property
+    def kind(self) -> Family:
+        """The family, which answers for the machine."""
+        return FAMILIES[self.family]
+
+    @property
+    def alone(self) -> Spec:
+        """The machine without what a recipe or a header adds to it."""
+        return Spec(**{entry.name: getattr(self, entry.name) for entry in fields(Spec)})
+
+    @property
+    def grey(self) -> bool:
+        """True if pixels are grey levels from 0 to 1 instead of black or white."""
+        return not UNITS[self.visible].bits
+
+    @property
+    def binary(self) -> bool:
+        """True if all units are 0 or 1."""
+        return UNITS[self.visible].bits and UNITS[self.hidden_type].bits
+
+    @property
+    def plain(self) -> bool:
+        """True if all units are 0 or 1, in at most two layers."""
+        return self.binary and not self.deeper
+
+    @property
+    def hidden_counts(self) -> tuple[int, ...]:
+        """The numbers of hidden units, from the layer next to the image up."""
+        assert self.hidden != "auto"
+        return self.hidden, *self.deeper
+
+    @property
+    def solvers(self) -> tuple[str, ...]:
+        """The solvers that fit the machine."""
+        return self.kind.solvers(self)
+
+    def misfit(self, solver: str) -> str:
+        """Why a solver does not fit the machine, in words; empty if it does."""
+        return misfit(solver, structure=self.kind.structure, plain=self.plain)
+
+    def task_of(self, text: str, mask: str | None = None) -> Task:
+        """The damage that a text such as "flip:0.1" names, for images of this kind; see `restore.channels.parse_task`.
+
+        Raises:
+            UsageError: if there is no such damage.
+        """
+        return parse_task(text, mask, grey=self.grey)
+
+    def in_words(self, error: float) -> str:
+        """The error of restored images, as `restore.learning.run.judging` measures it, in words."""
+        return f"a mean squared error of {error:.5f}" if self.grey else f"{error:.3%} wrong pixels"
+
+    def check(self, image_shape: tuple[int, int] | None = None) -> None:
+        """Refuse a machine that there is not.
+
+        Args:
+            image_shape: height and width of its images, where they are known.
+
+        Raises:
+            UsageError: naming the key.
+        """
+        if self.family not in FAMILIES:
+            raise UsageError(f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
+        self.kind.check(self, image_shape)
