@@ -15,12 +15,12 @@ from restore.zoo.store import describe
 
 
 def preferred(grey: bool = False) -> str:
-    """The published prior that `auto` considers first, of black and white or of grey pictures.
+    """The published prior that `auto` considers first, of black and white or of grey pictures; empty if none is there.
 
     >>> preferred(), preferred(grey=True)
     ('tap-mnist', 'tap-mnist-real')
     """
-    return next(folder.name for folder, about in _known(grey) if about.auto)
+    return next((folder.name for folder, about in _known(grey) if about.auto), "")
 
 
 def field() -> str | None:

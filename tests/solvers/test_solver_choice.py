@@ -135,7 +135,7 @@ def exported(model: str, monkeypatch: pytest.MonkeyPatch) -> str:
     from restore.inference.onnx.contract import Facts
 
     facts = Facts(zoo.describe(Path(model)), "flips and mask", light_ground=False, weights="", at_once=16)
-    monkeypatch.setattr(runtime.OnnxEngine, "load", lambda place: runtime.OnnxEngine(facts, None))
+    monkeypatch.setattr(runtime.OnnxEngine, "load", lambda place: runtime.OnnxEngine(facts, facts.about, None))
     (Path(model) / zoo.GRAPH).write_bytes(b"")
     return model
 
