@@ -100,7 +100,9 @@ def traced(words: list[str]) -> Trace:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("--names", action="store_true", help="print them too, by file")
     chosen, words = parser.parse_known_args()
     trace = traced(words or EXAMPLE)

@@ -3,7 +3,7 @@
     python benchmarks/pcd_epoch.py [--images 10000]
 
 784 visible and 500 hidden units, mini-batches of 100, float32, the same number of threads for all. Ours is a whole run
-of `restore.learning.fit`, with momentum, weight decay, centring, finiteness checks, log and checkpoint; the plain loop
+of `restore.learning.loop`, with momentum, weight decay, centring, finiteness checks, log and checkpoint; the plain loop
 is the five products of PCD-1 with the least around them. scikit-learn computes in the precision of the images it is
 given, in float64 if they are integers.
 """
@@ -20,8 +20,8 @@ from timing import medians, parser, report
 from torch import Tensor
 
 from restore.learning.course import CleanImages
-from restore.learning.fit import fit
-from restore.learning.recipes.recipe import Data, PriorShape, Recipe, Training
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.run.session import Session
 

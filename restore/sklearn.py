@@ -28,12 +28,12 @@ from restore.evaluation.likelihoods.exact import exact_log_partition
 from restore.evaluation.likelihoods.result import unnormalised
 from restore.families import FAMILIES
 from restore.learning.course import CleanImages, pixel_means
-from restore.learning.fit import Steps
+from restore.learning.loop import Steps
 from restore.learning.modes import own_modes
-from restore.learning.recipes.plan import usual_inference
-from restore.learning.recipes.recipe import Data, PriorShape, Recipe, Training
-from restore.learning.recipes.tables import Optimizer
-from restore.learning.recipes.wishes import METHODS as OFFERED
+from restore.learning.recipe.plan import METHODS as OFFERED
+from restore.learning.recipe.plan import usual_inference
+from restore.learning.recipe.recipe import Data, PriorShape, Recipe, Training
+from restore.learning.recipe.spec import Optimizer
 from restore.learning.run.outcome import description_of
 from restore.learning.run.session import Session
 from restore.priors import RBM

@@ -80,7 +80,7 @@ def same_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Recipes do not tell learners apart: one with a clock, for a test, is as good as the same without."""
     from dataclasses import asdict
 
-    from restore.learning.recipes.recipe import Recipe
+    from restore.learning.recipe.recipe import Recipe
 
     monkeypatch.setattr(Recipe, "training_facts", property(lambda self: {"training": asdict(self.training)}))
     monkeypatch.setattr(Recipe, "digest", property(lambda self: "0" * 64))

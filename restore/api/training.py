@@ -73,8 +73,7 @@ def train(
         run: folder for checkpoints, the log, the best prior so far (`load(run)`), and the report (`report.png`,
             `report.json`). By default a temporary folder without a report; nothing can be resumed then.
         resume: continue from the newest checkpoint in `run`; `minutes` may differ from before.
-        keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it; during training
-            and after an interruption it is the best so far.
+        keep: keep the prior under its name, as `restore train` does, so that `load(name)` finds it.
         overwrite: replace a prior that is kept under that name.
         device: "auto", "cpu" or "cuda[:N]".
         max_bad: how many unusable images of a folder or an archive are skipped before giving up.
@@ -97,11 +96,11 @@ def train(
     from restore.data import Wanted
     from restore.devices import pick_device
     from restore.inference.torch_engine import Engine
-    from restore.learning.recipes.wishes import Wishes
-    from restore.learning.run.keeping import Place, reserve
+    from restore.learning.lesson import planned_lesson
+    from restore.learning.recipe.plan import Wishes
+    from restore.learning.run.place import Place, reserve
     from restore.learning.run.session import Clock, Session
-    from restore.learning.run.whole import carry_out
-    from restore.learning.train import planned_lesson
+    from restore.learning.train import carry_out
 
     where = pick_device(device)
     wishes = Wishes(method, hidden, epochs, minutes, task, tables)
@@ -127,4 +126,4 @@ def train(
     with tempfile.TemporaryDirectory() as temporary:
         session = Session(own or Path(temporary), resume=resume, clock=Clock(began=began))
         found = carry_out(lesson, place, session, where, report=own is not None)
-    return Restorer(Engine.of(found.learnt.trained.prior, where))
+    return Restorer(Engine.of(found.trained.prior, where))

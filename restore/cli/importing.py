@@ -52,8 +52,8 @@ def import_(
     import hashlib
 
     from restore.learning.imports import ENOUGH, SWEEPS, import_rbm, read_rbm
-    from restore.learning.recipes.recipe import check_name
-    from restore.learning.run.keeping import reserve
+    from restore.learning.recipe.recipe import check_name
+    from restore.learning.run.place import reserve
     from restore.progress import progress
     from restore.zoo import limits
     from restore.zoo.description import Description

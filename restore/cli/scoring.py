@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from restore.channels import Task
     from restore.data import Dataset, Split
-    from restore.data.gathering.stock import Stock
+    from restore.data.stock import Stock
     from restore.evaluation.evaluate import Report
     from restore.inference.engine import PictureEngine
     from restore.inference.torch_engine import Engine

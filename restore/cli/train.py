@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from restore.errors import shown
 from restore.images import DEFAULT_MAX_PIXELS
 
 if TYPE_CHECKING:
-    from restore.learning.train import Lesson
+    from restore.learning.lesson import Lesson
 
 EXAMPLE = "Example:  restore train ./my-images --name parts   (then: restore denoise scan.png --model parts --p 0.1)"
 
@@ -31,9 +32,7 @@ def train(
             help="Images to learn from: a folder, an archive, an array file, or a named data set; or a recipe (TOML)."
         ),
     ],
-    name: Annotated[
-        str | None, typer.Option(help="Name for the prior; required for images, else replaces the recipe's name.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name for the prior. [that of the images, or the recipe's]")] = None,
     method: Annotated[
         str | None,
         typer.Option(help="convolutional, tap, fw, pcd, cd, fvbm, principal, crbm-bp, crbm-mssvm, ... [by the images]"),
@@ -87,7 +86,7 @@ def train(
 ) -> None:
     """Train a prior on images, or as a recipe says; stop it at any time and continue with --resume.
 
-    While it trains, the best prior so far can be used by its name, or by the folder of the run.
+    While it trains, the best prior so far can be used by the folder of the run.
     """
     import time
 
@@ -111,7 +110,7 @@ def train(
     made = _by_recipe if Path(source).suffix == ".toml" else _by_plan
     called, lesson_of = made(source, for_all, of_images, data, {"max_bad": max_bad, "max_pixels": max_pixels})
 
-    from restore.learning.run.keeping import reserve
+    from restore.learning.run.place import reserve
 
     typed = for_all | of_images | {"shape": shape, "data": data, "output": output, "threads": threads or None}
     pairs = [(f"--{key.replace('_', '-')}", str(value)) for key, value in typed.items() if value is not None]
@@ -127,11 +126,13 @@ def train(
     from restore.devices import pick_device
     from restore.learning.run.parallel import is_first
     from restore.learning.run.session import Clock, Session
-    from restore.learning.run.whole import carry_out
+    from restore.learning.train import carry_out
     from restore.progress import progress
 
-    if threads:
-        torch.set_num_threads(threads)
+    busy = minutes is not None and hasattr(os, "getloadavg") and os.getloadavg()[0] > (os.cpu_count() or 1)
+    if threads or busy:
+        # Threads that wait for each other on a busy machine take many times as long as one.
+        torch.set_num_threads(threads or 1)
     where, lesson = pick_device(device), lesson_of()
     for note in lesson.notes:
         say(f"{lesson.recipe.data.source}: {note}")
@@ -145,9 +146,9 @@ def train(
         )
         found = carry_out(lesson, place, session, where, every=every)
     if is_first() and not quiet:
-        about = found.learnt.trained.prior.description
+        about = found.trained.prior.description
         level = "" if about.task else f" --{'sigma' if about.grey else 'p'} auto"
-        say(f"{place.target}: trained in {found.learnt.seconds / 60:.1f} minutes")
+        say(f"{place.target}: trained in {found.seconds / 60:.1f} minutes")
         for line in found.lines:
             say(line)
         say(f"{called}: `restore denoise scan.png --model {shlex.quote(place.name)}{level}` restores with it")
@@ -174,7 +175,7 @@ def _by_recipe(
     from dataclasses import replace
 
     from restore.errors import UsageError
-    from restore.learning.recipes.recipe import read_recipe
+    from restore.learning.recipe.recipe import read_recipe
 
     if of_images:
         options = ", ".join(f"--{option.replace('_', '-')}" for option in of_images)
@@ -190,7 +191,7 @@ def _by_recipe(
 
     def lesson() -> Lesson:
         from restore.data.sets.named import folders
-        from restore.learning.train import read_lesson
+        from restore.learning.lesson import read_lesson
 
         root = Path(data) if data is not None and folders(Path(data), recipe.data.source) else None
         other = data if root is None else None
@@ -203,13 +204,10 @@ def _by_plan(
     source: str, given: dict[str, Any], of_images: dict[str, Any], data: str | None, limits: dict[str, Any]
 ) -> tuple[str, Callable[[], Lesson]]:
     """As `_by_recipe`, for images: a plan makes the recipe."""
-    from restore.errors import UsageError
-    from restore.learning.recipes.recipe import check_name
-    from restore.learning.recipes.wishes import Wishes
+    from restore.learning.recipe.plan import Wishes
+    from restore.learning.recipe.recipe import check_name
 
-    name = given["name"]
-    if name is None:
-        raise UsageError("--name is missing; it is what the prior will be found by, as in --model NAME")
+    name = given["name"] or Path(source).absolute().stem
     check_name(name)
     asked = {key: of_images[key] for key in ("method", "task") if key in of_images}
     gathering = {key: value for key, value in of_images.items() if key not in asked}
@@ -217,7 +215,7 @@ def _by_plan(
 
     def lesson() -> Lesson:
         from restore.data import Wanted
-        from restore.learning.train import planned_lesson
+        from restore.learning.lesson import planned_lesson
 
         root = None if data is None else Path(data)
         return planned_lesson(source, name, wishes, shown_as=source, wanted=Wanted(**gathering), root=root, **limits)

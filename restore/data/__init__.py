@@ -1,7 +1,7 @@
 """Data sets and image folders as arrays, with splits and checksummed downloads."""
 
 from restore.data.dataset import Dataset, Split, as_pixels, binarise, overlap, sample_binary
-from restore.data.gathering.gather import Gathered, Wanted, gather
+from restore.data.gathering import Gathered, Wanted, gather
 from restore.data.loading import load
 from restore.data.variations import varied
 

@@ -1,4 +1,4 @@
-"""Read images from arrays that numpy saved, .npy and .npz. Nothing is unpickled."""
+"""Read images from array files: .npy and .npz of numpy, and idx, the format of MNIST. Nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -9,27 +9,24 @@ from typing import IO
 
 import numpy as np
 
-from restore.data.archives import readable
+from restore.data.archives import readable, unpacked
 from restore.data.dataset import Images, Split, as_grey
 from restore.errors import InputError, shown
-from restore.images import check_together
+from restore.images import DEFAULT_MAX_PIXELS, check_together
 
-NPY = b"\x93NUMPY"
+NPY, IDX = b"\x93NUMPY", b"\0\0\x08\x03"
 
 # How many values are converted together, so that only their grey levels take memory.
 _AT_ONCE = 1 << 20
 
 
 def parse_npy(stream: IO[bytes], name: str, max_pixels: int) -> tuple[Images, tuple[str, ...]]:
-    """Read the images of a .npy file.
+    """Read the images of a .npy file: grey levels (N, H, W), and notes; see `as_grey`.
 
     Args:
         stream: the file.
         name: its name for messages.
         max_pixels: the most pixels of one image, as in `restore.images.check_together`.
-
-    Returns:
-        Grey levels (N, H, W), and notes; see `as_grey`.
 
     Raises:
         InputError: if it is damaged or truncated, holds other values than `as_grey` takes or another shape than
@@ -39,8 +36,7 @@ def parse_npy(stream: IO[bytes], name: str, max_pixels: int) -> tuple[Images, tu
     if len(shape) != 3:
         raise InputError(f"{shown(name)}: has shape {shape}; a data set has shape (N, H, W)")
     as_grey(np.empty(0, kind), name)
-    # A factor of 0 hides no others.
-    check_together(math.prod(max(1, size) for size in shape), name, max_pixels)
+    _check_size(shape, name, max_pixels)
     levels = np.empty(math.prod(shape), np.uint8)
     for first in range(0, len(levels), _AT_ONCE):
         wanted = levels[first : first + _AT_ONCE]
@@ -58,6 +54,11 @@ def _header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dty
     return np.lib.format.read_array_header_1_0(stream)
 
 
+def _check_size(shape: tuple[int, ...], name: str, max_pixels: int) -> None:
+    # A factor of 0 hides no others.
+    check_together(math.prod(max(1, size) for size in shape), name, max_pixels)
+
+
 def holds_arrays(path: Path) -> bool:
     """True if a zip archive is a .npz file."""
     with readable(path), zipfile.ZipFile(path) as archive:
@@ -72,7 +73,10 @@ def read_npz(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[s
         InputError: as `parse_npy`, and if there is no such array, or more than one.
     """
     with readable(path), zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist() if _rank(archive, name) == 3]
+        names = []
+        for name in archive.namelist():
+            with archive.open(name) as stream:
+                names += [name] if len(_header(stream, name)[0]) == 3 else []
         names = [name for name in names if split in name] or names
         if len(names) != 1:
             found = ", ".join(map(shown, names)) or "none"
@@ -81,6 +85,27 @@ def read_npz(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[s
             return parse_npy(stream, f"{path}: {names[0]}", max_pixels)
 
 
-def _rank(archive: zipfile.ZipFile, name: str) -> int:
-    with archive.open(name) as stream:
-        return len(_header(stream, name)[0])
+def read_idx(path: Path, max_pixels: int = DEFAULT_MAX_PIXELS) -> Images:
+    """Read the images of an idx file, compressed or not; shape (N, H, W), N may be 0.
+
+    Raises:
+        InputError: if the file cannot be read, is damaged, truncated or padded, holds anything but grey images, or has
+            too many pixels.
+    """
+    with readable(path), unpacked(path) as stream:
+        return parse_idx(stream, str(path), max_pixels)
+
+
+def parse_idx(stream: IO[bytes], name: str, max_pixels: int) -> Images:
+    """Read the images of an unpacked idx file, as `read_idx` does."""
+    header = stream.read(16)
+    if len(header) < 16 or not header.startswith(IDX):
+        raise InputError(f"{shown(name)}: not an idx file of images, (N, H, W) in bytes; get the file again")
+    shape = [int(size) for size in np.frombuffer(header, dtype=">u4", offset=4)]
+    _check_size(tuple(shape), name, max_pixels)
+    count = math.prod(shape)
+    content = stream.read(count + 1)  # one byte more shows a padded file, and has gzip's checksum checked
+    if len(content) != count:
+        fault = "more" if len(content) > count else "fewer"
+        raise InputError(f"{shown(name)}: holds {fault} bytes than its header promises ({count}); get the file again")
+    return np.frombuffer(content, dtype=np.uint8).reshape(shape)

@@ -113,16 +113,9 @@ def binarise(images: Images, threshold: int = 127) -> NDArray[np.float32]:
 def as_pixels(
     images: Images, manner: Literal["threshold", "sampled", "grey"], threshold: int, seed: int
 ) -> NDArray[np.float32]:
-    """Convert images to what a prior learns from: thresholded, binarised at random, or grey levels from 0 to 1.
+    """Convert images (N, H, W) to what a prior learns from, (N, H·W), float32, rows in reading order.
 
-    Args:
-        images: shape (N, H, W), uint8.
-        manner: which of these; see `binarise` and `sample_binary`.
-        threshold: for "threshold".
-        seed: for "sampled".
-
-    Returns:
-        Shape (N, H·W), float32, rows in reading order.
+    These are thresholded, binarised at random by a seed, or grey levels from 0 to 1; see `binarise`, `sample_binary`.
 
     >>> levels = np.array([[[0, 51, 255]]], np.uint8)
     >>> [round(float(value), 2) for value in as_pixels(levels, "grey", threshold=127, seed=0)[0]]

@@ -9,13 +9,11 @@ from typing import get_args
 import numpy as np
 
 from restore.data.archives import ZIP, readable, unpacked
-from restore.data.arrays import NPY, holds_arrays, parse_npy, read_npz
+from restore.data.arrays import IDX, NPY, holds_arrays, parse_idx, parse_npy, read_npz
 from restore.data.dataset import Dataset, Images, Split, checked
-from restore.data.gathering.pictures import in_archive, in_folder
-from restore.data.gathering.stock import Stock, of_files, of_rows
-from restore.data.idx import IDX, parse_idx
 from restore.data.sets import NAMED
 from restore.data.sets.named import own_array, read_named
+from restore.data.stock import Stock, of_archive, of_folder, of_rows
 from restore.errors import InputError, TrainingError, UsageError, shown
 from restore.images import DEFAULT_MAX_PIXELS
 
@@ -30,7 +28,7 @@ def load(
     max_bad: int = 0,
     max_pixels: int = DEFAULT_MAX_PIXELS,
 ) -> Dataset:
-    """Load a data set by its name or from a path.
+    """Load a data set of images of one size, (N, H, W) in uint8, by its name or from a path.
 
     Args:
         source: as in `open_stock`.
@@ -40,9 +38,6 @@ def load(
         max_bad: how many unreadable images of a folder or an archive are skipped, and listed in the notes, before it is
             an error.
         max_pixels: the most pixels of one image; all of them together may have twenty times as many.
-
-    Returns:
-        Images (N, H, W) in uint8; at least two for training.
 
     Raises:
         UsageError: if the split, max_bad or max_pixels is not a possible value.
@@ -61,14 +56,11 @@ def load(
 
 
 def as_dataset(stock: Stock, source: str, split: Split) -> Dataset:
-    """Put the images of a stock, which must have one size, into a data set, as `load` does.
-
-    Raises:
-        TrainingError: as `load`.
-    """
+    """Put the images of a stock, which must have one size, into a data set; raises TrainingError as `load`."""
     other = np.flatnonzero((stock.sizes != stock.sizes[:1]).any(axis=1))
     if len(other):
-        one, two = (f"{shown(stock.names[at])} has {_size(stock.images[at])}" for at in (0, other[0]))
+        pairs = ((stock.names[at], stock.images[at].shape) for at in (0, other[0]))
+        one, two = (f"{shown(name)} has {width}x{height}" for name, (height, width) in pairs)
         raise TrainingError(f"{stock.label}: images differ in size ({one}, {two} pixels); bring them to one size first")
     images = stock.images if isinstance(stock.images, np.ndarray) else np.array([*stock.images], dtype=np.uint8)
     return checked(images, source, split, stock.notes)
@@ -112,13 +104,9 @@ def open_stock(
         hint = f"; did you mean {near[0]}?" if near else ""
         raise InputError(f"{shown(source)}: neither a path nor a known data set ({', '.join(NAMED)}){hint}")
     if path.is_dir():
-        files, notes = in_folder(path, split)
-        return of_files(files, shown(path), max_bad, max_pixels).noting(notes)
+        return of_folder(path, split, max_bad, max_pixels)
     rows = _array(path, split, max_pixels)
-    if rows is not None:
-        return of_rows(rows[0], shown(path), rows[1])
-    files, notes = in_archive(path, split)
-    return of_files(files, shown(path), max_bad, max_pixels).noting(notes)
+    return of_archive(path, split, max_bad, max_pixels) if rows is None else of_rows(rows[0], shown(path), rows[1])
 
 
 def _array(path: Path, split: Split, max_pixels: int) -> tuple[Images, tuple[str, ...]] | None:
@@ -146,7 +134,3 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):  # a name too long for the file system, or with a NUL in it
         return False
-
-
-def _size(image: Images) -> str:
-    return f"{image.shape[1]}x{image.shape[0]}"

@@ -1,32 +1,36 @@
 """What a prior is trained on: its first parameters, its mini-batches, and the error it is judged by.
 
-`fit` depends on no kind of prior; a course does. An RBM sees clean images. A conditional RBM sees pairs of a damaged
+The loop depends on no kind of prior; a course does. An RBM sees clean images. A conditional RBM sees pairs of a damaged
 image, damaged anew each time, and its clean original; it is judged by restoring other images.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from restore.channels import Task
+from restore.channels import Channel, Task, parse_task
 from restore.couplings import Dense
 from restore.errors import TrainingError
 from restore.fields import Fields, stacked
 from restore.learning.gradients.independent import independent_units
 from restore.learning.rules.contract import Pairs, Restorations
-from restore.learning.run.judging import Judged, Trial, verdict
+from restore.marginals import Status
 from restore.priors import RBM, ConditionalRBM, LayeredPrior
-from restore.registry import UNITS
-from restore.solvers import solver_of
+from restore.registry import SOLVERS, UNITS
+from restore.solvers import Solution, solver_of
 from restore.units import Bernoulli, Units
 from restore.units.layers import blank
 from restore.zoo.inference import Inference
+
+if TYPE_CHECKING:
+    from restore.learning.recipe.recipe import Recipe
 
 # Pseudo-counts for a pixel's mean, so that a constant pixel still has finite log-odds.
 PSEUDO_COUNT = 1.0
@@ -34,8 +38,70 @@ PSEUDO_COUNT = 1.0
 # How many images are restored side by side when a prior is judged.
 VALIDATION_BATCH = 1000
 
+# A prior in training is judged by at most this many images and iterations: this is enough to compare epochs, and the
+# time belongs to learning.
+JUDGED, ITERATIONS = 500, 100
+
 PriorT = TypeVar("PriorT", LayeredPrior, ConditionalRBM)
 BatchT = TypeVar("BatchT", Tensor, Pairs, Restorations, covariant=True)
+
+
+class Judged(NamedTuple):
+    """How well held-out images were restored.
+
+    Attributes:
+        error: share of wrong pixels; for grey images the mean squared error.
+        converged: share of images for which the solver converged.
+    """
+
+    error: float
+    converged: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Held-out images, damaged once, to judge a prior that is told the damage.
+
+    Attributes:
+        clean, observed: (M, D), M at least 1, as the prior knows them, and damaged.
+        channel: the damage.
+        start: (M, D), the posterior mean of independent pixels, from which every restoration starts.
+        grey: whether pixels are grey levels.
+    """
+
+    clean: Tensor
+    observed: Tensor
+    channel: Channel
+    start: Tensor
+    grey: bool
+
+    @classmethod
+    def of(
+        cls, clean: Tensor, task: str, image_shape: tuple[int, int], pixels: Units, seed: int, *, grey: bool
+    ) -> Trial:
+        """Damage the first of the images (M, D) by a task with a seed; `pixels` are independent units."""
+        clean = clean[:JUDGED]
+        generator = torch.Generator(clean.device).manual_seed(seed)
+        observed, channel = parse_task(task, grey=grey).damage(clean, image_shape, generator)
+        start, _ = pixels.moments(channel.evidence(observed))
+        return cls(clean, observed, channel, start, grey)
+
+    def judged(self, prior: LayeredPrior, inference: Inference) -> Judged:
+        """Judge a prior by restoring them, from one start each if the solver takes starts."""
+        solver = solver_of(replace(inference, max_iter=min(inference.max_iter, ITERATIONS)))
+        machine = prior.tilt(self.channel.evidence(self.observed))
+        start = self.start if SOLVERS[inference.solver].starts else None
+        return verdict([solver.solve(machine, start)], self.clean, grey=self.grey)
+
+
+def verdict(parts: Sequence[Solution], clean: Tensor, *, grey: bool = False) -> Judged:
+    """Compare the solutions for damaged images with the clean ones (M, D), in the same order."""
+    means = torch.cat([part.means[0] for part in parts])
+    wrong = (means - clean).square() if grey else ((means > 0.5) != (clean > 0.5)).double()
+    # Where the solver diverged nothing was restored; NaN would count as black.
+    error = torch.where(means.isnan(), 1.0, wrong.double()).mean()
+    converged = torch.cat([part.status for part in parts]) == Status.CONVERGED
+    return Judged(float(error), float(converged.double().mean()))
 
 
 class Course(Protocol[PriorT, BatchT]):
@@ -218,3 +284,67 @@ class DamagedImages:
         return verdict(
             [solver.solve(prior.given(part)) for part in self.damaged.split(VALIDATION_BATCH)], self.validation
         )
+
+
+def course_of(
+    recipe: Recipe,
+    images: Tensor,
+    image_shape: tuple[int, int],
+    start: Any = None,
+    held_out: Tensor | None = None,
+) -> Course[Any, Any]:
+    """The course that a recipe makes of training images; see `restore.learning.train.train` and `split`.
+
+    Args:
+        start: the machine before the first step; by default one without correlations.
+    """
+    training, validation = split(recipe, images, held_out)
+    if recipe.data.task:
+        return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
+    shape, watch, trial = recipe.prior, recipe.training.watch, None
+    if watch and len(validation):
+        trial = Trial.of(validation, watch, image_shape, independent_of(recipe, training), recipe.seed, grey=shape.grey)
+    if start is None:
+        generator = torch.Generator(training.device).manual_seed(recipe.seed)
+        start = shape.kind.first(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
+    clean = CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
+    if not recipe.learner.restores:
+        return clean
+    tasks = tuple(map(shape.task_of, recipe.learner.restores))
+    return RestoredImages(clean, image_shape, tasks, independent_of(recipe, training))
+
+
+def independent_of(recipe: Recipe, training: Tensor) -> Units:
+    """The pixels as independent units, where solvers start."""
+    return grey_pixels_of(recipe, training) or Bernoulli(torch.logit(pixel_means_of(recipe, training)))
+
+
+def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Split training and validation images as the recipe says; or take all images, and those held out before.
+
+    Raises:
+        TrainingError: if there are not enough images to hold some out.
+    """
+    if held_out is not None:
+        return images, held_out
+    count = recipe.data.validation
+    if not count and not recipe.data.task:
+        return images, images[:0]
+    if len(images) - count < 2:
+        raise TrainingError(
+            f"{recipe.data.source}: {len(images)} images, of which {count} are for validation, leave too few to "
+            "train on; lower [data] validation"
+        )
+    # Drawn on the CPU, so that every device holds out the same images.
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(recipe.seed)).to(images.device)
+    return images[order[count:]], images[order[:count]]
+
+
+def pixel_means_of(recipe: Recipe, training: Tensor) -> Tensor:
+    """Mean of each pixel; the same for all pixels if places are alike."""
+    return recipe.prior.kind.pixel_means(pixel_means(training))
+
+
+def grey_pixels_of(recipe: Recipe, training: Tensor) -> Units | None:
+    """The pixels as independent units, if they are grey."""
+    return grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None

@@ -19,8 +19,8 @@ from restore.channels import parse_task
 from restore.errors import InputError, ModelError, OutputError, UsageError, reason, shown
 from restore.learning.course import independent_pixels, pixel_means
 from restore.learning.modes import own_modes
-from restore.learning.recipes.plan import STARTS
-from restore.learning.run.keeping import Place
+from restore.learning.recipe.plan import STARTS
+from restore.learning.run.place import Place
 from restore.marginals import Status
 from restore.priors import RBM
 from restore.progress import Meter
@@ -47,17 +47,12 @@ _SAVE = "save weights and biases alone, as components_, intercept_visible_ and i
 IMAGES, SWEEPS = 500, 600
 # Images that are damaged and restored, how, and the share for which the solver has to converge within so many steps.
 TRIED, DAMAGE, ENOUGH, STEPS = 100, ("flip:0.05", "flip:0.1", "flip:0.2"), 0.95, 500
-# Runs of annealing, and their temperatures.
-RUNS, TEMPERATURES = 100, "linear:1000"
 
 
 def read_rbm(path: Path, *, spins: bool = False, shape: tuple[int, int] | None = None) -> tuple[RBM, tuple[int, int]]:
     """The machine in a .npz or safetensors file, in single precision, and the height and width of its images.
 
-    Args:
-        path: the file.
-        spins: whether its units are -1 or 1 instead of 0 or 1; they are converted exactly.
-        shape: height and width of its images; None if they are square.
+    Units of -1 or 1 (`spins`) are converted exactly. Without a shape, images are square.
 
     Raises:
         InputError: if there is no such file.
@@ -183,12 +178,6 @@ def import_rbm(
 @torch.inference_mode()
 def prior_of(machine: RBM, about: Description, seed: int, meter: Meter) -> tuple[TrainedPrior, float]:
     """The prior of a machine, whose settings follow from images that it draws itself.
-
-    Args:
-        machine: a binary machine, in single precision.
-        about: its description; solver settings are filled in.
-        seed: seed of all that is drawn.
-        meter: receives the number of sweeps done, of `SWEEPS`.
 
     Returns:
         The prior, and the share of its images, damaged, for which its solver converges.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from restore.learning.recipe.spec import Optimizer
 
 # Excluded: optimizers that evaluate a loss themselves, or need sparse gradients or only matrices. Learners have no
 # loss, and biases are vectors.
@@ -20,26 +23,30 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 } | {"adam": torch.optim.AdamW}
 
 
-def optimizer_of(
-    name: str, named: Mapping[str, Tensor], rate: float, momentum: float, weight_decay: float
-) -> torch.optim.Optimizer:
+def optimizer_of(settings: Optimizer, named: Mapping[str, Tensor]) -> torch.optim.Optimizer:
     """Make an optimizer that changes the given tensors in place, up the gradient.
 
     Args:
-        name: a class of torch.optim in small letters; "adam" is the one with decoupled weight decay.
+        settings: the table [optimizer] of a recipe; `momentum` is also the first beta of optimizers with betas.
         named: parameters; those whose name begins with "units" have no weight decay.
-        rate: learning rate.
-        momentum: for "sgd", and the first beta of optimizers with betas.
-        weight_decay: for optimizers that have it.
     """
-    taken = inspect.signature(OPTIMIZERS[name]).parameters
-    settings: dict[str, Any] = {"betas": (momentum, 0.999), "weight_decay": weight_decay}
-    settings = {key: value for key, value in settings.items() if key in taken}
+    kind = OPTIMIZERS[settings.name]
+    taken = inspect.signature(kind).parameters
+    options: dict[str, Any] = {"betas": (settings.momentum, 0.999), "weight_decay": settings.weight_decay}
+    options = {key: value for key, value in options.items() if key in taken}
     # One pass over the parameters where torch has it, else one for each operation.
-    settings |= {"maximize": True, "fused" if "fused" in taken else "foreach": True}
-    settings |= {"lr": rate} | ({"momentum": momentum} if name == "sgd" else {})
+    options |= {"maximize": True, "fused" if "fused" in taken else "foreach": True, "lr": settings.rate}
+    options |= {"momentum": settings.momentum} if settings.name == "sgd" else {}
     groups: list[dict[str, Any]] = [
         {"params": [value for key, value in named.items() if not key.startswith("units")]},
         {"params": [value for key, value in named.items() if key.startswith("units")], "weight_decay": 0.0},
     ]
-    return OPTIMIZERS[name](groups, **settings)
+    return kind(groups, **options)
+
+
+def scheduled_rate(settings: Optimizer, progress: float) -> float:
+    """The learning rate after a share `progress` of training."""
+    if settings.schedule == "geometric":
+        return settings.rate * settings.end**progress
+    left = 1 - progress * (1 - settings.end) if settings.schedule == "linear" else 1.0
+    return settings.rate * left

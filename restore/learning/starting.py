@@ -1,15 +1,162 @@
-"""Begin training from another prior."""
+"""Machines to start training from: another prior, or RBMs stacked into a machine with several hidden layers.
+
+Trained from small weights alone, a deep machine becomes an RBM whose upper layers contribute nothing. So every layer is
+first trained as an RBM on what the layer below makes of the images, with the learner of the joint training. The RBMs
+are then stacked (TAP machine, appendix E, Alg. 4).
+
+In the deep machine every layer but the two outermost has two neighbours, but in its RBM only one. That neighbour is
+therefore doubled, with the same weights (Salakhutdinov & Hinton, "Deep Boltzmann machines", AISTATS 2009, sec. 3.1):
+the copy stands in for the missing layer, which replaces it in the deep machine.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch import Tensor
 
 from restore import zoo
+from restore.couplings import Dense
 from restore.errors import TrainingError
 from restore.families import Spec
-from restore.learning.course import wider
-from restore.learning.recipes.tables import PriorShape
+from restore.fields import Fields
+from restore.learning.course import independent_pixels, pixel_means, wider
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import PriorShape
+from restore.learning.run.checkpoint import facts
+from restore.learning.run.folder import stage_folder
+from restore.learning.run.parallel import from_first
+from restore.learning.run.session import Session
 from restore.priors import RBM, LayeredPrior
+from restore.units import Bernoulli, Units
+from restore.zoo.inference import Inference
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The course of one RBM of the stack.
+
+    Attributes:
+        below: the states of the lower layer, (N, units): images, or probabilities that its units are 1.
+        lower: the lower layer without neighbours.
+        size: number of units in the upper layer.
+        lower_copies, upper_copies: how many copies of each layer there are.
+        drawn: whether the lower layer is sampled from its probabilities for each mini-batch.
+    """
+
+    below: Tensor
+    lower: Units
+    size: int
+    lower_copies: int
+    upper_copies: int
+    drawn: bool
+
+    @property
+    def images(self) -> Tensor:
+        return self.below.repeat(1, self.lower_copies)
+
+    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
+        shape = (self.lower.size, self.size)
+        weights = torch.randn(shape, generator=generator, device=self.below.device) * weight_scale
+        bias = self.below.new_zeros(self.size * self.upper_copies)
+        return RBM(
+            (_repeated(self.lower, self.lower_copies), Bernoulli(bias)),
+            (Dense(weights.repeat(self.lower_copies, self.upper_copies)),),
+        )
+
+    def batch(self, index: Tensor, generator: torch.Generator) -> Tensor:
+        states = self.below[index]
+        if self.drawn:
+            states = torch.bernoulli(states, generator=generator)
+        return states.repeat(1, self.lower_copies)
+
+    def judged(self, prior: LayeredPrior, inference: Inference) -> None:
+        return None
+
+    def single(self, machine: LayeredPrior) -> RBM:
+        """The RBM with one copy of each layer: the average over copies, which differ by their random starts."""
+        weights = (
+            machine.couplings[0].matrix.unflatten(0, (self.lower_copies, -1)).unflatten(2, (self.upper_copies, -1))
+        )
+        lower, upper = machine.layers
+        return RBM(
+            (_averaged(lower, self.lower_copies), _averaged(upper, self.upper_copies)), (Dense(weights.mean((0, 2))),)
+        )
+
+
+def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, str]:
+    """Stack RBMs that are trained one after the other into a deep machine.
+
+    Args:
+        recipe: of the deep machine. `recipe.pretraining` says for how many epochs each RBM is trained, at most if there
+            is a time limit.
+        images: training images (N, D).
+        session: of the deep machine, which hears of no RBM as usable. RBM n works in `stage_folder(folder, n)`, as the
+            stage "layer n". All of them together leave the deep machine half of the time.
+
+    Returns:
+        The machine, and which of the RBMs time ended early, in words.
+
+    Raises:
+        TrainingError, Stopped: as `restore.learning.loop.drive`.
+    """
+    length = replace(recipe.training, epochs=recipe.pretraining.epochs, last=0)
+    sizes = recipe.prior.hidden_counts
+    trained: list[RBM] = []
+    verdicts: list[str] = []
+    below, lower = images, independent_pixels(recipe.prior.visible, images)
+    for number, size in enumerate(sizes, 1):
+        upper_copies, lower_copies = (1 if number == 1 else 2), (1 if number == len(sizes) else 2)
+        stage = Stage(below, lower, size, lower_copies, upper_copies, drawn=number > 1)
+        # Only pixels are grey.
+        learner = recipe.learner if number == 1 else replace(recipe.learner, grey_unit=1.0)
+        # Equal shares for the RBMs, and as much as all of them for the deep machine.
+        share = 1 / (2 * len(sizes) - number + 1)
+        folders = [stage_folder(session.folder, layer) for layer in range(number, len(sizes) + 1)]
+        over = from_first(partial(_any_begun, [session.folder, *folders[1:]]))
+        own = replace(session, folder=folders[0], stage=f"layer {number}", share=share, over=over)
+        fitted = fit(replace(recipe, training=length, learner=learner), stage, own)
+        verdicts += [f"layer {number}: {fitted.ended}"] if fitted.ended else []
+        single = stage.single(fitted.machine)
+        trained.append(single)
+        heard = Fields(lower_copies * single.couplings[0].up(below))
+        below, _ = single.hidden.moments(heard)
+        lower = Bernoulli(torch.logit(pixel_means(below)))
+    return stacked(trained), "; ".join(verdicts)
+
+
+def _any_begun(folders: Sequence[Path]) -> bool:
+    return any(map(facts, folders))
+
+
+def stacked(machines: Sequence[RBM]) -> LayeredPrior:
+    """Stack RBMs: the hidden units of each become the visible units of the next.
+
+    A layer between two RBMs had each neighbour twice. On average over the two it has each once, with the mean of its
+    biases in both.
+    """
+    between = [
+        Bernoulli((one.hidden.parameters["bias"] + other.visible.parameters["bias"]) / 2)
+        for one, other in pairwise(machines)
+    ]
+    layers = (machines[0].visible, *between, machines[-1].hidden)
+    return LayeredPrior(layers, tuple(machine.couplings[0] for machine in machines))
+
+
+def _repeated(layer: Units, copies: int) -> Units:
+    return layer.with_parameters({name: value.repeat(copies) for name, value in layer.parameters.items()})
+
+
+def _averaged(layer: Units, copies: int) -> Units:
+    return layer.with_parameters(
+        {name: value.unflatten(0, (copies, -1)).mean(0) for name, value in layer.parameters.items()}
+    )
 
 
 def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> LayeredPrior:

@@ -1,262 +1,229 @@
-"""Training from end to end: images and a recipe, or a plan that makes one, become a prior kept under a name.
+"""Training from end to end: a lesson becomes a prior kept under a name, with its report, all within its time.
 
-The command and the Python interface are thin layers over this.
+The command and the Python interface are thin layers over `carry_out`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from restore.data import Dataset, as_pixels, load, varied
-from restore.data.dataset import Images
-from restore.data.gathering.gather import USUAL, Gathered, Wanted, gather
-from restore.errors import TrainingError, shown
+from restore import zoo
+from restore.errors import TrainingError, UsageError
 from restore.evaluation.tilings import best_tiling
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
-from restore.learning import pipeline
-from restore.learning.recipes.plan import plan
-from restore.learning.recipes.recipe import Recipe, parse
-from restore.learning.recipes.tables import PriorShape
-from restore.learning.recipes.wishes import Facts, Wishes
-from restore.learning.recipes.written import written
+from restore.learning.course import course_of, grey_pixels_of, pixel_means_of, split, wider
+from restore.learning.lesson import Lesson
+from restore.learning.loop import Rounds, drive, fit
+from restore.learning.modes import own_modes
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.rules.rule import InRounds
 from restore.learning.run.checkpoint import facts
-from restore.learning.run.folder import epoch_records
-from restore.learning.run.outcome import Trained
-from restore.learning.run.parallel import from_first
-from restore.learning.run.session import Session
+from restore.learning.run.folder import GROWTH
+from restore.learning.run.outcome import Machine, Trained, as_stored, description_of, midway, usable
+from restore.learning.run.parallel import from_first, is_first
+from restore.learning.run.place import Place
+from restore.learning.run.report import write_report
+from restore.learning.run.session import Passed, Session
+from restore.learning.starting import pretrained, started
+from restore.priors import RBM, FullyVisible, LayeredPrior
+from restore.priors.bits import pack
+from restore.solvers import TAP
 from restore.zoo import TrainedPrior
+from restore.zoo.inference import Inference
 
 # The name of a run's recipe in its folder.
 RECIPE = "recipe.toml"
-
-# With more than this share of the time after learning used, how windows exchange messages is not chosen any more.
-TILING = 0.4
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """What to train, and on what.
-
-    Attributes:
-        recipe: how to train.
-        text: the recipe as written.
-        training: images to learn from.
-        held_out: images to be judged by; None if the recipe takes them from the others, or has none.
-        notes: what a user should know about the images and the plan.
-        wholes: held-out images, (H, W) each, of which it knows patches; none if it knows whole images.
-    """
-
-    recipe: Recipe
-    text: str
-    training: Dataset
-    held_out: Dataset | None
-    notes: tuple[str, ...]
-    wholes: tuple[Images, ...] = ()
-
-    @property
-    def image_shape(self) -> tuple[int, int]:
-        return self.training.images.shape[1], self.training.images.shape[2]
-
-    def filled_up_to(self, units: int) -> Lesson:
-        """The same lesson, in which growth is filled up to `units` hidden units if time ends it."""
-        text = re.sub(r"(?m)^filled = \d+$", f"filled = {units}", self.text)
-        return replace(self, recipe=replace(self.recipe, prior=replace(self.recipe.prior, filled=units)), text=text)
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifies the images, so that a run is not resumed on others."""
-        if self.held_out is None:
-            return self.training.fingerprint
-        return hashlib.sha256(f"{self.training.fingerprint} {self.held_out.fingerprint}".encode()).hexdigest()
-
-    def pixels(self, device: torch.device) -> Tensor:
-        """The training images as the prior learns from them, including variations; (N, D)."""
-        recipe = self.recipe
-        return self.as_pixels(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
-
-    def held_out_pixels(self, device: torch.device) -> Tensor | None:
-        """The held-out images as the prior knows them, without variations; (M, D)."""
-        return None if self.held_out is None else self.as_pixels(self.held_out.images, device)
-
-    def as_pixels(self, images: np.ndarray, device: torch.device) -> Tensor:
-        """Images (N, H, W) of the lesson as the prior knows them; (N, D)."""
-        recipe = self.recipe
-        return torch.from_numpy(as_pixels(images, recipe.manner, recipe.data.threshold, recipe.seed)).to(device)
-
-    def whole_pixels(self) -> list[Tensor]:
-        """The whole held-out images as the prior knows them, (H, W) each."""
-        processor = torch.device("cpu")
-        return [self.as_pixels(image[None], processor).reshape(image.shape) for image in self.wholes]
+# The share of the time that growth may take if another learner continues from there.
+GROWING = 0.25
+# With more than these shares of the time after learning used, sweeps for modes end, and how windows exchange messages
+# is not chosen any more.
+SWEEPING, TILING = 0.3, 0.4
+# Seconds left for the last lines, and for the process to end.
+LEAVING = 1.0
 
 
 @dataclass(frozen=True)
-class Learnt:
-    """A trained prior, and what a report on it needs.
+class Made:
+    """The outcome of a run.
 
     Attributes:
-        lesson: what was trained, and on what.
         trained: the prior, the epoch it is from, its validation error, and why training ended.
-        curve: a record for every epoch or round, as in the log.
         seconds: time used for all of it, in all sittings.
-        device: where it was trained.
+        lines: what a user should know, a sentence each.
     """
 
-    lesson: Lesson
     trained: Trained
-    curve: tuple[Mapping[str, Any], ...]
     seconds: float
-    device: torch.device
+    lines: tuple[str, ...] = ()
 
 
-class Limits(TypedDict, total=False):
-    """What is read of a source: arguments of `restore.data.load`.
-
-    Attributes:
-        root: the folder to search first for named data sets.
-        max_bad: how many images of a folder may be unreadable.
-        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
-    """
-
-    root: Path | None
-    max_bad: int
-    max_pixels: int
-
-
-def read_lesson(
-    recipe: Recipe,
-    text: str,
+def carry_out(
+    lesson: Lesson,
+    place: Place,
+    session: Session,
+    device: torch.device,
     *,
-    prior: PriorShape | None = None,
-    source: str | None = None,
-    **limits: Unpack[Limits],
-) -> Lesson:
-    """Make the lesson of a written recipe.
+    report: bool = True,
+    every: int = 0,
+) -> Made:
+    """Train a prior, keep it, score it, and add its graph; the best prior so far is kept all the while.
 
-    Args:
-        recipe: how to train.
-        text: the recipe as written.
-        prior: replaces the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says how
-            many.
-        source: replaces the recipe's data.
-        limits: see `Limits`.
-
-    Raises:
-        RestoreError: as `restore.data.load` and `restore.data.gathering.gather.gather`.
-    """
-    name = source or recipe.data.source
-    if recipe.data.gathered:
-        asked = recipe.data.gathering
-        shape = (asked.shape[0], asked.shape[1]) if asked.shape else None
-        levels = asked.levels or "auto"
-        wanted = Wanted(shape, asked.fit, asked.patches, levels, asked.held_out, recipe.seed)
-        found = gather(name, wanted, **limits)
-        training, held_out, notes, wholes = found.training, found.held_out, found.notes, found.wholes
-    else:
-        loaded = load(name, split="train", **limits)
-        training, held_out, notes, wholes = loaded.first(recipe.data.count), None, loaded.notes, ()
-    table = replace(recipe.data, source=name)
-    prior = prior or recipe.prior
-    if prior.hidden == "auto" and not table.holds_out:
-        table = replace(table, validation=max(1, len(training.images) // 10))
-    return Lesson(replace(recipe, data=table, prior=prior), text, training, held_out, notes, wholes)
-
-
-def planned_lesson(
-    source: Any,
-    name: str,
-    wishes: Wishes,
-    *,
-    shown_as: str,
-    wanted: Wanted = USUAL,
-    threshold: int | None = None,
-    **limits: Unpack[Limits],
-) -> Lesson:
-    """Make a lesson of images by a plan; see `gather` and `restore.learning.recipes.plan`.
-
-    Args:
-        source: what is gathered.
-        name: name of the prior.
-        wishes: what the user asks for.
-        shown_as: the source in words.
-        wanted: how the images are gathered.
-        threshold: grey level above which a pixel is white; None for Otsu's.
-        limits: see `Limits`.
-    """
-    found: Gathered = gather(source, wanted, **limits)
-    images = found.training.images
-    facts = Facts(
-        len(images),
-        (images.shape[1], images.shape[2]),
-        found.levels,
-        found.threshold if threshold is None else threshold,
-        float((images == 0).mean()),
-    )
-    # The recipe states all of it, so that it does not change with the defaults.
-    gathering: dict[str, Any] = {"levels": found.levels, "shape": list(facts.image_shape)}
-    gathering |= {"fit": wanted.fit, "patches": found.patches, "held_out": wanted.held_out}
-    tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
-    recipe = parse(tables)
-    notes = (*found.notes, _in_words(recipe, facts, len(found.held_out.images)))
-    return Lesson(recipe, written(tables), found.training, found.held_out, notes, found.wholes)
-
-
-def _in_words(recipe: Recipe, facts: Facts, held_out: int) -> str:
-    height, width = facts.image_shape
-    seen = "grey" if recipe.prior.grey else f"black and white (white above {recipe.data.threshold})"
-    prior = recipe.prior
-    size = "as many hidden units as it takes" if prior.grows else prior.kind.count(prior)
-    length = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
-    length += f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
-    copies = recipe.data.variations.copies
-    varied = f", each in {copies} variations" if copies else ""
-    return (
-        f"learning from {facts.images} {seen} images of {width}x{height} pixels{varied}, {held_out} held out: "
-        f"{recipe.method}, {size}{length}"
-    )
-
-
-def learn(lesson: Lesson, session: Session, *, device: torch.device, every: int = 0) -> Learnt:
-    """Train a lesson within its time; see `restore.learning.pipeline.train`.
-
-    The recipe of a plan is written to the run's folder, to be changed or repeated.
+    The recipe is written to the run's folder, to be changed or repeated.
 
     Args:
         lesson: what to train, and on what.
-        session: where, and who is told; its data is the lesson's.
+        place: where the prior is kept; nowhere if it has no folder.
+        session: where, and who is told; its clock counts from the moment that the time limit does.
         device: where to train.
-        every: as in `restore.learning.pipeline.train`.
+        report: whether to draw and to write what was learnt, in the run's folder.
+        every: as in `train`.
+
+    Raises:
+        RestoreError: as `train` and `Place.keep`.
+        KeyboardInterrupt: with a note of what to do now.
+    """
+    clock, recipe = session.clock, lesson.recipe
+    own = replace(session, data=lesson.fingerprint, usable=partial(place.keep_unfinished, lesson))
+    try:
+        images, held_out = lesson.pixels(device), lesson.held_out_pixels(device)
+        trained = train(recipe, images, lesson.image_shape, own, held_out=held_out, every=every)
+        windows = lesson.wholes and trained.prior.description.exchanges
+        if windows and not from_first(lambda: clock.later_than(TILING)):
+            session.note("choosing how windows exchange messages")
+            engine = Engine.of(trained.prior, device)
+            tiling = from_first(lambda: best_tiling(engine, lesson.whole_pixels()))
+            trained = replace(trained, prior=engine.with_tiling(tiling).trained)
+        from_first(lambda: write_atomically(session.folder / RECIPE, lesson.text.encode(), TrainingError))
+        if not is_first() or not (place.run or place.target):
+            return Made(trained, clock.used)
+        place.keep(lesson, trained, clock.used)
+        about = trained.prior.description
+        units = f"{about.hidden} hidden units; " if recipe.prior.grows else ""
+        lines = [f"{about.name}: {units}{trained.verdict}"] if trained.verdict else []
+        if report:
+            session.note("scoring it beside simple filters")
+            lines += write_report(session.folder, lesson, trained, device, clock)
+        session.note("making its graph")
+        # Last, as it can be cut short and made later.
+        fault = place.add_graph(TrainingError, clock.left - LEAVING)
+        lines += [f"{about.name}: without a graph: {fault}; `restore export` makes one"] if fault else []
+        return Made(trained, clock.used, tuple(lines))
+    except BaseException as stop:
+        # Errors say themselves what to do.
+        if not isinstance(stop, Exception):
+            stop.add_note(place.remedy)
+        raise
+
+
+def train(
+    recipe: Recipe,
+    images: Tensor,
+    image_shape: tuple[int, int],
+    session: Session,
+    *,
+    held_out: Tensor | None = None,
+    every: int = 0,
+) -> Trained:
+    """Train a prior as a recipe says; see `restore.learning.loop.drive` for errors.
+
+    Args:
+        recipe: what to train, how, and how long at most.
+        images: training images (N, H * W), on the device to train on; binary, or grey levels in [0, 1] for a prior of
+            grey images.
+        image_shape: (H, W).
+        session: where, and who is told. Usable priors are reported as whole priors. Single layers of a deep machine,
+            and hidden units grown for a conditional prior, are not usable.
+        held_out: images (M, H * W) to be judged by; None for those that the recipe holds out.
+        every: also keep the prior after every so many epochs, in `epoch_folder`; 0 keeps none.
     """
     folder, clock = session.folder, session.clock
-    if session.resume and lesson.recipe.prior.filled:
-        # A plan derives this number from the time limit, which may have changed; units already trained stay.
-        begun = from_first(lambda: facts(folder)).get("identity", lesson.recipe.as_dict())
-        lesson = lesson.filled_up_to(begun.get("recipe", begun)["prior"]["filled"])
-    trained = pipeline.train(
-        lesson.recipe,
-        lesson.pixels(device),
-        lesson.image_shape,
-        replace(session, data=lesson.fingerprint),
-        held_out=lesson.held_out_pixels(device),
-        every=every,
-    )
-    if lesson.wholes and trained.prior.description.exchanges and not from_first(lambda: clock.later_than(TILING)):
-        session.note("choosing how windows exchange messages")
-        trained = replace(trained, prior=_tiled(trained.prior, lesson, device))
-    from_first(lambda: write_atomically(folder / RECIPE, lesson.text.encode(), TrainingError))
-    return Learnt(lesson, trained, tuple(epoch_records(folder)), clock.used, device)
+    if every < 0:
+        raise UsageError(f"priors can be kept every 1, 2, ... epochs, or 0 for never, not every {every}")
+    clock.limit = recipe.training.seconds
+    training, validation = split(recipe, images, held_out)
+
+    def watch(passed: Passed) -> None:
+        if every and passed.done % every == 0 and is_first():
+            prior = midway(recipe, training, image_shape, passed, name=f"{recipe.name}-epoch-{passed.done}")
+            zoo.save(epoch_folder(folder, passed.done), prior, f"# {prior.description.name}\n", TrainingError)
+        session.watch(passed)
+
+    def use(passed: Passed) -> None:
+        session.usable(replace(passed, machine=usable(recipe, training, image_shape, passed, folder)))
+
+    silent = replace(session, usable=lambda passed: None)
+    main = replace(session, watch=watch, usable=use)
+    before = ""
+    if recipe.in_rounds:
+        found = _in_rounds(recipe, recipe.learner, training, validation, main)
+    else:
+        start: Any = None
+        if recipe.prior.grows:
+            begun = from_first(lambda: bool(facts(folder)))
+            growing = silent if recipe.data.task else replace(session, usable=use)
+            growing = replace(growing, folder=folder / GROWTH, stage="growing", share=GROWING, over=begun)
+            grown = _in_rounds(recipe, recipe.growth, training, validation, growing)
+            start, before = grown.machine, grown.ended
+        if recipe.pretraining.epochs:
+            start, before = pretrained(recipe, training, silent)
+        if recipe.prior.start:
+            start = started(recipe.prior, image_shape, recipe.seed).to(training.device)
+        found = fit(recipe, course_of(recipe, training, image_shape, start, validation), main)
+    with torch.inference_mode():
+        machine, inference = as_stored(recipe, found.machine), recipe.inference_after(max(found.done, 1) - 1)
+        late = (lambda: clock.later_than(SWEEPING)) if clock.limited else None
+        modes = from_first(lambda: _modes(recipe, machine, training, inference, late)).to(images.device)
+    about = description_of(recipe, image_shape, machine, inference)
+    prior = TrainedPrior(about, machine, pixel_means_of(recipe, training), modes, grey_pixels_of(recipe, training))
+    return Trained(prior, found.done, found.score, "; ".join(filter(None, (before, found.ended))))
 
 
-def _tiled(prior: TrainedPrior, lesson: Lesson, device: torch.device) -> TrainedPrior:
-    """A prior with the best way to exchange messages between tiles."""
-    engine = Engine.of(prior, device)
-    return engine.with_tiling(from_first(lambda: best_tiling(engine, lesson.whole_pixels()))).trained
+def epoch_folder(folder: Path, epoch: int) -> Path:
+    """The folder in a run's folder for the prior after an epoch."""
+    return folder / "epochs" / f"{epoch:04d}"
+
+
+def kept_epochs(folder: Path) -> dict[int, Path]:
+    """The priors that a run has kept, by epoch, in order."""
+    return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
+
+
+def _in_rounds(recipe: Recipe, rule: InRounds, images: Tensor, validation: Tensor, session: Session) -> Passed:
+    """Train in rounds, or grow a machine from which another learner continues; see `train`."""
+    learner, training = rule.at_work(recipe.prior, validation), recipe.training
+    work = Rounds(rule, learner, images, session, seed=recipe.seed, every=training.checkpoint_every)
+    found = drive(work, recipe.growth_facts if rule.grows else recipe.training_facts)
+    ended = found.ended or rule.cut_short(recipe.prior, work.done)
+    missing = recipe.prior.filled - found.machine.hidden.size if isinstance(found.machine, RBM) else 0
+    if work.verdict or missing <= 0:
+        return replace(found, ended=ended)
+    machine = wider(found.machine, missing, recipe.prior.weight_scale, recipe.seed)
+    return replace(found, machine=machine, ended=f"{ended}; {missing} units start from random weights")
+
+
+def _modes(
+    recipe: Recipe, machine: Machine, images: Tensor, inference: Inference, late: Callable[[], bool] | None
+) -> Tensor:
+    """Modes of the machine as starts for its solver; none if the solver needs no start.
+
+    A machine that learns by restoring is no longer one to sample from: it takes over the modes of its start.
+    """
+    if not inference.modes:
+        return pack(images[:0])
+    if recipe.learner.restores and recipe.prior.start:
+        found = zoo.load(zoo.find(recipe.prior.start)).modes[: inference.modes]
+        if len(found) == inference.modes:
+            return found
+    assert isinstance(machine, LayeredPrior | FullyVisible)
+    solver = TAP(max_iter=inference.max_iter, tol=inference.tol, damping=inference.damping)
+    # Seeded separately, so that the modes do not depend on interruptions of training.
+    generator = torch.Generator(images.device).manual_seed(recipe.seed)
+    return own_modes(machine, images, inference.modes, solver, generator, late)

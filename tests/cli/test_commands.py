@@ -229,7 +229,7 @@ def test_training_images_are_made_binary_as_the_recipe_says(
         seen.append(images.numpy())
         raise TrainingError("seen enough")
 
-    monkeypatch.setattr("restore.learning.pipeline.train", stand_in)
+    monkeypatch.setattr("restore.learning.train.train", stand_in)
     assert run("train", "mine.toml", "-o", "out") == 7
     # A prior that does not come about leaves no folder.
     assert not Path("out").exists()

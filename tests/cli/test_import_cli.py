@@ -95,7 +95,7 @@ def test_row58_a_stop_keeps_the_prior_that_was_to_be_replaced(
 def test_row58_stopped_at_its_graph_a_prior_restores_with_torch(
     file: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("restore.learning.run.keeping.Place.add_graph", interrupted)
+    monkeypatch.setattr("restore.learning.run.place.Place.add_graph", interrupted)
     assert run("import", file, "--name", "mine", "--quiet") == 130
     target = zoo.find("mine")
     said = f"restore: stopped; {target}: imported, but without its graph, so that only torch restores with it\n"

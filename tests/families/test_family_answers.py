@@ -13,8 +13,8 @@ from restore.errors import UsageError
 from restore.families import FAMILIES, OBSERVED, Spec
 from restore.families.family import SPECIAL
 from restore.fields import Fields
-from restore.learning.recipes.tables import PriorShape
-from restore.learning.recipes.wishes import METHODS
+from restore.learning.recipe.plan import METHODS
+from restore.learning.recipe.spec import PriorShape
 from restore.registry import SOLVERS
 from restore.solvers import solver_of
 from restore.zoo.inference import Inference

@@ -80,7 +80,7 @@ def test_row66_an_idx_file_is_held_once(tmp_path: Path) -> None:
     harmless, large = tmp_path / "a.gz", tmp_path / "b.gz"
     harmless.write_bytes(gzip.compress(idx_of((3, 2, 2)) + bytes(12)))
     large.write_bytes(gzipped(idx_of((300, 1000, 1000)), 300))
-    code = "from pathlib import Path\nfrom restore.data.idx import read_idx"
+    code = "from pathlib import Path\nfrom restore.data.arrays import read_idx"
     said, grown = attacked("read_idx(Path(path))", harmless, large, code)
     assert "CRC" in said  # after all has been unpacked
     assert grown < 330_000_000

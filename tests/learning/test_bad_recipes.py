@@ -10,7 +10,7 @@ from recipes import GOOD, assert_refused, conditional, with_line, write
 
 from restore.errors import UsageError
 from restore.families import FAMILIES
-from restore.learning.recipes.recipe import MAX_BYTES, read_recipe
+from restore.learning.recipe.recipe import MAX_BYTES, read_recipe
 
 UNKNOWN = {
     "top": ("", "sead = 3"),

@@ -155,5 +155,5 @@ def test_single_precision_comes_near() -> None:
     ids=str,
 )
 def test_settings_out_of_range(wrong: dict[str, float]) -> None:
-    with pytest.raises(UsageError, match=next(iter(wrong))):
+    with pytest.raises(UsageError):
         BSLM(**wrong)  # type: ignore[arg-type]

@@ -75,5 +75,5 @@ def test_chains_restart_from_the_data_or_go_on() -> None:
 
 @pytest.mark.parametrize("settings", [{"chains": 0}, {"steps": 0}], ids=str)
 def test_impossible_chain_settings(settings: dict) -> None:
-    with pytest.raises(UsageError, match=next(iter(settings))):
+    with pytest.raises(UsageError):
         ContrastiveDivergence(**settings)

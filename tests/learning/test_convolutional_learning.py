@@ -10,7 +10,7 @@ import pytest
 import restore
 from restore.couplings import Convolution
 from restore.inference.torch_engine import Engine
-from restore.learning.recipes.plan import KERNEL
+from restore.learning.recipe.plan import KERNEL
 from restore.priors import ConvolutionalRBM
 from restore.zoo.tiling import Tiling
 

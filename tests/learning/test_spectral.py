@@ -127,5 +127,5 @@ def test_spectral_descent_takes_the_gradient_of_contrastive_divergence() -> None
 
 @pytest.mark.parametrize("settings", [{"chains": 0}, {"steps": 0}], ids=str)
 def test_impossible_spectral_settings(settings: dict) -> None:
-    with pytest.raises(UsageError, match=next(iter(settings))):
+    with pytest.raises(UsageError):
         SpectralDescent(**settings)

@@ -13,8 +13,8 @@ from machines import seeded
 from torch import Tensor
 
 from restore.learning.course import initial_prior
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Optimizer, Training
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Optimizer, Training
 from restore.priors import RBM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")

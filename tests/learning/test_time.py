@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 import torch
 from growing import growth_of
-from lessons import CPU, lesson
+from lessons import learn
 from timed_runs import SHAPE, Hands, Timed, bars, in_time, log_of, recipe, timed
 
 from restore.learning import modes
-from restore.learning.fit import scheduled_rate
+from restore.learning.lesson import planned_lesson
 from restore.learning.modes import own_modes
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import parse, read_recipe
-from restore.learning.recipes.tables import Optimizer
-from restore.learning.recipes.wishes import Wishes
+from restore.learning.optimizers import scheduled_rate
+from restore.learning.recipe.plan import Wishes
+from restore.learning.recipe.recipe import parse
+from restore.learning.recipe.spec import Optimizer
 from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
-from restore.learning.run.session import Clock, Passed, Session
-from restore.learning.train import learn, planned_lesson
+from restore.learning.run.session import Clock, Session
+from restore.learning.train import train
 from restore.priors import RBM
 from restore.solvers import TAP
 
@@ -48,14 +48,14 @@ def test_a_clock_counts_all_sittings_and_leaves_time_for_what_follows() -> None:
     hands = Hands(10.0)
     clock = Clock(80.0, spent=20.0, now=hands)
     hands.now = 30.0
-    assert (clock.used, clock.left, clock.learning_ends) == (40.0, 40.0, 60.0)
+    assert (clock.used, clock.left, clock.end(0.0)) == (40.0, 40.0, 60.0)
     assert not clock.later_than(0.0)
     hands.now = 61.0
     assert clock.later_than(0.5) and not clock.later_than(0.6)
     # Of an hour no more than a minute is left for that.
-    assert Clock(3600.0, now=hands).learning_ends == 3540.0
+    assert Clock(3600.0, now=hands).end(0.0) == 3540.0
     free = Clock(now=hands)
-    assert not free.limited and free.learning_ends == float("inf") and not free.later_than(0.0)
+    assert not free.limited and free.end(0.0) == float("inf") and not free.later_than(0.0)
 
 
 def test_progress_is_that_of_epochs_or_time_whichever_is_larger() -> None:
@@ -65,25 +65,13 @@ def test_progress_is_that_of_epochs_or_time_whichever_is_larger() -> None:
     hands.now = 30.0
     assert session.progress(0.25, began=0.0) == 0.5
     # A stage has its share of the time that was left when it began; and what comes next must end in time, too.
-    growing = session.stage("growing", Path("run/growth"), 0.5, over=False)
+    growing = replace(session, share=0.5)
     assert growing.progress(0.0, began=20.0) == 0.5
     assert growing.progress(0.0, began=20.0, soon=10.0) == 1.0
     hands.now = 200.0
     assert session.progress(0.1, began=0.0) == session.progress(0.1, began=90.0) == 1.0
     assert replace(growing, over=True, clock=Clock()).progress(0.0, 0.0) == 1.0
     assert replace(session, clock=Clock()).progress(0.3, 0.0) == 0.3
-
-
-def test_a_stage_is_told_of_by_its_name_and_machines_are_made_of_states() -> None:
-    seen: list[Passed] = []
-    session = Session(Path("run"), "data", resume=True, watch=seen.append, usable=seen.append)
-    passed = Passed(2, 9, 0.2, 1.0, {}, 5)
-    growing = session.stage("growing", Path("run/growth"), 0.25, over=False).seeing(str)
-    assert (growing.folder, growing.data, growing.resume) == (Path("run/growth"), "data", True)
-    growing.watch(passed)
-    growing.usable(passed)
-    session.stage("layer 1", Path("run/layer-1"), 0.5, over=False, of_use=False).usable(passed)
-    assert seen == [replace(passed, stage="growing", machine="5")] * 2
 
 
 SCHEDULES = {
@@ -155,7 +143,7 @@ def test_a_prior_is_judged_and_kept_by_the_time_whatever_the_epochs(watch: str, 
 def test_judging_that_takes_long_is_done_seldom_and_ends_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from restore.learning.run.judging import Trial
+    from restore.learning.course import Trial
 
     settings, learner = timed(minutes=10)
     judged = Trial.judged
@@ -242,22 +230,6 @@ def test_growth_for_which_there_is_no_time_leaves_it_to_units_of_random_weights(
     assert trained.prior.description.hidden == 9 and learner.hands.now == 89 and trained.verdict
 
 
-@pytest.mark.usefixtures("quick_growth")
-def test_units_that_were_filled_up_stay_under_another_limit(tmp_path: Path) -> None:
-    """The plan of a limit says how many units there are at least; those that are trained already are not grown anew."""
-    grown = {"growth": {"units": 2}, "training": {"epochs": 2}, "inference": {"modes": 0, "starts": 1}}
-
-    def planned(minutes: float) -> Any:
-        made = lesson(hidden="auto", epochs=None, minutes=minutes, tables=grown)
-        return made.filled_up_to(3 + round(10 * minutes))
-
-    with pytest.raises(Stopped):
-        learn(planned(0.5), Session(tmp_path, watch=interrupted(1)), device=CPU)
-    learnt = learn(planned(0.6), Session(tmp_path, resume=True), device=CPU)
-    assert learnt.trained.prior.description.hidden == 8
-    assert read_recipe(tmp_path / "recipe.toml").prior.filled == 8
-
-
 def test_sweeps_for_modes_end_when_time_does(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, done = RBM.binary(torch.zeros(16, 2), torch.zeros(16), torch.zeros(2)), [0]
 
@@ -302,9 +274,9 @@ def test_a_time_too_short_for_anything_ends_with_a_prior(
     images: Callable[[], list[np.ndarray]], asked: dict[str, Any], tmp_path: Path
 ) -> None:
     made = planned_lesson(images(), "x", Wishes(**asked, minutes=1e-6), shown_as="images")
-    learnt = learn(made, Session(tmp_path), device=CPU)
+    learnt = learn(made, Session(tmp_path))
     assert all(bool(torch.isfinite(value).all()) for value in learnt.trained.prior.machine.parameters.values())
-    assert len(learnt.curve) == 1
+    assert len(log_of(tmp_path)) == 1
 
 
 def test_a_time_too_short_for_a_deep_machine_ends_with_a_prior(tmp_path: Path) -> None:

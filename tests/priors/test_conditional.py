@@ -34,8 +34,7 @@ from torch import Tensor
 
 from restore.channels import parse_task
 from restore.errors import InputError, TrainingError, UsageError
-from restore.learning.course import DamagedImages
-from restore.learning.pipeline import course_of
+from restore.learning.course import DamagedImages, course_of
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
 from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,

@@ -13,7 +13,7 @@ from adaptive import Curve, Point, measured_epochs
 from harness import TRAINING, Asked, parsed
 
 from restore.errors import InputError
-from restore.learning.recipes.recipe import read_recipe
+from restore.learning.recipe.recipe import read_recipe
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 
 pytest.importorskip("matplotlib")

@@ -13,7 +13,7 @@ from harness import TRAINING, Asked
 
 from restore import zoo
 from restore.errors import InputError
-from restore.learning.recipes.recipe import read_recipe
+from restore.learning.recipe.recipe import read_recipe
 
 CELL = crbm.Cell("bp", "mnist-flip10", 10, (1.5, 0.1), (10.0, 0.2), (0.5, 0.05), 0.25)
 

@@ -200,9 +200,9 @@ def test_the_likelihood_along_a_curve_is_that_of_enumeration(tiny: None, tmp_pat
     assert curve.epochs == (2, 4)
     assert [done for done, _ in told] == [2, 4]
     from restore.learning.course import CleanImages
-    from restore.learning.fit import fit
+    from restore.learning.loop import fit
 
-    machine = fit(PLAN.recipe(3), CleanImages(training), Session(tmp_path / "again", "x")).prior
+    machine = fit(PLAN.recipe(3), CleanImages(training), Session(tmp_path / "again", "x")).machine
     exact = float(log_likelihood(machine, test).mean())
     assert curve.likelihood[-1] == pytest.approx(exact, abs=5 * curve.errors[-1] + 1e-3)
     assert 0 < curve.errors[-1] < 0.1

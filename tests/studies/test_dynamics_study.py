@@ -21,7 +21,7 @@ from probing.findings import Findings
 from restore.errors import InputError
 from restore.evaluation.likelihoods.solutions import tap_solutions
 from restore.evaluation.likelihoods.tap import log_weights
-from restore.learning.recipes.recipe import read_recipe
+from restore.learning.recipe.recipe import read_recipe
 from restore.priors.exact import log_likelihood
 
 # It needs scikit-learn.

@@ -16,7 +16,7 @@ from harness import TRAINING, Asked, read
 from PIL import Image
 
 from restore.errors import InputError
-from restore.learning.recipes.recipe import read_recipe
+from restore.learning.recipe.recipe import read_recipe
 from restore.learning.rules.frank_wolfe import FrankWolfe
 
 

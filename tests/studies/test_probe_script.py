@@ -14,7 +14,7 @@ from probe import drawn, priors_of, probe
 
 from restore import zoo
 from restore.errors import InputError, ModelError, OutputError
-from restore.learning.pipeline import epoch_folder
+from restore.learning.train import epoch_folder
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")

@@ -11,8 +11,8 @@ from machines import seeded
 from torch import Tensor
 
 from restore.families import FAMILIES
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.contract import ConditionalLearner, Gradient, Pairs, Step
 from restore.priors import RBM, ConditionalRBM
 

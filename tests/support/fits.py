@@ -17,9 +17,9 @@ from torch import Tensor
 
 from restore.channels import parse_task
 from restore.learning.course import CleanImages, DamagedImages
-from restore.learning.fit import fit
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
 from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,
@@ -85,7 +85,7 @@ def recipe_of(learner: Any = "pcd", optimizer: str | Optimizer = "sgd", **change
 def run(
     recipe: Recipe, folder: Path, resume: bool = False, images: Tensor = IMAGES, data: str = "data", **session: Any
 ) -> RBM:
-    return fit(recipe, CleanImages(images), Session(folder, data, resume, **session)).prior
+    return fit(recipe, CleanImages(images), Session(folder, data, resume, **session)).machine
 
 
 def bits(prior: RBM) -> dict[str, bytes]:

@@ -8,8 +8,11 @@ import numpy as np
 import torch
 
 from restore import zoo
-from restore.learning.recipes.wishes import Wishes
-from restore.learning.train import planned_lesson
+from restore.learning.lesson import Lesson, planned_lesson
+from restore.learning.recipe.plan import Wishes
+from restore.learning.run.place import Place
+from restore.learning.run.session import Session
+from restore.learning.train import Made, carry_out
 
 CPU = torch.device("cpu")
 
@@ -32,3 +35,8 @@ def bits(folder: str | Path) -> dict[str, bytes]:
 def lesson(seed: int = 0, **asked: object):  # type: ignore[no-untyped-def]
     wishes = Wishes(**({"hidden": 5, "epochs": 3} | asked))  # type: ignore[arg-type]
     return planned_lesson(list(bars(seed=seed)), "x", wishes, shown_as="bars")
+
+
+def learn(made: Lesson, session: Session, place: Place = Place(None, None)) -> Made:  # noqa: B008
+    """Train a lesson, without a report."""
+    return carry_out(made, place, session, CPU, report=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from restore.errors import UsageError
-from restore.learning.recipes.recipe import read_recipe
+from restore.learning.recipe.recipe import read_recipe
 
 GOOD = """
 name = "digits"

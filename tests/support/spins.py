@@ -8,8 +8,8 @@ from machines import seeded
 from torch import Tensor
 
 from restore.learning.gradients.pseudo_likelihood import Spins
-from restore.learning.rounds import Round
 from restore.learning.rules.bslm import PseudoLikelihoodAscent, spins_of
+from restore.learning.rules.contract import Round
 from restore.priors import FullyVisible
 from restore.priors.exact import exact_samples
 

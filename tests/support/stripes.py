@@ -8,7 +8,7 @@ import torch
 from machines import seeded
 from torch import Tensor
 
-from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.recipe.recipe import Recipe, parse
 
 SHAPE = (4, 4)
 

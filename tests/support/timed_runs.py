@@ -11,11 +11,12 @@ import torch
 from grey_priors import seeded
 from torch import Tensor
 
-from restore.learning.pipeline import Trained, train
-from restore.learning.recipes.recipe import Recipe, parse
+from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.rules.contract import Step
 from restore.learning.rules.tap_likelihood import TAPLikelihood
+from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Clock, Session
+from restore.learning.train import train
 
 SHAPE = (4, 4)
 

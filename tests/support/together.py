@@ -22,15 +22,15 @@ from torch import Tensor
 from waiting import HANG
 
 from restore.errors import TrainingError
-from restore.learning.fit import fit
-from restore.learning.pipeline import train
-from restore.learning.recipes.recipe import parse
-from restore.learning.recipes.tables import Training
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import parse
+from restore.learning.recipe.spec import Training
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.folder import Stopped
 from restore.learning.run.parallel import joined, rank
 from restore.learning.run.session import Session
+from restore.learning.train import train
 from restore.priors import RBM
 
 PIPELINES: dict[str, dict[str, Any]] = {
@@ -98,8 +98,8 @@ def outcomes(folder: Path) -> dict[str, Tensor]:
         images = damaged_images()
         images = replace(images, images=images.images.double(), validation=images.validation.double())
         fitted = fit(conditional_recipe(name), images, Session(folder / name, "data"))
-        error = torch.tensor([fitted.error, fitted.epoch], dtype=torch.float64)
-        keep(name, fitted.prior.parameters | {"error": error})
+        error = torch.tensor([fitted.score, fitted.done], dtype=torch.float64)
+        keep(name, fitted.machine.parameters | {"error": error})
     # Half precision would be made single again before modes are drawn.
     common = {"name": "test", "storage": "float32", "data": {"source": "bars"}, "inference": {"modes": 0, "starts": 1}}
     for name, tables in PIPELINES.items():

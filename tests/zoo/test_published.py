@@ -34,7 +34,7 @@ from restore.evaluation.scores import TASKS, WHOLE_TASKS
 from restore.evaluation.whole import by_prior, evaluate_whole
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.torch_engine import Engine
-from restore.learning.recipes.recipe import read_recipe
+from restore.learning.recipe.recipe import read_recipe
 from restore.marginals import Marginals, Status
 from restore.solvers.messages import bp_kernel
 from restore.zoo.description import Description

@@ -17,7 +17,7 @@ from restore.errors import InputError
 from restore.evaluation.likelihoods.pseudo import pseudo_likelihood
 from restore.evaluation.markdown import table
 from restore.inference.torch_engine import Engine
-from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_records
 
 if TYPE_CHECKING:

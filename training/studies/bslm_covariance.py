@@ -9,8 +9,8 @@ from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
 from restore.learning.gradients.pseudo_likelihood import Sample, Spins
-from restore.learning.rounds import Round
 from restore.learning.rules.bslm import PseudoLikelihoodAscent, state_at
+from restore.learning.rules.contract import Round
 
 # How many numbers the matrices of a block of images may hold.
 BLOCK = 2**24

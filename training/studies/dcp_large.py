@@ -20,9 +20,9 @@ from restore.evaluation.likelihoods.ais import log_partition, mean_log_likelihoo
 from restore.evaluation.markdown import plus_minus, table
 from restore.files import write_atomically
 from restore.learning.course import CleanImages, pixel_means
-from restore.learning.fit import fit
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.recipes.tables import Data, Optimizer, PriorShape, Training
+from restore.learning.loop import fit
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
 from restore.learning.run.folder import epoch_seconds
 from restore.learning.run.session import Passed, Session
 from restore.priors import RBM, LayeredPrior

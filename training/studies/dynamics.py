@@ -30,7 +30,7 @@ from restore.devices import pick_device
 from restore.errors import InputError
 from restore.evaluation.likelihoods.solutions import Solutions, tap_solutions
 from restore.inference.torch_engine import Engine
-from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.folder import epoch_seconds
 from restore.progress import progress
 from restore.zoo.description import Description

@@ -23,11 +23,12 @@ from restore.devices import pick_device
 from restore.errors import InputError, RestoreError, TrainingError, shown
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
-from restore.learning.pipeline import kept_epochs
-from restore.learning.recipes.recipe import Recipe, read_recipe
+from restore.learning.lesson import read_lesson
+from restore.learning.recipe.recipe import Recipe, read_recipe
 from restore.learning.run.checkpoint import newest
+from restore.learning.run.place import Place
 from restore.learning.run.session import Session
-from restore.learning.train import learn, read_lesson
+from restore.learning.train import carry_out, kept_epochs
 from restore.progress import progress
 
 if TYPE_CHECKING:
@@ -108,8 +109,9 @@ class Asked:
         lesson = read_lesson(plan, text, root=self.data)
         with progress(plan.name, plan.limit or None) as meter:
             session = Session(run, resume=True, watch=lambda passed: meter(passed.done, passed.stage))
-            learnt = learn(lesson, session, device=pick_device(self.device), every=every)
-        zoo.save(folder, learnt.trained.prior, f"# {plan.name}\n\n```toml\n{lesson.text.strip()}\n```\n", TrainingError)
+            device, nowhere = pick_device(self.device), Place(None, None)
+            made = carry_out(lesson, nowhere, session, device, report=False, every=every)
+        zoo.save(folder, made.trained.prior, f"# {plan.name}\n\n```toml\n{lesson.text.strip()}\n```\n", TrainingError)
 
 
 def kept_of(plan: Recipe, run: Path) -> dict[int, Path]:

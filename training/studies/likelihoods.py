@@ -22,7 +22,7 @@ from restore.evaluation.likelihoods.result import Likelihood
 from restore.evaluation.likelihoods.tap import precise_solver, tap_likelihood
 from restore.evaluation.markdown import plus_minus, table
 from restore.inference.torch_engine import Engine
-from restore.learning.recipes.recipe import read_recipe
+from restore.learning.recipe.recipe import read_recipe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

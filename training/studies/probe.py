@@ -25,7 +25,7 @@ from restore.errors import InputError, ModelError, OutputError, RestoreError, sh
 from restore.evaluation.likelihoods.solutions import tap_solutions
 from restore.files import write_atomically
 from restore.inference.torch_engine import Engine
-from restore.learning.pipeline import kept_epochs
+from restore.learning.train import kept_epochs
 from restore.progress import progress
 from restore.zoo.description import Description
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from restore.data.dataset import Images, Split
-from restore.data.gathering.pictures import pictures_in
 from restore.data.sets.download import RemoteFile
 from restore.data.sets.named import NamedSet
+from restore.data.stock import pictures_in
 
 _ORIGIN = "zip the folder {} of the MIT CBCL Face Database #1, http://cbcl.mit.edu/software-datasets/FaceData2.html"
 _TRAIN, _TEST = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from restore.data.arrays import read_idx
 from restore.data.dataset import Images, Split
-from restore.data.idx import read_idx
 from restore.data.sets.download import RemoteFile
 from restore.data.sets.named import NamedSet
 from restore.errors import InputError, shown

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from restore.data.dataset import Images, Split, fixed_order
-from restore.data.gathering.fitting import resized
-from restore.data.gathering.pictures import pictures_in
+from restore.data.fitting import resized
 from restore.data.sets.download import RemoteFile
 from restore.data.sets.named import NamedSet
+from restore.data.stock import pictures_in
 
 _MIRRORS = (
     "https://raw.githubusercontent.com/brendenlake/omniglot/master/python/",

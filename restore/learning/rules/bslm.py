@@ -22,9 +22,8 @@ from torch import Tensor
 from restore.errors import TrainingError, UsageError
 from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
 from restore.learning.gradients.separation import refuse_unbounded, separated_units, told_units
-from restore.learning.recipes.tables import PriorShape
-from restore.learning.rounds import Round
-from restore.learning.rules.contract import LearnerState
+from restore.learning.recipe.spec import PriorShape
+from restore.learning.rules.contract import LearnerState, Round
 from restore.learning.rules.rule import InRounds
 from restore.priors import FullyVisible
 

@@ -1,7 +1,7 @@
 """The contract of every learner.
 
 A learner turns a mini-batch into a gradient of the log-likelihood (or of a substitute). Optimizer, order of the data,
-checkpoints and logs belong to `restore.learning.fit`. All random numbers come from the generator passed in.
+checkpoints and logs belong to `restore.learning.loop`. All random numbers come from the generator passed in.
 """
 
 from __future__ import annotations
@@ -74,6 +74,35 @@ class Learner(Protocol[PriorT, BatchT]):
 
     def step(self, prior: PriorT, batch: BatchT, state: LearnerState, generator: torch.Generator, epoch: int) -> Step:
         """The gradient of one mini-batch; `epoch` counts the passes over the data so far, from 0."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """The result of one round over all images.
+
+    Attributes:
+        state: the state after the round: only tensors, so that a checkpoint can hold it. Their shapes may change.
+        monitors: numbers for the log.
+        verdict: why this round was the last, as a sentence for users; empty if it was not.
+    """
+
+    state: LearnerState
+    monitors: Mapping[str, float]
+    verdict: str = ""
+
+
+class RoundLearner(Protocol):
+    """A learner that changes the parameters itself, in rounds; it holds only settings."""
+
+    @property
+    def rounds(self) -> int:
+        """The most rounds."""
+
+    def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
+        """The state before the first round, given all training images (N, D)."""
+
+    def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
+        """One round."""
 
 
 class ConditionalLearner(Learner[ConditionalRBM, Pairs], Protocol):

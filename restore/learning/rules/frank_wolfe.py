@@ -19,9 +19,8 @@ from restore.errors import TrainingError, UsageError
 from restore.learning.course import pixel_means
 from restore.learning.gradients.frank_wolfe_moves import APART, machine_of, settled, unit_means, without_worst
 from restore.learning.gradients.hidden_unit import Found, Unit, find_unit
-from restore.learning.recipes.tables import PriorShape
-from restore.learning.rounds import Round
-from restore.learning.rules.contract import LearnerState
+from restore.learning.recipe.spec import PriorShape
+from restore.learning.rules.contract import LearnerState, Round
 from restore.learning.rules.rule import InRounds
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
@@ -86,7 +85,7 @@ class FrankWolfe(InRounds):
 
 @dataclass(frozen=True)
 class Growth:
-    """A growing machine with its data: the learner that `restore.learning.rounds` runs.
+    """A growing machine with its data: the learner that `restore.learning.loop` runs.
 
     Attributes:
         settings: settings of the growth.

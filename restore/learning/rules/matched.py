@@ -17,7 +17,7 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.learning.recipes.tables import PriorShape, require
+from restore.learning.recipe.spec import PriorShape, require
 from restore.learning.rules.contract import LearnerState, Restorations, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.rule import LearningRule

@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 
 from restore.errors import TrainingError
-from restore.learning.recipes.tables import PriorShape, require
-from restore.learning.rounds import Round
-from restore.learning.rules.contract import LearnerState
+from restore.learning.recipe.spec import PriorShape, require
+from restore.learning.rules.contract import LearnerState, Round
 from restore.learning.rules.rule import InRounds
 from restore.priors import GaussianMixture
 from restore.priors.mixture import CENTRE

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from restore.learning.recipes.tables import PriorShape, require
-from restore.learning.rounds import RoundLearner
+from restore.learning.recipe.spec import PriorShape, require
+from restore.learning.rules.contract import RoundLearner
 from restore.priors import RBM, FullyVisible, GaussianMixture
 from restore.zoo.tiling import OF_WINDOWS, Tiling
 

@@ -13,7 +13,7 @@ from restore.fields import Fields
 from restore.learning.gradients.centring import GreyScale, centred, follow
 from restore.learning.gradients.free import FREE
 from restore.learning.gradients.statistics import clamped, clamped_above, difference
-from restore.learning.recipes.tables import PriorShape, require
+from restore.learning.recipe.spec import PriorShape, require
 from restore.learning.rules.contract import Gradient, LearnerState, Step
 from restore.learning.rules.rule import LearningRule
 from restore.learning.run.parallel import Share, summed

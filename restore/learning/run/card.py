@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import platform
+import re
 from pathlib import Path
 
 import torch
 
 from restore.errors import ModelError
-from restore.learning.recipes.recipe import Recipe
-from restore.learning.run.outcome import Trained
+from restore.learning.lesson import Lesson
+from restore.learning.recipe.recipe import Recipe
+from restore.learning.run.outcome import Trained, scored
 from restore.zoo.description import Description
 
 SCORES = "## Scores"
@@ -17,30 +19,19 @@ SCORES = "## Scores"
 
 def machine_facts() -> str:
     """The computer in words: processor, threads, torch."""
-    processor = platform.machine()
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        models = {
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        }
-        processor = ", ".join(sorted(models)) or processor
+    models = re.findall(r"(?m)^model name\s*:\s*(.*)$", info.read_text()) if info.exists() else []
+    processor = ", ".join(sorted(set(models))) or platform.machine()
     return f"{processor}, {torch.get_num_threads()} thread(s), torch {torch.__version__}"
 
 
-def write_card(trained: Trained, recipe: Recipe, text: str, command: str, images: int, used: float) -> str:
-    """The card as Markdown.
-
-    Args:
-        trained: the outcome of training.
-        recipe: how it was trained.
-        text: the recipe as written.
-        command: what was typed.
-        images: number of training images, including variations.
-        used: seconds used for all of it.
-    """
+def write_card(trained: Trained, lesson: Lesson, command: str, used: float) -> str:
+    """The card of a lesson's prior as Markdown; it says what was typed, and the seconds used for all of it."""
+    recipe, copies = lesson.recipe, lesson.recipe.data.variations.copies
+    images = max(1, copies) * len(lesson.training.images) - recipe.data.validation
     about = trained.prior.description
     height, width = about.image_shape
-    what = "variations of images" if recipe.data.variations.copies else "images"
+    what = "variations of images" if copies else "images"
     pixels = "grey levels" if about.grey else f"ink = grey level above {about.threshold}"
     family = about.kind.words
     end = f"\n- end: {trained.verdict}" if trained.verdict else ""
@@ -48,7 +39,7 @@ def write_card(trained: Trained, recipe: Recipe, text: str, command: str, images
     return f"""# {about.name}
 
 {unfinished}A {_units(about)} {family} with {about.pixels} visible units ({height} x {width} pixels) and
-{about.kind.count(about)}, trained on {images - recipe.data.validation} {what} of `{about.data}` ({pixels}).
+{about.kind.count(about)}, trained on {images} {what} of `{about.data}` ({pixels}).
 {_use(about)}{_chosen(recipe, trained)}
 Licence: {about.licence}.
 
@@ -62,7 +53,7 @@ Licence: {about.licence}.
 - recipe (SHA-256 {about.recipe[:16]}):
 
 ```toml
-{text.strip()}
+{lesson.text.strip()}
 ```
 
 {SCORES}
@@ -91,10 +82,9 @@ def _chosen(recipe: Recipe, trained: Trained) -> str:
     """How the prior was chosen among all epochs, in words."""
     if trained.error is None:
         return ""
-    left = recipe.prior.in_words(trained.error)
     return (
-        f"\nIts parameters are those after epoch {trained.epoch}, which restored held-out images best: after "
-        f"{recipe.training.watch or recipe.data.task} it left {left}."
+        f"\nIts parameters are those after epoch {trained.epoch}, which restored held-out images best: they left "
+        f"{scored(recipe, trained.error)}."
     )
 
 

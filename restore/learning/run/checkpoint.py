@@ -37,6 +37,11 @@ class Checkpoint:
     tensors: dict[str, Tensor]
     facts: dict[str, Any]
 
+    def under(self, prefix: str) -> dict[str, Tensor]:
+        """The tensors whose names begin with a prefix and a dot, by the rest of their names."""
+        head = f"{prefix}."
+        return {name.removeprefix(head): value for name, value in self.tensors.items() if name.startswith(head)}
+
     def copy(self) -> Checkpoint:
         """The same with tensors of its own."""
         return Checkpoint(self.step, {name: value.clone() for name, value in self.tensors.items()}, self.facts)

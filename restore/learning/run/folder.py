@@ -25,8 +25,8 @@ from restore.learning.run.parallel import from_first, highest, processes
 THREADS = "threads"
 LIMITS = ("recipe.minutes", "recipe.training.minutes")
 
-# Folders inside a run's folder: of the growth of hidden units before it, and of pre-training a layer.
-GROWTH, LAYER = "growth", "layer-"
+# The folder inside a run's folder for the growth of hidden units before it.
+GROWTH = "growth"
 
 
 class Stopped(KeyboardInterrupt):
@@ -143,22 +143,7 @@ def set_generator(generator: torch.Generator, found: Checkpoint, seed: int) -> s
 
 def stage_folder(folder: Path, number: int) -> Path:
     """The folder, inside a run's, for the pre-training of layer `number`, counted from 1."""
-    return folder / f"{LAYER}{number}"
-
-
-def check_earlier(folder: Path, own: str) -> None:
-    """Refuse a folder with another run's growth or pre-training, which would count as this run's.
-
-    Args:
-        folder: the run's folder.
-        own: how the names of this run's own such folders begin; "" if it has none.
-
-    Raises:
-        TrainingError: if there are others.
-    """
-    for inside in (folder / GROWTH, *sorted(folder.glob(f"{LAYER}*"))):
-        if inside.is_dir() and not (own and inside.name.startswith(own)):
-            raise TrainingError(f"{shown(folder)}: holds a run that began with {inside.name}; use a new --run")
+    return folder / f"layer-{number}"
 
 
 def log(folder: Path, record: dict[str, Any]) -> None:
@@ -189,21 +174,16 @@ def epoch_records(folder: Path) -> list[dict[str, Any]]:
     """
     try:
         lines = (folder / "log.jsonl").read_text().splitlines()
-        records = [record | {"seconds": float(record["seconds"])} for record in map(json.loads, lines)]
-        if not records:
+        if not lines:
             # A checkpoint is written after its line of the log.
             raise ValueError("empty")
-        return records
+        return [record | {"seconds": float(record["seconds"])} for record in map(json.loads, lines)]
     except (OSError, ValueError, TypeError, KeyError) as fault:
         raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
 
 
 def epoch_seconds(folder: Path) -> list[float]:
-    """Time used by a run at the end of each epoch, including earlier stages and all sittings, from its log.
-
-    Raises:
-        TrainingError: if there is no intact log.
-    """
+    """Time used by a run at the end of each epoch, in all stages and sittings; raises as `epoch_records`."""
     return [record["seconds"] for record in epoch_records(folder)]
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from restore.errors import shown
-from restore.learning.course import grey_pixels, pixel_means
-from restore.learning.recipes.recipe import Recipe
+from restore.learning.course import grey_pixels_of, pixel_means_of
+from restore.learning.recipe.recipe import Recipe
 from restore.learning.run.session import Passed
 from restore.priors import ConditionalRBM, FullyVisible, GaussianMixture, LayeredPrior
 from restore.priors.bits import pack
-from restore.units import Units
 from restore.zoo import TrainedPrior
 from restore.zoo.description import Description
 from restore.zoo.inference import Inference
@@ -42,74 +40,57 @@ class Trained:
     verdict: str
 
 
-@dataclass(frozen=True)
-class Midway:
-    """The state of a prior in training. It has no modes, as finding them may take as long as an epoch.
+def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Passed, **more: Any) -> TrainedPrior:
+    """The prior in training, without modes, as finding them may take as long as an epoch.
 
-    Attributes:
+    Args:
         recipe: the run's recipe.
         images: training images, (N, D).
         image_shape: (H, W).
+        passed: how far training has come.
+        more: goes into its description.
     """
-
-    recipe: Recipe
-    images: Tensor
-    image_shape: tuple[int, int]
-
-    @cached_property
-    def _of_pixels(self) -> tuple[Tensor, Units | None]:
-        return pixel_means_of(self.recipe, self.images), grey_pixels_of(self.recipe, self.images)
-
-    def prior(self, machine: Machine, epoch: int, **told: Any) -> TrainedPrior:
-        """The prior with a machine after an epoch; `told` goes into its description."""
-        recipe = self.recipe
-        inference = recipe.inference_after(max(epoch, 1) - 1)
-        inference = replace(inference, modes=0, starts=min(inference.starts, 1))
-        about = replace(description_of(recipe, self.image_shape, machine, inference), **told)
-        means, grey = self._of_pixels
-        return TrainedPrior(about, as_stored(recipe, machine), means, pack(self.images[:0]), grey)
-
-    def usable(self, passed: Passed, folder: Path) -> TrainedPrior:
-        """The prior of a run in a folder if it ended now."""
-        return self.prior(passed.machine, passed.done, unfinished=self._said(passed), run=shown(str(folder.resolve())))
-
-    def _said(self, passed: Passed) -> str:
-        """How far training has come, and how good the prior is, in words."""
-        recipe = self.recipe
-        if passed.stage or recipe.in_rounds:
-            stage = f"{passed.stage}, " if passed.stage else ""
-            return f"{stage}round {passed.done} of at most {passed.total}"
-        said = f"epoch {passed.done} of {passed.total}" if passed.total else f"epoch {passed.done}"
-        if passed.score is None:
-            return f"{said}, not judged"
-        damage = recipe.training.watch or recipe.data.task
-        return f"{said}, {recipe.prior.in_words(passed.score)} after {damage}"
+    inference = replace(recipe.inference_after(max(passed.done, 1) - 1), modes=0)
+    inference = replace(inference, starts=min(inference.starts, 1))
+    about = replace(description_of(recipe, image_shape, passed.machine, inference), **more)
+    means, grey = pixel_means_of(recipe, images), grey_pixels_of(recipe, images)
+    return TrainedPrior(about, as_stored(recipe, passed.machine), means, pack(images[:0]), grey)
 
 
-def pixel_means_of(recipe: Recipe, training: Tensor) -> Tensor:
-    """Mean of each pixel; the same for all pixels if places are alike."""
-    return recipe.prior.kind.pixel_means(pixel_means(training))
+def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Passed, run: Path) -> TrainedPrior:
+    """The prior of a run in a folder if it ended now; its header says that it is unfinished."""
+    unit = "round" if passed.stage or recipe.in_rounds else "epoch"
+    said = f"{unit} {passed.done}" + (f" of at most {passed.total}" if passed.total else "")
+    said = f"{passed.stage}, {said}" if passed.stage else said
+    if unit == "epoch" and passed.score is None:
+        said += ", not judged"
+    elif passed.score is not None:
+        said += f", {scored(recipe, passed.score)}"
+    return midway(recipe, images, image_shape, passed, unfinished=said, run=shown(str(run.resolve())))
 
 
-def grey_pixels_of(recipe: Recipe, training: Tensor) -> Units | None:
-    """The pixels as independent units, if they are grey."""
-    return grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None
+def scored(recipe: Recipe, error: float) -> str:
+    """The validation error of a prior, in words."""
+    return f"{recipe.prior.in_words(error)} after {recipe.training.watch or recipe.data.task}"
 
 
 def as_stored(recipe: Recipe, machine: Any) -> Any:
     """A machine with its weights in the precision of storage."""
     if recipe.storage != "float16":
         return machine
-    return machine.with_parameters(
-        {
-            name: value if name.startswith("units") else value.half().float()
-            for name, value in machine.parameters.items()
-        }
-    )
+    halved = {
+        name: value if name.startswith("units") else value.half().float() for name, value in machine.parameters.items()
+    }
+    return machine.with_parameters(halved)
 
 
 def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machine, inference: Inference) -> Description:
-    kind, spec = recipe.prior.kind, recipe.prior.alone
+    """What a file says of a trained machine."""
+    kind, spec, tiling = recipe.prior.kind, recipe.prior.alone, Tiling()
+    if kind.tiling:
+        tiling = Tiling(**kind.tiling)
+    elif recipe.data.gathering.patches:
+        tiling = recipe.learner.windows
     return Description(
         name=recipe.name,
         image_shape=image_shape,
@@ -119,13 +100,6 @@ def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machin
         recipe=recipe.digest,
         inference=inference,
         task=recipe.data.task,
-        tiling=_tiling(recipe),
+        tiling=tiling,
         **asdict(replace(spec, hidden=kind.hidden_in(spec, machine))),
     )
-
-
-def _tiling(recipe: Recipe) -> Tiling:
-    """How larger images are restored."""
-    if own := recipe.prior.kind.tiling:
-        return Tiling(**own)
-    return recipe.learner.windows if recipe.data.gathering.patches else Tiling()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,7 +23,7 @@ from torch import Tensor
 from torch import distributed as group
 from torch.overrides import TorchFunctionMode
 
-from restore.errors import RestoreError, TrainingError, UsageError
+from restore.errors import RestoreError, TrainingError, UsageError, reason
 
 # Longer than the others ever wait for the first process. The death of a process is noticed at once.
 PATIENCE = timedelta(days=1)
@@ -155,13 +155,7 @@ class _OwnDraws(TorchFunctionMode):
         super().__init__()
         self.share = share
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func not in (torch.rand, torch.randn):
             return func(*args, **(kwargs or {}))
         (rows, *row), *others = args
@@ -183,8 +177,7 @@ def joined() -> Iterator[None]:
     try:
         group.init_process_group(_backend(), timeout=PATIENCE)
     except (ValueError, RuntimeError) as fault:
-        reason = str(fault).partition("\n")[0]
-        raise UsageError(f"WORLD_SIZE is {count}, but {reason}; start with torchrun, or unset it") from fault
+        raise UsageError(f"WORLD_SIZE is {count}, but {reason(fault)}; start with torchrun, or unset it") from fault
     try:
         yield
     finally:
@@ -212,5 +205,4 @@ def _meeting() -> Iterator[None]:
             # torchrun ends the remaining processes as soon; this one has yet to say why.
             with contextlib.suppress(ValueError):
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        reason = str(fault).partition("\n")[0]
-        raise Lost(f"another process of this training is gone ({reason}); go on with --resume") from fault
+        raise Lost(f"another process of this training is gone ({reason(fault)}); go on with --resume") from fault

@@ -1,11 +1,11 @@
-"""A training session: where it works, who is told, and how long it may take."""
+"""A training session: where it works, who hears of it, and how long it may take."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ class Passed:
         seconds: time used so far, in all sittings.
         monitors: the numbers of this epoch, as in the log.
         machine: the machine in training; it goes on changing.
-        stage: the stage of training: "growing", "layer 2", or "" for the whole prior.
+        stage: "growing", "layer 2", or "" for the whole prior.
+        ended: why training ended before its last epoch or round, in words; empty if it did not.
     """
 
     done: int
@@ -35,6 +36,7 @@ class Passed:
     monitors: Mapping[str, float]
     machine: Any
     stage: str = ""
+    ended: str = ""
 
     @property
     def score(self) -> float | None:
@@ -44,7 +46,7 @@ class Passed:
 
 @dataclass
 class Clock:
-    """The time of a run: everything counts, in all its sittings.
+    """The time of a run, in all its sittings.
 
     Attributes:
         limit: seconds that the run may take; infinity for no limit.
@@ -56,15 +58,14 @@ class Clock:
     limit: float = math.inf
     spent: float = 0.0
     now: Callable[[], float] = time.monotonic
-    began: float | None = None
+    began: float = math.nan
 
     def __post_init__(self) -> None:
-        self.began = self.now() if self.began is None else self.began
+        self.began = self.now() if math.isnan(self.began) else self.began
 
     @property
     def used(self) -> float:
         """Seconds used so far."""
-        assert self.began is not None
         return self.spent + self.now() - self.began
 
     @property
@@ -76,18 +77,13 @@ class Clock:
     def limited(self) -> bool:
         return self.limit < math.inf
 
-    @property
-    def learning_ends(self) -> float:
-        """The seconds used when learning must end, so that the rest is left for what follows."""
-        return self.limit - self._closing if self.limited else math.inf
+    def end(self, share: float) -> float:
+        """The seconds used when a share of the time after learning is used, too; with 0, when learning must end."""
+        return self.limit - (1 - share) * min(MOST_CLOSING, CLOSING * self.limit) if self.limited else math.inf
 
     def later_than(self, share: float) -> bool:
-        """Whether more than a share of the time that is left after learning is used."""
-        return self.limited and self.used > self.learning_ends + share * self._closing
-
-    @property
-    def _closing(self) -> float:
-        return min(MOST_CLOSING, CLOSING * self.limit)
+        """True if more than a share of the time that is left after learning is used."""
+        return self.used > self.end(share)
 
 
 def _ignore(news: Any) -> None:
@@ -96,10 +92,10 @@ def _ignore(news: Any) -> None:
 
 @dataclass(frozen=True)
 class Session:
-    """Everything around a training run that does not decide what it learns; passed whole from the caller to the loop.
+    """Everything around a training run that does not decide what it learns.
 
     Attributes:
-        folder: run folder for checkpoints and `log.jsonl`; made if it is missing.
+        folder: the run's folder, for checkpoints and `log.jsonl`; made if it is missing.
         data: identifies the images, so that a run is not resumed on others.
         resume: whether to continue from the newest checkpoint in the folder, if there is one.
         watch: called by every process after each epoch or round.
@@ -107,6 +103,7 @@ class Session:
             checkpoint as long as none was judged.
         note: called with what is being done after training, in words.
         clock: the time, and its limit.
+        stage: the name of a stage before the training of the whole prior.
         share: the share of the time left that this stage may take.
         over: whether the stage has ended in an earlier sitting, as a later one has begun.
     """
@@ -118,33 +115,9 @@ class Session:
     usable: Callable[[Passed], None] = _ignore
     note: Callable[[str], None] = _ignore
     clock: Clock = field(default_factory=Clock)
+    stage: str = ""
     share: float = 1.0
     over: bool = False
-
-    def stage(self, name: str, folder: Path, share: float, *, over: bool, of_use: bool = True) -> Session:
-        """The session of a stage before the training of the whole prior.
-
-        Args:
-            name: the stage's name in messages.
-            folder: its own folder, inside the run's.
-            share: the share of the time left that it may take.
-            over: whether a later stage has begun.
-            of_use: whether its result can restore images.
-        """
-
-        def named(hears: Callable[[Passed], None]) -> Callable[[Passed], None]:
-            return lambda passed: hears(replace(passed, stage=name))
-
-        usable = named(self.usable) if of_use else _ignore
-        return replace(self, folder=folder, watch=named(self.watch), usable=usable, share=share, over=over)
-
-    def seeing(self, machine_of: Callable[[Any], Any]) -> Session:
-        """The same session, for a learner whose state must first be turned into a machine."""
-
-        def made(hears: Callable[[Passed], None]) -> Callable[[Passed], None]:
-            return lambda passed: hears(replace(passed, machine=machine_of(passed.machine)))
-
-        return replace(self, watch=made(self.watch), usable=made(self.usable))
 
     def progress(self, done: float, began: float, soon: float = 0.0) -> float:
         """The share of a stage that is done, in [0, 1], the same in all processes; drives rate and end.
@@ -157,7 +130,7 @@ class Session:
         if self.over:
             return 1.0
         if self.clock.limited:
-            length = self.share * (self.clock.learning_ends - began)
+            length = self.share * (self.clock.end(0.0) - began)
             passed = highest(self.clock.used + soon - began)
             done = max(done, passed / length if length > 0 else 1.0)
         return min(1.0, done)

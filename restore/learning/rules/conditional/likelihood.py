@@ -12,7 +12,7 @@ from torch import Tensor
 from restore.fields import Fields
 from restore.learning.gradients.matched import Matched, verdict
 from restore.learning.gradients.statistics import conditional, conditional_clamped, difference
-from restore.learning.recipes.tables import PriorShape, require
+from restore.learning.recipe.spec import PriorShape, require
 from restore.learning.rules.contract import Gradient, Pairs
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import BeliefPropagation, Solution

@@ -6,15 +6,14 @@ and repeated.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from restore.families import FAMILIES, Spec
-from restore.learning.recipes.tables import require
-from restore.learning.recipes.wishes import METHODS, PLENTY, Facts, Wishes
+from restore.learning.recipe.spec import require
 from restore.learning.rules.frank_wolfe import FrankWolfe
+from restore.registry import Offer
 
 Tables = dict[str, dict[str, Any]]
 
@@ -38,15 +37,120 @@ LEARNT_FLIPS, AT_ONCE = (0.05, 0.1, 0.15, 0.2, 0.3), 8000
 MANY = 2_500_000
 # The most hidden units of conditional priors, unless the number is given.
 CONDITIONAL_UNITS = 256
-# Pixels times squared hidden units that a minute trains best: 400 units for 28x28 pixels. More time goes to steps
-# rather than to units, whose number grows with its fourth root.
-TRAINED = 1.26e8
 # How many modes binary priors carry, from how many starts they restore, and when from one alone.
 STARTS: Mapping[str, Any] = {"modes": 500, "starts": 6, "clear": 0.3}
 # The most variations of each image if there are few; and their largest shift: the smaller side over this number.
 MOST_COPIES, PIXELS_PER_SHIFT = 20, 7
 # Variations in all that the principal components of grey images are found from; lighting varies.
 VARIED = 40_000
+# With fewer images a prior is held back in proportion, at most by this factor: it knows less about such images.
+PLENTY = 5000
+MOST_HELD_BACK = 20.0
+
+
+@dataclass(frozen=True)
+class Method:
+    """What `--method` names: a learner and its settings, and the family of the priors that it trains."""
+
+    family: str
+    learner: str
+    offer: Offer
+
+    @property
+    def learnt(self) -> bool:
+        """True if its priors undo the one damage that they have learnt."""
+        return FAMILIES[self.family].learnt
+
+
+METHODS: Mapping[str, Method] = {
+    name: Method(family, learner, offer)
+    for family, kind in FAMILIES.items()
+    for learner, entry in kind.learners.items()
+    for name, offer in entry.offers.items()
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan must know about images.
+
+    Attributes:
+        images: number of training images.
+        image_shape: height and width.
+        levels: "binary" or "grey".
+        threshold: grey level, 0 to 254, above which a pixel of binary images is white.
+        black: share of the pixels that are exactly black.
+    """
+
+    images: int
+    image_shape: tuple[int, int]
+    levels: Literal["binary", "grey"]
+    threshold: int = 127
+    black: float = 0.0
+
+    @property
+    def pixels(self) -> int:
+        return self.image_shape[0] * self.image_shape[1]
+
+    @property
+    def grey(self) -> bool:
+        return self.levels == "grey"
+
+    @property
+    def held_back(self) -> float:
+        """The factor for penalties on weights; above 1 if there are few images."""
+        return min(MOST_HELD_BACK, max(1.0, PLENTY / self.images))
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a user asks for; None, "" and "auto" leave it to the plan.
+
+    Attributes:
+        method: one of `METHODS`.
+        hidden: number of hidden units; "auto" finds it by growing them, or by held-out images.
+        epochs: passes over the images.
+        minutes: the most time that all may take.
+        task: the damage that a conditional prior learns to undo, such as "flip:0.1".
+        tables: tables of a recipe; their entries override the plan.
+
+    Raises:
+        UsageError: if a value is out of its range, or two do not go together.
+    """
+
+    method: str = "auto"
+    hidden: int | Literal["auto"] | None = None
+    epochs: int | None = None
+    minutes: float | None = None
+    task: str = ""
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = METHODS.get(self.method)
+        conditional = known is not None and known.learnt
+        require(
+            self.method in ("auto", *METHODS), f"method must be auto or one of {', '.join(METHODS)}, not {self.method}"
+        )
+        for key, table in self.tables.items():
+            require(isinstance(table, Mapping), f"{key} is a table of a recipe, such as {{'penalty': 0.01}}")
+        require(self.hidden != 0, "hidden must be at least 1, not 0")
+        require(self.epochs is None or self.minutes is None, "epochs and minutes exclude each other; give one of them")
+        require(self.epochs is None or self.epochs >= 1, f"epochs must be at least 1, not {self.epochs}")
+        require(self.minutes is None or self.minutes > 0, f"minutes must be positive, not {self.minutes}")
+        require(
+            bool(self.task) or not conditional, f"task is missing; {self.method} undoes one damage, such as flip:0.1"
+        )
+        require(
+            not self.task or conditional or self.method == "auto",
+            f"task is for conditional priors, which {self.method} does not train; leave task out, or take crbm-bp",
+        )
+
+
+def written(tables: Mapping[str, Any]) -> str:
+    """The TOML of nested tables of texts, numbers, truth values and lists."""
+    import tomli_w
+
+    return tomli_w.dumps(tables)
 
 
 def plan(
@@ -144,14 +248,9 @@ def _usual(facts: Facts) -> int:
 
 
 def _filled(facts: Facts, wishes: Wishes, most: int) -> dict[str, int]:
-    """How many hidden units to fill up to if time ends growth: as many as it can train, at most `most`.
-
-    None are filled if the user limits the growth.
-    """
-    if "units" in wishes.tables.get("growth", {}):
-        return {"filled": 0}
-    in_time = math.inf if wishes.minutes is None else math.sqrt(math.sqrt(wishes.minutes) * TRAINED / facts.pixels)
-    return {"filled": int(min(most, facts.pixels, max(8, min(in_time, facts.images // 4))))}
+    """How many hidden units to fill up to if time ends growth; none if the user limits the growth."""
+    limited = "units" in wishes.tables.get("growth", {})
+    return {"filled": 0 if limited else min(most, facts.pixels, max(8, facts.images // 4))}
 
 
 def _passes(facts: Facts, steps: int, largest: int) -> tuple[int, int]:

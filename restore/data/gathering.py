@@ -13,17 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restore.data.dataset import Dataset, Images, as_grey, checked
-from restore.data.gathering.fitting import commonest, cropped, drawn, patches, resized, spread
-from restore.data.gathering.holding_out import held_out_of
-from restore.data.gathering.pictures import some
-from restore.data.gathering.stock import Stock, of_arrays, of_rows
+from restore.data.fitting import commonest, cropped, drawn, held_out_of, patches, resized, spread
 from restore.data.loading import open_stock
+from restore.data.stock import Stock, of_arrays, of_rows, some
 from restore.errors import InputError, TrainingError, UsageError
 from restore.images import DEFAULT_MAX_PIXELS, check_together, plain
 from restore.images.tones import Tones, counted
 
 Fit: TypeAlias = Literal["error", "crop", "resize"]
 Levels: TypeAlias = Literal["binary", "grey"]
+Source: TypeAlias = str | Path | NDArray[Any] | Sequence[NDArray[Any]]
 
 # The most pixels that a machine with a weight for every pixel and hidden unit can be expected to learn.
 MAX_PIXELS = 128 * 128
@@ -64,10 +63,9 @@ class Wanted:
     def __post_init__(self) -> None:
         if self.shape is not None and min(self.shape) < 1:
             raise UsageError(f"the shape {_said(self.shape)} has no pixels; give height and width, such as 28x28")
-        if self.fit not in get_args(Fit):
-            raise UsageError(f"fit must be one of {', '.join(get_args(Fit))}, not {self.fit!r}")
-        if self.levels not in ("auto", *get_args(Levels)):
-            raise UsageError(f"levels must be one of auto, {', '.join(get_args(Levels))}, not {self.levels!r}")
+        for name, words in (("fit", get_args(Fit)), ("levels", ("auto", *get_args(Levels)))):
+            if getattr(self, name) not in words:
+                raise UsageError(f"{name} must be one of {', '.join(words)}, not {getattr(self, name)!r}")
         if self.patches and self.shape is None:
             raise UsageError("patches need a shape; give it with --shape, such as --shape 16x16")
         if self.patches < 0 or self.patches == 1:
@@ -106,7 +104,7 @@ class Gathered:
 
 
 def gather(
-    source: str | Path | NDArray[Any] | Sequence[NDArray[Any]],
+    source: Source,
     wanted: Wanted = USUAL,
     *,
     root: Path | None = None,
@@ -137,7 +135,10 @@ def gather(
     >>> gathered.training.images.shape[1:], gathered.levels, gathered.threshold
     ((4, 4), 'binary', 127)
     """
-    stock = _stock_of(source, root, max_bad, max_pixels)
+    if isinstance(source, str | os.PathLike):
+        stock = open_stock(source, root=root, max_bad=max_bad, max_pixels=max_pixels)
+    else:
+        stock = _of_arrays(source)
     if not len(stock.images) or not stock.sizes.all():
         raise TrainingError(f"{stock.label}: the data set is empty; give it some images")
     stock = _in_parts(stock, wanted)
@@ -162,11 +163,7 @@ def gather(
     return Gathered(training, held_out, levels, threshold, wanted.patches, wholes, notes)
 
 
-def _stock_of(
-    source: str | Path | NDArray[Any] | Sequence[NDArray[Any]], root: Path | None, max_bad: int, max_pixels: int
-) -> Stock:
-    if isinstance(source, str | os.PathLike):
-        return open_stock(source, root=root, max_bad=max_bad, max_pixels=max_pixels)
+def _of_arrays(source: NDArray[Any] | Sequence[NDArray[Any]]) -> Stock:
     if not isinstance(source, np.ndarray):
         return of_arrays([plain(array) for array in source], "the images")
     if source.ndim != 3:
@@ -186,13 +183,10 @@ def _in_parts(stock: Stock, wanted: Wanted) -> Stock:
             f"or one with sides of more than {2 * LARGE} pixels"
         )
     names = tuple(f"{name}, quarter {place}" for name in stock.names for place in range(1, 5))
-    images = [quarter for image in stock.images for half in _halves(image, 0) for quarter in _halves(half, 1)]
+    halves = (half for image in stock.images for half in np.split(image, [image.shape[0] // 2]))
+    images = [quarter for half in halves for quarter in np.split(half, [half.shape[1] // 2], 1)]
     note = f"fewer than {FEWEST} images: each is cut into four, so that some of it can be held out"
     return Stock(stock.label, names, images, (*stock.notes, note))
-
-
-def _halves(image: Images, axis: int) -> list[Images]:
-    return np.split(image, [image.shape[axis] // 2], axis)
 
 
 def _in_windows(stock: Stock, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
@@ -281,24 +275,12 @@ def _levels_of(
     threshold = Tones.of(counts).threshold
     tones = Tones.of(np.sum([counted(image) for image in stock.images], axis=0))
     levels: Levels = ("binary" if tones.binary else "grey") if asked == "auto" else asked
-    notes: tuple[str, ...] = ()
-    if asked == "auto":
-        middle = f"{tones.middle:.1%} of the pixels are neither dark nor light"
-        notes += (
-            (f"taken for black and white, cut at level {threshold}: {middle}; --levels grey learns grey levels",)
-            if tones.binary
-            else (f"taken for grey: {middle}; --levels binary cuts them at level {threshold}",)
-        )
-    if levels == "binary" and _on_light_ground(training, threshold):
-        notes += ("dark shapes on a light ground: priors learn them as they are, so restore images of that kind only",)
-    return levels, threshold, notes
-
-
-def _on_light_ground(images: Images, threshold: int) -> bool:
-    """True if most border pixels of images (N, H, W) are white, so that the shapes are dark."""
-    border = np.ones(images.shape[1:], dtype=bool)
-    border[1:-1, 1:-1] = False
-    return bool((images[:, border] > threshold).mean() > 0.5)
+    if asked != "auto":
+        return levels, threshold, ()
+    middle = f"{tones.middle:.1%} of the pixels are neither dark nor light"
+    grey = f"taken for grey: {middle}; --levels binary cuts them at level {threshold}"
+    binary = f"taken for black and white, cut at level {threshold}: {middle}; --levels grey learns grey levels"
+    return levels, threshold, (binary if tones.binary else grey,)
 
 
 def _said(size: tuple[int, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Keep the prior of a run in the run's folder and under its name; unfinished ones, too."""
+"""Keep the prior of a run: the best so far in the run's folder, and the last one under its name, too."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 from restore import zoo
 from restore.errors import ModelError, OutputError, RestoreError, TrainingError, UsageError, shown
 from restore.files import write_atomically
+from restore.learning.lesson import Lesson
 from restore.learning.run.card import write_card
 from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Passed
-from restore.learning.train import Learnt, Lesson
 from restore.zoo.description import Description
 
 # Makes a graph in a process of its own, which can be ended when time is up.
@@ -31,7 +31,7 @@ class Place:
     Attributes:
         run: the run's folder; None if nobody will look into it.
         target: the folder that the name, or -o, stands for; None if the prior is kept in the run only.
-        overwrite: whether a prior of another run may be replaced in the target.
+        overwrite: whether a prior may be replaced in the target.
         command: what was typed, for the card.
         name: what the prior in the target is called by.
         again: what goes on with the run after a stop; empty if nothing does.
@@ -44,44 +44,30 @@ class Place:
     name: str = ""
     again: str = ""
 
-    def holds_own(self) -> bool:
-        """Whether the target holds a prior of this run."""
-        held = _held(self.target)
-        if held is None or self.run is None:
-            return False
-        if held.unfinished:
-            return held.run == shown(str(self.run.resolve()))
-        ended = _held(self.run)
-        return ended is not None and not ended.unfinished and ended.recipe == held.recipe
-
     def keep_unfinished(self, lesson: Lesson, passed: Passed) -> None:
-        """Keep the best prior so far.
+        """Keep the best prior so far in the run's folder."""
+        if self.run is not None:
+            trained = Trained(passed.machine, passed.done, passed.score, "")
+            _save(self.run, trained, lesson, self.command, passed.seconds)
 
-        A finished prior under the name stays until this one is finished, even if it may be overwritten.
-        """
-        trained = Trained(passed.machine, passed.done, passed.score, "")
-        held = _held(self.target)
-        free = held is None or (bool(held.unfinished) and (self.overwrite or self.holds_own()))
-        for folder in (self.run, self.target if free else None):
-            if folder is not None:
-                _save(folder, trained, lesson, self.command, passed.seconds)
-
-    def keep(self, learnt: Learnt) -> None:
+    def keep(self, lesson: Lesson, trained: Trained, seconds: float) -> None:
         """Write the prior at the end of training with its card.
 
         Raises:
-            OutputError: if the target holds a prior of another run that may not be overwritten; the run's is written.
+            OutputError: if the target holds a prior that may not be overwritten; the run's is written.
             TrainingError: if a file cannot be written; what was there before stays as it was.
         """
-        # Found out before the run's prior is replaced, with which the target's is compared.
-        held, recipe = _held(self.target), learnt.trained.prior.description.recipe
-        own = held is None or held.recipe == recipe or self.holds_own()
-        if self.run is not None:
-            _save(self.run, learnt.trained, learnt.lesson, self.command, learnt.seconds)
-        if self.target is not None:
-            if held is not None and not (own or self.overwrite):
-                raise _taken(self.target, held)
-            _save(self.target, learnt.trained, learnt.lesson, self.command, learnt.seconds)
+        taken = self.target is not None and not self.overwrite and not self.is_own(trained.prior.description.recipe)
+        for folder in (self.run, None if taken else self.target):
+            if folder is not None:
+                _save(folder, trained, lesson, self.command, seconds)
+        if taken:
+            raise OutputError(f"{shown(str(self.target))}: holds a prior already; give --overwrite or another name")
+
+    def is_own(self, recipe: str = "") -> bool:
+        """True if the target is free, or holds the prior of this run, or of a recipe with this digest."""
+        held, ours = _held(self.target), _held(self.run)
+        return held is None or held.recipe in {recipe, ours.recipe if ours else ""} - {""}
 
     def add_graph(self, error: type[RestoreError], seconds: float = math.inf) -> str:
         """Write the graph beside the weights just saved, if there is time and the library for it.
@@ -117,12 +103,10 @@ class Place:
     @property
     def remedy(self) -> str:
         """What to do after a stop: how to go on, and which prior can be used until then."""
-        folder = self.target if self.holds_own() else self.run
-        held = _held(folder)
+        held = _held(self.run)
         there = "there is no prior to restore with yet"
         if held is not None:
-            model = self.name if folder == self.target else str(folder)
-            there = f"model {shown(model)} restores with {held.unfinished or 'what it has come to'}"
+            there = f"model {shown(str(self.run))} restores with {held.unfinished or 'what it has come to'}"
         return f"{self.again} goes on; {there}" if self.again else there
 
 
@@ -151,9 +135,9 @@ def reserve(
     """
     target = output or zoo.search.user_folder() / name
     place = Place(run, target, overwrite, command, name if output is None else str(output), again)
-    held = _held(target)
-    if held is not None and not overwrite and not (resume and place.holds_own()):
-        raise _taken(target, held)
+    if _held(target) is not None and not overwrite and not (resume and place.is_own()):
+        other = "name" if output is None else "-o"
+        raise OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another {other}")
     if output is None and (zoo.search.published_folder() / name).exists():
         raise OutputError(f"{name}: is the name of a published prior; choose another name, or give -o")
     above = next(folder for folder in (target, *target.absolute().parents) if os.path.lexists(folder))
@@ -163,10 +147,8 @@ def reserve(
 
 
 def _save(folder: Path, trained: Trained, lesson: Lesson, command: str, used: float) -> None:
-    images = max(1, lesson.recipe.data.variations.copies) * len(lesson.training.images)
-    card = write_card(trained, lesson.recipe, lesson.text, command, images, used)
     try:
-        zoo.save(folder, trained.prior, card, TrainingError)
+        zoo.save(folder, trained.prior, write_card(trained, lesson, command, used), TrainingError)
     except BaseException:
         # A folder that was made for it is removed, if it is empty.
         with suppress(OSError):
@@ -183,13 +165,3 @@ def _held(folder: Path | None) -> Description | None:
     except ModelError:
         # An unreadable prior is treated as someone else's.
         return Description(folder.name, (1, 1), 0, "", "", hidden=1)
-
-
-def _taken(target: Path, held: Description) -> OutputError:
-    other = "name" if target.parent == zoo.search.user_folder() else "-o"
-    if held.unfinished:
-        return OutputError(
-            f"{shown(target)}: holds the unfinished prior of a run in {held.run}; give --resume to go on with it, "
-            f"--overwrite or another {other}"
-        )
-    return OutputError(f"{shown(target)}: holds a prior already; give --overwrite or another {other}")

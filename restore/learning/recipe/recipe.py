@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 from restore.errors import UsageError, reason, shown
 from restore.families import FAMILIES
-from restore.learning.recipes.tables import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
+from restore.learning.recipe.spec import Data, Optimizer, Pretraining, PriorShape, Training, hint_at, require
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.zoo.inference import Inference
 

@@ -1,1 +1,0 @@
-"""Turn a user's files into images to learn from."""

@@ -1,0 +1,216 @@
+"""The images of a folder, an archive or arrays, of whatever sizes, with their names."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from restore.data.archives import members, readable
+from restore.data.dataset import Images, Split, as_grey
+from restore.errors import InputError, RestoreError, TrainingError, shown
+from restore.images import check_together, read_picture
+from restore.images.outputs import IMAGE_SUFFIXES
+
+_NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Stock:
+    """The images of a source, in the order of their names.
+
+    Attributes:
+        label: the source's name for messages.
+        names: each image's name within its folder, or the number of its row.
+        images: grey levels, (H, W) each, uint8.
+        notes: what a user should know about the source, one sentence each.
+    """
+
+    label: str
+    names: tuple[str, ...]
+    images: Sequence[Images] | Images
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """Height and width of each image, (N, 2)."""
+        return np.array([image.shape for image in self.images], dtype=np.intp).reshape(-1, 2)
+
+
+class PictureFile(NamedTuple):
+    """A picture in a folder or an archive.
+
+    Attributes:
+        name: its name in the folder or archive, with slashes; the same in a folder and in an archive of it.
+        label: its name for messages.
+        open: returns what `read_picture` reads; in an archive, call it before asking for the next one.
+    """
+
+    name: str
+    label: str
+    open: Callable[[], Path | BinaryIO]
+
+
+def of_rows(images: Sequence[Images] | Images, label: str, notes: tuple[str, ...] = ()) -> Stock:
+    """Take images, an array (N, H, W) or arrays (H, W), that have numbers for names."""
+    return Stock(label, tuple(map(str, range(len(images)))), images, notes)
+
+
+def of_arrays(arrays: Sequence[NDArray[Any]], label: str) -> Stock:
+    """Take arrays (H, W) of any sizes and one type, which `as_grey` takes.
+
+    Raises:
+        InputError: if they are not such arrays.
+    """
+    if any(array.ndim != 2 for array in arrays) or len({array.dtype for array in arrays}) > 1:
+        raise InputError(f"{label}: hold arrays of several types, or of another shape than (H, W); give them one type")
+    values = np.concatenate([array.ravel() for array in arrays]) if arrays else np.empty(0, np.uint8)
+    levels, notes = as_grey(values, label)
+    parts = np.split(levels, np.cumsum([array.size for array in arrays])[:-1])
+    return of_rows([part.reshape(array.shape) for part, array in zip(parts, arrays, strict=False)], label, notes)
+
+
+def of_folder(folder: Path, split: Split, max_bad: int, max_pixels: int) -> Stock:
+    """Read the pictures of a folder and its subfolders, by their endings; hidden files are left out.
+
+    If it has folders named train and test, only those in the split's folder.
+
+    Args:
+        folder: where they are.
+        split: which part of the data.
+        max_bad: how many unusable files are skipped, each with a note.
+        max_pixels: the most pixels of one; all of them together may have twenty times as many.
+
+    Raises:
+        TrainingError: if there are none, more than `max_bad` are unusable, or all.
+        InputError: if they have too many pixels together.
+    """
+    with readable(folder):
+        names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    chosen, notes = _chosen(names, folder, "", split)
+    files = (PictureFile(name, str(folder / path), partial(Path, folder / path)) for path, name in chosen)
+    return _read(files, shown(folder), notes, max_bad, max_pixels)
+
+
+def of_archive(path: Path, split: Split, max_bad: int, max_pixels: int) -> Stock:
+    """Read the pictures of an archive as `of_folder` does; a folder that holds all of them counts as the archive.
+
+    Raises:
+        InputError: also if the archive is damaged or dangerous, as in `restore.data.archives.members`.
+    """
+    names = [member.name for member in members(path)]
+    folders = {name[: name.find("/") + 1] for name in names if _is_picture(name)}
+    chosen, notes = _chosen(names, path, folders.pop() if len(folders) == 1 else "", split)
+    files = (file._replace(name=dict(chosen)[file.name]) for file in _members(path, dict(chosen).__contains__))
+    return _read(files, shown(path), notes, max_bad, max_pixels)
+
+
+def pictures_in(
+    archives: Iterable[Path], pattern: re.Pattern[str], count: int, shape: tuple[int, int]
+) -> dict[str, Images]:
+    """Read the pictures of a published set from its archives: grey levels by name, in the order of the names.
+
+    Args:
+        archives: the files.
+        pattern: for the full names of its pictures; the first group is a picture's name. Other members are left out.
+        count: how many different names there are.
+        shape: height and width of every picture.
+
+    Raises:
+        InputError: if an archive is damaged, or holds anything else.
+    """
+    found: dict[str, Images] = {}
+    for path in archives:
+        for file in _members(path, lambda name: pattern.fullmatch(name) is not None):
+            name = pattern.sub(r"\1", file.name)
+            if name in found:
+                continue
+            found[name], _ = _levels_of(file, 1 << 20)
+            if found[name].shape != shape:
+                raise InputError(f"{shown(file.label)}: is not of {shape[1]}x{shape[0]} pixels; get the file again")
+    if len(found) != count:
+        places = " and ".join(map(shown, archives))
+        raise InputError(f"{places}: holds {len(found)} different pictures instead of {count}; get the file again")
+    return dict(sorted(found.items()))
+
+
+def some(names: Iterable[str]) -> str:
+    """List the first few names, and how many more there are."""
+    every = [shown(name) for name in names]
+    more = f" and {len(every) - _NAMES_SHOWN} more" if len(every) > _NAMES_SHOWN else ""
+    return ", ".join(every[:_NAMES_SHOWN]) + more
+
+
+def _members(path: Path, wanted: Callable[[str], bool]) -> Iterator[PictureFile]:
+    def in_memory(read: Callable[[], bytes], label: str) -> BinaryIO:
+        with readable(label):
+            return io.BytesIO(read())
+
+    for member in members(path):
+        if wanted(member.name):
+            label = f"{path}: {member.name}"
+            yield PictureFile(member.name, label, partial(in_memory, member.read, label))
+
+
+def _levels_of(file: PictureFile, max_pixels: int) -> tuple[Images, tuple[str, ...]]:
+    """The grey levels (H, W) of a picture, with the notes made while reading it."""
+    picture = read_picture(file.open(), name=file.label, max_pixels=max_pixels)
+    notes = picture.notes if picture.alpha is None else (*picture.notes, "transparency is ignored")
+    levels = picture.levels if picture.white == 255 else np.rint(picture.pixels * 255).astype(np.uint8)
+    return levels, notes
+
+
+def _read(files: Iterable[PictureFile], label: str, notes: tuple[str, ...], max_bad: int, max_pixels: int) -> Stock:
+    found: dict[str, Images] = {}
+    faults: dict[str, RestoreError] = {}
+    said: Counter[str] = Counter()
+    pixels = 0
+    for file in files:
+        try:
+            levels, remarks = _levels_of(file, max_pixels)
+        except RestoreError as fault:
+            faults[file.name] = fault
+            continue
+        pixels += levels.size
+        check_together(pixels, label, max_pixels)
+        found[file.name] = levels
+        said.update(remarks)
+    total = len(found) + len(faults)
+    if faults and not found:
+        first = next(iter(faults.values()))
+        raise TrainingError(f"{label}: none of its {total} images can be used; the first: {first}")
+    if len(faults) > max_bad:
+        raise TrainingError(
+            f"{label}: {len(faults)} of {total} images cannot be used ({some(faults)}); "
+            f"remove them, or skip them with --max-bad {len(faults)}"
+        )
+    names = tuple(sorted(found))
+    skipped = (f"skipped {fault}" for fault in faults.values())
+    counted = (f"{note} ({count} images)" for note, count in said.items())
+    return Stock(label, names, [found[name] for name in names], (*notes, *skipped, *counted))
+
+
+def _chosen(names: list[str], place: Path, top: str, split: Split) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """The pictures below a folder `top`, each with its name there, and notes; of those of a split if there are any."""
+    splits = [f"{top}{part}/" for part in get_args(Split)]
+    notes: tuple[str, ...] = ()
+    if all(any(name.startswith(part) for name in names) for part in splits):
+        top, notes = f"{top}{split}/", (f"only the images in its folder {split} are used",)
+    found = [(name, name.removeprefix(top)) for name in names if name.startswith(top) and _is_picture(name)]
+    if not found:
+        endings = ", ".join(sorted(IMAGE_SUFFIXES))
+        raise TrainingError(f"{shown(place)}: the data set is empty; put images ({endings}) into it")
+    return found, notes
+
+
+def _is_picture(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".")

@@ -1,0 +1,161 @@
+"""A lesson: images and the recipe to learn them by, read from a file or planned for the images."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from restore.data import Dataset, as_pixels, load, varied
+from restore.data.dataset import Images
+from restore.data.gathering import USUAL, Wanted, gather
+from restore.errors import shown
+from restore.learning.recipe.plan import Facts, Wishes, plan, written
+from restore.learning.recipe.recipe import Recipe, parse
+from restore.learning.recipe.spec import PriorShape
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What to train, and on what.
+
+    Attributes:
+        recipe: how to train.
+        text: the recipe as written.
+        training: images to learn from.
+        held_out: images to be judged by; None if the recipe takes them from the others, or has none.
+        notes: what a user should know about the images and the plan.
+        wholes: held-out images, (H, W) each, of which it knows patches; none if it knows whole images.
+    """
+
+    recipe: Recipe
+    text: str
+    training: Dataset
+    held_out: Dataset | None
+    notes: tuple[str, ...]
+    wholes: tuple[Images, ...] = ()
+
+    @property
+    def image_shape(self) -> tuple[int, int]:
+        return self.training.images.shape[1], self.training.images.shape[2]
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the images, so that a run is not resumed on others."""
+        own = self.training.fingerprint
+        return own if self.held_out is None else sha256(f"{own} {self.held_out.fingerprint}".encode()).hexdigest()
+
+    def pixels(self, device: torch.device) -> Tensor:
+        """The training images as the prior learns from them, including variations; (N, D)."""
+        recipe = self.recipe
+        return self.as_pixels(varied(self.training.images, **asdict(recipe.data.variations), seed=recipe.seed), device)
+
+    def held_out_pixels(self, device: torch.device) -> Tensor | None:
+        """The held-out images as the prior knows them, without variations; (M, D)."""
+        return None if self.held_out is None else self.as_pixels(self.held_out.images, device)
+
+    def as_pixels(self, images: np.ndarray, device: torch.device) -> Tensor:
+        """Images (N, H, W) of the lesson as the prior knows them; (N, D)."""
+        recipe = self.recipe
+        return torch.from_numpy(as_pixels(images, recipe.manner, recipe.data.threshold, recipe.seed)).to(device)
+
+    def whole_pixels(self) -> list[Tensor]:
+        """The whole held-out images as the prior knows them, (H, W) each."""
+        processor = torch.device("cpu")
+        return [self.as_pixels(image[None], processor).reshape(image.shape) for image in self.wholes]
+
+
+class Limits(TypedDict, total=False):
+    """What is read of a source: arguments of `restore.data.load`.
+
+    Attributes:
+        root: the folder to search first for named data sets.
+        max_bad: how many images of a folder may be unreadable.
+        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
+    """
+
+    root: Path | None
+    max_bad: int
+    max_pixels: int
+
+
+def read_lesson(
+    recipe: Recipe,
+    text: str,
+    *,
+    prior: PriorShape | None = None,
+    source: str | None = None,
+    **limits: Unpack[Limits],
+) -> Lesson:
+    """Make the lesson of a written recipe.
+
+    Args:
+        recipe: how to train.
+        text: the recipe as written.
+        prior: replaces the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says how
+            many.
+        source: replaces the recipe's data.
+        limits: see `Limits`.
+
+    Raises:
+        RestoreError: as `restore.data.load` and `restore.data.gather`.
+    """
+    name, prior = source or recipe.data.source, prior or recipe.prior
+    table = replace(recipe.data, source=name)
+    if table.gathered:
+        wish = table.gathering
+        shape = (wish.shape[0], wish.shape[1]) if wish.shape else None
+        wanted = Wanted(shape, wish.fit, wish.patches, wish.levels or "auto", wish.held_out, recipe.seed)
+        found = gather(name, wanted, **limits)
+        recipe = replace(recipe, data=table, prior=prior)
+        return Lesson(recipe, text, found.training, found.held_out, found.notes, found.wholes)
+    loaded = load(name, split="train", **limits)
+    training = loaded.first(table.count)
+    if prior.grows and not table.holds_out:
+        table = replace(table, validation=max(1, len(training.images) // 10))
+    return Lesson(replace(recipe, data=table, prior=prior), text, training, None, loaded.notes)
+
+
+def planned_lesson(
+    source: Any,
+    name: str,
+    wishes: Wishes,
+    *,
+    shown_as: str,
+    wanted: Wanted = USUAL,
+    threshold: int | None = None,
+    **limits: Unpack[Limits],
+) -> Lesson:
+    """Make a lesson of images by a plan; see `restore.data.gather` and `restore.learning.recipe.plan`.
+
+    Args:
+        source: what is gathered.
+        name: name of the prior.
+        wishes: what the user asks for.
+        shown_as: the source in words.
+        wanted: how the images are gathered.
+        threshold: grey level above which a pixel is white; None for Otsu's.
+        limits: see `Limits`.
+    """
+    found = gather(source, wanted, **limits)
+    images = found.training.images
+    shape, black = (images.shape[1], images.shape[2]), float((images == 0).mean())
+    facts = Facts(len(images), shape, found.levels, found.threshold if threshold is None else threshold, black)
+    # The recipe states all of it, so that it does not change with the defaults.
+    gathering: dict[str, Any] = {"levels": found.levels, "shape": list(shape)}
+    gathering |= {"fit": wanted.fit, "patches": found.patches, "held_out": wanted.held_out}
+    tables = plan(name, shown(shown_as), facts, wishes, seed=wanted.seed, gathering=gathering)
+    recipe = parse(tables)
+    units = "as many hidden units as it takes" if recipe.prior.grows else recipe.prior.kind.count(recipe.prior)
+    epochs = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
+    minutes = f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
+    note = (
+        f"learning from {len(images)} {found.levels} images of {shape[1]}x{shape[0]} pixels, "
+        f"{len(found.held_out.images)} held out: {recipe.method}, {units}{epochs}{minutes}"
+    )
+    return Lesson(recipe, written(tables), found.training, found.held_out, (*found.notes, note), found.wholes)
