@@ -27,18 +27,18 @@ def alike(strength: float, tiling: Tiling) -> Engine:
         torch.full((pixels,), -strength / 2),
         torch.full((1,), -strength * pixels / 2),
     )
-    inference = Inference(modes=0, starts=1, max_iter=100, tol=1e-4)
+    inference = Inference(modes=0, starts=1, max_iter=30, tol=1e-3)
     about = Description("alike", (SIDE, SIDE), 127, "nothing", "none", inference=inference, tiling=tiling, hidden=1)
     prior = zoo.TrainedPrior(about, machine, torch.full((pixels,), 0.5), torch.zeros(0, 1, dtype=torch.uint8))
     return Engine.of(prior, torch.device("cpu"))
 
 
 @pytest.mark.filterwarnings("ignore:.*independent pixels")
-def test_windows_that_know_little_listen_to_others() -> None:
+def test_windows_that_know_little_listen_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of an image of one colour each window sees four pixels, and its neighbours see more.
     silent = Tiling(overlap=2, rounds=0, worth=0.0)
-    images = [torch.ones(40, 40), torch.ones(30, 50)]
-    found = best_tiling(alike(4.0, silent), images)
+    monkeypatch.setattr("restore.evaluation.tilings.TASKS", ("flip:0.2",))
+    found = best_tiling(alike(4.0, silent), [torch.ones(40, 40)])
     assert found.rounds > 0 and found.worth > 0
     assert found == replace(silent, overlap=found.overlap, rounds=found.rounds, worth=found.worth)
 
