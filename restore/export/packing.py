@@ -63,7 +63,7 @@ def _packed(folder: Path, *, float16: bool, field: bool) -> onnx.ModelProto:
     about, stored = read(folder)
     observation = about.kind.observation(about)
     if field and observation != "flips and mask":
-        raise UsageError(f"{shown(about.name)} takes no field of log-odds ({observation}); export it with its channel")
+        raise UsageError(f"{shown(about.name)} takes no field of log-odds; export it with its channel")
     solver = SOLVERS[about.inference.solver]
     if not solver.graph_batch:
         raise UsageError(

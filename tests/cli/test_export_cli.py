@@ -148,8 +148,9 @@ def test_a_prior_that_diverges_is_told_of_in_json(
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, dict[str, bool]]]:
+def quick(exported: Callable[[str], Exported], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, dict[str, bool]]]:
     """Exports are notes of what would be exported."""
+    exported("tap")  # other tests share it, so that it must not be a note
     asked: list[tuple[Path, dict[str, bool]]] = []
 
     def noted(folder: Path, **options: bool) -> bytes:
@@ -239,7 +240,7 @@ def test_a_learnt_channel_cannot_be_left_out(
     exported: Callable[[str], Exported], run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run("export", exported("sum").folder, "--no-channel", "-o", tmp_path / "x.onnx") == 2
-    assert "has learnt its channel" in fault(capfd)
+    assert "sum " in fault(capfd)
     with pytest.raises(UsageError):
         packing.standalone(exported("sum").folder, field=True)
     assert not (tmp_path / "x.onnx").exists()

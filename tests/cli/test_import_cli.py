@@ -11,7 +11,7 @@ import torch
 from commands import QUICK, Run, command
 from foreign_rbms import parameters, sklearn, written
 from machines import random_rbm, seeded
-from waiting import HANG, wait_for
+from waiting import HANG
 
 from restore import zoo
 from restore.learning import imports
@@ -68,11 +68,11 @@ def test_what_is_imported_restores_at_once(file: Path, run: Run, monkeypatch: py
 def test_row58_a_signal_leaves_nothing_behind(number: int, code: int, tmp_path: Path) -> None:
     # So large that drawing images takes many seconds.
     path, target = written(tmp_path / "rbm.npz", sklearn(*parameters(random_rbm(784, 500)))), tmp_path / "mine"
-    words = command("import", path, "--name", "mine", "-o", target, "--quiet")
+    words = command("import", path, "--name", "mine", "-o", target)
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    wait_for(target.exists, process)
+    assert process.stderr and process.stderr.readline().startswith("mine: drawing images")
     process.send_signal(number)
-    _, said = process.communicate(timeout=HANG)
+    said = process.communicate(timeout=HANG)[1].splitlines(keepends=True)[-1]
     assert process.returncode == code
     how = "stopped" if number == signal.SIGINT else "terminated"
     assert said == f"restore: {how}; nothing was imported; the same command starts anew\n"

@@ -242,7 +242,7 @@ def test_the_graph_restores_as_torch_does(trained: Trained, images: torch.Tensor
         Engine.of(with_settings(prior, tol=factor * prior.description.inference.tol), torch.device("cpu"))
         for factor in (0.99, 1.01)
     )
-    assert "means.1" not in graph.facts.outputs
+    assert "means.1" not in graph.facts.interface(graph.description)[1]
     hidden = np.zeros(noisy.shape, bool)
     hidden[:, :2, :2] = True
     for p, mask in ((0.1, None), (0.05, hidden), (None, hidden)):
