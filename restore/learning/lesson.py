@@ -154,8 +154,10 @@ def planned_lesson(
     units = "as many hidden units as it takes" if recipe.prior.grows else recipe.prior.kind.count(recipe.prior)
     epochs = f", {recipe.training.epochs} epochs" if recipe.training.epochs else ""
     minutes = f", at most {recipe.training.minutes:g} min" if recipe.training.minutes else ""
+    seen, copies = "grey" if found.levels == "grey" else "black and white", recipe.data.variations.copies
+    varied = f", each in {copies} variations" if copies else ""
     note = (
-        f"learning from {len(images)} {found.levels} images of {shape[1]}x{shape[0]} pixels, "
+        f"learning from {len(images)} {seen} images of {shape[1]}x{shape[0]} pixels{varied}, "
         f"{len(found.held_out.images)} held out: {recipe.method}, {units}{epochs}{minutes}"
     )
     return Lesson(recipe, written(tables), found.training, found.held_out, (*found.notes, note), found.wholes)

@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 BRIEF = {
     '("clean", "test", 100)': '("clean", "test", 20)',
     "--model shapes --p auto -o restored/\n": "--model shapes --p auto --force -o restored/\n",
-    "--name shapes --method tap\n": "--name shapes --hidden 20 --epochs 1\n",
+    "--name shapes --method tap\n": "--name shapes --method tap --hidden 20 --epochs 1\n",
 }
 LAST = "## Longer runs"
 

@@ -25,7 +25,7 @@ def test_one_command_makes_a_prior_that_is_found_by_its_name(
 ) -> None:
     assert run("train", "images", "--name", "parts", *SHORT) == 0
     said = capsys.readouterr().err
-    assert "binary images of 6x5 pixels" in said and "2 epochs" in said
+    assert "6x5 pixels" in said and "2 epochs" in said
     about = zoo.describe(zoo.find("parts"))
     assert (about.name, about.image_shape, about.threshold, about.method) == ("parts", (5, 6), 127, "matched")
     assert about.data == "images"
