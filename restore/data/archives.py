@@ -6,11 +6,12 @@ import bz2
 import contextlib
 import gzip
 import lzma
+import posixpath
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 from restore.errors import InputError, RestoreError, reason, shown
@@ -65,7 +66,9 @@ def members(path: Path) -> Iterator[Member]:
     total = 0
     with readable(path):
         for number, (entry, read) in enumerate(_entries(path)):
-            entry = tarfile.data_filter(entry, "/archive")
+            name = posixpath.normpath(entry.name.lstrip("/"))
+            if name == ".." or name.startswith("../"):
+                raise InputError(f"{shown(path)}: {shown(entry.name)} leads out of it; pack plain files only")
             total += entry.size
             if not (entry.isreg() or entry.isdir()) or entry.issparse():
                 raise InputError(f"{shown(path)}: {shown(entry.name)} is a link or a device; pack plain files only")
@@ -74,7 +77,7 @@ def members(path: Path) -> Iterator[Member]:
             if entry.size > MAX_MEMBER_BYTES or total > MAX_BYTES:
                 raise InputError(f"{shown(path)}: {shown(entry.name)} unpacks to too many bytes; leave it out")
             if entry.isreg():
-                yield Member(PurePosixPath(entry.name).as_posix(), read)
+                yield Member(name, read)
 
 
 def _entries(path: Path) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]]:

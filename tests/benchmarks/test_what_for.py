@@ -11,8 +11,20 @@ from PIL import Image
 from ten_pictures import EXAMPLES, REFUSED, example
 from what_for import PICTURES, cells, refusal, sheet
 
+from restore.errors import InputError
+from training.data.text import families_for_tests
+
 PAGE = (PICTURES.parent / "what-for.md").read_text(encoding="utf-8")
 ROWS = {row.split("`")[1]: row for row in PAGE.splitlines() if row.startswith("|") and "`" in row}
+
+
+@pytest.fixture
+def fonts() -> None:
+    """What pages and forms are drawn with."""
+    try:
+        families_for_tests()
+    except InputError:
+        pytest.skip("the fonts for testing are not installed")
 
 
 def figures(cell: str) -> list[float]:
@@ -31,6 +43,7 @@ def test_links_of_the_page_lead_somewhere() -> None:
     assert links and all((PICTURES.parent / link).exists() for link in links)
 
 
+@pytest.mark.usefixtures("fonts")
 @pytest.mark.parametrize("name", ["digit", "icon", "plan", "form"])
 def test_what_came_in_is_in_the_picture_of_the_page(name: str) -> None:
     shown = example(name)
@@ -42,6 +55,7 @@ def test_what_came_in_is_in_the_picture_of_the_page(name: str) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("fonts")
 @pytest.mark.parametrize("name", ["page", "icon", "form"])
 def test_the_table_says_what_the_commands_do(name: str, tmp_path: Path) -> None:
     """Another processor may round otherwise, and so decide a few pixels that are in doubt."""
