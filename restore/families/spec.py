@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from restore.channels import Task, parse_task
 from restore.errors import UsageError
 from restore.families.table import FAMILIES
-from restore.registry import UNITS, misfit
+from restore.registry import SOLVERS, UNITS
 
 if TYPE_CHECKING:
     from restore.families.family import Family
@@ -80,7 +80,11 @@ class Spec:
 
     def misfit(self, solver: str) -> str:
         """Why a solver does not fit the machine, in words; empty if it does."""
-        return misfit(solver, structure=self.kind.structure, plain=self.plain)
+        known, structure = SOLVERS[solver], self.kind.structure
+        if structure not in known.structures:
+            others = ", ".join(other for other in SOLVERS if structure in SOLVERS[other].structures)
+            return f"{solver} does not solve a {structure} machine; take {others}"
+        return "" if self.plain or known.any_units else f"{solver} is for binary units in two layers; take tap"
 
     def task_of(self, text: str, mask: str | None = None) -> Task:
         """The damage that a text such as "flip:0.1" names, for images of this kind; see `restore.channels.parse_task`.

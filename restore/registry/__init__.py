@@ -5,7 +5,7 @@ loaded, so that the tables do not load torch.
 """
 
 from restore.registry.learners import Learner, Offer
-from restore.registry.solvers import SOLVERS, SolverKind, misfit, smooth_solvers
+from restore.registry.solvers import SOLVERS, SolverKind, smooth_solvers
 from restore.registry.units import PIXELS, UNITS, UnitKind
 
 __all__ = [
@@ -16,6 +16,5 @@ __all__ = [
     "Offer",
     "SolverKind",
     "UnitKind",
-    "misfit",
     "smooth_solvers",
 ]

@@ -73,18 +73,3 @@ SOLVERS: Mapping[str, SolverKind] = MappingProxyType(
 def smooth_solvers() -> str:
     """The solvers that learners can differentiate through, in words."""
     return " or ".join(name for name, kind in SOLVERS.items() if kind.smooth)
-
-
-def misfit(name: str, *, structure: str, plain: bool) -> str:
-    """Why a solver does not fit a machine, in words; empty if it does.
-
-    Args:
-        name: a key of `SOLVERS`.
-        structure: how units are coupled, as in `restore.families.Family`.
-        plain: True if they are bits, in at most two layers.
-    """
-    kind = SOLVERS[name]
-    if structure not in kind.structures:
-        others = ", ".join(other for other in SOLVERS if structure in SOLVERS[other].structures)
-        return f"{name} does not solve a {structure} machine; take {others}"
-    return "" if plain or kind.any_units else f"{name} is for binary units in two layers; take tap"

@@ -65,11 +65,6 @@ class Description(Spec):
         return self.image_shape[0] * self.image_shape[1]
 
     @property
-    def layers(self) -> int:
-        """Number of layers of units, including the image."""
-        return len(self.sizes)
-
-    @property
     def sizes(self) -> tuple[int, ...]:
         """Number of units of every layer, the image first."""
         return self.kind.sizes(self, self.image_shape)
@@ -246,7 +241,7 @@ class Description(Spec):
             if list(about.image_shape) != shape or min(shape) < 1 or about.auto < 0 or not 0 <= about.threshold < 255:
                 raise ValueError(f"images of shape {shape}, threshold {about.threshold}")
             largest = max(size for sizes in (about.sizes, *about.shapes.values()) for size in sizes)
-            if list(about.deeper) != deeper or about.layers > limits.LAYERS or largest > limits.UNITS:
+            if list(about.deeper) != deeper or len(about.sizes) > limits.LAYERS or largest > limits.UNITS:
                 raise ValueError(f"at most {limits.LAYERS} layers of {limits.UNITS} units are known here")
             starts = min(about.inference.starts, about.inference.modes + 1)
             if 4 * starts**2 * about.pixels > limits.DISTANCES:

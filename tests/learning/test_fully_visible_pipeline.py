@@ -101,7 +101,7 @@ def test_recipes_that_do_not_fit(change: dict[str, Any], reason: str) -> None:
 
 def test_training_describes_what_it_made(trained: Trained, images: torch.Tensor) -> None:
     about = trained.prior.description
-    assert (about.family, about.hidden, about.layers, about.method) == ("fvbm", 0, 1, "bslm")
+    assert (about.family, about.hidden, len(about.sizes), about.method) == ("fvbm", 0, 1, "bslm")
     assert "log-pseudo-likelihood" in trained.verdict
     machine = trained.prior.machine
     assert isinstance(machine, FullyVisible)

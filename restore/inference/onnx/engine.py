@@ -153,7 +153,7 @@ class OnnxEngine:
         parts = threads.each(self.run, observed)
         order = np.argsort(np.concatenate(batches))
         found = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
-        return _marginals(found, self.description.layers), found["inversion"]
+        return _marginals(found, len(self.description.sizes)), found["inversion"]
 
     def _at_once(self, images: int) -> int:
         """How many of these to give the graph at a time: no more than caches hold, and a batch for every thread."""
