@@ -14,7 +14,7 @@ from restore.inference.tiles.blend import MANY, Posterior, Watch
 from restore.inference.tiles.exchange import log_odds
 
 # Sides of squares, in pixels. Most larger ones have a divisor among them.
-SIDES = range(2, 17)
+SIDES = range(2, 9)
 
 
 @dataclass(frozen=True, eq=False)

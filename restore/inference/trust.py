@@ -11,7 +11,7 @@ from restore.marginals import Status
 
 # A prior has to predict pixels better than independent pixels do: by so many bits per pixel where nothing is damaged,
 # and in all. Flips of probability p leave (1 - 2p)^4 of what pairs of pixels tell of each other.
-AHEAD, IN_ALL = 0.01, 4.5
+AHEAD, IN_ALL = 0.02, 4.5
 
 # Nats by which a prior that was named may be behind the field of neighbours, as for silhouettes and small priors.
 BEHIND = 60.0

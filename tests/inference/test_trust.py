@@ -56,7 +56,7 @@ def test_a_prior_has_to_be_ahead_of_independent_pixels() -> None:
         assert judged(p=p, ahead=trust.AHEAD * left - 1e-6) is Status.UNRECOGNISED
         assert judged(p=p, ahead=trust.AHEAD * left + 1e-6) is not Status.UNRECOGNISED
     # Of few pixels a lead per pixel says less: they have to sum to some bits, whatever their number.
-    for pixels in (10, 100, 1000):
+    for pixels in (10, 100, 400):
         least = trust.IN_ALL / pixels
         assert judged(ahead=least * 0.999, pixels=pixels) is Status.UNRECOGNISED
         assert judged(ahead=least * 1.001, pixels=pixels) is Status.CONVERGED
