@@ -15,8 +15,9 @@ from restore.data import load
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines, open_engine
+from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.restored import Options, Restored
+from restore.inference.restored import Restored
 
 FLIPS, SPREADS = (0.05, 0.1, 0.2, 0.3), (0.05, 0.1, 0.2, 0.3)
 

@@ -72,6 +72,18 @@ def holds(path: str | os.PathLike[str], content: bytes) -> bool:
         return False
 
 
+def check_regular(path: Path, most: int) -> None:
+    """Refuse what is no file, as opening something else may block, such as a pipe; and files of more than `most` bytes.
+
+    Raises:
+        ValueError: if it is refused.
+        OSError: if there is nothing.
+    """
+    state = path.stat()
+    if not stat.S_ISREG(state.st_mode) or state.st_size > most:
+        raise ValueError(f"it is no file, or larger than {most} bytes")
+
+
 def remove_abandoned(folder: str | os.PathLike[str]) -> None:
     """Remove temporary files of `write_atomically` whose process was killed."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:

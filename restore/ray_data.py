@@ -15,7 +15,7 @@ import numpy as np
 
 from restore.api import Restorer, load
 from restore.errors import ModelError, UsageError, shown
-from restore.inference.restored import EngineName
+from restore.inference.options import EngineName
 from restore.marginals import Status
 from restore.sizes import Fit
 

@@ -42,7 +42,9 @@ ROOMS: dict[str, str] = {
     "families": "errors registry fields channels couplings units priors",
     "zoo": "errors registry families channels couplings files sizes units priors",
     "solvers": "errors fields marginals registry tracing couplings units priors zoo",
-    "inference": "errors fields marginals registry families channels devices sizes units images priors zoo solvers",
+    "inference": (
+        "errors fields marginals registry families channels devices files sizes units images priors zoo solvers"
+    ),
     "torch": "errors channels registry priors zoo solvers",
     "export": "errors fields marginals registry families channels zoo solvers inference",
     "app": "errors marginals files images data zoo inference",

@@ -18,8 +18,9 @@ from restore.errors import InputError, UsageError, reason
 from restore.images import Picture, encode, picture_of, read_mask, read_raster
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines
+from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.restored import Options, Restored
+from restore.inference.restored import Restored
 from restore.marginals import Status
 
 # The most pixels of a picture, and bytes of a request: a picture and a mask that cannot be compressed, as text.

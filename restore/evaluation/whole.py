@@ -17,8 +17,8 @@ from restore.evaluation.evaluate import Measured, Report, reported
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
+from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.restored import Options
 from restore.marginals import Status
 
 # Sides of the median filter; the report has the one that leaves least wrong.

@@ -95,7 +95,7 @@ class Spec:
         return parse_task(text, mask, grey=self.grey)
 
     def in_words(self, error: float) -> str:
-        """The error of restored images, as `restore.learning.run.judging` measures it, in words."""
+        """The error of restored images, as `restore.learning.course` measures it, in words."""
         return f"a mean squared error of {error:.5f}" if self.grey else f"{error:.3%} wrong pixels"
 
     def check(self, image_shape: tuple[int, int] | None = None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from restore.errors import ModelError, UsageError, option, shown
-from restore.inference.restored import EngineName, Options
+from restore.inference.options import EngineName, Options
 from restore.registry import SOLVERS
 from restore.zoo import GRAPH, candidates, describe, find, leave_out
 from restore.zoo.automatic import field

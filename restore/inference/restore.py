@@ -20,7 +20,8 @@ from restore.inference.choose import Choice, Prior, choose
 from restore.inference.damage import Damage, Observed
 from restore.inference.engine import PictureEngine
 from restore.inference.open import Engines
-from restore.inference.restored import Options, Restored, outcome
+from restore.inference.options import Options
+from restore.inference.restored import Restored, outcome
 from restore.inference.scan import Reading, read
 from restore.inference.score import Candidate
 from restore.inference.squares import Squares, squares_in
@@ -59,7 +60,6 @@ class _Task:
         about: what the first of them says of itself.
         field: what a single prior has to predict about as well as; None if there are several, or its level is given.
         named: True if prior and level were both given.
-        damage: what is known, with "auto" for what is to be found.
     """
 
     index: int

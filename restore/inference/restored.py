@@ -9,8 +9,6 @@ import numpy as np
 
 from restore.errors import option
 from restore.inference.damage import Rates
-from restore.inference.options import EngineName as EngineName
-from restore.inference.options import Options as Options
 from restore.marginals import Status
 from restore.zoo.description import Description
 

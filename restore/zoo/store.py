@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from restore.errors import REASON, ModelError, OutputError, RestoreError, reason, shown
-from restore.files import remove_abandoned, write_atomically
+from restore.files import check_regular, remove_abandoned, write_atomically
 from restore.registry import UNITS
 from restore.zoo import limits
 from restore.zoo.description import Description
@@ -103,10 +102,7 @@ def _opened(folder: Path, framework: str = "numpy") -> Iterator[tuple[Descriptio
         raise ModelError(f"{shown(folder)}: is a graph for onnxruntime alone; name the prior it was made from")
     path = folder / WEIGHTS
     try:
-        # Opening something else than a file, such as a pipe, may block.
-        state = path.stat()
-        if not stat.S_ISREG(state.st_mode) or state.st_size > limits.FILE:
-            raise ValueError(f"it is no file, or larger than {limits.FILE} bytes")
+        check_regular(path, limits.FILE)
         with safe_open(path, framework=framework) as opened:
             description = Description.from_header(opened.metadata(), shown(path))
             slices = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118

@@ -17,8 +17,9 @@ from restore.app import assembly
 from restore.inference.damage import Damage, Observed
 from restore.inference.onnx.engine import OnnxEngine
 from restore.inference.open import Engines
+from restore.inference.options import Options
 from restore.inference.restore import BLIND, restore
-from restore.inference.restored import Options, Restored
+from restore.inference.restored import Restored
 from restore.inference.tiles.blocks import parts_of
 from restore.inference.tiles.grid import Cover
 from restore.marginals import Status

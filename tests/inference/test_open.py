@@ -19,7 +19,7 @@ from restore.errors import ModelError, UsageError
 from restore.inference import open as room
 from restore.inference.damage import Damage, Observed
 from restore.inference.open import Engines, open_engine
-from restore.inference.restored import Options
+from restore.inference.options import Options
 from restore.inference.torch_engine import Engine
 from restore.registry import SOLVERS
 

@@ -19,8 +19,9 @@ from restore.errors import ModelError, UsageError
 from restore.images import enlarge, shrink
 from restore.inference.damage import Damage, Observed, Rates
 from restore.inference.engine import PictureEngine
+from restore.inference.options import Options
 from restore.inference.restore import AXES, TOGETHER, restore
-from restore.inference.restored import Options, Restored
+from restore.inference.restored import Restored
 from restore.inference.torch_engine import Engine
 from restore.marginals import Marginals, Status
 from restore.priors import RBM, GaussianMixture

@@ -16,9 +16,8 @@ from restore.errors import Foreign
 from restore.images.tones import Tones, counted
 from restore.inference import scan
 from restore.inference.damage import Damage, Observed
-from restore.inference.local import Local, smoothed
 from restore.inference.scan import Reading, read
-from restore.inference.two_tones import tones_of
+from restore.inference.two_tones import Local, smoothed, tones_of
 
 SHAPE = (160, 200)
 

@@ -7,8 +7,8 @@ import pytest
 from enumerated import SHAPE, ExactEngine, Opened, small_machine
 
 from restore.inference.damage import Damage, Observed, Rates
+from restore.inference.options import Options
 from restore.inference.restore import restore
-from restore.inference.restored import Options
 from restore.inference.squares import SIDES, Squares, squares_in
 from restore.marginals import Status
 

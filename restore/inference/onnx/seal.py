@@ -7,10 +7,10 @@ and other programs see one property more.
 from __future__ import annotations
 
 import hashlib
-import stat
 from pathlib import Path
 
 from restore.errors import ModelError, reason, shown
+from restore.files import check_regular
 from restore.zoo.limits import FILE
 
 KEY = "file_sha256"
@@ -35,10 +35,7 @@ def read_intact(path: Path) -> bytes:
     """
     where = shown(path)
     try:
-        # Opening something else than a file, such as a pipe, may block.
-        state = path.stat()
-        if not stat.S_ISREG(state.st_mode) or state.st_size > FILE:
-            raise ValueError(f"it is no file, or larger than {FILE} bytes")
+        check_regular(path, FILE)
         content = path.read_bytes()
     except (OSError, ValueError) as fault:
         raise ModelError(f"{where}: cannot be read ({reason(fault)}); get the file again") from fault
