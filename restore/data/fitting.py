@@ -1,10 +1,8 @@
-"""Bring images of many sizes to one, as a whole or in patches, and choose those held out."""
+"""Bring images of many sizes to one: cut out the middle, average over area, or draw patches."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,26 +70,3 @@ def drawn(quotas: NDArray[np.intp], sizes: NDArray[np.intp], shape: tuple[int, i
 def patches(image: Images, places: NDArray[np.intp], shape: tuple[int, int]) -> Images:
     """Cut patches (P, h, w) out of an image (H, W) at these first rows and columns, (P, 2)."""
     return np.lib.stride_tricks.sliding_window_view(image, shape)[places[:, 0], places[:, 1]]
-
-
-def held_out_of(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
-    """Choose the images to judge a prior by and never to learn from, so that each stays when others are added.
-
-    An image is held out if the first 64 bits of the SHA-256 of seed and name, as a fraction, are below the share. If
-    none is, the lowest is held out; the two highest never are.
-
-    Args:
-        names: names of the images, at least three.
-        share: share of them to hold out, between 0 and 1.
-        seed: another seed holds out others.
-
-    Returns:
-        Shape (N,), True where the image is held out.
-    """
-    digests = (hashlib.sha256(f"{seed} {name}".encode("utf-8", "surrogatepass")).digest() for name in names)
-    values = np.frombuffer(b"".join(digest[:8] for digest in digests), dtype=">u8")
-    order = np.argsort(values, kind="stable")
-    held = values < np.uint64(share * 2.0**64)
-    held[order[0]] = True
-    held[order[-2:]] = False
-    return held

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pictures import GREY, as_set, mixed, save
 
 from restore.data import Wanted, gather
-from restore.data.fitting import commonest, cropped, drawn, held_out_of, patches, resized, spread
-from restore.data.gathering import WINDOW, WINDOWS
+from restore.data.fitting import commonest, cropped, drawn, patches, resized, spread
+from restore.data.gathering import WINDOW, WINDOWS, held_out_of
 from restore.errors import TrainingError
 from restore.images import shrink
 

@@ -15,7 +15,7 @@ from PIL import Image
 from silhouette_data import needs_silhouettes, silhouettes
 
 from restore.data import Wanted, gather, load
-from restore.data.fitting import held_out_of
+from restore.data.gathering import held_out_of
 from restore.errors import RestoreError, TrainingError, UsageError
 
 # --- which are held out ---
