@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class Sample:
         return np.arange(len(self.owner)) - np.searchsorted(self.owner, self.owner)
 
     @property
-    def unknown(self) -> str | None:
+    def unknown(self) -> Literal["p", "sigma"] | None:
         return self.damage.unknown
 
     @property
@@ -309,7 +309,7 @@ def level_of(prediction: Prediction, index: int) -> Found | None:
     curve = prediction.log_p()[:, index]
     level = float(prediction.scale.level(np.array(_peak(curve, prediction.places))))
     if sample.grey or sample.unknown == "sigma":
-        return Found(sample.unknown, level)  # type: ignore[arg-type]
+        return Found(sample.unknown, level)
     if sample.sums(prediction.asked)[index] < TOLD:
         return Found("p", level)
     rates, log_p = _two_rates(prediction, index)
