@@ -39,6 +39,10 @@ PLACE = 8
 # No more images than this are solved at a time; an exporter wants to know.
 MANY = 2**31
 
+# Under evidence weaker than this at every pixel, modes whose log-likelihoods differ by less count as equally likely, in
+# nats. So the choice of starts no longer depends on the image where its evidence vanishes, at a flip probability of 1/2.
+TIE = 0.2
+
 # A start counts for the verdict on an image if it carries at least this share of the weight.
 COUNTS = 0.01
 
@@ -212,9 +216,11 @@ def nearest_modes(evidence: Tensor, modes: Tensor, count: int) -> Tensor:
         Shape (batch, min(count, modes), D).
     """
     # With one flip probability for all pixels many modes tie, and rounding would break ties differently on every
-    # machine. On this grid equal fields are whole numbers, and sums are far from the middle between two points.
-    grid = evidence.abs().amax(1, keepdim=True).clamp_min(torch.finfo(evidence.dtype).tiny) / 1024
-    likelihood = (inner_products(evidence, modes) / grid).round().double()
+    # machine. In these units equal fields are whole numbers, and sums are far from the middle between two points.
+    strongest = evidence.abs().amax(1, keepdim=True).double().clamp_min(torch.finfo(evidence.dtype).tiny)
+    unit = strongest / 1024
+    likelihood = (inner_products(evidence, modes) / unit).round()
+    likelihood = torch.where(strongest < TIE, (likelihood * unit / TIE).round(), likelihood)
     order = torch.arange(len(modes), dtype=torch.float64, device=modes.device) / max(1, len(modes))
     ranked = (likelihood - order).topk(min(count, len(modes)), dim=1).indices
     return unpack(modes[ranked], evidence.shape[1]).to(evidence.dtype)

@@ -204,6 +204,19 @@ def test_of_modes_as_likely_the_earlier_one_is_nearer_in_any_batch() -> None:
     assert torch.equal(nearest_modes(torch.zeros(1, 11), pack(modes), 6)[0], modes[:6])
 
 
+def test_evidence_that_vanishes_leaves_the_choice_of_modes_to_the_prior() -> None:
+    """The likelihoods of all modes then agree, whatever was observed: as p -> 1/2 the starts become those of p = 1/2."""
+    modes = (torch.rand(40, 99, generator=seeded(1)) < 0.5).double()
+    observed = (torch.rand(2, 99, generator=seeded(2)) < 0.5).double()
+    at_half, near, far = (
+        nearest_modes(BitFlip(p).evidence(observed).linear, pack(modes), 6) for p in (0.5, 0.4999999, 0.49)
+    )
+    assert torch.equal(at_half[0], modes[:6]) and torch.equal(at_half[1], modes[:6])
+    assert torch.equal(near, at_half)
+    # Evidence of 4 nats between two modes does choose.
+    assert not torch.equal(far[0], far[1])
+
+
 def test_very_many_solutions_of_one_weight_all_have_a_say() -> None:
     count = 150
     means = torch.linspace(0, 10, count)[:, None]
