@@ -16,7 +16,7 @@ from restore.marginals import Status
 from restore.priors import RBM
 from restore.priors.exact import binary_states, exact_moments
 from restore.solvers import Gibbs
-from restore.solvers.samplers.gibbs import gibbs_steps
+from restore.solvers.samplers.gibbs import _averages, gibbs_steps
 
 
 def exact_samples(machine: RBM, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -88,6 +88,13 @@ def test_gibbs_says_when_the_halves_of_a_chain_disagree() -> None:
     assert bool((solution.residual > 1e-6).all())
 
 
+def test_every_sweep_of_a_chain_counts_alike() -> None:
+    machine, start = random_rbm(5, 4), torch.zeros(2, 5).double()
+    _, (visible, hidden, *_) = _averages(machine, start, 3, seeded(2))
+    found = Gibbs(burn_in=0, samples=3).solve(machine, start, seeded(2))
+    torch.testing.assert_close(found.means, (visible, hidden), rtol=0, atol=1e-12)
+
+
 def test_gibbs_is_a_function_of_its_generator() -> None:
     machine = random_rbm(5, 4)
     runs = [Gibbs(3, 7).solve(machine, torch.zeros(2, 5).double(), seeded(seed)).means[0] for seed in (1, 1, 2)]
@@ -97,5 +104,5 @@ def test_gibbs_is_a_function_of_its_generator() -> None:
 
 @pytest.mark.parametrize("wrong", [{"burn_in": -1}, {"samples": 1}], ids=str)
 def test_impossible_chains_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(UsageError, match="burn_in"):
+    with pytest.raises(UsageError):
         Gibbs(**wrong)

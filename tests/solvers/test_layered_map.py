@@ -75,6 +75,17 @@ def test_decoupled_deep_machines_are_solved_exactly(kind: type[LayeredMap]) -> N
     assert float(solution.log_partition) == pytest.approx(truth.log_partition, abs=1e-12)
 
 
+def test_a_sweep_updates_odd_layers_from_the_image_and_then_even_ones_from_these() -> None:
+    """TAP machine, Alg. 1: hidden units first. Mean field by hand: sigmoid(bias + W m) of the newest neighbours."""
+    machine = random_deep(3, 4, 2)
+    (lower, upper), bias = (coupling.matrix for coupling in machine.couplings), [each.bias for each in machine.layers]
+    start = tuple(torch.rand(1, size, generator=seeded(size), dtype=torch.float64) for size in (3, 4, 2))
+    middle = torch.sigmoid(bias[1] + start[0] @ lower + start[2] @ upper.T)
+    wanted = torch.sigmoid(bias[0] + middle @ lower.T), middle, torch.sigmoid(bias[2] + middle @ upper)
+    found = MeanField(damping=0.0).step(machine, (*start, *start))
+    torch.testing.assert_close(found[:3], wanted, rtol=0, atol=1e-12)
+
+
 # Errors of log Z and of the means shrink with this power of the weights.
 ORDER = {MeanField: 2, TAP: 3}
 

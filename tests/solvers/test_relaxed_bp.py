@@ -84,6 +84,24 @@ def test_a_single_edge_errs_by_the_third_cumulant_of_its_sender(bias: float) -> 
     assert error / coupling**3 == pytest.approx(-third / 6 * other * (1 - other), abs=1e-4)
 
 
+def test_log_z_of_a_known_image_is_exact() -> None:
+    """Edges count from the image's side, whose third cumulants are then zero; from the other side they would not be."""
+    machine = random_rbm(4, 3, scale=2.0).tilt(Fields(torch.tensor([[60.0, -60.0, 60.0, 60.0]]).double()))
+    found = RelaxedBeliefPropagation(**PRECISE).solve(machine)
+    assert float(found.log_partition) == pytest.approx(float(exact_moments(machine).log_partition), abs=1e-9)
+
+
+def test_means_that_rest_do_not_end_an_iteration_whose_variances_move() -> None:
+    """Gaussians without biases have means of 0 from the start; their variances take many iterations."""
+    machine, precision, bias = gaussian_machine((4, 1), 0.6)
+    layers = tuple(
+        layer.with_parameters(layer.parameters | {"bias": torch.zeros(layer.size).double()}) for layer in machine.layers
+    )
+    _, covariance, _ = gaussian_answers(precision, 0 * bias)
+    found = RelaxedBeliefPropagation(**PRECISE).solve(replace(machine, layers=layers))
+    torch.testing.assert_close(torch.cat(found.variances, 1)[0], covariance.diagonal(), rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("sizes", [(4, 1), (1, 3), (1, 1, 1)], ids=str)
 def test_gaussian_trees_are_solved_exactly(sizes: tuple[int, ...]) -> None:
     machine, precision, bias = gaussian_machine(sizes, 0.6)

@@ -119,6 +119,14 @@ def test_a_diverged_start_hides_no_other() -> None:
     assert not bool(repeated(values, torch.tensor([[False, True], [False, True]])).any())
 
 
+def test_solutions_that_differ_at_one_pixel_of_many_are_two() -> None:
+    values = torch.full((1, 2, 100), 0.9)
+    values[0, 1, 7] -= 2 * SAME
+    assert not bool(repeated(values, torch.ones(1, 2, dtype=torch.bool)).any())
+    values[0, 1, 7] += 1.5 * SAME
+    assert repeated(values, torch.ones(1, 2, dtype=torch.bool)).tolist() == [[False, True]]
+
+
 def test_an_image_whose_starts_all_diverge_says_so() -> None:
     bad = made_up([[math.nan]] * 2 + [[0.3], [0.6]], [math.nan, math.nan, 0.0, 0.0], [2, 2, 0, 0])
     mixed = merge(bad, 2, 2)
@@ -205,7 +213,7 @@ def test_of_modes_as_likely_the_earlier_one_is_nearer_in_any_batch() -> None:
 
 
 def test_evidence_that_vanishes_leaves_the_choice_of_modes_to_the_prior() -> None:
-    """The likelihoods of all modes then agree, whatever was observed: as p -> 1/2 the starts become those of p = 1/2."""
+    """The likelihoods of all modes then agree, whatever was observed, so that the starts are those of p = 1/2."""
     modes = (torch.rand(40, 99, generator=seeded(1)) < 0.5).double()
     observed = (torch.rand(2, 99, generator=seeded(2)) < 0.5).double()
     at_half, near, far = (
