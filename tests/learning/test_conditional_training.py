@@ -16,7 +16,7 @@ from machines import bars_and_stripes, seeded
 import restore
 from restore import zoo
 from restore.channels import BitFlip, parse_task
-from restore.errors import InputError, UsageError
+from restore.errors import UsageError
 from restore.inference.torch_engine import Engine
 from restore.learning.course import DamagedImages, course_of
 from restore.learning.recipe.recipe import Recipe
@@ -170,28 +170,6 @@ def test_a_conditional_prior_is_told_nothing(model: str) -> None:
         with pytest.raises(UsageError) as caught:
             call()
         assert "\n" not in str(caught.value)
-
-
-def test_other_priors_find_the_level_if_nothing_is_told(tmp_path: Path) -> None:
-    trained = restore.train(
-        [PICTURE, PICTURE.T] * 4, hidden=3, epochs=1, device="cpu", inference={"modes": 0, "starts": 1}
-    )
-    zoo.save(tmp_path / "plain", trained.engine.trained, "# card\n")
-    wanted = trained.denoise(PICTURE, "auto", force=True)
-    for found in (
-        restore.denoise(PICTURE, str(tmp_path / "plain"), force=True),
-        restore.denoise(PICTURE, trained, force=True),
-        trained.denoise(PICTURE, force=True),
-    ):
-        assert (found == wanted).all()
-
-
-def test_memory_for_messages_is_limited_on_request(model: str) -> None:
-    wanted = restore.load(model, device="cpu").denoise(PICTURE)
-    assert (restore.load(model, "cpu", max_memory=10**6).denoise(PICTURE) == wanted).all()
-    assert (restore.load(model, "cpu", None).denoise(PICTURE) == wanted).all()
-    with pytest.raises(InputError):
-        restore.load(model, "cpu", max_memory=10).denoise(PICTURE)
 
 
 @pytest.mark.parametrize("kind", [ConditionalDivergence, PerceptronLoss])

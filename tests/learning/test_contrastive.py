@@ -9,7 +9,6 @@ import torch
 from directions import assert_close, some_images
 from machines import random_rbm, seeded
 
-from restore.errors import UsageError
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.priors import RBM
 from restore.priors.exact import binary_states, log_likelihood, log_likelihood_gradient
@@ -27,18 +26,6 @@ def test_persistent_chains_at_the_distribution_give_the_exact_gradient(steps: in
     # Every statistic lies in [0, 1], so its standard deviation is at most 1/2.
     assert_close(step.gradient, log_likelihood_gradient(machine, images), 5 * 0.5 / math.sqrt(count))
     assert not torch.equal(step.state["chains"], chains)
-
-
-def test_a_wrong_temperature_would_be_noticed() -> None:
-    machine, images, count = random_rbm(5, 4, scale=1.2), some_images(7, 5), 100_000
-    states = binary_states(5, machine.weights)
-    drawn = torch.multinomial(log_likelihood(machine, states).exp(), count, replacement=True, generator=seeded(1))
-    wrong = machine.with_parameters({name: 0.95 * value for name, value in machine.parameters.items()})
-    learner = ContrastiveDivergence(starts="persistent", chains=count, centring=False)
-    state = learner.init(machine, images, seeded()) | {"chains": machine.sample_hidden(states[drawn], seeded(3))}
-    got = learner.step(wrong, images, state, seeded(2)).gradient
-    wanted = log_likelihood_gradient(machine, images)
-    assert max(float((got[name] - wanted[name]).abs().max()) for name in got) > 5 * 0.5 / math.sqrt(count)
 
 
 def test_many_steps_of_contrastive_divergence_forget_the_data() -> None:
@@ -71,9 +58,3 @@ def test_chains_restart_from_the_data_or_go_on() -> None:
     copying = RBM.binary(200 * torch.eye(5), torch.full((5,), -100.0), torch.full((5,), -100.0))
     seen = {tuple(image.tolist()) for image in images}
     assert all(tuple(chain.tolist()) in seen for chain in going_on.init(copying, images.float(), seeded())["chains"])
-
-
-@pytest.mark.parametrize("settings", [{"chains": 0}, {"steps": 0}], ids=str)
-def test_impossible_chain_settings(settings: dict) -> None:
-    with pytest.raises(UsageError):
-        ContrastiveDivergence(**settings)

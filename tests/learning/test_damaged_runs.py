@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from restore.errors import TrainingError
 from restore.learning import course as course_module
 from restore.learning.course import CleanImages, course_of, pixel_means
 from restore.learning.loop import fit
-from restore.learning.run.checkpoint import newest
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.learning.train import train
@@ -134,12 +132,3 @@ def test_conditional_runs_stopped_at_every_step_and_resumed(
     assert (resumed.done, resumed.score) == (whole.done, whole.score)
     assert log_of(tmp_path / "stopped") == records
     assert whole.score == min(record["validation_error"] for record in records)
-
-
-@pytest.mark.parametrize("learner", CONDITIONAL)
-def test_divergence_of_conditional_runs_is_reported(learner: str, tmp_path: Path) -> None:
-    recipe = conditional_recipe(learner, rate=1e38)
-    with pytest.raises(TrainingError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit(recipe, course_of(recipe, LARGER, (4, 4)), Session(tmp_path, "data"))
-    assert newest(tmp_path) is None

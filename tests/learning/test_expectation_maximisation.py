@@ -95,24 +95,6 @@ def recipe(**prior: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    "prior",
-    [
-        {"components": None},
-        {"hidden": 1},
-        {"hidden": "auto"},
-        {"visible": "bernoulli"},
-        {"family": "rbm", "visible": "truncated-gaussian"},
-    ],
-)
-def test_recipes_that_cannot_be(prior: dict[str, Any]) -> None:
-    table = recipe(**prior)
-    if prior.get("family"):
-        table["learner"] = {"method": "principal"}
-    with pytest.raises(UsageError):
-        parse(table)
-
-
 def test_a_recipe_says_how_its_prior_restores() -> None:
     found = parse(recipe())
     assert found.prior.grey and not found.prior.plain and found.manner == "grey"

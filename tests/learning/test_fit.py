@@ -30,7 +30,7 @@ from machines import seeded
 from torch import Tensor
 
 from restore import zoo
-from restore.errors import TrainingError, UsageError
+from restore.errors import TrainingError
 from restore.learning.course import CleanImages, initial_prior, pixel_means
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
@@ -295,8 +295,3 @@ def test_priors_are_kept_along_the_run(family: str, tmp_path: Path) -> None:
         assert kept.description.name == f"test-epoch-{epochs}"
         assert kept.description.inference.solver == ended.description.inference.solver
         assert not (tmp_path / str(epochs) / "epochs").exists()
-
-
-def test_keeping_priors_every_so_often_backwards_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        train(recipe_of(), IMAGES, (3, 3), Session(tmp_path, "data"), every=-1)

@@ -12,7 +12,7 @@ from machines import bars_and_stripes
 from priors import saved_prior
 
 from restore import zoo
-from restore.errors import ModelError, TrainingError, UsageError
+from restore.errors import ModelError, TrainingError
 from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.matched import MatchedMarginals
@@ -80,12 +80,6 @@ def test_what_learns_by_restoring_takes_over_the_modes_of_its_start(tmp_path: Pa
     )
     trained = train(wished, bars_and_stripes(3), SHAPE, Session(tmp_path / "run", "data"))
     assert len(carried) > 1 and torch.equal(trained.prior.modes, carried[:-1])
-
-
-@pytest.mark.parametrize("prior", [{"start_share": 1.0}, {"start": "", "start_share": 0.5}])
-def test_a_share_of_no_start_is_refused(prior: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        PriorShape(hidden=5, **({"start": "other"} | prior))
 
 
 @pytest.mark.parametrize(

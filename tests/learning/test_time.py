@@ -177,17 +177,6 @@ def test_a_stopped_run_goes_on_in_the_time_that_is_left(tmp_path: Path) -> None:
     assert learner.hands.now == 1032 + 89 - 44
 
 
-@pytest.mark.usefixtures("same_learner")
-def test_a_limit_that_is_lifted_leaves_the_epochs_of_the_recipe(tmp_path: Path) -> None:
-    settings, learner = timed(minutes=0.5, training={"epochs": 9})
-    in_time(settings, learner, tmp_path)
-    assert len(log_of(tmp_path)) == 6
-    trained = in_time(
-        replace(settings, training=replace(settings.training, minutes=0.0)), learner, tmp_path, resume=True
-    )
-    assert [record["step"] for record in log_of(tmp_path)] == list(range(4, 40, 4)) and not trained.verdict
-
-
 def deep(**tables: Any) -> tuple[Any, Timed]:
     """A machine of two hidden layers that wants more epochs of each than there is time for."""
     return timed(2.0, prior={"family": "deep", "deeper": [3]}, pretraining={"epochs": 50}, **tables)

@@ -13,8 +13,8 @@ from lessons import SHORT, bits, learn, lesson
 
 import restore
 from restore import zoo
-from restore.errors import OutputError, TrainingError
-from restore.learning.recipe.recipe import Recipe, read_recipe
+from restore.errors import OutputError
+from restore.learning.recipe.recipe import read_recipe
 from restore.learning.run.folder import Stopped, epoch_seconds
 from restore.learning.run.session import Session
 
@@ -116,32 +116,6 @@ def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
     assert run(*words, "--resume") == 5
     assert "parts: holds a prior already; give --overwrite" in capsys.readouterr().err
     assert zoo.describe(zoo.find("parts")).hidden == 4
-
-
-@pytest.mark.thorough
-def test_a_run_goes_on_though_its_recipe_had_another_digest_then(
-    home: Path, run: Run, without_graph: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    words = ("train", "images", "--name", "parts", "--hidden", 5, *SHORT)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(Recipe, "digest", property(lambda self: "0" * 64))
-        earlier.setattr("restore.learning.train.write_report", stop)
-        assert run(*words) == 130
-    assert zoo.describe(zoo.find("parts")).recipe == "0" * 64
-    assert run(*words, "--resume") == 0
-    assert zoo.describe(zoo.find("parts")).recipe == read_recipe(Path("runs/parts/recipe.toml")).digest
-
-
-@pytest.mark.parametrize(("asked", "seed"), [({"hidden": 6}, 0), ({"epochs": 4}, 0), ({}, 1)])
-def test_row59_a_changed_run_is_not_resumed(asked: dict[str, object], seed: int, tmp_path: Path) -> None:
-    stopped(tmp_path)
-    with pytest.raises(TrainingError):
-        learn(lesson(seed, **asked), Session(tmp_path, resume=True))
-    with pytest.raises(TrainingError):
-        learn(lesson(), Session(tmp_path))
 
 
 def test_58_a_stopped_plan_goes_on_to_the_same_bits(tmp_path: Path) -> None:
