@@ -47,12 +47,7 @@ BatchT = TypeVar("BatchT", Tensor, Pairs, Restorations, covariant=True)
 
 
 class Judged(NamedTuple):
-    """How well held-out images were restored.
-
-    Attributes:
-        error: share of wrong pixels; for grey images the mean squared error.
-        converged: share of images for which the solver converged.
-    """
+    """How well held-out images were restored: share of wrong pixels, or mean squared error; share that converged."""
 
     error: float
     converged: float
@@ -60,13 +55,9 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """Held-out images, damaged once, to judge a prior that is told the damage.
+    """Held-out images (M, D), damaged once, to judge a prior that is told the damage.
 
-    Attributes:
-        clean, observed: (M, D), M at least 1, as the prior knows them, and damaged.
-        channel: the damage.
-        start: (M, D), the posterior mean of independent pixels, from which every restoration starts.
-        grey: whether pixels are grey levels.
+    Every restoration starts from the posterior mean of independent pixels.
     """
 
     clean: Tensor
@@ -143,7 +134,6 @@ def wider(machine: RBM, count: int, weight_scale: float, seed: int) -> RBM:
 
 
 def grey_pixels(kind: str, images: Tensor) -> Units:
-    """Independent grey pixels with the images' statistics; see `independent_units`."""
     return independent_units(blank(kind, images.shape[1], images), images)
 
 
@@ -154,15 +144,7 @@ def independent_pixels(kind: str, images: Tensor) -> Units:
 
 @dataclass(frozen=True)
 class CleanImages:
-    """The course of an RBM, or of a deep machine.
-
-    Attributes:
-        images: training images (N, D), binary or grey levels in [0, 1], as `pixels` says.
-        start: the prior before the first step, if it is given.
-        pixels, hidden_type: unit types, as in `restore.registry.UNITS`.
-        deeper: numbers of units in hidden layers above the first.
-        trial: how priors are judged; None if they are not.
-    """
+    """The course of an RBM, or of a deep machine; without a trial priors are not judged."""
 
     images: Tensor
     start: LayeredPrior | None = None
@@ -198,11 +180,8 @@ class CleanImages:
 class RestoredImages:
     """The course of an unconditional prior that learns by restoring: mini-batches are images under evidence.
 
-    Attributes:
-        course: the course on the same images when they are seen clean.
-        image_shape: (H, W).
-        tasks: the damage. About as many images of a mini-batch undergo each task as any other.
-        independent: pixels as they would be without correlations; their posterior means are the starts.
+    About as many images of a mini-batch undergo each task as any other. Solvers start at the posterior means of
+    `independent` pixels.
     """
 
     course: CleanImages
@@ -237,15 +216,9 @@ class RestoredImages:
 
 @dataclass(frozen=True)
 class DamagedImages:
-    """The course of a conditional RBM.
+    """The course of a conditional RBM, on clean binary images (N, D), judged by others (M, D), M may be 0.
 
-    Attributes:
-        images: clean binary training images (N, D).
-        validation: other clean binary images (M, D) to be judged by; M may be 0.
-        image_shape: (H, W).
-        task: the damage.
-        seed: seed of the damage of the validation images, which is the same in every epoch.
-        start: the machine before the first step, if it is given.
+    The damage of the validation images is drawn once, by the seed.
     """
 
     images: Tensor
@@ -293,11 +266,7 @@ def course_of(
     start: Any = None,
     held_out: Tensor | None = None,
 ) -> Course[Any, Any]:
-    """The course that a recipe makes of training images; see `restore.learning.train.train` and `split`.
-
-    Args:
-        start: the machine before the first step; by default one without correlations.
-    """
+    """The course that a recipe makes of training images; `start` is the machine before the first step, if any."""
     training, validation = split(recipe, images, held_out)
     if recipe.data.task:
         return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
@@ -315,7 +284,6 @@ def course_of(
 
 
 def independent_of(recipe: Recipe, training: Tensor) -> Units:
-    """The pixels as independent units, where solvers start."""
     return grey_pixels_of(recipe, training) or Bernoulli(torch.logit(pixel_means_of(recipe, training)))
 
 
@@ -341,10 +309,8 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
 
 
 def pixel_means_of(recipe: Recipe, training: Tensor) -> Tensor:
-    """Mean of each pixel; the same for all pixels if places are alike."""
     return recipe.prior.kind.pixel_means(pixel_means(training))
 
 
 def grey_pixels_of(recipe: Recipe, training: Tensor) -> Units | None:
-    """The pixels as independent units, if they are grey."""
     return grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None

@@ -56,7 +56,7 @@ def read_rbm(path: Path, *, spins: bool = False, shape: tuple[int, int] | None =
 
     Raises:
         InputError: if there is no such file.
-        ModelError: if it is of another kind, damaged or too large; if its tensors are not known or do not fit.
+        ModelError: if it is damaged or too large, or its tensors are not known or do not fit.
         UsageError: if its visible units fill no such image.
     """
     where = shown(path)
@@ -87,11 +87,14 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
                 if sum(member.file_size for member in archive.infolist()) > MOST:
                     raise ValueError(f"more than {MOST} bytes are packed in it")
             with np.load(path, allow_pickle=False) as arrays:
-                found = {name: torch.from_numpy(np.asarray(arrays[name], np.float64)) for name in arrays.files}
+                found = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
         else:
             from safetensors.torch import load_file
 
-            found = {name: value.double() for name, value in load_file(path).items()}
+            found = load_file(path)
+        if 8 * sum(value.numel() for value in found.values()) > MOST:
+            raise ValueError(f"more than {MOST} bytes in double precision")
+        found = {name: value.double() for name, value in found.items()}
     except OSError as fault:
         raise InputError(f"{where}: cannot be read ({fault.strerror or fault})") from fault
     except Exception as fault:  # numpy parses headers as Python source and lets any exception through
@@ -146,15 +149,9 @@ def import_rbm(
     seed: int = 0,
     meter: Meter = lambda done, note="": None,
 ) -> tuple[Inference, float]:
-    """Keep a machine as a prior, with all that restoring needs; a stop leaves no empty folder.
+    """Keep a binary machine as a prior, with all that restoring needs; a stop leaves no empty folder.
 
-    Args:
-        machine: a binary machine, as `read_rbm` gives it.
-        about: its description; solver settings are filled in.
-        place: where it is kept.
-        card: its card.
-        seed: seed of the images that are drawn from it.
-        meter: receives the number of sweeps done, of `SWEEPS`.
+    Images are drawn from it by a seed; the meter receives the number of sweeps done, of `SWEEPS`.
 
     Returns:
         The settings of its solver, and the share of its images, damaged, for which that converges.
@@ -177,11 +174,7 @@ def import_rbm(
 
 @torch.inference_mode()
 def prior_of(machine: RBM, about: Description, seed: int, meter: Meter) -> tuple[TrainedPrior, float]:
-    """The prior of a machine, whose settings follow from images that it draws itself.
-
-    Returns:
-        The prior, and the share of its images, damaged, for which its solver converges.
-    """
+    """The prior of a machine, whose settings follow from images that it draws itself; and the share that converges."""
     generator = torch.Generator().manual_seed(seed)
     images = drawn(machine, IMAGES, generator, meter)
     inference, converged = best_inference(machine, images, about.image_shape, seed)
@@ -206,8 +199,7 @@ def drawn(machine: RBM, count: int, generator: torch.Generator, meter: Meter) ->
 def best_inference(machine: RBM, images: Tensor, shape: tuple[int, int], seed: int) -> tuple[Inference, float]:
     """The settings of TAP with the least damping that converge for nearly all of a machine's own images, damaged.
 
-    Returns:
-        The settings, and the share of images for which they converge; those of the highest share if none is enough.
+    If no share of images is enough, those of the highest; also returns the share.
     """
     clean, pixels = images[:TRIED], independent_pixels("bernoulli", images)
     trials = []

@@ -25,8 +25,7 @@ class Lesson:
     """What to train, and on what.
 
     Attributes:
-        recipe: how to train.
-        text: the recipe as written.
+        recipe, text: how to train, and that as written.
         training: images to learn from.
         held_out: images to be judged by; None if the recipe takes them from the others, or has none.
         notes: what a user should know about the images and the plan.
@@ -71,13 +70,7 @@ class Lesson:
 
 
 class Limits(TypedDict, total=False):
-    """What is read of a source: arguments of `restore.data.load`.
-
-    Attributes:
-        root: the folder to search first for named data sets.
-        max_bad: how many images of a folder may be unreadable.
-        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
-    """
+    """What is read of a source: arguments of `restore.data.load`."""
 
     root: Path | None
     max_bad: int
@@ -95,15 +88,11 @@ def read_lesson(
     """Make the lesson of a written recipe.
 
     Args:
-        recipe: how to train.
-        text: the recipe as written.
+        recipe, text: how to train, and that as written.
         prior: replaces the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says how
             many.
         source: replaces the recipe's data.
         limits: see `Limits`.
-
-    Raises:
-        RestoreError: as `restore.data.load` and `restore.data.gather`.
     """
     name, prior = source or recipe.data.source, prior or recipe.prior
     table = replace(recipe.data, source=name)

@@ -12,15 +12,15 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, shown
 from restore.learning.course import Course, PriorT
-from restore.learning.gradients.matched import CONVERGED
 from restore.learning.optimizers import optimizer_of, scheduled_rate
+from restore.learning.rules.conditional.likelihood import CONVERGED
 from restore.learning.rules.contract import LearnerState, RoundLearner, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
@@ -30,7 +30,7 @@ from restore.learning.run.session import Passed, Session
 
 if TYPE_CHECKING:
     from restore.learning.recipe.recipe import Recipe
-    from restore.learning.rules.rule import InRounds
+    from restore.learning.rules.contract import InRounds
 
 # A moving average of parameters remembers fewer steps until this many are done.
 WARM_UP = 10
@@ -45,14 +45,7 @@ JUDGING, JUDGED = 0.1, 30
 
 
 class Lap(NamedTuple):
-    """A finished epoch or round.
-
-    Attributes:
-        record: its line of the log.
-        passed: what to report.
-        best: whether its prior is the best so far by held-out images.
-        keep: whether it is time for a checkpoint.
-    """
+    """A finished epoch or round: its line of the log, what to report, if it is the best so far, or to be kept."""
 
     record: dict[str, Any]
     passed: Passed
@@ -60,49 +53,10 @@ class Lap(NamedTuple):
     keep: bool
 
 
-class Work(Protocol):
-    """Training in pieces, each of which ends in a state that a checkpoint can hold."""
-
-    session: Session
-
-    @property
-    def done(self) -> int:
-        """Whole epochs or rounds so far."""
-
-    @property
-    def finished(self) -> bool:
-        """True if nothing is left to do, or there is no time for it."""
-
-    @property
-    def judged(self) -> bool:
-        """True if the best prior so far is known from held-out images."""
-
-    @property
-    def ended(self) -> str:
-        """Why it ended before its last epoch or round, in words; empty if it did not."""
-
-    def begin(self) -> None:
-        """Set up the state before the first step or round."""
-
-    def restore(self, found: Checkpoint) -> str:
-        """Set up the state of a checkpoint; returns in words what cannot be as it was."""
-
-    def advance(self) -> Lap | None:
-        """Do one step or round; returns None within an epoch."""
-
-    def best(self) -> Passed:
-        """The prior to restore with: the best by held-out images, or the newest if none was judged."""
-
-    def snapshot(self, facts: Mapping[str, Any]) -> Checkpoint:
-        """All that is needed to continue, and facts about the run."""
-
-
-def drive(work: Work, facts: Mapping[str, Any]) -> Passed:
+def drive(work: Steps[Any] | Rounds, facts: Mapping[str, Any]) -> Passed:
     """Advance work until it is finished; returns the prior to restore with.
 
-    Args:
-        work: what is trained, and in which session.
-        facts: the parts of the recipe that decide the outcome; a run cannot be resumed under others.
+    A run cannot be resumed under other facts, the parts of the recipe that decide the outcome.
 
     Raises:
         TrainingError: the folder is in use, holds another run, or cannot be written to; or training failed.
@@ -150,7 +104,7 @@ def drive(work: Work, facts: Mapping[str, Any]) -> Passed:
 
 
 def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Passed:
-    """Train a prior by gradient steps: the one with the lowest error if the course judges, or the last; see `drive`."""
+    """Train a prior by gradient steps: the best if the course judges, or the last; see `drive`."""
     return drive(Steps(recipe, course, session), recipe.training_facts)
 
 
@@ -172,8 +126,7 @@ class Steps(Generic[PriorT]):
     Attributes:
         average: moving average of the parameters, by name; empty if the recipe has none.
         first: parameters before the first step, by name, if the trained prior keeps a share of them.
-        best_parameters: those with the lowest validation error so far; empty at first.
-        best_error, best_epoch: that error, and its epoch, from 0.
+        best_parameters, best_error, best_epoch: those with the lowest validation error so far; none at first.
         mostly_converged: whether the solver converged for most images of the previous epoch.
         halvings: how often training diverged, went back to the start of an epoch, and halved its rate.
         began: seconds used when this stage of training began.
@@ -207,7 +160,7 @@ class Steps(Generic[PriorT]):
         return self.step // self.batches
 
     def progress(self, soon: float = 0.0) -> float:
-        """The share of epochs or time used in so many seconds, whichever is larger: it drives rate and end."""
+        """The share of epochs or time used in so many seconds, whichever is larger."""
         steps = self.recipe.training.epochs * self.batches
         return self.session.progress(self.step / steps if steps else 0.0, self.began, soon)
 
@@ -283,11 +236,7 @@ class Steps(Generic[PriorT]):
         return self._lap(epoch, position + 1, rate) if ended else None
 
     def _step(self, batch: Any, rate: float, epoch: int) -> None:
-        """One mini-batch: the optimizer changes the prior's tensors in place, once for each step of the learner.
-
-        Raises:
-            Diverged: if a field is not finite.
-        """
+        """One mini-batch: the optimizer changes the prior's tensors in place, once for each step of the learner."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         try:
@@ -335,7 +284,7 @@ class Steps(Generic[PriorT]):
         self._warn(f"training diverged ({fault}); it goes on from step {self.step} with half the rate")
 
     def _lap(self, epoch: int, steps: int, rate: float) -> Lap:
-        """End an epoch, after all its steps or those for which there was time: average its numbers, judge the prior."""
+        """End an epoch, or what there was time for: average its numbers, judge the prior."""
         clock, training = self.session.clock, self.recipe.training
         averages = {name: float(value) / steps for name, value in self.sums.items()}
         due, keep = (epoch + 1) % training.watch_every == 0, (epoch + 1) % training.checkpoint_every == 0
@@ -436,15 +385,8 @@ def _copied(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
 class Rounds:
     """A learner that changes a prior itself, in rounds over all images: it has no gradient for an optimizer.
 
-    With several processes only the first works, and the others copy it.
-
-    Attributes:
-        learner: the learner at work.
-        images: training images (N, D), on the device to train on.
-        state, monitors: after the last round; no monitors just after a resume.
-        verdict: why the learner does no more rounds; empty while it does.
-        began: seconds used when the rounds began.
-        pace: seconds that the last round took.
+    With several processes only the first works, and the others copy it. `began` and `pace` are the seconds used when
+    the rounds began, and those of the last one.
     """
 
     judged = False
@@ -452,7 +394,6 @@ class Rounds:
     def __init__(
         self, rule: InRounds, learner: RoundLearner, images: Tensor, session: Session, *, seed: int, every: int = 1
     ) -> None:
-        """Rounds of a rule whose learner is at work; checkpoints lie `every` rounds apart."""
         self.rule, self.learner, self.images, self.session = rule, learner, images, session
         self.seed, self.every = seed, every
         self.state: LearnerState = {}

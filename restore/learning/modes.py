@@ -30,17 +30,10 @@ def own_modes(
     generator: torch.Generator,
     late: Callable[[], bool] | None = None,
 ) -> Tensor:
-    """Find modes: TAP solutions started from samples of the prior, as packed binary images (count, bytes).
+    """Find modes: TAP solutions from samples of the prior, as packed binary images (count, bytes).
 
-    The samples spread over the modes as the prior's mass does, away from the training images.
-
-    Args:
-        prior: the trained prior.
-        images: training images (N, D), where the chains start.
-        count: number of modes.
-        solver: finds the solutions.
-        generator: for the chains.
-        late: says that there is no more time for sweeps, if there is a limit.
+    The samples spread over the modes as the prior's mass does, away from the training images (N, D), where the Gibbs
+    chains start. `late` says that there is no more time for sweeps, if there is a limit.
     """
     move, at_once = _moves(prior), SWEEPS if late is None else AT_ONCE
     blocks = []

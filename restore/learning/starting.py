@@ -91,20 +91,9 @@ class Stage:
 
 
 def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, str]:
-    """Stack RBMs that are trained one after the other into a deep machine.
+    """Stack RBMs that are trained one after the other on images (N, D); also says which of them time ended early.
 
-    Args:
-        recipe: of the deep machine. `recipe.pretraining` says for how many epochs each RBM is trained, at most if there
-            is a time limit.
-        images: training images (N, D).
-        session: of the deep machine, which hears of no RBM as usable. RBM n works in `stage_folder(folder, n)`, as the
-            stage "layer n". All of them together leave the deep machine half of the time.
-
-    Returns:
-        The machine, and which of the RBMs time ended early, in words.
-
-    Raises:
-        TrainingError, Stopped: as `restore.learning.loop.drive`.
+    RBM n works in `stage_folder(folder, n)`. All of them together leave the deep machine half of the time.
     """
     length = replace(recipe.training, epochs=recipe.pretraining.epochs, last=0)
     sizes = recipe.prior.hidden_counts
@@ -160,12 +149,7 @@ def _averaged(layer: Units, copies: int) -> Units:
 
 
 def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> LayeredPrior:
-    """The machine of the prior that a recipe starts from, with the recipe's number of hidden units.
-
-    Args:
-        shape: the machine to train; `start` is given.
-        image_shape: (H, W).
-        seed: seed of the weights of units that are added.
+    """The machine of the prior that a recipe starts from, widened by units with random weights where it has fewer.
 
     Raises:
         ModelError: if there is no such prior.

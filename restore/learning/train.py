@@ -24,7 +24,7 @@ from restore.learning.lesson import Lesson
 from restore.learning.loop import Rounds, drive, fit
 from restore.learning.modes import own_modes
 from restore.learning.recipe.recipe import Recipe
-from restore.learning.rules.rule import InRounds
+from restore.learning.rules.contract import InRounds
 from restore.learning.run.checkpoint import facts
 from restore.learning.run.folder import GROWTH
 from restore.learning.run.outcome import Machine, Trained, as_stored, description_of, midway, usable
@@ -37,6 +37,7 @@ from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.solvers import TAP
 from restore.zoo import TrainedPrior
+from restore.zoo.description import LEFT_OUT
 from restore.zoo.inference import Inference
 
 # The name of a run's recipe in its folder.
@@ -52,13 +53,7 @@ LEAVING = 1.0
 
 @dataclass(frozen=True)
 class Made:
-    """The outcome of a run.
-
-    Attributes:
-        trained: the prior, the epoch it is from, its validation error, and why training ended.
-        seconds: time used for all of it, in all sittings.
-        lines: what a user should know, a sentence each.
-    """
+    """The outcome of a run: the trained prior, the seconds used in all sittings, and what a user should know."""
 
     trained: Trained
     seconds: float
@@ -110,7 +105,12 @@ def carry_out(
         lines = [f"{about.name}: {units}{trained.verdict}"] if trained.verdict else []
         if report:
             session.note("scoring it beside simple filters")
-            lines += write_report(session.folder, lesson, trained, device, clock)
+            told, worth = write_report(session.folder, lesson, trained, device, clock)
+            lines += told
+            if not worth:
+                left_out = replace(trained.prior, description=replace(about, auto=LEFT_OUT))
+                trained = replace(trained, prior=left_out)
+                place.keep(lesson, trained, clock.used)
         session.note("making its graph")
         # Last, as it can be cut short and made later.
         fault = place.add_graph(TrainingError, clock.left - LEAVING)
@@ -136,11 +136,9 @@ def train(
 
     Args:
         recipe: what to train, how, and how long at most.
-        images: training images (N, H * W), on the device to train on; binary, or grey levels in [0, 1] for a prior of
-            grey images.
+        images: training images (N, H * W), on the device to train on; binary, or grey levels in [0, 1].
         image_shape: (H, W).
-        session: where, and who is told. Usable priors are reported as whole priors. Single layers of a deep machine,
-            and hidden units grown for a conditional prior, are not usable.
+        session: where, and who is told of whole priors.
         held_out: images (M, H * W) to be judged by; None for those that the recipe holds out.
         every: also keep the prior after every so many epochs, in `epoch_folder`; 0 keeps none.
     """
@@ -187,7 +185,6 @@ def train(
 
 
 def epoch_folder(folder: Path, epoch: int) -> Path:
-    """The folder in a run's folder for the prior after an epoch."""
     return folder / "epochs" / f"{epoch:04d}"
 
 
@@ -197,7 +194,7 @@ def kept_epochs(folder: Path) -> dict[int, Path]:
 
 
 def _in_rounds(recipe: Recipe, rule: InRounds, images: Tensor, validation: Tensor, session: Session) -> Passed:
-    """Train in rounds, or grow a machine from which another learner continues; see `train`."""
+    """Train in rounds, or grow a machine from which another learner continues."""
     learner, training = rule.at_work(recipe.prior, validation), recipe.training
     work = Rounds(rule, learner, images, session, seed=recipe.seed, every=training.checkpoint_every)
     found = drive(work, recipe.growth_facts if rule.grows else recipe.training_facts)
@@ -212,10 +209,7 @@ def _in_rounds(recipe: Recipe, rule: InRounds, images: Tensor, validation: Tenso
 def _modes(
     recipe: Recipe, machine: Machine, images: Tensor, inference: Inference, late: Callable[[], bool] | None
 ) -> Tensor:
-    """Modes of the machine as starts for its solver; none if the solver needs no start.
-
-    A machine that learns by restoring is no longer one to sample from: it takes over the modes of its start.
-    """
+    """Modes of the machine as starts for its solver; one that learns by restoring takes over those of its start."""
     if not inference.modes:
         return pack(images[:0])
     if recipe.learner.restores and recipe.prior.start:

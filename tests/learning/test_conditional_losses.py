@@ -28,8 +28,8 @@ from machines import numerical_gradients, seeded
 from torch import Tensor
 
 from restore.fields import Fields
+from restore.learning.rules.conditional.divergence import PerceptronLoss
 from restore.learning.rules.conditional.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.rules.conditional.perceptron import PerceptronLoss
 from restore.learning.rules.contract import Pairs, Step
 from restore.priors import ConditionalRBM
 

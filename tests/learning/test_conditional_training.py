@@ -21,9 +21,8 @@ from restore.inference.torch_engine import Engine
 from restore.learning.course import DamagedImages, course_of
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
-from restore.learning.rules.conditional.divergence import ConditionalDivergence
+from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
 from restore.learning.rules.conditional.likelihood import LogisticRegression
-from restore.learning.rules.conditional.perceptron import PerceptronLoss
 from restore.learning.rules.contract import Pairs
 from restore.learning.run.outcome import Trained
 from restore.learning.run.session import Session

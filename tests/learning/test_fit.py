@@ -256,11 +256,28 @@ def test_a_trained_prior_does_not_depend_on_interruptions(
 
 
 def test_a_log_that_is_no_log_is_refused(tmp_path: Path) -> None:
-    for content in (None, b"", b"{", b"[1]\n", b'{"seconds": "x"}\n', b"\xff\n"):
+    deep, long = b"[" * 100_000 + b"]" * 100_000, b'{"seconds": 1' + b"0" * 5000 + b"}"
+    for content in (None, b"", b"{", b"[1]\n", b'{"seconds": "x"}\n', b"\xff\n", deep, long, long[:400] + b"}"):
         if content is not None:
             (tmp_path / "log.jsonl").write_bytes(content)
-        with pytest.raises(TrainingError):
+        with pytest.raises(TrainingError) as caught:
             epoch_seconds(tmp_path)
+        assert str(caught.value).startswith(f"{tmp_path}/log.jsonl: ") and "\n" not in str(caught.value)
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    def link(*names: str) -> None:
+        for name in names:
+            (tmp_path / name).write_bytes(b"mine")
+            (tmp_path / "run" / name).symlink_to(tmp_path / name)
+
+    (tmp_path / "run").mkdir()
+    link("lock", "log.jsonl")
+    last = [f"checkpoint-{EPOCHS * BATCHES:09d}.{kind}" for kind in ("json", "safetensors")]
+    run(recipe_of(), tmp_path / "run", watch=lambda passed: link(*last) if passed.done == EPOCHS else None)
+    assert len(log_of(tmp_path / "run")) == EPOCHS
+    for name in ("lock", "log.jsonl", *last):
+        assert (tmp_path / name).read_bytes() == b"mine" and not (tmp_path / "run" / name).is_symlink()
 
 
 def test_more_units_than_memory_holds(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from real_machines import gaussian_answers, gaussian_machine, random_machine
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.learning.gradients.free import by_adaptive_tap
+from restore.learning.gradients.statistics import by_adaptive_tap
 from restore.learning.rules.contract import Gradient
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior

@@ -64,7 +64,7 @@ def folder(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_recipe_needs_the_family_and_a_method_only() -> None:
     made = recipe()
-    assert (made.prior.hidden, made.in_rounds, made.limit) == (0, True, 5)
+    assert (made.prior.hidden, made.in_rounds) == (0, True)
     assert made.inference == Inference("mean_field", damping=0.5, modes=0, starts=1)
 
 

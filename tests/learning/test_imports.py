@@ -192,6 +192,7 @@ BAD: Mapping[str, tuple[Callable[[Path], object], type[RestoreError]]] = {
     "row42-torch": (of_torch, ModelError),
     "row41-truncated": (truncated, ModelError),
     "row66-bomb": (bomb, ModelError),
+    "row66-narrow-numbers": (lambda path: np.savez_compressed(path, W=np.zeros(2**19, np.int8)), ModelError),
     "row43-nan": (tensors(lambda held: held["components_"].fill_(torch.nan)), ModelError),
     "row43-shapes": (tensors(lambda held: held.update(intercept_visible_=torch.zeros(7))), ModelError),
     "row43-scalar": (tensors(lambda held: held.update(intercept_visible_=torch.zeros(()))), ModelError),

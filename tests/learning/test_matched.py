@@ -124,17 +124,16 @@ def test_gradient_goes_back_through_the_last_iterations_alone(machine: Boltzmann
     assert_close(slopes(rule, machine, batch), wanted, 1e-7)
 
 
-@pytest.mark.thorough
 @both_solvers
 @every_machine
 def test_implicit_gradient_is_the_unrolled_one_at_a_fixed_point(machine: BoltzmannMachine, solver: str) -> None:
-    # Both solvers contract on these machines: after 400 iterations nothing moves in double precision.
+    # Both solvers contract on these machines: after 100 iterations hardly anything moves.
     unrolled, implicit = (
-        MatchedMarginals(("flip:0.1", "flip:0.2"), solver, 400, 1, 0.5, gradient)  # type: ignore[arg-type]
+        MatchedMarginals(("flip:0.1", "flip:0.2"), solver, 100, 1, 0.3, gradient)  # type: ignore[arg-type]
         for gradient in ("unrolled", "implicit")
     )
     batch = damaged(machine)
-    assert_close(slopes(implicit, machine, batch), slopes(unrolled, machine, batch), 1e-12)
+    assert_close(slopes(implicit, machine, batch), slopes(unrolled, machine, batch), 1e-7)
 
 
 @both_solvers

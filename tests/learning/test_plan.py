@@ -76,7 +76,7 @@ def test_the_method_follows_from_the_images_and_the_task() -> None:
     assert recipe(GREY, hidden=7).prior.hidden == 7
     assert recipe(task="patch:8").method == "belief_propagation"
     assert recipe(hidden="auto").prior.grows and recipe(GREY, hidden="auto").prior.grows
-    assert recipe(method="fw").prior.grows and recipe(method="fw", hidden=9).limit == 9
+    assert recipe(method="fw").prior.grows and recipe(method="fw", hidden=9).prior.hidden == 9
 
 
 def test_where_nothing_else_ends_growth_the_plan_says_how_many_units_there_are() -> None:
@@ -93,7 +93,7 @@ def test_what_is_asked_for_goes_before_the_plan() -> None:
     made = recipe(hidden=12, epochs=7, tables={"training": {"batch": 3}, "learner": {"method": "spectral"}})
     assert (made.prior.hidden, made.training.epochs, made.training.batch, made.method) == (12, 7, 3, "spectral")
     rounds = recipe(hidden=3, tables={"learner": {"method": "frank_wolfe", "penalty": 0.5}})
-    assert (rounds.method, rounds.limit, rounds.learner.penalty, rounds.training.epochs) == ("frank_wolfe", 3, 0.5, 0)
+    assert (rounds.method, rounds.learner.penalty, rounds.training.epochs) == ("frank_wolfe", 0.5, 0)
     margin = recipe(task="flip:0.1", tables={"learner": {"method": "marginal_max_margin"}})
     assert margin.optimizer == recipe(task="flip:0.1", method="crbm-mssvm").optimizer
     timed = recipe(minutes=2)

@@ -99,7 +99,7 @@ TABLE: dict[str, Any] = {
 def test_it_is_trained_kept_and_restores(tmp_path: Path) -> None:
     images = some_images(count=400).float()
     recipe = parse(TABLE)
-    assert (recipe.limit, recipe.inference) == (1, Inference("mean_field", 5000, 1e-3, 0.0, modes=0, starts=1))
+    assert recipe.inference == Inference("mean_field", 5000, 1e-3, 0.0, modes=0, starts=1)
     trained = train(recipe, images, (2, 3), Session(tmp_path / "run", "x"))
     (record,) = (json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines())
     assert record["seconds"] >= 0

@@ -118,6 +118,21 @@ def test_the_command_leaves_a_picture_scores_and_a_few_lines(
     assert len(said[said.index("trained in") :].splitlines()) <= 6
 
 
+@pytest.mark.parametrize("worth", [True, False])
+def test_auto_leaves_out_what_is_not_worth_using(
+    worth: bool, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("restore.learning.run.report.ahead", lambda *scored: worth)
+    assert run("train", "images", "--name", "parts", "--epochs", 1) == 0
+    assert ("not worth using" in capsys.readouterr().err) != worth
+    for folder in (Path("runs/parts"), zoo.find("parts")):
+        assert zoo.describe(folder).auto == (0 if worth else -1)
+        assert restore.load(folder, engine="torch").description.name == "parts"
+    considered = zoo.candidates((5, 6))
+    # It is one of those that are considered, and takes nobody's place.
+    assert set(considered) - {"parts"} == set(zoo.candidates((6, 5))) - {"parts"} and ("parts" in considered) == worth
+
+
 def test_without_images_held_out_there_are_no_scores(home: Path, run: Run) -> None:
     np.save("bars.npy", bars())
     Path("mine.toml").write_text(

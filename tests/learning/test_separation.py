@@ -12,8 +12,7 @@ from spins import fitted
 from torch import Tensor
 
 from restore.errors import TrainingError
-from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
-from restore.learning.gradients.separation import separated_units
+from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins, separated_units
 from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors.exact import binary_states
 

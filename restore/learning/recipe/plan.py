@@ -72,14 +72,9 @@ METHODS: Mapping[str, Method] = {
 
 @dataclass(frozen=True)
 class Facts:
-    """What a plan must know about images.
+    """What a plan must know about training images: number, (H, W), levels, share of pixels that are exactly black.
 
-    Attributes:
-        images: number of training images.
-        image_shape: height and width.
-        levels: "binary" or "grey".
-        threshold: grey level, 0 to 254, above which a pixel of binary images is white.
-        black: share of the pixels that are exactly black.
+    A pixel of binary images is white above the threshold, 0 to 254.
     """
 
     images: int
@@ -104,15 +99,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a user asks for; None, "" and "auto" leave it to the plan.
-
-    Attributes:
-        method: one of `METHODS`.
-        hidden: number of hidden units; "auto" finds it by growing them, or by held-out images.
-        epochs: passes over the images.
-        minutes: the most time that all may take.
-        task: the damage that a conditional prior learns to undo, such as "flip:0.1".
-        tables: tables of a recipe; their entries override the plan.
+    """What a user asks for; None, "" and "auto" leave it to the plan, and `tables` of a recipe override it.
 
     Raises:
         UsageError: if a value is out of its range, or two do not go together.
@@ -147,7 +134,6 @@ class Wishes:
 
 
 def written(tables: Mapping[str, Any]) -> str:
-    """The TOML of nested tables of texts, numbers, truth values and lists."""
     import tomli_w
 
     return tomli_w.dumps(tables)
@@ -158,13 +144,7 @@ def plan(
 ) -> dict[str, Any]:
     """Make the tables of the recipe that fits the images and a user's wishes.
 
-    Args:
-        name: name of the prior.
-        source: name of the images.
-        facts: facts about the images.
-        wishes: what the user asks for.
-        seed: seed of all randomness.
-        gathering: the table [data.gathering] by which the images were gathered.
+    `gathering` is the table [data.gathering] by which the images were gathered, `seed` that of all randomness.
 
     Raises:
         UsageError: if the wishes do not suit the images.

@@ -20,11 +20,16 @@ import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
-from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
-from restore.learning.gradients.separation import refuse_unbounded, separated_units, told_units
+from restore.learning.gradients.pseudo_likelihood import (
+    Objective,
+    Sample,
+    Spins,
+    refuse_unbounded,
+    separated_units,
+    told_units,
+)
 from restore.learning.recipe.spec import PriorShape
-from restore.learning.rules.contract import LearnerState, Round
-from restore.learning.rules.rule import InRounds
+from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import FullyVisible
 
 # How many pairs of steps and gradient changes quasi-Newton steps remember.
@@ -65,10 +70,6 @@ def sweep(objective: Objective, at: Spins) -> Spins:
     """One sweep of BSLM (eq. 2.4, 2.7): all biases, which do not affect each other, then all couplings.
 
     Along one coordinate the objective curves at most as much as the parabola, so no step lowers it.
-
-    Args:
-        objective: what to maximise.
-        at: where to start.
     """
     sample, l2 = objective.sample, objective.l2
     scale = 1 / (1 + l2)
@@ -187,9 +188,6 @@ class PseudoLikelihoodAscent(InRounds, ABC):
     def cut_short(self, prior: PriorShape, rounds: int) -> str:
         return f"the limit of {rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
 
-    def most(self, prior: PriorShape, epochs: int) -> int:
-        return self.rounds
-
     def at_work(self, prior: PriorShape, validation: Tensor) -> Self:
         return self
 
@@ -201,15 +199,10 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         """The parameters after one more round."""
 
     def objective(self, images: Tensor) -> Objective:
-        """The objective for binary images (N, D)."""
         return Objective(Sample.of(images, getattr(torch, self.precision)), self.l2)
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """Units without couplings that have the images' means; nothing is random, as the maximum is unique.
-
-        Raises:
-            TrainingError: if the images hold other values than 0 and 1, or there is no maximum without a penalty.
-        """
+        """Units without couplings that have the images' means; a TrainingError where no maximum is proved."""
         objective = self.objective(images)
         if not self.l2:
             refuse_unbounded(images)
@@ -217,15 +210,10 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         return state_at(objective, Spins(torch.zeros_like(objective.sample.pairs), means.atanh()))
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
-        """One round; raises errors as `round`."""
         return self.round(self.objective(images), state)
 
     def round(self, objective: Objective, state: LearnerState) -> Round:
-        """One round towards the maximum of an objective.
-
-        Raises:
-            TrainingError: if the parameters prove that there is no maximum without a penalty, or they diverged.
-        """
+        """One round; a TrainingError if there is proof that no maximum exists, or the parameters diverged."""
         before = float(state["value"])
         after = state_at(objective, self.improve(objective, spins_of(state)))
         gained = float(after["value"]) - before
@@ -311,11 +299,9 @@ class QuasiNewton(PseudoLikelihoodAscent):
 
 
 def state_at(objective: Objective, at: Spins) -> LearnerState:
-    """The learner's state at these parameters."""
     value = torch.tensor(objective.value(at), dtype=torch.float64)
     return {"couplings": at.couplings, "bias": at.bias, "value": value}
 
 
 def spins_of(state: Mapping[str, Tensor]) -> Spins:
-    """The parameters of a learner's state."""
     return Spins(state["couplings"], state["bias"])

@@ -18,9 +18,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from restore.learning.rules.contract import Gradient, LearnerState, Step
+from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
-from restore.learning.rules.rule import LearningRule
 from restore.priors import RBM
 
 
@@ -74,7 +73,6 @@ class SpectralDescent(LearningRule):
 
     @property
     def sweeps(self) -> int:
-        """Gibbs sweeps per mini-batch; in addition there is the singular value decomposition of a (D, H) matrix."""
         return self.contrastive.sweeps
 
     def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:

@@ -63,7 +63,6 @@ Not measured yet.
 
 
 def _units(about: Description) -> str:
-    """The kinds of units: "binary", or the kinds of visible and of hidden units."""
     return "binary" if about.binary else f"{about.visible}/{about.hidden_type}"
 
 
@@ -89,11 +88,7 @@ def _chosen(recipe: Recipe, trained: Trained) -> str:
 
 
 def with_scores(card: str, scores: str, where: str) -> str:
-    """Replace the scores on a card.
-
-    Raises:
-        ModelError: if the card has no such section; `where` names it.
-    """
+    """Replace the scores on a card; `where` names it in a ModelError if it has no such section."""
     head, mark, _ = card.partition(SCORES)
     if not mark:
         raise ModelError(f"{where}: has no section {SCORES!r}; train the model again")

@@ -50,11 +50,7 @@ def is_first() -> bool:
 
 
 def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Sum tensors over processes, by name; the result has the same bits in all.
-
-    Raises:
-        Lost: if another process is gone; all functions below raise it too.
-    """
+    """Sum tensors over processes, by name, with the same bits in all; raises Lost if another process is gone."""
     if processes() == 1:
         return dict(values)
     sums: dict[str, Tensor] = {}
@@ -81,13 +77,7 @@ def highest(number: float) -> float:
 
 
 def from_first(work: Callable[[], Result]) -> Result:
-    """Do work in the first process only, and return its result in all.
-
-    Tensors in the result stay on the first process's device.
-
-    Raises:
-        RestoreError: in every process, if the first raises one.
-    """
+    """Do work in the first process only; its result, or its RestoreError, reaches all. Tensors stay on its device."""
     if processes() == 1:
         return work()
     told: list[tuple[Result | None, RestoreError | None]] = [(None, None)]
@@ -127,7 +117,7 @@ class Share:
         return rows[self.first : self.last]
 
     def placed(self, own: Tensor) -> Tensor:
-        """Put own rows at their places among all (total, ...), 0 elsewhere; the sum over processes has all rows."""
+        """Put own rows at their places among all (total, ...), 0 elsewhere."""
         if self.size == self.total:
             return own
         rows = own.new_zeros((self.total, *own.shape[1:]))
@@ -165,11 +155,10 @@ class _OwnDraws(TorchFunctionMode):
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Work together with the other processes that torchrun has started, each on its own GPU if there are any.
+    """Work together with the other processes of torchrun, each on its own GPU if there are any.
 
     Raises:
         UsageError: this torch cannot do it, or the environment is not that of torchrun.
-        Lost: another process is gone.
     """
     count = os.environ["WORLD_SIZE"]
     if not group.is_available():

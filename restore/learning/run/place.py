@@ -70,15 +70,7 @@ class Place:
         return held is None or held.recipe in {recipe, ours.recipe if ours else ""} - {""}
 
     def add_graph(self, error: type[RestoreError], seconds: float = math.inf) -> str:
-        """Write the graph beside the weights just saved, if there is time and the library for it.
-
-        Args:
-            error: what to raise if it cannot be written.
-            seconds: how long making it may take.
-
-        Returns:
-            Why there is no graph, so that only torch can load the prior, in words; empty if there is one.
-        """
+        """Write the graph beside the weights just saved, or say why not: there is no time or library for it."""
         folders = [folder for folder in (self.target, self.run) if folder is not None]
         try:
             if math.isinf(seconds):
@@ -121,14 +113,6 @@ def reserve(
     again: str = "",
 ) -> Place:
     """Find the place for a run's prior before the work begins; nothing is made yet.
-
-    Args:
-        name: name of the prior.
-        output: the folder, instead of the one with its name in the user's folder.
-        overwrite: whether an existing prior may be replaced.
-        run: the run's folder.
-        resume: whether the run is resumed; an existing prior may then be its own.
-        command, again: as in `Place`.
 
     Raises:
         OutputError: if a prior exists already, the name is that of a published one, or the folder cannot be made.

@@ -42,21 +42,21 @@ FEW = 10
 Scores = Mapping[str, Mapping[str, Report]]
 
 
-def write_report(folder: Path, lesson: Lesson, trained: Trained, device: torch.device, clock: Clock) -> list[str]:
-    """Score a prior, write `report.json` and `report.png` as far as there is time, and say what follows.
-
-    The prior is safe by then, so that what fails is a warning.
-    """
+def write_report(
+    folder: Path, lesson: Lesson, trained: Trained, device: torch.device, clock: Clock
+) -> tuple[list[str], bool]:
+    """Score a prior, write the report as far as there is time, and say what follows, and whether it is worth using."""
     about, engine, processor = trained.prior.description, Engine.of(trained.prior, device), torch.device("cpu")
     training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
     scores: dict[str, dict[str, Report]] = {}
     restorers = {about.name: restorer_of(engine)} | filters(trained.prior)
-    lines = []
+    lines, worth = list[str](), True
     try:
         for text in tasks_for(about) if len(held_out) else ():
             if not clock.later_than(SCORING):
                 scores[text] = {name: _score(each, held_out, text, about) for name, each in restorers.items()}
         said = verdict(about.name, scores)
+        worth = not scores or any(ahead(about.name, reports) for reports in scores.values())
         lines += [f"{about.name}: {said}"] if said else []
         if find_spec("matplotlib") and not clock.later_than(SCORING):
             images = (held_out if len(held_out) else training)[:SHOWN]
@@ -70,7 +70,7 @@ def write_report(folder: Path, lesson: Lesson, trained: Trained, device: torch.d
         lines.append(f"{shown(folder / RECORD)}: the scores in full")
     except (OutputError, RestoreError, RuntimeError, ValueError) as fault:
         warnings.warn(f"{shown(folder)}: the report is not complete: {fault}", stacklevel=2)
-    return lines
+    return lines, worth
 
 
 def tasks_for(about: Description) -> list[str]:
@@ -92,17 +92,23 @@ def filters(prior: TrainedPrior) -> dict[str, Restorer]:
 
 def verdict(name: str, scores: Scores) -> str:
     """Say in figures whether a prior is ahead of all filters; nothing without scores."""
-    figures, ahead, count = [], 0, 0
+    figures, count = [], 0
     for task, reports in scores.items():
         rival = best_filter(name, reports)
         figures.append(f"after {task} {_figure(reports[name])}, {rival} {_figure(reports[rival])}")
-        ahead += _loss(reports[name]) < _loss(reports[rival])
         count = reports[name].n
     if not scores:
         return ""
-    words = "worth using" if ahead == len(scores) else "worth using in part" if ahead else "not worth using yet"
+    won = sum(ahead(name, reports) for reports in scores.values())
+    none = "not worth using yet, and left out by `--model auto`"
+    words = "worth using" if won == len(scores) else "worth using in part" if won else none
     few = f", as far as {count} held-out images can tell" if count < FEW else ""
     return f"{words}{few}: {'; '.join(figures)}"
+
+
+def ahead(name: str, reports: Mapping[str, Report]) -> bool:
+    """True if a prior leaves less wrong than every filter."""
+    return _loss(reports[name]) < _loss(reports[best_filter(name, reports)])
 
 
 def best_filter(name: str, reports: Mapping[str, Report]) -> str:
@@ -169,7 +175,6 @@ def strongest(prior: TrainedPrior, count: int) -> np.ndarray:
 
 
 def _sheet(images: np.ndarray, columns: int) -> np.ndarray:
-    """Images (N, H, W) side by side in rows, with a frame around each."""
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)), constant_values=0.5)
     missing = -len(padded) % columns or columns * (not len(padded))
     padded = np.concatenate([padded, np.full((missing, *padded.shape[1:]), 0.5)])

@@ -46,14 +46,7 @@ class Passed:
 
 @dataclass
 class Clock:
-    """The time of a run, in all its sittings.
-
-    Attributes:
-        limit: seconds that the run may take; infinity for no limit.
-        spent: seconds of earlier sittings.
-        now: seconds since any moment.
-        began: when this sitting began, by `now`.
-    """
+    """The time of a run in seconds: its limit, what earlier sittings spent, and when this one began, by `now`."""
 
     limit: float = math.inf
     spent: float = 0.0
@@ -65,12 +58,10 @@ class Clock:
 
     @property
     def used(self) -> float:
-        """Seconds used so far."""
         return self.spent + self.now() - self.began
 
     @property
     def left(self) -> float:
-        """Seconds left."""
         return self.limit - self.used
 
     @property
