@@ -1,6 +1,7 @@
 """What a prior is trained on: its first parameters, its mini-batches, and the error it is judged by.
 
-The loop depends on no kind of prior; a course does. An RBM sees clean images. A conditional RBM sees pairs of a damaged
+A course has `images` (N, D), `initial`, `batch`, and `judged`, which is None where there is nothing to judge by. The
+loop depends on no kind of prior; a course does. An RBM sees clean images. A conditional RBM sees pairs of a damaged
 image, damaged anew each time, and its clean original; it is judged by restoring other images.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -41,9 +42,6 @@ VALIDATION_BATCH = 1000
 # A prior in training is judged by at most this many images and iterations: this is enough to compare epochs, and the
 # time belongs to learning.
 JUDGED, ITERATIONS = 500, 100
-
-PriorT = TypeVar("PriorT", LayeredPrior, ConditionalRBM)
-BatchT = TypeVar("BatchT", Tensor, Pairs, Restorations, covariant=True)
 
 
 class Judged(NamedTuple):
@@ -93,23 +91,6 @@ def verdict(parts: Sequence[Solution], clean: Tensor, *, grey: bool = False) -> 
     error = torch.where(means.isnan(), 1.0, wrong.double()).mean()
     converged = torch.cat([part.status for part in parts]) == Status.CONVERGED
     return Judged(float(error), float(converged.double().mean()))
-
-
-class Course(Protocol[PriorT, BatchT]):
-    """Training images, and how a prior learns from them."""
-
-    @property
-    def images(self) -> Tensor:
-        """Clean training images (N, D), on the device to train on."""
-
-    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> PriorT:
-        """The prior before the first step; weights are drawn from N(0, weight_scale²)."""
-
-    def batch(self, index: Tensor, generator: torch.Generator) -> BatchT:
-        """The mini-batch of the images with these indices."""
-
-    def judged(self, prior: PriorT, inference: Inference) -> Judged | None:
-        """How well a prior restores held-out images; None if there are none."""
 
 
 def pixel_means(images: Tensor) -> Tensor:
@@ -176,30 +157,19 @@ class CleanImages:
         return None if self.trial is None else self.trial.judged(prior, inference)
 
 
-@dataclass(frozen=True)
-class RestoredImages:
+@dataclass(frozen=True, kw_only=True)
+class RestoredImages(CleanImages):
     """The course of an unconditional prior that learns by restoring: mini-batches are images under evidence.
 
     About as many images of a mini-batch undergo each task as any other. Solvers start at the posterior means of
     `independent` pixels.
     """
 
-    course: CleanImages
     image_shape: tuple[int, int]
     tasks: tuple[Task, ...]
     independent: Units
 
-    @property
-    def images(self) -> Tensor:
-        return self.course.images
-
-    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
-        return self.course.initial(hidden, weight_scale, generator)
-
-    def judged(self, prior: LayeredPrior, inference: Inference) -> Judged | None:
-        return self.course.judged(prior, inference)
-
-    def batch(self, index: Tensor, generator: torch.Generator) -> Restorations:
+    def batch(self, index: Tensor, generator: torch.Generator) -> Restorations:  # type: ignore[override]
         clean, count = self.images[index], len(self.tasks)
         # Mini-batches smaller than the number of tasks get all of them in turn.
         first = int(torch.randint(count, (), generator=generator, device=generator.device))
@@ -265,7 +235,7 @@ def course_of(
     image_shape: tuple[int, int],
     start: Any = None,
     held_out: Tensor | None = None,
-) -> Course[Any, Any]:
+) -> CleanImages | DamagedImages:
     """The course that a recipe makes of training images; `start` is the machine before the first step, if any."""
     training, validation = split(recipe, images, held_out)
     if recipe.data.task:
@@ -276,11 +246,11 @@ def course_of(
     if start is None:
         generator = torch.Generator(training.device).manual_seed(recipe.seed)
         start = shape.kind.first(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
-    clean = CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
+    about = (training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
     if not recipe.learner.restores:
-        return clean
-    tasks = tuple(map(shape.task_of, recipe.learner.restores))
-    return RestoredImages(clean, image_shape, tasks, independent_of(recipe, training))
+        return CleanImages(*about)
+    tasks, independent = tuple(map(shape.task_of, recipe.learner.restores)), independent_of(recipe, training)
+    return RestoredImages(*about, image_shape=image_shape, tasks=tasks, independent=independent)
 
 
 def independent_of(recipe: Recipe, training: Tensor) -> Units:

@@ -52,12 +52,7 @@ TRIED, DAMAGE, ENOUGH, STEPS = 100, ("flip:0.05", "flip:0.1", "flip:0.2"), 0.95,
 def read_rbm(path: Path, *, spins: bool = False, shape: tuple[int, int] | None = None) -> tuple[RBM, tuple[int, int]]:
     """The machine in a .npz or safetensors file, in single precision, and the height and width of its images.
 
-    Units of -1 or 1 (`spins`) are converted exactly. Without a shape, images are square.
-
-    Raises:
-        InputError: if there is no such file.
-        ModelError: if it is damaged or too large, or its tensors are not known or do not fit.
-        UsageError: if its visible units fill no such image.
+    Units of -1 or 1 (`spins`) are converted exactly. Without a shape, images are square. Errors as `parameters_in`.
     """
     where = shown(path)
     weights, *biases = parameters_in(tensors_of(path), where)
@@ -151,10 +146,8 @@ def import_rbm(
 ) -> tuple[Inference, float]:
     """Keep a binary machine as a prior, with all that restoring needs; a stop leaves no empty folder.
 
-    Images are drawn from it by a seed; the meter receives the number of sweeps done, of `SWEEPS`.
-
-    Returns:
-        The settings of its solver, and the share of its images, damaged, for which that converges.
+    Returns the settings of its solver, and the share of its images, damaged, for which that converges. The meter
+    receives the number of sweeps done, of `SWEEPS`.
     """
     assert place.target is not None
     left = "nothing was imported; the same command starts anew"

@@ -22,11 +22,9 @@ from restore.learning.recipe.spec import PriorShape
 
 @dataclass(frozen=True)
 class Lesson:
-    """What to train, and on what.
+    """What to train, by a recipe and its text as written, and on what.
 
     Attributes:
-        recipe, text: how to train, and that as written.
-        training: images to learn from.
         held_out: images to be judged by; None if the recipe takes them from the others, or has none.
         notes: what a user should know about the images and the plan.
         wholes: held-out images, (H, W) each, of which it knows patches; none if it knows whole images.
@@ -85,14 +83,9 @@ def read_lesson(
     source: str | None = None,
     **limits: Unpack[Limits],
 ) -> Lesson:
-    """Make the lesson of a written recipe.
+    """Make the lesson of a written recipe, whose prior and data may be replaced.
 
-    Args:
-        recipe, text: how to train, and that as written.
-        prior: replaces the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says how
-            many.
-        source: replaces the recipe's data.
-        limits: see `Limits`.
+    With hidden = "auto" a tenth of the images is held out, unless the recipe says how many.
     """
     name, prior = source or recipe.data.source, prior or recipe.prior
     table = replace(recipe.data, source=name)
@@ -120,16 +113,9 @@ def planned_lesson(
     threshold: int | None = None,
     **limits: Unpack[Limits],
 ) -> Lesson:
-    """Make a lesson of images by a plan; see `restore.data.gather` and `restore.learning.recipe.plan`.
+    """Make a lesson of gathered images by a plan; see `restore.data.gather` and `restore.learning.recipe.plan`.
 
-    Args:
-        source: what is gathered.
-        name: name of the prior.
-        wishes: what the user asks for.
-        shown_as: the source in words.
-        wanted: how the images are gathered.
-        threshold: grey level above which a pixel is white; None for Otsu's.
-        limits: see `Limits`.
+    `shown_as` are the images in words. Pixels above the threshold are white, by default Otsu's.
     """
     found = gather(source, wanted, **limits)
     images = found.training.images

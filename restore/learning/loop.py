@@ -12,13 +12,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, shown
-from restore.learning.course import Course, PriorT
 from restore.learning.optimizers import optimizer_of, scheduled_rate
 from restore.learning.rules.conditional.likelihood import CONVERGED
 from restore.learning.rules.contract import LearnerState, RoundLearner, Step
@@ -53,14 +52,11 @@ class Lap(NamedTuple):
     keep: bool
 
 
-def drive(work: Steps[Any] | Rounds, facts: Mapping[str, Any]) -> Passed:
+def drive(work: Steps | Rounds, facts: Mapping[str, Any]) -> Passed:
     """Advance work until it is finished; returns the prior to restore with.
 
-    A run cannot be resumed under other facts, the parts of the recipe that decide the outcome.
-
-    Raises:
-        TrainingError: the folder is in use, holds another run, or cannot be written to; or training failed.
-        Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
+    A run cannot be resumed under other facts, the parts of the recipe that decide the outcome. After SIGINT or SIGTERM
+    a checkpoint is written, and Stopped raised; what else fails is a TrainingError.
     """
     session, folder = work.session, work.session.folder
     identity = {"recipe": facts, "data": session.data, **circumstances()}
@@ -103,7 +99,7 @@ def drive(work: Steps[Any] | Rounds, facts: Mapping[str, Any]) -> Passed:
         return replace(work.best(), ended=work.ended)
 
 
-def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Passed:
+def fit(recipe: Recipe, course: Any, session: Session) -> Passed:
     """Train a prior by gradient steps: the best if the course judges, or the last; see `drive`."""
     return drive(Steps(recipe, course, session), recipe.training_facts)
 
@@ -120,21 +116,19 @@ _TENSORS = ("learner_state", "average", "best_parameters")
 _MEMORIES = ("best_error", "best_epoch", "mostly_converged", "halvings", "began", "stepping", "judging")
 
 
-class Steps(Generic[PriorT]):
+class Steps:
     """Training by gradient steps; an epoch goes through all mini-batches.
 
     Attributes:
         average: moving average of the parameters, by name; empty if the recipe has none.
         first: parameters before the first step, by name, if the trained prior keeps a share of them.
         best_parameters, best_error, best_epoch: those with the lowest validation error so far; none at first.
-        mostly_converged: whether the solver converged for most images of the previous epoch.
         halvings: how often training diverged, went back to the start of an epoch, and halved its rate.
-        began: seconds used when this stage of training began.
-        stepping, judging: seconds that a step and judging took the last time.
+        began, stepping, judging: seconds used when this stage began, and of the last step and judging.
         sums: sums of this epoch's monitors.
     """
 
-    prior: PriorT
+    prior: Any
     optimizer: torch.optim.Optimizer
     learner_state: LearnerState
     generator: torch.Generator
@@ -144,9 +138,8 @@ class Steps(Generic[PriorT]):
     # The state at the start of the epoch, or where the run was resumed in it.
     safe: Checkpoint | None = None
 
-    def __init__(self, recipe: Recipe, course: Course[PriorT, Any], session: Session) -> None:
-        self.recipe, self.session = recipe, session
-        self.course: Course[PriorT, Any] = course
+    def __init__(self, recipe: Recipe, course: Any, session: Session) -> None:
+        self.recipe, self.session, self.course = recipe, session, course
         self.batches = math.ceil(len(course.images) / recipe.training.batch)
         self.best_parameters, self.sums = {}, dict[str, Tensor | float]()
         self.best_error, self.best_epoch, self.mostly_converged, self.halvings = math.inf, 0, True, 0
@@ -204,7 +197,7 @@ class Steps(Generic[PriorT]):
         self.began = self.session.clock.used
 
     @property
-    def current(self) -> PriorT:
+    def current(self) -> Any:
         """The present prior: the average if there is one, with the start's share."""
         latest = self.average or self.prior.parameters
         if not self.first:
@@ -241,15 +234,15 @@ class Steps(Generic[PriorT]):
             group["lr"] = rate
         try:
 
-            def first(prior: PriorT) -> Step:
+            def take(prior: Any) -> Step:
                 made: Step = self.recipe.learner.step(prior, batch, self.learner_state, self.generator, epoch)
                 return made
 
-            take: Callable[[PriorT], Step] | None = first
-            while take is not None:
+            again: Callable[[Any], Step] | None = take
+            while again is not None:
                 # A new prior object for each step, so that nothing computed from old weights is reused.
-                step = take(self.prior.with_parameters(self.prior.parameters))
-                take = step.again
+                step = again(self.prior.with_parameters(self.prior.parameters))
+                again = step.again
                 for name, parameter in self.prior.parameters.items():
                     parameter.grad = step.gradient[name]
                 self.optimizer.step()
@@ -328,7 +321,7 @@ class Steps(Generic[PriorT]):
     def _warn(self, said: str) -> None:
         warnings.warn(f"{shown(self.session.folder)}: {said}", stacklevel=5)
 
-    def _passed(self, done: int, monitors: Mapping[str, float], machine: PriorT) -> Passed:
+    def _passed(self, done: int, monitors: Mapping[str, float], machine: Any) -> Passed:
         session, total = self.session, self.recipe.training.epochs
         return Passed(done, total, self.progress(), session.clock.used, monitors, machine, session.stage)
 

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -40,14 +39,10 @@ from restore.zoo.inference import Inference
 
 @dataclass(frozen=True)
 class Stage:
-    """The course of one RBM of the stack.
+    """The course of one RBM of the stack, between a lower layer and an upper one of a size, in so many copies each.
 
-    Attributes:
-        below: the states of the lower layer, (N, units): images, or probabilities that its units are 1.
-        lower: the lower layer without neighbours.
-        size: number of units in the upper layer.
-        lower_copies, upper_copies: how many copies of each layer there are.
-        drawn: whether the lower layer is sampled from its probabilities for each mini-batch.
+    The states of the lower layer, (N, units), are images, or probabilities that its units are 1; those are `drawn` anew
+    for each mini-batch. `lower` is that layer without neighbours.
     """
 
     below: Tensor
@@ -108,7 +103,7 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
         # Equal shares for the RBMs, and as much as all of them for the deep machine.
         share = 1 / (2 * len(sizes) - number + 1)
         folders = [stage_folder(session.folder, layer) for layer in range(number, len(sizes) + 1)]
-        over = from_first(partial(_any_begun, [session.folder, *folders[1:]]))
+        over = any(from_first(partial(list, map(facts, [session.folder, *folders[1:]]))))
         own = replace(session, folder=folders[0], stage=f"layer {number}", share=share, over=over)
         fitted = fit(replace(recipe, training=length, learner=learner), stage, own)
         verdicts += [f"layer {number}: {fitted.ended}"] if fitted.ended else []
@@ -120,15 +115,10 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
     return stacked(trained), "; ".join(verdicts)
 
 
-def _any_begun(folders: Sequence[Path]) -> bool:
-    return any(map(facts, folders))
-
-
 def stacked(machines: Sequence[RBM]) -> LayeredPrior:
     """Stack RBMs: the hidden units of each become the visible units of the next.
 
-    A layer between two RBMs had each neighbour twice. On average over the two it has each once, with the mean of its
-    biases in both.
+    A layer between two had each neighbour twice. On average it has each once, with the mean of its biases in both.
     """
     between = [
         Bernoulli((one.hidden.parameters["bias"] + other.visible.parameters["bias"]) / 2)
@@ -151,9 +141,7 @@ def _averaged(layer: Units, copies: int) -> Units:
 def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> LayeredPrior:
     """The machine of the prior that a recipe starts from, widened by units with random weights where it has fewer.
 
-    Raises:
-        ModelError: if there is no such prior.
-        TrainingError: if it is another kind of machine, or for images of another size.
+    A ModelError if there is no such prior; a TrainingError if it is another kind of machine, or of another size.
     """
     folder = zoo.find(shape.start)
     about = zoo.describe(folder)

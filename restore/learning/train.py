@@ -71,19 +71,8 @@ def carry_out(
 ) -> Made:
     """Train a prior, keep it, score it, and add its graph; the best prior so far is kept all the while.
 
-    The recipe is written to the run's folder, to be changed or repeated.
-
-    Args:
-        lesson: what to train, and on what.
-        place: where the prior is kept; nowhere if it has no folder.
-        session: where, and who is told; its clock counts from the moment that the time limit does.
-        device: where to train.
-        report: whether to draw and to write what was learnt, in the run's folder.
-        every: as in `train`.
-
-    Raises:
-        RestoreError: as `train` and `Place.keep`.
-        KeyboardInterrupt: with a note of what to do now.
+    The recipe is written to the run's folder, to be changed or repeated. The session's clock counts from the moment
+    that the time limit does. Without a `report` nothing is scored or drawn. A stop says what to do now, in a note.
     """
     clock, recipe = session.clock, lesson.recipe
     own = replace(session, data=lesson.fingerprint, usable=partial(place.keep_unfinished, lesson))
@@ -132,15 +121,10 @@ def train(
     held_out: Tensor | None = None,
     every: int = 0,
 ) -> Trained:
-    """Train a prior as a recipe says; see `restore.learning.loop.drive` for errors.
+    """Train a prior as a recipe says on images (N, H * W); see `restore.learning.loop.drive` for errors.
 
-    Args:
-        recipe: what to train, how, and how long at most.
-        images: training images (N, H * W), on the device to train on; binary, or grey levels in [0, 1].
-        image_shape: (H, W).
-        session: where, and who is told of whole priors.
-        held_out: images (M, H * W) to be judged by; None for those that the recipe holds out.
-        every: also keep the prior after every so many epochs, in `epoch_folder`; 0 keeps none.
+    Pixels are binary, or grey levels in [0, 1]. The session hears of whole priors only. Those held out (M, H * W)
+    judge; None for those that the recipe holds out. With `every` the prior after every so many epochs is kept as well.
     """
     folder, clock = session.folder, session.clock
     if every < 0:

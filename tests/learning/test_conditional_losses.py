@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from conditionals import (
-    NAMES,
     SIZES,
     all_states,
     assert_close,
@@ -83,19 +82,6 @@ def test_the_perceptron_gradient_with_the_negative_held_fixed() -> None:
         )
         assert_close(step.gradient, numerical, 1e-8)
     assert moved_any >= 4
-
-
-def test_the_perceptron_gradient_is_averaged_over_the_batch() -> None:
-    # A search without chance: there are no couplings, and every pixel is as good as certain.
-    sure = random_prior(scale=0.0)
-    prior = sure.with_parameters({name: 1e4 * value for name, value in sure.parameters.items()})
-    pairs = some_pairs(count=6)
-    step = step_of(PerceptronLoss(), prior, pairs)
-    alone = [
-        step_of(PerceptronLoss(), prior, Pairs(x, clean)).gradient
-        for x, clean in zip(pairs.observed.split(1), pairs.clean.split(1), strict=True)
-    ]
-    assert_close(step.gradient, {name: torch.stack([each[name] for each in alone]).mean(0) for name in NAMES}, 1e-12)
 
 
 # --- max margin ---

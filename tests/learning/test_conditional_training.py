@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -150,25 +149,6 @@ def test_a_conditional_prior_denoises_without_p(model: str) -> None:
         assert torch.equal(torch.from_numpy(found > 127).flatten(), wanted[0])
     batch, solution = loaded.denoise(np.stack([PICTURE, 255 - PICTURE]), return_solution=True, soft=True)
     assert batch.shape == (2, 4, 4) and len(solution.status) == 2
-
-
-def test_a_conditional_prior_is_told_nothing(model: str) -> None:
-    loaded = restore.load(model, device="cpu")
-    mask = np.zeros((4, 4), bool)
-    mask[0] = True
-    calls: list[Callable[[], Any]] = [
-        lambda: restore.denoise(PICTURE, model, p=0.1),
-        lambda: restore.denoise(PICTURE, model, p=0.0),
-        lambda: restore.denoise(PICTURE, model, p=np.full((4, 4), 0.1)),
-        lambda: loaded.denoise(PICTURE, 0.1),
-        lambda: restore.complete(PICTURE, mask, model),
-        lambda: restore.complete(PICTURE, mask, model, p=0.1),
-        lambda: loaded.complete(PICTURE, mask),
-    ]
-    for call in calls:
-        with pytest.raises(UsageError) as caught:
-            call()
-        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [ConditionalDivergence, PerceptronLoss])

@@ -36,16 +36,6 @@ def test_many_steps_of_contrastive_divergence_forget_the_data() -> None:
     assert_close(step.gradient, log_likelihood_gradient(machine, images), 5 * 0.5 / math.sqrt(len(batch)))
 
 
-def test_contrastive_divergence_of_no_change_is_zero() -> None:
-    # Weights so strong that a chain never leaves its image.
-    images = binary_states(4, torch.zeros(1)).float()
-    machine = RBM.binary(200 * torch.eye(4), torch.full((4,), -100.0), torch.full((4,), -100.0))
-    learner = ContrastiveDivergence(starts="data", steps=5, centring=False)
-    step = learner.step(machine, images, learner.init(machine, images, seeded()), seeded(1))
-    assert max(float(value.abs().max()) for value in step.gradient.values()) == 0
-    assert float(step.monitors["pixel_mean_gap"]) == 0
-
-
 def test_chains_restart_from_the_data_or_go_on() -> None:
     machine, images = random_rbm(5, 4), some_images(9, 5)
     restarting = ContrastiveDivergence(starts="data")

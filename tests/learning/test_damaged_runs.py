@@ -21,7 +21,7 @@ from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.learning.train import train
 from restore.priors import ConditionalRBM
-from restore.solvers import BeliefPropagation, MeanField
+from restore.solvers import BeliefPropagation
 from restore.zoo.inference import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -62,16 +62,6 @@ def test_the_error_is_the_share_of_wrong_pixels_of_the_validation_images(monkeyp
     monkeypatch.setattr(course_module, "VALIDATION_BATCH", 4)
     assert course.judged(prior, inference).error == pytest.approx(int(wrong.sum()) / (6 * 16))
     assert replace(course, validation=LARGER[:0]).judged(prior, inference) is None
-
-
-def test_the_first_conditional_prior_answers_with_the_pixel_means() -> None:
-    course = damaged_images()
-    prior = course.initial(3, 0.0, seeded(1))
-    means = MeanField().solve(prior.given(course.damaged)).means[0]
-    torch.testing.assert_close(means, pixel_means(course.images).expand(6, -1))
-    drawn = course.initial(300, 0.01, seeded(1))
-    assert float(drawn.visible_input.abs().max()) == 0
-    assert [float(value.std()) for value in (drawn.weights, drawn.hidden_input)] == pytest.approx([0.01] * 2, rel=0.1)
 
 
 def test_images_are_held_out_by_the_seed() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from restore.learning.gradients.centring import centred
 from restore.learning.rules.contract import Gradient
 from restore.learning.rules.tap_likelihood import TAPLikelihood
-from restore.priors import RBM, LayeredPrior
+from restore.priors import LayeredPrior
 from restore.priors.exact import binary_states
 from restore.solvers import TAP
 
@@ -61,16 +61,6 @@ def test_gradient_of_weak_couplings_is_the_exact_one(sizes: tuple[int, ...]) -> 
         errors.append(max(float((got[name] - wanted[name]).abs().max()) for name in wanted))
     # TAP leaves out the third order of log Z, which is the second of its gradient in the weights.
     assert errors[1] < errors[0] / 3 < 1e-3
-
-
-def test_clamped_statistics_without_upper_couplings_are_those_of_an_rbm() -> None:
-    machine, images = random_deep(5, 4, 3), some_images(7, 5)
-    cut = machine.with_parameters(machine.parameters | {"weights.1": torch.zeros(4, 3).double()})
-    rbm = RBM(cut.layers[:2], cut.couplings[:1])
-    learner = TAPLikelihood(**EXACTLY)
-    deep, plain = learner._clamped(cut, images), learner._clamped(rbm, images)
-    assert_close({name: deep[name] for name in plain}, plain, 1e-14)
-    torch.testing.assert_close(deep["units.2.bias"], torch.sigmoid(cut.layers[2].parameters["bias"]))
 
 
 @pytest.mark.parametrize("rate", [0.01, 1.0])

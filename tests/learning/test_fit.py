@@ -24,7 +24,6 @@ from fits import (
     log_of,
     recipe_of,
     run,
-    stopped_run,
 )
 from machines import seeded
 from torch import Tensor
@@ -122,14 +121,6 @@ def test_the_log_has_one_line_per_epoch(learner: str, tmp_path: Path) -> None:
     assert [(passed.done, passed.total, passed.progress) for passed in told] == [(n, 4, n / 4) for n in (1, 2, 3, 4)]
     assert told[0].monitors == {monitor: records[0][monitor] for monitor in monitors}
     assert epoch_seconds(tmp_path) == seconds
-
-
-def test_seconds_go_on_after_a_stop(tmp_path: Path) -> None:
-    stopped_run(tmp_path, recipe_of())
-    spent = newest(tmp_path).facts["used"]
-    assert spent > 0
-    run(recipe_of(), tmp_path, resume=True)
-    assert epoch_seconds(tmp_path)[-1] > spent
 
 
 def test_the_first_prior_has_the_pixel_means_and_no_correlations() -> None:

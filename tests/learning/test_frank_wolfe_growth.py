@@ -67,16 +67,6 @@ def test_no_unit_lowers_the_exact_penalised_likelihood(seed: int) -> None:
     assert all(outcome.monitors["objective"] < 0 for outcome in outcomes)
 
 
-def test_estimated_gains_add_up_to_the_exact_rise() -> None:
-    states, outcomes = grown()
-    images = IMAGES
-    rise = float(
-        log_likelihood(machine_of(states[-1]), images).mean() - log_likelihood(machine_of(states[0]), images).mean()
-    )
-    # What the bias steps gain comes on top.
-    assert sum(outcome.monitors["gain"] for outcome in outcomes) == pytest.approx(rise, rel=0.25)
-
-
 def test_what_a_state_knows_of_each_unit_is_what_the_images_say() -> None:
     state = grown(rounds=5)[0][-1]
     torch.testing.assert_close(state["means"], unit_means(machine_of(state), IMAGES), rtol=0, atol=1e-5)

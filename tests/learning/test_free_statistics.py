@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import torch
 from directions import assert_close
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from machines import FLAT, numerical_gradients, random_rbm, seeded, two_patterns
 from real_machines import gaussian_answers, gaussian_machine, random_machine
 from torch import Tensor
@@ -21,7 +19,6 @@ from restore.learning.rules.contract import Gradient
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import AdaptiveTAP
-from restore.solvers.adaptive_tap import bipartite_covariance, joint_couplings
 
 PRECISE: dict[str, Any] = {"max_iter": 3000, "tol": 1e-13, "damping": 0.3}
 
@@ -35,23 +32,6 @@ def adaptive(machine: LayeredPrior, start: Tensor | None = None, **changed: Any)
     solver = AdaptiveTAP(**PRECISE | changed)
     start = alone(machine) if start is None else start
     return by_adaptive_tap(solver, machine, solver.init(machine, start)).statistics  # type: ignore[arg-type]
-
-
-@settings(max_examples=25)
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10_000), st.booleans())
-def test_covariances_are_the_block_of_the_whole_inverse(visible: int, hidden: int, seed: int, certain: bool) -> None:
-    draw = seeded(seed)
-    machine = random_rbm(visible, hidden, scale=0.6, seed=seed)
-    scales = tuple(0.1 + 0.2 * torch.rand(3, size, generator=draw).double() for size in (visible, hidden))
-    joint = joint_couplings(machine)
-    if certain:
-        scales[0][:, 0] = 0
-    # 1 - S J has an inverse where S has not: C₂ = (1 - S J)⁻¹ S.
-    whole = torch.cat(scales, 1)
-    inverse = torch.linalg.solve(torch.eye(visible + hidden).double() - whole[:, :, None] * joint, whole.diag_embed())
-    torch.testing.assert_close(
-        bipartite_covariance(machine.weights, scales), inverse[:, :visible, visible:].mean(0), rtol=1e-9, atol=1e-11
-    )
 
 
 @pytest.mark.thorough
@@ -119,21 +99,6 @@ def test_a_batch_counts_as_its_images_do(mixed: bool, iterations: int) -> None:
         for index, value in enumerate(got.state):
             torch.testing.assert_close(value, torch.cat([one.state[index] for one in singles]), rtol=0, atol=1e-12)
     assert (0 < float(together.monitors["lawless"]) < 1) == mixed
-
-
-@pytest.mark.parametrize("iterations", [1, 2, 5])
-def test_a_step_takes_the_iterations_asked_for(iterations: int) -> None:
-    machine, images = random_rbm(5, 4), torch.bernoulli(torch.full((7, 5), 0.4).double(), generator=seeded(5))
-    learner = TAPLikelihood(
-        fixed_point="adaptive_tap", iterations=iterations, damping=0.4, starts="persistent", solutions=6
-    )
-    state = learner.init(machine, images, seeded(1))
-    wanted = tuple(state[f"solution.{index}"] for index in range(8))
-    for damping in (*[0.4] * (iterations - 1), 0.0):
-        wanted = AdaptiveTAP(damping=damping).step(machine, wanted)
-    after = learner.step(machine, images, state, seeded(2)).state
-    for index, value in enumerate(wanted):
-        torch.testing.assert_close(after[f"solution.{index}"], value)
 
 
 @pytest.mark.thorough

@@ -103,11 +103,6 @@ def test_a_stopped_run_goes_on_bit_by_bit(method: str, images: torch.Tensor, tmp
         assert torch.equal(resumed.state[name], value)
 
 
-def test_the_limit_of_rounds_is_told(images: torch.Tensor, tmp_path: Path) -> None:
-    cut = train(recipe(rounds=1, spacers=0), images, SHAPE, Session(tmp_path, "x"))
-    assert "raise rounds" in cut.verdict
-
-
 def test_constant_pixels_need_a_penalty(images: torch.Tensor, tmp_path: Path) -> None:
     framed = images.clone()
     framed[:, 0] = 0

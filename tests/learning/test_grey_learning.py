@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from directions import grey_images
-from machines import brute_force, random_machine, seeded
+from machines import seeded
 from stripes import SHAPE, recipe, stripes
 from torch import Tensor
 
 from restore.fields import Fields
 from restore.learning.course import course_of
-from restore.learning.rules.contract import Step
-from restore.learning.rules.tap_likelihood import TAPLikelihood
-from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.learning.train import train
 from restore.priors import RBM
@@ -33,13 +26,6 @@ def exact_log_likelihood(machine: RBM, images: Tensor) -> float:
     own = machine.hidden.log_weight(states).sum(-1)
     each = own + machine.visible.log_partition(Fields(states @ machine.weights.T)).sum(-1)
     return float((-machine.free_energy(images.double()) - torch.logsumexp(each, 0)).mean())
-
-
-def test_the_exact_likelihood_of_these_tests_is_that_of_quadrature() -> None:
-    machine, images = random_machine(("spiked-truncated", 2), ("bernoulli", 2)), grey_images(4, 2)
-    assert isinstance(machine, RBM)
-    wanted = float((-machine.free_energy(images)).mean()) - brute_force(machine, nodes=40).log_partition
-    assert exact_log_likelihood(machine, images) == pytest.approx(wanted, abs=1e-9)
 
 
 @pytest.mark.thorough
@@ -77,24 +63,3 @@ def test_every_kind_of_hidden_unit_can_be_trained_and_kept(hidden: str, deeper: 
     assert len({value.data_ptr() for value in named.values()}) == len(named)
     start = blank(hidden, 3, named["weights.0"]).parameters
     assert not any(torch.equal(named[f"units.1.{name}"], value) for name, value in start.items())
-
-
-@pytest.mark.parametrize("after", [1, 5])
-def test_a_stopped_run_goes_on_with_the_same_bits(after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings, images = recipe(2, optimizer={"average": 0.9}), stripes(100)
-    whole = train(settings, images, SHAPE, Session(tmp_path / "whole", "x")).prior
-    original, taken = TAPLikelihood.step, []
-
-    def step(*told: Any) -> Step:
-        taken.append(1)
-        if len(taken) == after:
-            os.kill(os.getpid(), signal.SIGINT)
-        return original(*told)
-
-    with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(TAPLikelihood, "step", step)
-        train(settings, images, SHAPE, Session(tmp_path / "run", "x"))
-    assert len(taken) == after
-    again = train(settings, images, SHAPE, Session(tmp_path / "run", "x", resume=True)).prior
-    for name, value in whole.machine.parameters.items():
-        assert torch.equal(again.machine.parameters[name], value), name

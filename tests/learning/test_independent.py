@@ -89,11 +89,6 @@ def test_pixels_that_never_change_keep_finite_parameters(broad: Units) -> None:
     torch.testing.assert_close(found.moments(NOTHING)[0], images[0], rtol=0, atol=0.01)
 
 
-def test_one_image_more_is_all_that_the_given_units_weigh() -> None:
-    found = independent_units(Bernoulli(zeros(1)), torch.zeros(99, 1))
-    torch.testing.assert_close(found.bias.sigmoid(), torch.tensor([0.5 / 100], dtype=torch.float64), rtol=1e-4, atol=0)
-
-
 @pytest.mark.parametrize(
     "images", [torch.zeros(5, 3), torch.zeros(0, 4), torch.full((5, 4), 2.0), torch.full((5, 4), torch.nan)]
 )

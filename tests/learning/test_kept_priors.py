@@ -23,7 +23,6 @@ from restore.learning.recipe.recipe import parse
 from restore.learning.run.place import Place, reserve
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import train
-from restore.zoo.description import Description
 
 # --- however it ends ---
 
@@ -104,27 +103,6 @@ def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
         assert run(*WORDS) == 7
     assert zoo.load(Path("runs/parts")).description.unfinished.startswith("epoch 1 of at most 4, ")
     assert run(*WORDS, "--resume") == 0
-
-
-def test_a_reader_sees_one_prior_while_another_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from priors import random_prior
-
-    small, large = random_prior((3, 4), hidden=2), random_prior((3, 4), hidden=5)
-    zoo.save(tmp_path / "p", small, "")
-    real = Description.from_header.__func__  # type: ignore[attr-defined]
-
-    seen: list[str] = []
-
-    def replaced(cls: type, header: Any, where: str) -> Description:
-        seen.append(where)
-        # Between its header and its tensors.
-        if len(seen) == 1:
-            zoo.save(tmp_path / "p", large, "")
-        return real(cls, header, where)
-
-    monkeypatch.setattr(Description, "from_header", classmethod(replaced))
-    assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 2
-    assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 5
 
 
 def test_a_folder_made_for_a_prior_that_cannot_be_written_is_removed(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from restore.channels import parse_task
 from restore.fields import Fields
-from restore.learning.course import CleanImages, RestoredImages
+from restore.learning.course import RestoredImages
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.recipe.spec import Optimizer, PriorShape, Training
@@ -186,7 +186,9 @@ def test_tasks_count_alike_whatever_their_loss() -> None:
 def test_each_task_damages_its_share_of_a_mini_batch() -> None:
     images = bars_and_stripes(3).double().repeat(10, 1)
     tasks = tuple(parse_task(text) for text in ("flip:0.2", "patch:2", "flip:0.1+patch:1"))
-    course = RestoredImages(CleanImages(images), (3, 3), tasks, Bernoulli(torch.zeros(9, dtype=torch.float64)))
+    course = RestoredImages(
+        images, image_shape=(3, 3), tasks=tasks, independent=Bernoulli(torch.zeros(9, dtype=torch.float64))
+    )
     batch = course.batch(torch.arange(100), seeded())
     assert sorted(torch.bincount(batch.tasks).tolist()) == [33, 33, 34]
     assert torch.equal(batch.clean, images[:100])
@@ -221,7 +223,7 @@ def learnt_on_bars(rule: MatchedMarginals, hidden: int, epochs: int, folder: Pat
         training=Training(epochs=epochs, batch=50),
     )
     tasks = tuple(map(parse_task, rule.tasks))
-    course = RestoredImages(CleanImages(BARS), (3, 3), tasks, Bernoulli(torch.zeros(9)))
+    course = RestoredImages(BARS, image_shape=(3, 3), tasks=tasks, independent=Bernoulli(torch.zeros(9)))
     learnt = fit(recipe, course, Session(folder, "data")).machine
     assert isinstance(learnt, RBM)
     return learnt

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from dataclasses import replace
@@ -21,7 +20,7 @@ import restore
 from restore import zoo
 from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.rules.tap_likelihood import TAPLikelihood
-from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
+from restore.learning.run.folder import Stopped, stage_folder
 from restore.learning.run.session import Session
 from restore.learning.starting import Stage, pretrained, stacked
 from restore.learning.train import train
@@ -132,12 +131,6 @@ def test_stopped_at_every_step_of_every_stage_and_resumed(tmp_path: Path, monkey
     assert stage_logs(tmp_path / "stopped") == stage_logs(tmp_path / "whole")
 
 
-def test_the_time_of_a_run_is_that_of_all_its_stages(tmp_path: Path) -> None:
-    run(recipe_of(), tmp_path)
-    last = [json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["seconds"] for folder in _stages(tmp_path)]
-    assert last == sorted(last) and epoch_seconds(tmp_path)[-1] == last[-1]
-
-
 def test_grey_pixels_can_be_pretrained(tmp_path: Path) -> None:
     recipe = recipe_of(
         prior={"visible": "truncated-gauss-bernoulli", "deeper": [3]},
@@ -169,10 +162,3 @@ def test_a_trained_machine_restores(tmp_path: Path) -> None:
     restored = model.complete(damaged, holes)
     # Every image but the two that differ in nothing else is settled by its other pixels.
     assert (restored == images).all(axis=(1, 2)).mean() >= 0.85
-
-
-# --- recipes ---
-
-
-def _stages(folder: Path) -> list[Path]:
-    return [*(stage_folder(folder, number) for number in (1, 2, 3)), folder]

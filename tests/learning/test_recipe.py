@@ -13,7 +13,6 @@ from restore.families import FAMILIES
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.recipe.spec import Data, Optimizer
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
-from restore.learning.rules.conditional.max_margin import MarginalMaxMargin
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.frank_wolfe import FrankWolfe
 from restore.learning.rules.tap_likelihood import TAPLikelihood
@@ -80,28 +79,6 @@ def test_a_recipe_says_everything(tmp_path: Path) -> None:
     assert (recipe.optimizer.name, recipe.optimizer.rate, recipe.optimizer.schedule) == ("adam", 1e-3, "constant")
     assert (recipe.training.epochs, recipe.training.batch, recipe.training.checkpoint_every) == (3, 50, 2)
     assert (recipe.inference.solver, recipe.inference.max_iter, recipe.inference.starts) == ("mean_field", 10, 1)
-
-
-def test_a_recipe_of_a_conditional_prior(tmp_path: Path) -> None:
-    recipe = read_recipe(
-        write(
-            tmp_path,
-            """
-            name = "undo"
-            data = { source = "mnist", task = "patch:8:1", validation = 10 }
-            prior = { family = "crbm", hidden = 12 }
-            learner = { method = "marginal_max_margin", iterations = 3, growth = 2 }
-            optimizer = { average = 0.99 }
-            training = { epochs = 3 }
-            """,
-        )
-    )
-    assert recipe.prior.kind.learnt
-    assert (recipe.data.task, recipe.data.validation) == ("patch:8:1", 10)
-    assert recipe.optimizer.average == 0.99
-    assert recipe.learner == MarginalMaxMargin(iterations=3, growth=2)
-    # What restores is what the learner used in that epoch.
-    assert recipe.learner.inference(4) == Inference("mixed_product", 11, 1e-3, 0.0, modes=0, starts=0)
 
 
 @pytest.mark.parametrize("method", FAMILIES["crbm"].learners)

@@ -42,11 +42,6 @@ def test_sharp_of_many_matrices_and_of_none() -> None:
     assert not sharp_vector(torch.zeros(4)).any()
 
 
-def test_directions_that_are_zero_to_rounding_stay_so() -> None:
-    gradient = random_matrix(1, 6, 5, 2).float()
-    assert int(torch.linalg.matrix_rank(sharp_matrix(gradient))) == 2
-
-
 @pytest.mark.parametrize(("visible", "hidden"), [(7, 2), (3, 6), (4, 4)])
 def test_the_safe_rate_leads_to_the_top_of_each_bound(visible: int, hidden: int) -> None:
     """No multiple of a step has more of <s, x> - L |x|^2 / 2; L is the most that <x, statistics>^2 is for |x| = 1."""

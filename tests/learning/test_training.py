@@ -7,16 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 from commands import Run
-from lessons import SHORT, bits, learn, lesson
+from lessons import SHORT, bits
 
 import restore
 from restore import zoo
 from restore.errors import OutputError
 from restore.learning.recipe.recipe import read_recipe
-from restore.learning.run.folder import Stopped, epoch_seconds
-from restore.learning.run.session import Session
 
 
 @pytest.mark.thorough
@@ -77,19 +74,6 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert not Path("runs").exists()
 
 
-def stopped(folder: Path, seed: int = 0, after: int = 1, **asked: object) -> None:
-    """A run on bars that was stopped after an epoch."""
-    import os
-    import signal
-
-    def stop(passed: object) -> None:
-        if getattr(passed, "done", 0) == after:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with pytest.raises(Stopped):
-        learn(lesson(seed, **asked), Session(folder, watch=stop))
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["export.packing.beside_weights", "learning.train.write_report"])
 def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
@@ -116,14 +100,3 @@ def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
     assert run(*words, "--resume") == 5
     assert "parts: holds a prior already; give --overwrite" in capsys.readouterr().err
     assert zoo.describe(zoo.find("parts")).hidden == 4
-
-
-def test_58_a_stopped_plan_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    whole = learn(lesson(), Session(tmp_path / "whole"))
-    stopped(tmp_path / "parts")
-    # As after a machine that lost its power: only the folder is left.
-    shutil.copytree(tmp_path / "parts", tmp_path / "moved")
-    parts = learn(lesson(), Session(tmp_path / "moved", resume=True))
-    assert len(epoch_seconds(tmp_path / "moved")) == 3
-    for name, value in whole.trained.prior.machine.parameters.items():
-        assert torch.equal(value, parts.trained.prior.machine.parameters[name]), name

@@ -58,11 +58,9 @@ class Unit(NamedTuple):
 class Change(NamedTuple):
     """The effects of K changes of the model by factors exp(φ(v)), each by itself; float64, shape (K,).
 
-    Attributes:
-        gain: increase of the mean log-likelihood of the images, in nats.
-        error: its standard error, from the number of samples.
-        overlap: effective share, in (0, 1], of the samples that are still typical after the change. If it is small, the
-            gain cannot be trusted.
+    The `gain` in the mean log-likelihood of the images has a standard error, from the number of samples. The `overlap`
+    is the effective share, in (0, 1], of the samples that are still typical; if it is small, the gain cannot be
+    trusted.
     """
 
     gain: Tensor
@@ -169,7 +167,7 @@ def find_unit(
     """Find the unit that lowers the objective most, by L-BFGS from a random start; `fitting_scale` gives its size.
 
     It does not matter how L-BFGS ends: what counts is that the unit gains more than its penalty. If it does not, the
-    search begins again elsewhere with a higher penalty.
+    search begins again elsewhere with a higher penalty; None if no start leads to a unit.
 
     So this is a local optimum. On 14 problems of 4 to 9 pixels it gains .90 of what the best of 25 starts does on
     average, .94 as the best of three; but three starts take three times as long, and later units make up for it.
@@ -179,15 +177,8 @@ def find_unit(
         samples: samples of the model to seek the unit with, (S, D).
         fresh: other samples to judge the unit by, (F, D). On the samples it was sought with, a unit gains even if there
             is nothing to learn.
-        penalty: λ.
-        overlap: see `fitting_scale`.
+        penalty, overlap: λ, and the least overlap of a change.
         generator: for the starts.
-
-    Returns:
-        The unit; None if no start led to one.
-
-    Raises:
-        TrainingError: if the objective is not finite.
     """
     evaluations = 0
     mean = images.mean(0)

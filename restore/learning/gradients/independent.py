@@ -40,9 +40,6 @@ def independent_units(units: Layer, images: Tensor) -> Layer:
 
     The search starts at the given layer, which counts as one more image, so that constant pixels keep finite
     parameters. It should be broad, such as the uniform distribution that zeros give on a bounded support.
-
-    Raises:
-        TrainingError: if there are no images, of another number of pixels, or with a value outside the support.
     """
     low, high = units.support
     if images.dim() != 2 or images.shape[1] != units.size or len(images) == 0:

@@ -72,10 +72,7 @@ METHODS: Mapping[str, Method] = {
 
 @dataclass(frozen=True)
 class Facts:
-    """What a plan must know about training images: number, (H, W), levels, share of pixels that are exactly black.
-
-    A pixel of binary images is white above the threshold, 0 to 254.
-    """
+    """What a plan must know about training images: number, (H, W), levels, share of pixels that are exactly black."""
 
     images: int
     image_shape: tuple[int, int]
@@ -99,11 +96,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a user asks for; None, "" and "auto" leave it to the plan, and `tables` of a recipe override it.
-
-    Raises:
-        UsageError: if a value is out of its range, or two do not go together.
-    """
+    """What a user asks for; None, "" and "auto" leave it to the plan, and `tables` of a recipe override it."""
 
     method: str = "auto"
     hidden: int | Literal["auto"] | None = None

@@ -51,12 +51,7 @@ PSEUDO_COUNT = 1.0
 
 
 def tournament(units: int) -> Tensor:
-    """Rounds in which every unit meets every other exactly once, and none meets two (the circle method).
-
-    Returns:
-        Shape (rounds, 2, pairs): `units` - 1 rounds of `units` / 2 pairs; for an odd number `units` rounds, in each of
-        which one unit rests.
-    """
+    """Rounds in which every unit meets every other once, and none meets two (the circle method): (rounds, 2, pairs)."""
     ring = units - 1 + units % 2
     turn, step = torch.arange(ring)[:, None], torch.arange(1, (ring + 1) // 2)
     rounds = torch.stack([(turn + step) % ring, (turn - step) % ring], 1)
@@ -111,11 +106,8 @@ def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> S
     """Take quasi-Newton steps (L-BFGS) in all parameters at once, each only if it raises the objective.
 
     They end early if a step promises much less than `tol`. A step raises the objective if its value says so, or if the
-    slope along the step is not negative at its end, as the objective is concave. The slope detects gains below the
-    rounding of values.
-
-    Between sweeps these are so-called spacer steps: as long as none lowers the objective, the sweeps still converge to
-    its maximum (Luenberger & Ye, Linear and Nonlinear Programming, sec. 7.9).
+    slope along it is not negative at its end, which detects gains below rounding. Between sweeps these are so-called
+    spacer steps, with which the sweeps still converge (Luenberger & Ye, Linear and Nonlinear Programming, sec. 7.9).
     """
     at, here = start, objective.evaluate(start)
     known: deque[tuple[Spins, Spins]] = deque(maxlen=MEMORY)

@@ -185,14 +185,10 @@ def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> 
     """Why growth should stop, as validation images gain too little; empty if it should not.
 
     They gain what training images gain minus the growth of the gap between the mean log-probabilities, which needs no
-    log Z. (The paper stops when the gap "largely increases", which never happens with many images.)
-
-    Args:
-        gaps: gap before the first round and after each, in nats; NaN without validation images.
-        gains: total gain of the training images by then from units added and removed. The small gains from steps on
-            the visible bias are left out, as their estimates are mostly noise.
-        window: rounds to look back.
-        least: share of the whole gain that these rounds must bring.
+    log Z. (The paper stops when the gap "largely increases", which never happens with many images.) Gaps and gains are
+    those before the first round and after each, in nats; gaps are NaN without validation images. The small gains from
+    steps on the visible bias are left out, as mostly noise. The last rounds, `window` of them, must bring a least
+    share.
     """
     if len(gaps) <= window:
         return ""
@@ -222,12 +218,6 @@ def settled(state: LearnerState, settings: FrankWolfe, generator: torch.Generato
     return state
 
 
-def costs(state: LearnerState, settings: FrankWolfe) -> Tensor:
-    """The penalty of each unit, in nats; shape (H,), float64."""
-    squares = state["weights"].double().square().sum(0) + state["hidden_bias"].double().square()
-    return settings.penalty / 2 * squares
-
-
 def without_worst(
     state: LearnerState, images: Tensor, settings: FrankWolfe, generator: torch.Generator
 ) -> LearnerState | None:
@@ -238,10 +228,12 @@ def without_worst(
     """
     if state["weights"].shape[1] < 2:
         return None
-    machine, share = machine_of(state), _shares(state, images)
-    bias = state["hidden_bias"]
-    of_images = _factor_means(state, share)
-    saved = costs(state, settings)
+    machine, bias, weights = machine_of(state), state["hidden_bias"], state["weights"].double()
+    # The share of images for which each unit is on, the mean of its factor over images, and its penalty.
+    on = [torch.sigmoid(inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(BLOCK)]
+    share = torch.stack(on).sum(0) / len(images)
+    of_images = state["means"] - share * (state["pixels"] @ weights)
+    saved = settings.penalty / 2 * (weights.square().sum(0) + bias.double().square())
     fresh = gibbs_steps(machine, state["samples"], APART, generator)
     seen, judged = (
         change(-of_images, -factor(inputs(machine, samples), share, bias)) for samples in (state["samples"], fresh)
@@ -275,18 +267,6 @@ def unit_means(machine: RBM, visible: Tensor) -> Tensor:
 
 def machine_of(state: Mapping[str, Tensor]) -> RBM:
     return RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
-
-
-def _shares(state: LearnerState, images: Tensor) -> Tensor:
-    """The share of images (N, D) for which each unit is on; (H,), float64."""
-    machine = machine_of(state)
-    on = [torch.sigmoid(inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(BLOCK)]
-    return torch.stack(on).sum(0) / len(images)
-
-
-def _factor_means(state: LearnerState, share: Tensor) -> Tensor:
-    """Mean over images of each unit's `hidden_unit.factor`; (H,), float64."""
-    return state["means"] - share * (state["pixels"] @ state["weights"].double())
 
 
 def inputs(machine: RBM, visible: Tensor) -> Tensor:

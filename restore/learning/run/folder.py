@@ -63,11 +63,7 @@ def circumstances() -> dict[str, int]:
 
 @contextmanager
 def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator[Sitting]:
-    """Hold a run's folder, made if missing, find where to continue, and collect requests to stop.
-
-    Raises:
-        TrainingError: the folder is in use, holds another run, or cannot be written to.
-    """
+    """Hold a run's folder, find where to continue, and collect requests to stop."""
     with ExitStack() as held, _stop_requests() as stops:
 
         def begin() -> tuple[Checkpoint | None, str, Mapping[str, Any]]:

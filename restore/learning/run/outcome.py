@@ -25,13 +25,9 @@ Machine = LayeredPrior | ConditionalRBM | FullyVisible | GaussianMixture
 
 @dataclass(frozen=True)
 class Trained:
-    """The outcome of a recipe.
+    """The outcome of a recipe: a prior, from an epoch counted from 1, with its validation error if it was judged.
 
-    Attributes:
-        prior: the trained prior, with all that restoring needs.
-        epoch: the epoch its parameters are from, counted from 1.
-        error: share of wrong pixels of the validation images then; None if there were none.
-        verdict: why training, or the growth of hidden units, ended, in words; empty if the recipe says when.
+    The verdict says why training, or the growth of hidden units, ended; it is empty if the recipe says when.
     """
 
     prior: TrainedPrior

@@ -155,11 +155,7 @@ class _OwnDraws(TorchFunctionMode):
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Work together with the other processes of torchrun, each on its own GPU if there are any.
-
-    Raises:
-        UsageError: this torch cannot do it, or the environment is not that of torchrun.
-    """
+    """Work together with the other processes of torchrun, each on its own GPU if there are any; a UsageError if not."""
     count = os.environ["WORLD_SIZE"]
     if not group.is_available():
         raise UsageError(f"WORLD_SIZE is {count}, and this torch has no torch.distributed; unset it")

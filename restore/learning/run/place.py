@@ -26,11 +26,9 @@ EXPORT += "sys.stdout.buffer.write(beside_weights(pathlib.Path(sys.argv[1])))"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the prior of a run is kept.
+    """Where the prior of a run is kept: the run's folder, and the one that its name or -o stands for, if any.
 
     Attributes:
-        run: the run's folder; None if nobody will look into it.
-        target: the folder that the name, or -o, stands for; None if the prior is kept in the run only.
         overwrite: whether a prior may be replaced in the target.
         command: what was typed, for the card.
         name: what the prior in the target is called by.
@@ -51,11 +49,9 @@ class Place:
             _save(self.run, trained, lesson, self.command, passed.seconds)
 
     def keep(self, lesson: Lesson, trained: Trained, seconds: float) -> None:
-        """Write the prior at the end of training with its card.
+        """Write the prior at the end of training with its card; what cannot be written leaves what was there before.
 
-        Raises:
-            OutputError: if the target holds a prior that may not be overwritten; the run's is written.
-            TrainingError: if a file cannot be written; what was there before stays as it was.
+        If the target holds a prior that may not be overwritten, an OutputError after the run's is written.
         """
         taken = self.target is not None and not self.overwrite and not self.is_own(trained.prior.description.recipe)
         for folder in (self.run, None if taken else self.target):
@@ -114,8 +110,7 @@ def reserve(
 ) -> Place:
     """Find the place for a run's prior before the work begins; nothing is made yet.
 
-    Raises:
-        OutputError: if a prior exists already, the name is that of a published one, or the folder cannot be made.
+    An OutputError if a prior exists already, the name is that of a published one, or the folder cannot be made.
     """
     target = output or zoo.search.user_folder() / name
     place = Place(run, target, overwrite, command, name if output is None else str(output), again)
