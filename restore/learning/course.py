@@ -1,8 +1,7 @@
 """What a prior is trained on: its first parameters, its mini-batches, and the error it is judged by.
 
-A course has `images` (N, D), `initial`, `batch`, and `judged`, which is None where there is nothing to judge by. The
-loop depends on no kind of prior; a course does. An RBM sees clean images. A conditional RBM sees pairs of a damaged
-image, damaged anew each time, and its clean original; it is judged by restoring other images.
+A course has `images` (N, D), `initial`, `batch`, and `judged`, which is None where there is nothing to judge by. An RBM
+sees clean images. A conditional RBM sees pairs of a damaged image, damaged anew each time, and its clean original.
 """
 
 from __future__ import annotations

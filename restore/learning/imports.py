@@ -101,12 +101,7 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
 
 
 def parameters_in(tensors: Mapping[str, Tensor], where: str) -> tuple[Tensor, Tensor, Tensor]:
-    """The weights (D, H), visible bias (D,) and hidden bias (H,) among tensors, by their names.
-
-    >>> found = parameters_in({"W": torch.ones(3, 2), "v_bias": torch.zeros(2), "h_bias": torch.zeros(3)}, "a file")
-    >>> [tuple(values.shape) for values in found]
-    [(2, 3), (2,), (3,)]
-    """
+    """The weights (D, H), visible bias (D,) and hidden bias (H,) among tensors, by their names."""
     held = ", ".join(f"{shown(name)} ({'x'.join(map(str, value.shape))})" for name, value in tensors.items())[:300]
     given: dict[str, str] = {}
     for role, names in NAMES.items():

@@ -24,10 +24,8 @@ from restore.learning.recipe.spec import PriorShape
 class Lesson:
     """What to train, by a recipe and its text as written, and on what.
 
-    Attributes:
-        held_out: images to be judged by; None if the recipe takes them from the others, or has none.
-        notes: what a user should know about the images and the plan.
-        wholes: held-out images, (H, W) each, of which it knows patches; none if it knows whole images.
+    Held-out images judge; None if the recipe takes them from the others, or has none. `wholes` are those, (H, W) each,
+    of which the prior knows patches. The notes say what a user should know about the images and the plan.
     """
 
     recipe: Recipe

@@ -1,8 +1,7 @@
 """One drive for all training: by gradient steps, many to an epoch, or in rounds over all images.
 
-Without a time limit, training is a function of the recipe, the data and the numbers of threads and processes. A
-checkpoint holds all that decides what comes next, so a run that was stopped at any moment and resumed ends with the
-same bits as one that was left alone.
+Without a time limit, training is a function of the recipe, the data and the numbers of threads and processes: a run
+that was stopped at any moment and resumed from its checkpoint ends with the same bits as one that was left alone.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Machines to start training from: another prior, or RBMs stacked into a machine with several hidden layers.
 
 Trained from small weights alone, a deep machine becomes an RBM whose upper layers contribute nothing. So every layer is
-first trained as an RBM on what the layer below makes of the images, with the learner of the joint training. The RBMs
-are then stacked (TAP machine, appendix E, Alg. 4).
-
-In the deep machine every layer but the two outermost has two neighbours, but in its RBM only one. That neighbour is
-therefore doubled, with the same weights (Salakhutdinov & Hinton, "Deep Boltzmann machines", AISTATS 2009, sec. 3.1):
-the copy stands in for the missing layer, which replaces it in the deep machine.
+first trained as an RBM on what the layer below makes of the images (TAP machine, appendix E, Alg. 4). Where it has two
+neighbours in the deep machine, its one is doubled, as a stand-in for the other, with the same weights (Salakhutdinov &
+Hinton, "Deep Boltzmann machines", AISTATS 2009, sec. 3.1).
 """
 
 from __future__ import annotations

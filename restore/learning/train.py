@@ -1,7 +1,4 @@
-"""Training from end to end: a lesson becomes a prior kept under a name, with its report, all within its time.
-
-The command and the Python interface are thin layers over `carry_out`.
-"""
+"""Training from end to end: a lesson becomes a prior kept under a name, with its report, all within its time."""
 
 from __future__ import annotations
 
@@ -173,7 +170,6 @@ def epoch_folder(folder: Path, epoch: int) -> Path:
 
 
 def kept_epochs(folder: Path) -> dict[int, Path]:
-    """The priors that a run has kept, by epoch, in order."""
     return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
 
 

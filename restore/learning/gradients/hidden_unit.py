@@ -1,7 +1,6 @@
-"""Search for a hidden unit: the one that Frank-Wolfe adds next, its size, and the gain of adding or removing one.
+"""Search for the hidden unit that Frank-Wolfe adds next, its size, and the gain of adding or removing one (eq. 9).
 
-All of this needs only samples of the model: fixed ones while the unit is sought, and later ones to judge it
-(Frank-Wolfe RBM, eq. 9).
+All of this needs only samples of the model: fixed ones while the unit is sought, and later ones to judge it.
 """
 
 from __future__ import annotations
@@ -17,10 +16,7 @@ from restore.errors import TrainingError
 from restore.units import log_one_plus_exp
 
 # L-BFGS for one unit ends after this many iterations, or at a smaller gradient; more does not change the gain.
-ITERATIONS = 30
-GRADIENT = 1e-4
-
-OPTIONS = {"maxiter": ITERATIONS, "gtol": GRADIENT}
+OPTIONS = {"maxiter": 30, "gtol": 1e-4}
 
 # Standard deviation of the weights that the search for a unit starts from.
 START_SCALE = 0.1
@@ -43,7 +39,6 @@ class Unit(NamedTuple):
     bias: Tensor
 
     def inputs(self, visible: Tensor) -> Tensor:
-        """wᵀv + c of visible states (N, D); shape (N,)."""
         return visible @ self.weights + self.bias
 
     def scaled(self, scale: float) -> Unit:

@@ -118,5 +118,4 @@ def _nothing(place: Tensor) -> Fields:
 
 
 def _stacked(units: Layer, values: Mapping[str, Tensor]) -> Tensor:
-    """Stack one value per parameter to a tensor (K, ...)."""
     return torch.stack([values[name] for name in units.parameters])

@@ -108,12 +108,9 @@ def difference(data: Gradient, model: Gradient) -> Gradient:
 
 
 class Free(NamedTuple):
-    """Solutions of the machine without evidence.
+    """Solutions of the machine without evidence, visible means first, their mean statistics, and numbers for the log.
 
-    Attributes:
-        statistics: their mean; at fixed points, the derivative of the estimate of log Z in each parameter.
-        state: the solutions, visible means first.
-        monitors: numbers for the log.
+    At fixed points the statistics are the derivative of the estimate of log Z in each parameter.
     """
 
     statistics: Gradient
@@ -144,7 +141,6 @@ def by_adaptive_tap(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
 
 
 def _part(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
-    """Solutions that are computed together."""
     before = _before_last(solver, prior, start, largest_change(2 * len(prior.layers)))
     last = closing(prior, before)
     visible, hidden, *_ = last.state
@@ -157,7 +153,6 @@ def _part(solver: AdaptiveTAP, prior: RBM, start: State) -> Free:
 
 
 def _before_last(solver: TAP | AdaptiveTAP, prior: LayeredPrior, start: State, change: Change) -> State:
-    """The state before the last iteration."""
     if solver.max_iter == 1:
         return start
     step: Callable[[Any, State], State] = solver.step
@@ -165,7 +160,6 @@ def _before_last(solver: TAP | AdaptiveTAP, prior: LayeredPrior, start: State, c
 
 
 def _moved(means: Tensor, before: Tensor) -> Tensor:
-    """How far the solutions are from fixed points."""
     return (means - before).abs().mean()
 
 

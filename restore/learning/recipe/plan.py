@@ -1,8 +1,4 @@
-"""Plan a recipe: turn facts about images, and what a user asks for, into the tables of a recipe.
-
-Nothing here reads or trains anything. The result is an ordinary recipe that can be written to a file, edited by hand,
-and repeated.
-"""
+"""Plan a recipe: turn facts about images, and what a user asks for, into the tables of an ordinary recipe."""
 
 from __future__ import annotations
 
@@ -58,7 +54,6 @@ class Method:
 
     @property
     def learnt(self) -> bool:
-        """True if its priors undo the one damage that they have learnt."""
         return FAMILIES[self.family].learnt
 
 

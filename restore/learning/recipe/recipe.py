@@ -108,7 +108,6 @@ class Recipe:
         return "grey" if self.prior.grey else self.data.binarisation
 
     def as_dict(self) -> dict[str, Any]:
-        """The whole recipe as JSON values."""
         return json.loads(json.dumps(asdict(self)))
 
     @property

@@ -156,8 +156,7 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         tol: a round that raises the mean log-pseudo-likelihood of an image (in nats) by less is the last.
         rounds: the most rounds.
         l2: penalty, see `Objective`. Without it there may be no maximum, for instance if a pixel never changes.
-        precision: for all but sums over images, which are in float64. In float32 differences of the objective below
-            about 1e-7 of its size are noise.
+        precision: of all but sums over images; in float32 differences below 1e-7 of the objective's size are noise.
     """
 
     tol: float = 1e-9
@@ -187,8 +186,7 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         return FullyVisible.from_spins(*spins_of(state)).to(torch.float32)
 
     @abstractmethod
-    def improve(self, objective: Objective, at: Spins) -> Spins:
-        """The parameters after one more round."""
+    def improve(self, objective: Objective, at: Spins) -> Spins: ...
 
     def objective(self, images: Tensor) -> Objective:
         return Objective(Sample.of(images, getattr(torch, self.precision)), self.l2)

@@ -34,11 +34,8 @@ class Pairs(NamedTuple):
 class Restorations(NamedTuple):
     """A mini-batch of images under evidence, for unconditional priors that learn by restoring.
 
-    Attributes:
-        clean: what should come out, (batch, D).
-        evidence: fields on the pixels, (batch, D) each.
-        start: visible means to start from, (batch, D): the posterior means of independent pixels.
-        tasks: the number of the task that damaged each image, (batch,).
+    `clean` should come out, (batch, D), of fields on the pixels; solvers start at the posterior means of independent
+    pixels. Each image was damaged by the task of a number, (batch,).
     """
 
     clean: Tensor
@@ -51,12 +48,9 @@ class Restorations(NamedTuple):
 class Step:
     """The result of one mini-batch, or of a first step on it.
 
-    Attributes:
-        gradient: direction of *ascent* per parameter, named and shaped as `prior.parameters`.
-        state: the learner's state after the step: only tensors, so that a checkpoint can hold it.
-        monitors: numbers for the log: zero-dimensional tensors, so that no step waits for the device.
-        again: makes the next step on the same mini-batch from the prior after this one. Only the state and monitors of
-            the last step count, so nothing between steps needs a checkpoint.
+    The gradient is a direction of *ascent*, named and shaped as `prior.parameters`. A checkpoint holds the state, and
+    the log the monitors, zero-dimensional tensors, so that no step waits for the device. `again` makes the next step on
+    the same mini-batch from the prior after this one; only the last step's state and monitors count.
     """
 
     gradient: Gradient
@@ -107,10 +101,8 @@ class RoundLearner(Protocol):
 class LearningRule:
     """Base of every learner that recipes name, with the usual answers.
 
-    Attributes:
-        in_rounds: whether it changes the prior itself, in rounds over all images, without optimizer and epochs.
-        any_units: whether it trains machines of any units in any number of layers; if not, only bits in two layers.
-        windows: how priors that learn from windows of larger images restore those.
+    It changes the prior itself, without optimizer and epochs, if `in_rounds`, and trains only bits in two layers unless
+    `any_units`. Priors that learn from windows of larger images restore those as `windows` says.
     """
 
     in_rounds: ClassVar[bool] = False

@@ -204,7 +204,6 @@ def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> 
 
 
 def _single(unit: Unit) -> RBM:
-    """A machine with only this unit."""
     return RBM.binary(unit.weights[:, None], torch.zeros_like(unit.weights), unit.bias[None])
 
 

@@ -115,8 +115,13 @@ class MatchedMarginals(LearningRule):
             # A machine of its own, for what a machine computes only once would else lack its gradient.
             fixed = prior.with_parameters({name: value.detach() for name, value in leaves.items()}).tilt(own.evidence)
             restored = (_unrolled if self.gradient == "unrolled" else _settled)(self, machine, fixed, own)
-            found = summed(_totals(restored.losses.detach(), own.tasks, state["loss"]))
-            remembered = _remembered(state["loss"], found)
+            before, losses = state["loss"], restored.losses.detach()
+            sums = {"sum": losses, "count": torch.ones_like(losses)}
+            found = summed({name: torch.zeros_like(before).index_add(0, own.tasks, of) for name, of in sums.items()})
+            # The mean loss of each task over the last mini-batches; 0 if it is not yet met.
+            mean = found["sum"] / found["count"].clamp_min(1)
+            after = torch.where(before > 0, before + (mean - before) / MEMORY, mean)
+            remembered = torch.where(found["count"] > 0, after, before)
             weights = remembered[own.tasks].clamp_min(LEAST).reciprocal() / len(batch.clean)
             slopes = summed(dict(zip(leaves, restored.slopes(weights, tuple(leaves.values())), strict=True)))
         gradient = {name: -value for name, value in slopes.items()}
@@ -193,19 +198,3 @@ def _copied(share: Share, batch: Restorations) -> Restorations:
     presence = None if evidence.presence is None else own(evidence.presence)
     fields = Fields(own(evidence.linear), own(evidence.quadratic), presence)
     return Restorations(own(batch.clean), fields, own(batch.start), own(batch.tasks))
-
-
-def _totals(losses: Tensor, tasks: Tensor, like: Tensor) -> dict[str, Tensor]:
-    """Sum of losses and number of images per task."""
-    nothing = torch.zeros_like(like)
-    return {
-        "sum": nothing.index_add(0, tasks, losses),
-        "count": nothing.index_add(0, tasks, torch.ones_like(losses)),
-    }
-
-
-def _remembered(before: Tensor, found: dict[str, Tensor]) -> Tensor:
-    """Mean loss per task over the last mini-batches; 0 for tasks not yet met."""
-    mean = found["sum"] / found["count"].clamp_min(1)
-    after = torch.where(before > 0, before + (mean - before) / MEMORY, mean)
-    return torch.where(found["count"] > 0, after, before)

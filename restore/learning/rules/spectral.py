@@ -1,13 +1,10 @@
 """Stochastic spectral descent: steepest ascent under norms that bound log Z (Carlson, Cevher & Carin, AISTATS 2015).
 
-Steepest ascent along a gradient s under a norm ‖·‖ is the #-operator, s# = argmax_x ⟨s, x⟩ - ‖x‖²/2, for which
-⟨s, s#⟩ = ‖s#‖² = the square of the dual norm of s. Bounds on the curvature of f = log Z over binary units say how far a
-step may go; all follow from Var(x) <= E[x²]:
+Steepest ascent along a gradient s under a norm ‖·‖ is the #-operator, s# = argmax_x ⟨s, x⟩ - ‖x‖²/2. Bounds on the
+curvature of f = log Z over binary units say how far a step may go; all follow from Var(x) <= E[x²]:
 
     f(W + Δ) <= f(W) + ⟨∇f, Δ⟩ + (DH/2) ‖Δ‖², the Schatten-∞ (spectral) norm, since |vᵀΔh| <= √D √H ‖Δ‖;
     f(b + δ) <= f(b) + ⟨∇f, δ⟩ + (D²/2) ‖δ‖², the maximum norm, since |δᵀv| <= D ‖δ‖; and H²/2 for c.
-
-The bound in W is as good as that in the Euclidean norm, which is never smaller, but s# is a longer step.
 """
 
 from __future__ import annotations

@@ -43,7 +43,6 @@ class Checkpoint:
         return {name.removeprefix(head): value for name, value in self.tensors.items() if name.startswith(head)}
 
     def copy(self) -> Checkpoint:
-        """The same with tensors of its own."""
         return Checkpoint(self.step, {name: value.clone() for name, value in self.tensors.items()}, self.facts)
 
 

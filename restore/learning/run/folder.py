@@ -39,12 +39,9 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Sitting:
-    """A run from its beginning or a resume to the next stop.
+    """A run from its beginning or a resume to the next stop: the checkpoint to continue from, the signals received.
 
-    Attributes:
-        found: the checkpoint to continue from; None for a new run.
-        stops: the signals received so far.
-        threads: in words, that their number differs from the sitting before; else empty.
+    `threads` says that their number differs from the sitting before; else it is empty.
     """
 
     found: Checkpoint | None

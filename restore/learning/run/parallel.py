@@ -1,10 +1,8 @@
 """Several processes, started by torchrun, that train one prior together.
 
 Between two steps all hold the same parameters, learner state and generator. Within a step each computes with its share
-of the rows of a batch, and sends sums over rows. The gradient follows from these sums, as the centred gauge and
-spectral norms are not linear in them. What only one may do, above all writing files, is left to the first process.
-
-Without a process group everything here is the identity. Within one, all processes must make the same calls in order.
+of the rows of a batch, and sends sums over rows, from which the gradient follows. The first process writes the files.
+Without a process group everything here is the identity. Within one, all must make the same calls in order.
 """
 
 from __future__ import annotations
@@ -40,12 +38,10 @@ def processes() -> int:
 
 
 def rank() -> int:
-    """The number of this process, from 0."""
     return group.get_rank() if processes() > 1 else 0
 
 
 def is_first() -> bool:
-    """Whether this process writes the files."""
     return rank() == 0
 
 
@@ -67,7 +63,6 @@ def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def highest(number: float) -> float:
-    """The largest number among all processes."""
     if processes() == 1:
         return number
     message = torch.tensor(number, dtype=torch.float64)
@@ -113,7 +108,6 @@ class Share:
         return self.last - self.first
 
     def own(self, rows: Tensor) -> Tensor:
-        """This process's rows among all rows (total, ...)."""
         return rows[self.first : self.last]
 
     def placed(self, own: Tensor) -> Tensor:

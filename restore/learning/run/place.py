@@ -28,11 +28,8 @@ EXPORT += "sys.stdout.buffer.write(beside_weights(pathlib.Path(sys.argv[1])))"
 class Place:
     """Where the prior of a run is kept: the run's folder, and the one that its name or -o stands for, if any.
 
-    Attributes:
-        overwrite: whether a prior may be replaced in the target.
-        command: what was typed, for the card.
-        name: what the prior in the target is called by.
-        again: what goes on with the run after a stop; empty if nothing does.
+    `overwrite` lets a prior be replaced there. The `command` typed is for the card; `name` calls the prior that is
+    kept, and `again` goes on with the run after a stop.
     """
 
     run: Path | None
@@ -43,7 +40,6 @@ class Place:
     again: str = ""
 
     def keep_unfinished(self, lesson: Lesson, passed: Passed) -> None:
-        """Keep the best prior so far in the run's folder."""
         if self.run is not None:
             trained = Trained(passed.machine, passed.done, passed.score, "")
             _save(self.run, trained, lesson, self.command, passed.seconds)

@@ -24,11 +24,8 @@ from restore.solvers.samplers.gibbs import gibbs_steps
 class ConditionalDivergence(Matched):
     """CD-k: a chain of k steps from the clean image. The prior restores by mean field, as in the paper.
 
-    Attributes:
-        steps: Gibbs sweeps per mini-batch (k).
-        regression: epochs of logistic regression first, as a start for Wvx and b: a chain from the clean image mostly
-            stays there, and so teaches them little.
-        iterations, growth: for the mean field with which the prior will restore.
+    The first epochs, as many as `regression`, are logistic regression, as a start for Wvx and b: a chain from the clean
+    image mostly stays there, and so teaches them little. Settings of `Matched` are for the mean field.
     """
 
     solver: ClassVar[str] = "mean_field"
@@ -63,17 +60,12 @@ class ConditionalDivergence(Matched):
 
 @dataclass(frozen=True)
 class PerceptronLoss(ConditionalDivergence):
-    """A Gibbs chain starts at a sample of the logistic prediction; its state of lowest free energy is pushed down.
+    """CD-PercLoss: search at random for a state that the model prefers to the truth (Mnih, Larochelle & Hinton, 2011).
 
-    The start is a sample, not the mode: the mode's free energy is many nats below all that a chain visits, and it would
-    always be found. For the same reason the truth does not compete with the chain's states, as in
-    max(0, F(truth) - min F): they seldom beat it, and next to nothing would be learnt.
-
-    Attributes:
-        steps: length of the search.
-        regression: epochs of logistic regression first. It teaches b and Wvx, from which the search starts, to predict
-            the image without hidden units.
-        iterations, growth: for the mean field with which the prior will restore.
+    A Gibbs chain of some steps starts at a sample of the logistic prediction; its state of lowest free energy is pushed
+    down. The start is no mode, whose free energy is many nats below all that a chain visits: it would always be found.
+    For the same reason the truth does not compete with the chain's states, as in max(0, F(truth) - min F): they seldom
+    beat it.
     """
 
     steps: int = 10

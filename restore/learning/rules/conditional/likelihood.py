@@ -32,12 +32,8 @@ CONVERGED = "converged"
 class Matched(LearningRule, ABC):
     """Settings of the inference with which a conditional prior is trained, and later restores.
 
-    Couplings grow during learning and inference needs more iterations, so the limit grows with the epochs (CRBM-BP,
-    sec. 6, observation 1).
-
-    Attributes:
-        iterations: iteration limit in the first epoch.
-        growth: how much the limit grows per epoch.
+    Couplings grow during learning and inference needs more iterations (CRBM-BP, sec. 6, observation 1): the limit is
+    `iterations` in the first epoch, and `growth` more in each later one.
     """
 
     solver: ClassVar[str]
