@@ -136,8 +136,6 @@ class CleanImages:
     def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
         if self.start is not None:
             return self.start
-        if UNITS[self.pixels].bits and UNITS[self.hidden_type].bits and not self.deeper:
-            return initial_prior(self.images, hidden, weight_scale, generator)
         sizes = (self.images.shape[1], hidden, *self.deeper)
         layers = (
             independent_pixels(self.pixels, self.images),

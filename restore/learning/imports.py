@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -82,14 +83,17 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
                 if sum(member.file_size for member in archive.infolist()) > MOST:
                     raise ValueError(f"more than {MOST} bytes are packed in it")
             with np.load(path, allow_pickle=False) as arrays:
-                found = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
+                found: dict[str, Any] = {name: arrays[name] for name in arrays.files}
         else:
             from safetensors.torch import load_file
 
             found = load_file(path)
-        if 8 * sum(value.numel() for value in found.values()) > MOST:
+        if 8 * sum(math.prod(value.shape) for value in found.values()) > MOST:
             raise ValueError(f"more than {MOST} bytes in double precision")
-        found = {name: value.double() for name, value in found.items()}
+        found = {
+            name: value.double() if isinstance(value, Tensor) else torch.from_numpy(np.asarray(value, np.float64))
+            for name, value in found.items()
+        }
     except OSError as fault:
         raise InputError(f"{where}: cannot be read ({fault.strerror or fault})") from fault
     except Exception as fault:  # numpy parses headers as Python source and lets any exception through

@@ -13,6 +13,7 @@ import pytest
 import torch
 from fits import BATCHES, EPOCHS, bits, log_of, recipe_of, run, stopped_run
 from machines import seeded
+from refusals import refused
 
 from restore.errors import TrainingError
 from restore.learning.recipe.spec import Training
@@ -83,7 +84,7 @@ def test_when_all_checkpoints_are_damaged(part: str, how: str, tmp_path: Path) -
     run(recipe_of(), tmp_path)
     for path in tmp_path.glob(f"*.{part}"):
         spoil(path, how)
-    with pytest.warns(UserWarning), pytest.raises(TrainingError):
+    with pytest.warns(UserWarning), refused(TrainingError, tmp_path):
         run(recipe_of(), tmp_path, resume=True)
 
 

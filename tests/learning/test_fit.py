@@ -26,6 +26,7 @@ from fits import (
     run,
 )
 from machines import seeded
+from refusals import refused
 from torch import Tensor
 
 from restore import zoo
@@ -84,7 +85,7 @@ def test_the_order_of_the_data_is_drawn_anew_each_epoch(tmp_path: Path) -> None:
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(TrainingError):
+    with locked(tmp_path), refused(TrainingError, tmp_path, "--run"):
         run(recipe_of(), tmp_path)
     run(recipe_of(), tmp_path)
 
@@ -92,14 +93,14 @@ def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(TrainingError):
+        with refused(TrainingError, folder, "--run"):
             run(recipe_of(), folder)
 
 
 def test_a_log_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of()
     after_step(monkeypatch, recipe.learner, lambda taken: (tmp_path / "log.jsonl").mkdir(exist_ok=True))
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, tmp_path / "log.jsonl"):
         run(recipe, tmp_path)
 
 
@@ -202,7 +203,7 @@ def test_fields_that_are_no_longer_finite_are_divergence(tmp_path: Path) -> None
             return super().step(prior, batch, state, generator, epoch)
 
     recipe = recipe_of(Huge(slope=1.0), Optimizer(rate=2e38, momentum=0.0, weight_decay=0.0, schedule="constant"))
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, tmp_path, "rate"):
         run(recipe, tmp_path)
 
 
@@ -273,7 +274,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 def test_more_units_than_memory_holds(tmp_path: Path) -> None:
     recipe = replace(recipe_of(), prior=PriorShape(hidden=10**13))
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, "[prior] hidden"):
         run(recipe, tmp_path)
 
 

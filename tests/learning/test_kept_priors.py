@@ -13,6 +13,7 @@ import pytest
 import torch
 from commands import Run
 from lessons import SHORT, WORDS, bars, bits, learn, lesson
+from refusals import refused
 from timed_runs import SHAPE
 from timed_runs import bars as columns
 
@@ -108,13 +109,13 @@ def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
 def test_a_folder_made_for_a_prior_that_cannot_be_written_is_removed(tmp_path: Path) -> None:
     made = lesson(tables=QUICK, epochs=1)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("restore.zoo.store.write_atomically", refused)
-        with pytest.raises(TrainingError):
+        patched.setattr("restore.zoo.store.write_atomically", full)
+        with refused(TrainingError, tmp_path / "named"):
             learn(made, Session(tmp_path / "run"), Place(None, tmp_path / "named"))
     assert not (tmp_path / "named").exists()
 
 
-def refused(path: Path, content: bytes, error: type[Exception]) -> None:
+def full(path: Path, content: bytes, error: type[Exception]) -> None:
     raise error(f"{path}: no space")
 
 
@@ -190,7 +191,7 @@ def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(ho
     assert place.target is not None
     learn(lesson(epochs=1), Session(Path("other")), Place(Path("other"), place.target))
     before = (place.target / zoo.WEIGHTS).read_bytes()
-    with pytest.raises(OutputError):
+    with refused(OutputError, place.target, "--overwrite"):
         learn(lesson(hidden=4), Session(Path("runs/parts")), place)
     assert (place.target / zoo.WEIGHTS).read_bytes() == before
     assert zoo.describe(Path("runs/parts")).hidden == 4

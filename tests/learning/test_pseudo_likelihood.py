@@ -10,6 +10,7 @@ from bslm_covariance import flattened, standard_errors, unflattened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import numerical_gradient, seeded
+from refusals import refused
 from spins import drawn, fitted, random_spins, same
 from torch import Tensor
 
@@ -61,7 +62,7 @@ def test_penalty_counts_every_entry() -> None:
 
 @pytest.mark.parametrize("images", [torch.zeros(0, 3), torch.tensor([[0.5, 1.0]]), torch.tensor([[math.nan, 1.0]])])
 def test_other_images_are_refused(images: Tensor) -> None:
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, "images"):
         Sample.of(images)
 
 

@@ -65,7 +65,7 @@ def test_a_prior_is_told_beside_the_best_filter() -> None:
 def test_the_scores_are_those_of_a_filter_made_by_hand(tmp_path: Path) -> None:
     made = planned_lesson([*bars(120)], "parts", Wishes(epochs=1), shown_as="bars", wanted=Wanted(held_out=0.3))
     trained = learn(made, Session(tmp_path)).trained
-    lines = write_report(tmp_path, made, trained, CPU, Clock())
+    lines, _ = write_report(tmp_path, made, trained, CPU, Clock())
     record = json.loads((tmp_path / "report.json").read_text())
     truth = made.held_out_pixels(CPU)
     assert truth is not None and list(record["scores"]) == ["flip:0.1", "flip:0.2"] and record["verdict"] in lines[0]

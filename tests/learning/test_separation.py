@@ -8,6 +8,7 @@ import pytest
 import torch
 from bslm_covariance import flattened, rounds_of
 from machines import seeded
+from refusals import refused
 from spins import fitted
 from torch import Tensor
 
@@ -45,7 +46,7 @@ def test_fewer_images_than_pixels() -> None:
     learner = BSLM()
     objective = learner.objective(images)
     start = Spins(torch.zeros(40, 40).double(), torch.zeros(40).double())
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, "[learner] l2"):
         list(rounds_of(learner, images, start))
     assert float(objective.value(start)) == pytest.approx(-40 * math.log(2))
 

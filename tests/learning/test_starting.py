@@ -10,6 +10,7 @@ import pytest
 import torch
 from machines import bars_and_stripes
 from priors import saved_prior
+from refusals import refused
 
 from restore import zoo
 from restore.errors import ModelError, TrainingError
@@ -104,5 +105,5 @@ def test_another_kind_of_machine_is_refused(
 
 
 def test_a_start_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError):
+    with refused(ModelError, "no-such-prior"):
         started(recipe("no-such-prior").prior, SHAPE, 0)

@@ -25,6 +25,7 @@ from fits import (
     run,
     stopped_run,
 )
+from refusals import refused
 
 from restore.errors import TrainingError
 from restore.learning.recipe.spec import Training
@@ -146,10 +147,10 @@ def test_another_recipe_is_refused(change: dict[str, Any], says: str, tmp_path: 
 
 def test_row59_other_data_or_processes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped_run(tmp_path, recipe_of())
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, tmp_path, "data"):
         run(recipe_of(), tmp_path, resume=True, data="other")
     monkeypatch.setattr(run_folder, "processes", lambda: 2)
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, tmp_path, "processes"):
         run(recipe_of(), tmp_path, resume=True)
 
 
@@ -176,7 +177,7 @@ def test_name_storage_and_inference_may_change(tmp_path: Path) -> None:
 def test_a_run_is_not_begun_over_another(tmp_path: Path) -> None:
     stopped_run(tmp_path, recipe_of())
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, tmp_path, "--resume"):
         run(recipe_of(), tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

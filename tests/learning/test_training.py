@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from commands import Run
 from lessons import SHORT, bits
+from refusals import refused
 
 import restore
 from restore import zoo
@@ -47,7 +48,7 @@ def test_python_takes_the_same_options_and_makes_the_same_prior(home: Path, run:
     made = restore.train(home / "images", name="mine", hidden=5, epochs=2, fit="resize", keep=True)
     assert made.description.image_shape == (5, 6)
     assert bits("mine") == bits("parts")
-    with pytest.raises(OutputError):
+    with refused(OutputError, "mine", "overwrite"):
         restore.train(home / "images", name="mine", keep=True)
     restore.train(home / "images", name="mine", hidden=4, epochs=1, fit="resize", keep=True, overwrite=True)
     assert zoo.describe(zoo.find("mine")).hidden == 4

@@ -9,13 +9,13 @@ curvature of f = log Z over binary units say how far a step may go; all follow f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
+from restore.learning.rules.contract import Gradient, LearnerState, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.priors import RBM
 
@@ -50,31 +50,14 @@ def spectral(gradient: Gradient) -> Gradient:
 
 
 @dataclass(frozen=True)
-class SpectralDescent(LearningRule):
-    """SSD: contrastive divergence with steepest ascent under other norms, for mini-batches of about 1,000.
+class SpectralDescent(ContrastiveDivergence):
+    """SSD: contrastive divergence with steepest ascent under other norms, for mini-batches of about 1,000."""
 
-    Attributes:
-        starts, chains, steps: as in `ContrastiveDivergence`.
-    """
+    any_units: ClassVar[bool] = False
 
-    starts: Literal["data", "persistent"] = "data"
-    chains: int = 100
-    steps: int = 1
-
-    def __post_init__(self) -> None:
-        self.contrastive  # noqa: B018 - checks chains and steps
-
-    @property
-    def contrastive(self) -> ContrastiveDivergence:
-        return ContrastiveDivergence(self.starts, self.chains, self.steps, centring=False)
-
-    @property
-    def sweeps(self) -> int:
-        return self.contrastive.sweeps
-
-    def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
-        return self.contrastive.init(prior, images, generator)
+    centring: bool = field(default=False, init=False)
+    inner_steps: int = field(default=1, init=False)
 
     def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
-        step = self.contrastive.step(prior, batch, state, generator, epoch)
+        step = super().step(prior, batch, state, generator, epoch)
         return replace(step, gradient=spectral(step.gradient))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +61,7 @@ def write_report(
         if find_spec("matplotlib") and not clock.later_than(SCORING):
             images = (held_out if len(held_out) else training)[:SHOWN]
             rival = best_filter(about.name, next(iter(scores.values()))) if scores else "median 3x3"
-            write_atomically(folder / PICTURE, _picture(folder, trained.prior, images, (restorers, rival)))
+            write_atomically(folder / PICTURE, _picture(folder, trained.prior, images, restorers, rival))
         record: dict[str, Any] = {"name": about.name, "verdict": said, "epoch": trained.epoch, "error": trained.error}
         record |= {"end": trained.verdict, "seconds": clock.used, "scores": {}}
         for task, by in scores.items():
@@ -130,38 +130,30 @@ def _figure(report: Report) -> str:
     return f"{report.error_all.mean:.2%} wrong" if report.psnr is None else f"{report.psnr.mean:.1f} dB"
 
 
-def _picture(folder: Path, prior: TrainedPrior, images: Tensor, beside: tuple[Mapping[str, Restorer], str]) -> bytes:
+def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mapping[str, Restorer], rival: str) -> bytes:
     """The curve of a run, the prior's features, and images restored by it and by a filter, as PNG."""
     from matplotlib.figure import Figure
 
+    about, features = prior.description, strongest(prior, 24)
+    text = tasks_for(about)[0]
+    damaged = about.task_of(text).damage(images, about.image_shape, torch.Generator().manual_seed(SEED))
+    with torch.inference_mode():
+        rows = [images, damaged.observed, *(restorers[name](*damaged).cpu() for name in (about.name, rival))]
+    whole = torch.cat([row.double() for row in rows]).reshape(-1, *about.image_shape).numpy()
     figure = Figure(figsize=(10, 7), layout="constrained")
     parts = figure.add_gridspec(2, 2, height_ratios=(2, 3))
     _curve(figure.add_subplot(parts[0, 0]), epoch_records(folder))
-    for place, (title, sheet) in zip((parts[0, 1], parts[1, :]), _sheets(prior, images, beside), strict=True):
+    for place, title, sheet, colours in (
+        (parts[0, 1], "strongest features" if len(features) else "no hidden units", _sheet(features, 8), "RdBu_r"),
+        (parts[1, :], f"as they are, after {text}, restored, by {rival}", _sheet(whole, len(images)), "gray"),
+    ):
         axes = figure.add_subplot(place)
-        colours = "gray" if "restored" in title else "RdBu_r"
         axes.imshow(sheet, cmap=colours, vmin=0, vmax=1, interpolation="nearest")
         axes.set_title(title, fontsize=9)
         axes.axis("off")
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=110)
     return stream.getvalue()
-
-
-def _sheets(
-    prior: TrainedPrior, images: Tensor, beside: tuple[Mapping[str, Restorer], str]
-) -> Iterator[tuple[str, np.ndarray]]:
-    """The titles and pictures of the features, and of images damaged and restored."""
-    about, (restorers, rival) = prior.description, beside
-    features = strongest(prior, 24)
-    yield "strongest features" if len(features) else "no hidden units", _sheet(features, 8)
-    text = tasks_for(about)[0]
-    damaged = about.task_of(text).damage(images, about.image_shape, torch.Generator().manual_seed(SEED))
-    with torch.inference_mode():
-        restored = (restorers[name](*damaged).cpu() for name in (about.name, rival))
-        rows = [images, damaged.observed, *restored]
-    whole = torch.cat([row.double() for row in rows]).reshape(-1, *about.image_shape).numpy()
-    yield f"as they are, after {text}, restored, by {rival}", _sheet(whole, len(images))
 
 
 def strongest(prior: TrainedPrior, count: int) -> np.ndarray:
