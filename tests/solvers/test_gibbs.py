@@ -106,14 +106,3 @@ def test_gibbs_is_a_function_of_its_generator() -> None:
 def test_impossible_chains_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError):
         Gibbs(**wrong)
-
-
-def test_the_halves_of_a_chain_count_as_their_sweeps() -> None:
-    machine, start = random_rbm(3, 2), torch.zeros(500, 3).double()
-    found = Gibbs(burn_in=0, samples=3).solve(machine, start, seeded(1)).means[0]
-    visible, draw, means = start, seeded(1), []
-    for _ in range(3):
-        hidden = machine.sample_hidden(visible, draw)
-        means.append(machine.visible.moments(machine.visible_fields(hidden))[0])
-        visible = machine.sample_visible(hidden, draw)
-    torch.testing.assert_close(found, torch.stack(means).mean(0))
