@@ -110,7 +110,7 @@ class BoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         images = torch.tensor(rows, dtype=torch.float32)
         # In memory, without checkpoints.
         session = Session(Path(type(self).__name__))
-        work: Steps[Any] = Steps(self._recipe(generator), CleanImages(images), session)
+        work: Steps = Steps(self._recipe(generator), CleanImages(images), session)
         with torch.inference_mode():
             work.begin()
             while not work.finished:

@@ -28,7 +28,7 @@ class Conditional(Family):
         ),
         "mean_field": Learner(f"{RULES}.likelihood:MeanFieldLikelihood", {"crbm-mf": Offer(rate=0.03, scale=0.05)}),
         "contrastive": Learner(f"{RULES}.divergence:ConditionalDivergence", {"crbm-cd": Offer(rate=0.02, scale=0.01)}),
-        "perceptron": Learner(f"{RULES}.perceptron:PerceptronLoss", {"crbm-percloss": Offer(rate=0.02, scale=0.01)}),
+        "perceptron": Learner(f"{RULES}.divergence:PerceptronLoss", {"crbm-percloss": Offer(rate=0.02, scale=0.01)}),
         "marginal_max_margin": Learner(
             f"{RULES}.max_margin:MarginalMaxMargin", {"crbm-mssvm": Offer(rate=0.01, scale=0.05)}
         ),

@@ -1,7 +1,7 @@
 """What a prior is trained on: its first parameters, its mini-batches, and the error it is judged by.
 
-The loop depends on no kind of prior; a course does. An RBM sees clean images. A conditional RBM sees pairs of a damaged
-image, damaged anew each time, and its clean original; it is judged by restoring other images.
+A course has `images` (N, D), `initial`, `batch`, and `judged`, which is None where there is nothing to judge by. An RBM
+sees clean images. A conditional RBM sees pairs of a damaged image, damaged anew each time, and its clean original.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -42,17 +42,9 @@ VALIDATION_BATCH = 1000
 # time belongs to learning.
 JUDGED, ITERATIONS = 500, 100
 
-PriorT = TypeVar("PriorT", LayeredPrior, ConditionalRBM)
-BatchT = TypeVar("BatchT", Tensor, Pairs, Restorations, covariant=True)
-
 
 class Judged(NamedTuple):
-    """How well held-out images were restored.
-
-    Attributes:
-        error: share of wrong pixels; for grey images the mean squared error.
-        converged: share of images for which the solver converged.
-    """
+    """How well held-out images were restored: share of wrong pixels, or mean squared error; share that converged."""
 
     error: float
     converged: float
@@ -60,13 +52,9 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """Held-out images, damaged once, to judge a prior that is told the damage.
+    """Held-out images (M, D), damaged once, to judge a prior that is told the damage.
 
-    Attributes:
-        clean, observed: (M, D), M at least 1, as the prior knows them, and damaged.
-        channel: the damage.
-        start: (M, D), the posterior mean of independent pixels, from which every restoration starts.
-        grey: whether pixels are grey levels.
+    Every restoration starts from the posterior mean of independent pixels.
     """
 
     clean: Tensor
@@ -104,23 +92,6 @@ def verdict(parts: Sequence[Solution], clean: Tensor, *, grey: bool = False) -> 
     return Judged(float(error), float(converged.double().mean()))
 
 
-class Course(Protocol[PriorT, BatchT]):
-    """Training images, and how a prior learns from them."""
-
-    @property
-    def images(self) -> Tensor:
-        """Clean training images (N, D), on the device to train on."""
-
-    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> PriorT:
-        """The prior before the first step; weights are drawn from N(0, weight_scale²)."""
-
-    def batch(self, index: Tensor, generator: torch.Generator) -> BatchT:
-        """The mini-batch of the images with these indices."""
-
-    def judged(self, prior: PriorT, inference: Inference) -> Judged | None:
-        """How well a prior restores held-out images; None if there are none."""
-
-
 def pixel_means(images: Tensor) -> Tensor:
     """Mean of each pixel over images (N, D) in [0, 1], kept inside (0, 1) by a pseudo-count; shape (D,)."""
     return (images.sum(0) + PSEUDO_COUNT / 2) / (len(images) + PSEUDO_COUNT)
@@ -143,7 +114,6 @@ def wider(machine: RBM, count: int, weight_scale: float, seed: int) -> RBM:
 
 
 def grey_pixels(kind: str, images: Tensor) -> Units:
-    """Independent grey pixels with the images' statistics; see `independent_units`."""
     return independent_units(blank(kind, images.shape[1], images), images)
 
 
@@ -154,15 +124,7 @@ def independent_pixels(kind: str, images: Tensor) -> Units:
 
 @dataclass(frozen=True)
 class CleanImages:
-    """The course of an RBM, or of a deep machine.
-
-    Attributes:
-        images: training images (N, D), binary or grey levels in [0, 1], as `pixels` says.
-        start: the prior before the first step, if it is given.
-        pixels, hidden_type: unit types, as in `restore.registry.UNITS`.
-        deeper: numbers of units in hidden layers above the first.
-        trial: how priors are judged; None if they are not.
-    """
+    """The course of an RBM, or of a deep machine; without a trial priors are not judged."""
 
     images: Tensor
     start: LayeredPrior | None = None
@@ -174,8 +136,6 @@ class CleanImages:
     def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
         if self.start is not None:
             return self.start
-        if UNITS[self.pixels].bits and UNITS[self.hidden_type].bits and not self.deeper:
-            return initial_prior(self.images, hidden, weight_scale, generator)
         sizes = (self.images.shape[1], hidden, *self.deeper)
         layers = (
             independent_pixels(self.pixels, self.images),
@@ -194,33 +154,19 @@ class CleanImages:
         return None if self.trial is None else self.trial.judged(prior, inference)
 
 
-@dataclass(frozen=True)
-class RestoredImages:
+@dataclass(frozen=True, kw_only=True)
+class RestoredImages(CleanImages):
     """The course of an unconditional prior that learns by restoring: mini-batches are images under evidence.
 
-    Attributes:
-        course: the course on the same images when they are seen clean.
-        image_shape: (H, W).
-        tasks: the damage. About as many images of a mini-batch undergo each task as any other.
-        independent: pixels as they would be without correlations; their posterior means are the starts.
+    About as many images of a mini-batch undergo each task as any other. Solvers start at the posterior means of
+    `independent` pixels.
     """
 
-    course: CleanImages
     image_shape: tuple[int, int]
     tasks: tuple[Task, ...]
     independent: Units
 
-    @property
-    def images(self) -> Tensor:
-        return self.course.images
-
-    def initial(self, hidden: int, weight_scale: float, generator: torch.Generator) -> LayeredPrior:
-        return self.course.initial(hidden, weight_scale, generator)
-
-    def judged(self, prior: LayeredPrior, inference: Inference) -> Judged | None:
-        return self.course.judged(prior, inference)
-
-    def batch(self, index: Tensor, generator: torch.Generator) -> Restorations:
+    def batch(self, index: Tensor, generator: torch.Generator) -> Restorations:  # type: ignore[override]
         clean, count = self.images[index], len(self.tasks)
         # Mini-batches smaller than the number of tasks get all of them in turn.
         first = int(torch.randint(count, (), generator=generator, device=generator.device))
@@ -237,15 +183,9 @@ class RestoredImages:
 
 @dataclass(frozen=True)
 class DamagedImages:
-    """The course of a conditional RBM.
+    """The course of a conditional RBM, on clean binary images (N, D), judged by others (M, D), M may be 0.
 
-    Attributes:
-        images: clean binary training images (N, D).
-        validation: other clean binary images (M, D) to be judged by; M may be 0.
-        image_shape: (H, W).
-        task: the damage.
-        seed: seed of the damage of the validation images, which is the same in every epoch.
-        start: the machine before the first step, if it is given.
+    The damage of the validation images is drawn once, by the seed.
     """
 
     images: Tensor
@@ -292,12 +232,8 @@ def course_of(
     image_shape: tuple[int, int],
     start: Any = None,
     held_out: Tensor | None = None,
-) -> Course[Any, Any]:
-    """The course that a recipe makes of training images; see `restore.learning.train.train` and `split`.
-
-    Args:
-        start: the machine before the first step; by default one without correlations.
-    """
+) -> CleanImages | DamagedImages:
+    """The course that a recipe makes of training images; `start` is the machine before the first step, if any."""
     training, validation = split(recipe, images, held_out)
     if recipe.data.task:
         return DamagedImages(training, validation, image_shape, parse_task(recipe.data.task), recipe.seed, start)
@@ -307,15 +243,14 @@ def course_of(
     if start is None:
         generator = torch.Generator(training.device).manual_seed(recipe.seed)
         start = shape.kind.first(shape, image_shape, pixel_means(training), shape.weight_scale, generator)
-    clean = CleanImages(training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
+    about = (training, start, shape.visible, shape.hidden_type, shape.deeper, trial)
     if not recipe.learner.restores:
-        return clean
-    tasks = tuple(map(shape.task_of, recipe.learner.restores))
-    return RestoredImages(clean, image_shape, tasks, independent_of(recipe, training))
+        return CleanImages(*about)
+    tasks, independent = tuple(map(shape.task_of, recipe.learner.restores)), independent_of(recipe, training)
+    return RestoredImages(*about, image_shape=image_shape, tasks=tasks, independent=independent)
 
 
 def independent_of(recipe: Recipe, training: Tensor) -> Units:
-    """The pixels as independent units, where solvers start."""
     return grey_pixels_of(recipe, training) or Bernoulli(torch.logit(pixel_means_of(recipe, training)))
 
 
@@ -341,10 +276,8 @@ def split(recipe: Recipe, images: Tensor, held_out: Tensor | None = None) -> tup
 
 
 def pixel_means_of(recipe: Recipe, training: Tensor) -> Tensor:
-    """Mean of each pixel; the same for all pixels if places are alike."""
     return recipe.prior.kind.pixel_means(pixel_means(training))
 
 
 def grey_pixels_of(recipe: Recipe, training: Tensor) -> Units | None:
-    """The pixels as independent units, if they are grey."""
     return grey_pixels(recipe.prior.visible, training) if recipe.prior.grey else None

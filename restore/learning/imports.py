@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,12 +53,7 @@ TRIED, DAMAGE, ENOUGH, STEPS = 100, ("flip:0.05", "flip:0.1", "flip:0.2"), 0.95,
 def read_rbm(path: Path, *, spins: bool = False, shape: tuple[int, int] | None = None) -> tuple[RBM, tuple[int, int]]:
     """The machine in a .npz or safetensors file, in single precision, and the height and width of its images.
 
-    Units of -1 or 1 (`spins`) are converted exactly. Without a shape, images are square.
-
-    Raises:
-        InputError: if there is no such file.
-        ModelError: if it is of another kind, damaged or too large; if its tensors are not known or do not fit.
-        UsageError: if its visible units fill no such image.
+    Units of -1 or 1 (`spins`) are converted exactly. Without a shape, images are square. Errors as `parameters_in`.
     """
     where = shown(path)
     weights, *biases = parameters_in(tensors_of(path), where)
@@ -87,11 +83,17 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
                 if sum(member.file_size for member in archive.infolist()) > MOST:
                     raise ValueError(f"more than {MOST} bytes are packed in it")
             with np.load(path, allow_pickle=False) as arrays:
-                found = {name: torch.from_numpy(np.asarray(arrays[name], np.float64)) for name in arrays.files}
+                found: dict[str, Any] = {name: arrays[name] for name in arrays.files}
         else:
             from safetensors.torch import load_file
 
-            found = {name: value.double() for name, value in load_file(path).items()}
+            found = load_file(path)
+        if 8 * sum(math.prod(value.shape) for value in found.values()) > MOST:
+            raise ValueError(f"more than {MOST} bytes in double precision")
+        found = {
+            name: value.double() if isinstance(value, Tensor) else torch.from_numpy(np.asarray(value, np.float64))
+            for name, value in found.items()
+        }
     except OSError as fault:
         raise InputError(f"{where}: cannot be read ({fault.strerror or fault})") from fault
     except Exception as fault:  # numpy parses headers as Python source and lets any exception through
@@ -103,12 +105,7 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
 
 
 def parameters_in(tensors: Mapping[str, Tensor], where: str) -> tuple[Tensor, Tensor, Tensor]:
-    """The weights (D, H), visible bias (D,) and hidden bias (H,) among tensors, by their names.
-
-    >>> found = parameters_in({"W": torch.ones(3, 2), "v_bias": torch.zeros(2), "h_bias": torch.zeros(3)}, "a file")
-    >>> [tuple(values.shape) for values in found]
-    [(2, 3), (2,), (3,)]
-    """
+    """The weights (D, H), visible bias (D,) and hidden bias (H,) among tensors, by their names."""
     held = ", ".join(f"{shown(name)} ({'x'.join(map(str, value.shape))})" for name, value in tensors.items())[:300]
     given: dict[str, str] = {}
     for role, names in NAMES.items():
@@ -146,18 +143,10 @@ def import_rbm(
     seed: int = 0,
     meter: Meter = lambda done, note="": None,
 ) -> tuple[Inference, float]:
-    """Keep a machine as a prior, with all that restoring needs; a stop leaves no empty folder.
+    """Keep a binary machine as a prior, with all that restoring needs; a stop leaves no empty folder.
 
-    Args:
-        machine: a binary machine, as `read_rbm` gives it.
-        about: its description; solver settings are filled in.
-        place: where it is kept.
-        card: its card.
-        seed: seed of the images that are drawn from it.
-        meter: receives the number of sweeps done, of `SWEEPS`.
-
-    Returns:
-        The settings of its solver, and the share of its images, damaged, for which that converges.
+    Returns the settings of its solver, and the share of its images, damaged, for which that converges. The meter
+    receives the number of sweeps done, of `SWEEPS`.
     """
     assert place.target is not None
     left = "nothing was imported; the same command starts anew"
@@ -177,11 +166,7 @@ def import_rbm(
 
 @torch.inference_mode()
 def prior_of(machine: RBM, about: Description, seed: int, meter: Meter) -> tuple[TrainedPrior, float]:
-    """The prior of a machine, whose settings follow from images that it draws itself.
-
-    Returns:
-        The prior, and the share of its images, damaged, for which its solver converges.
-    """
+    """The prior of a machine, whose settings follow from images that it draws itself; and the share that converges."""
     generator = torch.Generator().manual_seed(seed)
     images = drawn(machine, IMAGES, generator, meter)
     inference, converged = best_inference(machine, images, about.image_shape, seed)
@@ -206,8 +191,7 @@ def drawn(machine: RBM, count: int, generator: torch.Generator, meter: Meter) ->
 def best_inference(machine: RBM, images: Tensor, shape: tuple[int, int], seed: int) -> tuple[Inference, float]:
     """The settings of TAP with the least damping that converge for nearly all of a machine's own images, damaged.
 
-    Returns:
-        The settings, and the share of images for which they converge; those of the highest share if none is enough.
+    If no share of images is enough, those of the highest; also returns the share.
     """
     clean, pixels = images[:TRIED], independent_pixels("bernoulli", images)
     trials = []

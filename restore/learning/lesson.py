@@ -22,15 +22,10 @@ from restore.learning.recipe.spec import PriorShape
 
 @dataclass(frozen=True)
 class Lesson:
-    """What to train, and on what.
+    """What to train, by a recipe and its text as written, and on what.
 
-    Attributes:
-        recipe: how to train.
-        text: the recipe as written.
-        training: images to learn from.
-        held_out: images to be judged by; None if the recipe takes them from the others, or has none.
-        notes: what a user should know about the images and the plan.
-        wholes: held-out images, (H, W) each, of which it knows patches; none if it knows whole images.
+    Held-out images judge; None if the recipe takes them from the others, or has none. `wholes` are those, (H, W) each,
+    of which the prior knows patches. The notes say what a user should know about the images and the plan.
     """
 
     recipe: Recipe
@@ -71,13 +66,7 @@ class Lesson:
 
 
 class Limits(TypedDict, total=False):
-    """What is read of a source: arguments of `restore.data.load`.
-
-    Attributes:
-        root: the folder to search first for named data sets.
-        max_bad: how many images of a folder may be unreadable.
-        max_pixels: the most pixels of one image; all of them together may have twenty times as many.
-    """
+    """What is read of a source: arguments of `restore.data.load`."""
 
     root: Path | None
     max_bad: int
@@ -92,18 +81,9 @@ def read_lesson(
     source: str | None = None,
     **limits: Unpack[Limits],
 ) -> Lesson:
-    """Make the lesson of a written recipe.
+    """Make the lesson of a written recipe, whose prior and data may be replaced.
 
-    Args:
-        recipe: how to train.
-        text: the recipe as written.
-        prior: replaces the recipe's; with hidden = "auto" a tenth of the images is held out, unless the recipe says how
-            many.
-        source: replaces the recipe's data.
-        limits: see `Limits`.
-
-    Raises:
-        RestoreError: as `restore.data.load` and `restore.data.gather`.
+    With hidden = "auto" a tenth of the images is held out, unless the recipe says how many.
     """
     name, prior = source or recipe.data.source, prior or recipe.prior
     table = replace(recipe.data, source=name)
@@ -131,16 +111,9 @@ def planned_lesson(
     threshold: int | None = None,
     **limits: Unpack[Limits],
 ) -> Lesson:
-    """Make a lesson of images by a plan; see `restore.data.gather` and `restore.learning.recipe.plan`.
+    """Make a lesson of gathered images by a plan; see `restore.data.gather` and `restore.learning.recipe.plan`.
 
-    Args:
-        source: what is gathered.
-        name: name of the prior.
-        wishes: what the user asks for.
-        shown_as: the source in words.
-        wanted: how the images are gathered.
-        threshold: grey level above which a pixel is white; None for Otsu's.
-        limits: see `Limits`.
+    `shown_as` are the images in words. Pixels above the threshold are white, by default Otsu's.
     """
     found = gather(source, wanted, **limits)
     images = found.training.images

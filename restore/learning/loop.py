@@ -1,8 +1,7 @@
 """One drive for all training: by gradient steps, many to an epoch, or in rounds over all images.
 
-Without a time limit, training is a function of the recipe, the data and the numbers of threads and processes. A
-checkpoint holds all that decides what comes next, so a run that was stopped at any moment and resumed ends with the
-same bits as one that was left alone.
+Without a time limit, training is a function of the recipe, the data and the numbers of threads and processes: a run
+that was stopped at any moment and resumed from its checkpoint ends with the same bits as one that was left alone.
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, shown
-from restore.learning.course import Course, PriorT
-from restore.learning.gradients.matched import CONVERGED
 from restore.learning.optimizers import optimizer_of, scheduled_rate
+from restore.learning.rules.conditional.likelihood import CONVERGED
 from restore.learning.rules.contract import LearnerState, RoundLearner, Step
 from restore.learning.run import checkpoint as checkpoints
 from restore.learning.run.checkpoint import Checkpoint
@@ -30,7 +28,7 @@ from restore.learning.run.session import Passed, Session
 
 if TYPE_CHECKING:
     from restore.learning.recipe.recipe import Recipe
-    from restore.learning.rules.rule import InRounds
+    from restore.learning.rules.contract import InRounds
 
 # A moving average of parameters remembers fewer steps until this many are done.
 WARM_UP = 10
@@ -45,14 +43,7 @@ JUDGING, JUDGED = 0.1, 30
 
 
 class Lap(NamedTuple):
-    """A finished epoch or round.
-
-    Attributes:
-        record: its line of the log.
-        passed: what to report.
-        best: whether its prior is the best so far by held-out images.
-        keep: whether it is time for a checkpoint.
-    """
+    """A finished epoch or round: its line of the log, what to report, if it is the best so far, or to be kept."""
 
     record: dict[str, Any]
     passed: Passed
@@ -60,53 +51,11 @@ class Lap(NamedTuple):
     keep: bool
 
 
-class Work(Protocol):
-    """Training in pieces, each of which ends in a state that a checkpoint can hold."""
-
-    session: Session
-
-    @property
-    def done(self) -> int:
-        """Whole epochs or rounds so far."""
-
-    @property
-    def finished(self) -> bool:
-        """True if nothing is left to do, or there is no time for it."""
-
-    @property
-    def judged(self) -> bool:
-        """True if the best prior so far is known from held-out images."""
-
-    @property
-    def ended(self) -> str:
-        """Why it ended before its last epoch or round, in words; empty if it did not."""
-
-    def begin(self) -> None:
-        """Set up the state before the first step or round."""
-
-    def restore(self, found: Checkpoint) -> str:
-        """Set up the state of a checkpoint; returns in words what cannot be as it was."""
-
-    def advance(self) -> Lap | None:
-        """Do one step or round; returns None within an epoch."""
-
-    def best(self) -> Passed:
-        """The prior to restore with: the best by held-out images, or the newest if none was judged."""
-
-    def snapshot(self, facts: Mapping[str, Any]) -> Checkpoint:
-        """All that is needed to continue, and facts about the run."""
-
-
-def drive(work: Work, facts: Mapping[str, Any]) -> Passed:
+def drive(work: Steps | Rounds, facts: Mapping[str, Any]) -> Passed:
     """Advance work until it is finished; returns the prior to restore with.
 
-    Args:
-        work: what is trained, and in which session.
-        facts: the parts of the recipe that decide the outcome; a run cannot be resumed under others.
-
-    Raises:
-        TrainingError: the folder is in use, holds another run, or cannot be written to; or training failed.
-        Stopped: SIGINT or SIGTERM arrived; a checkpoint has been written.
+    A run cannot be resumed under other facts, the parts of the recipe that decide the outcome. After SIGINT or SIGTERM
+    a checkpoint is written, and Stopped raised; what else fails is a TrainingError.
     """
     session, folder = work.session, work.session.folder
     identity = {"recipe": facts, "data": session.data, **circumstances()}
@@ -149,8 +98,8 @@ def drive(work: Work, facts: Mapping[str, Any]) -> Passed:
         return replace(work.best(), ended=work.ended)
 
 
-def fit(recipe: Recipe, course: Course[PriorT, Any], session: Session) -> Passed:
-    """Train a prior by gradient steps: the one with the lowest error if the course judges, or the last; see `drive`."""
+def fit(recipe: Recipe, course: Any, session: Session) -> Passed:
+    """Train a prior by gradient steps: the best if the course judges, or the last; see `drive`."""
     return drive(Steps(recipe, course, session), recipe.training_facts)
 
 
@@ -166,22 +115,19 @@ _TENSORS = ("learner_state", "average", "best_parameters")
 _MEMORIES = ("best_error", "best_epoch", "mostly_converged", "halvings", "began", "stepping", "judging")
 
 
-class Steps(Generic[PriorT]):
+class Steps:
     """Training by gradient steps; an epoch goes through all mini-batches.
 
     Attributes:
         average: moving average of the parameters, by name; empty if the recipe has none.
         first: parameters before the first step, by name, if the trained prior keeps a share of them.
-        best_parameters: those with the lowest validation error so far; empty at first.
-        best_error, best_epoch: that error, and its epoch, from 0.
-        mostly_converged: whether the solver converged for most images of the previous epoch.
+        best_parameters, best_error, best_epoch: those with the lowest validation error so far; none at first.
         halvings: how often training diverged, went back to the start of an epoch, and halved its rate.
-        began: seconds used when this stage of training began.
-        stepping, judging: seconds that a step and judging took the last time.
+        began, stepping, judging: seconds used when this stage began, and of the last step and judging.
         sums: sums of this epoch's monitors.
     """
 
-    prior: PriorT
+    prior: Any
     optimizer: torch.optim.Optimizer
     learner_state: LearnerState
     generator: torch.Generator
@@ -191,9 +137,8 @@ class Steps(Generic[PriorT]):
     # The state at the start of the epoch, or where the run was resumed in it.
     safe: Checkpoint | None = None
 
-    def __init__(self, recipe: Recipe, course: Course[PriorT, Any], session: Session) -> None:
-        self.recipe, self.session = recipe, session
-        self.course: Course[PriorT, Any] = course
+    def __init__(self, recipe: Recipe, course: Any, session: Session) -> None:
+        self.recipe, self.session, self.course = recipe, session, course
         self.batches = math.ceil(len(course.images) / recipe.training.batch)
         self.best_parameters, self.sums = {}, dict[str, Tensor | float]()
         self.best_error, self.best_epoch, self.mostly_converged, self.halvings = math.inf, 0, True, 0
@@ -207,7 +152,7 @@ class Steps(Generic[PriorT]):
         return self.step // self.batches
 
     def progress(self, soon: float = 0.0) -> float:
-        """The share of epochs or time used in so many seconds, whichever is larger: it drives rate and end."""
+        """The share of epochs or time used in so many seconds, whichever is larger."""
         steps = self.recipe.training.epochs * self.batches
         return self.session.progress(self.step / steps if steps else 0.0, self.began, soon)
 
@@ -251,7 +196,7 @@ class Steps(Generic[PriorT]):
         self.began = self.session.clock.used
 
     @property
-    def current(self) -> PriorT:
+    def current(self) -> Any:
         """The present prior: the average if there is one, with the start's share."""
         latest = self.average or self.prior.parameters
         if not self.first:
@@ -283,24 +228,20 @@ class Steps(Generic[PriorT]):
         return self._lap(epoch, position + 1, rate) if ended else None
 
     def _step(self, batch: Any, rate: float, epoch: int) -> None:
-        """One mini-batch: the optimizer changes the prior's tensors in place, once for each step of the learner.
-
-        Raises:
-            Diverged: if a field is not finite.
-        """
+        """One mini-batch: the optimizer changes the prior's tensors in place, once for each step of the learner."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         try:
 
-            def first(prior: PriorT) -> Step:
+            def take(prior: Any) -> Step:
                 made: Step = self.recipe.learner.step(prior, batch, self.learner_state, self.generator, epoch)
                 return made
 
-            take: Callable[[PriorT], Step] | None = first
-            while take is not None:
+            again: Callable[[Any], Step] | None = take
+            while again is not None:
                 # A new prior object for each step, so that nothing computed from old weights is reused.
-                step = take(self.prior.with_parameters(self.prior.parameters))
-                take = step.again
+                step = again(self.prior.with_parameters(self.prior.parameters))
+                again = step.again
                 for name, parameter in self.prior.parameters.items():
                     parameter.grad = step.gradient[name]
                 self.optimizer.step()
@@ -335,7 +276,7 @@ class Steps(Generic[PriorT]):
         self._warn(f"training diverged ({fault}); it goes on from step {self.step} with half the rate")
 
     def _lap(self, epoch: int, steps: int, rate: float) -> Lap:
-        """End an epoch, after all its steps or those for which there was time: average its numbers, judge the prior."""
+        """End an epoch, or what there was time for: average its numbers, judge the prior."""
         clock, training = self.session.clock, self.recipe.training
         averages = {name: float(value) / steps for name, value in self.sums.items()}
         due, keep = (epoch + 1) % training.watch_every == 0, (epoch + 1) % training.checkpoint_every == 0
@@ -379,7 +320,7 @@ class Steps(Generic[PriorT]):
     def _warn(self, said: str) -> None:
         warnings.warn(f"{shown(self.session.folder)}: {said}", stacklevel=5)
 
-    def _passed(self, done: int, monitors: Mapping[str, float], machine: PriorT) -> Passed:
+    def _passed(self, done: int, monitors: Mapping[str, float], machine: Any) -> Passed:
         session, total = self.session, self.recipe.training.epochs
         return Passed(done, total, self.progress(), session.clock.used, monitors, machine, session.stage)
 
@@ -436,15 +377,8 @@ def _copied(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
 class Rounds:
     """A learner that changes a prior itself, in rounds over all images: it has no gradient for an optimizer.
 
-    With several processes only the first works, and the others copy it.
-
-    Attributes:
-        learner: the learner at work.
-        images: training images (N, D), on the device to train on.
-        state, monitors: after the last round; no monitors just after a resume.
-        verdict: why the learner does no more rounds; empty while it does.
-        began: seconds used when the rounds began.
-        pace: seconds that the last round took.
+    With several processes only the first works, and the others copy it. `began` and `pace` are the seconds used when
+    the rounds began, and those of the last one.
     """
 
     judged = False
@@ -452,7 +386,6 @@ class Rounds:
     def __init__(
         self, rule: InRounds, learner: RoundLearner, images: Tensor, session: Session, *, seed: int, every: int = 1
     ) -> None:
-        """Rounds of a rule whose learner is at work; checkpoints lie `every` rounds apart."""
         self.rule, self.learner, self.images, self.session = rule, learner, images, session
         self.seed, self.every = seed, every
         self.state: LearnerState = {}

@@ -30,19 +30,12 @@ def own_modes(
     generator: torch.Generator,
     late: Callable[[], bool] | None = None,
 ) -> Tensor:
-    """Find modes: TAP solutions started from samples of the prior, as packed binary images (count, bytes).
+    """Find modes: TAP solutions from samples of the prior, as packed binary images (count, bytes).
 
-    The samples spread over the modes as the prior's mass does, away from the training images.
-
-    Args:
-        prior: the trained prior.
-        images: training images (N, D), where the chains start.
-        count: number of modes.
-        solver: finds the solutions.
-        generator: for the chains.
-        late: says that there is no more time for sweeps, if there is a limit.
+    Gibbs chains start at training images (N, D) and leave them, so that modes are found as often as they have mass.
     """
-    move, at_once = _moves(prior), SWEEPS if late is None else AT_ONCE
+    move: Callable[..., Tensor] = gibbs_steps if isinstance(prior, RBM | FullyVisible) else layered_steps
+    at_once = SWEEPS if late is None else AT_ONCE
     blocks = []
     for first in range(0, count, BLOCK):
         chosen = torch.randint(len(images), (min(BLOCK, count - first),), generator=generator, device=images.device)
@@ -52,8 +45,3 @@ def own_modes(
                 chains = move(prior, chains, at_once, generator)
         blocks.append(pack(solver.solve(prior, chains).means[0] > 0.5))
     return torch.cat(blocks) if blocks else pack(images[:0])
-
-
-def _moves(prior: LayeredPrior | FullyVisible) -> Callable[..., Tensor]:
-    """The function that does sweeps over a machine's units."""
-    return gibbs_steps if isinstance(prior, RBM | FullyVisible) else layered_steps

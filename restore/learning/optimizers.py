@@ -24,11 +24,9 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 
 
 def optimizer_of(settings: Optimizer, named: Mapping[str, Tensor]) -> torch.optim.Optimizer:
-    """Make an optimizer that changes the given tensors in place, up the gradient.
+    """Make an optimizer that changes named tensors in place, up the gradient; those of units have no weight decay.
 
-    Args:
-        settings: the table [optimizer] of a recipe; `momentum` is also the first beta of optimizers with betas.
-        named: parameters; those whose name begins with "units" have no weight decay.
+    The momentum of [optimizer] is also the first beta of optimizers with betas.
     """
     kind = OPTIMIZERS[settings.name]
     taken = inspect.signature(kind).parameters

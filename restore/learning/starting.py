@@ -1,12 +1,9 @@
 """Machines to start training from: another prior, or RBMs stacked into a machine with several hidden layers.
 
 Trained from small weights alone, a deep machine becomes an RBM whose upper layers contribute nothing. So every layer is
-first trained as an RBM on what the layer below makes of the images, with the learner of the joint training. The RBMs
-are then stacked (TAP machine, appendix E, Alg. 4).
-
-In the deep machine every layer but the two outermost has two neighbours, but in its RBM only one. That neighbour is
-therefore doubled, with the same weights (Salakhutdinov & Hinton, "Deep Boltzmann machines", AISTATS 2009, sec. 3.1):
-the copy stands in for the missing layer, which replaces it in the deep machine.
+first trained as an RBM on what the layer below makes of the images (TAP machine, appendix E, Alg. 4). Where it has two
+neighbours in the deep machine, its one is doubled, as a stand-in for the other, with the same weights (Salakhutdinov &
+Hinton, "Deep Boltzmann machines", AISTATS 2009, sec. 3.1).
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -40,14 +36,10 @@ from restore.zoo.inference import Inference
 
 @dataclass(frozen=True)
 class Stage:
-    """The course of one RBM of the stack.
+    """The course of one RBM of the stack, between a lower layer and an upper one of a size, in so many copies each.
 
-    Attributes:
-        below: the states of the lower layer, (N, units): images, or probabilities that its units are 1.
-        lower: the lower layer without neighbours.
-        size: number of units in the upper layer.
-        lower_copies, upper_copies: how many copies of each layer there are.
-        drawn: whether the lower layer is sampled from its probabilities for each mini-batch.
+    The states of the lower layer, (N, units), are images, or probabilities that its units are 1; those are `drawn` anew
+    for each mini-batch. `lower` is that layer without neighbours.
     """
 
     below: Tensor
@@ -91,20 +83,9 @@ class Stage:
 
 
 def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[LayeredPrior, str]:
-    """Stack RBMs that are trained one after the other into a deep machine.
+    """Stack RBMs that are trained one after the other on images (N, D); also says which of them time ended early.
 
-    Args:
-        recipe: of the deep machine. `recipe.pretraining` says for how many epochs each RBM is trained, at most if there
-            is a time limit.
-        images: training images (N, D).
-        session: of the deep machine, which hears of no RBM as usable. RBM n works in `stage_folder(folder, n)`, as the
-            stage "layer n". All of them together leave the deep machine half of the time.
-
-    Returns:
-        The machine, and which of the RBMs time ended early, in words.
-
-    Raises:
-        TrainingError, Stopped: as `restore.learning.loop.drive`.
+    RBM n works in `stage_folder(folder, n)`. All of them together leave the deep machine half of the time.
     """
     length = replace(recipe.training, epochs=recipe.pretraining.epochs, last=0)
     sizes = recipe.prior.hidden_counts
@@ -119,7 +100,7 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
         # Equal shares for the RBMs, and as much as all of them for the deep machine.
         share = 1 / (2 * len(sizes) - number + 1)
         folders = [stage_folder(session.folder, layer) for layer in range(number, len(sizes) + 1)]
-        over = from_first(partial(_any_begun, [session.folder, *folders[1:]]))
+        over = any(from_first(partial(list, map(facts, [session.folder, *folders[1:]]))))
         own = replace(session, folder=folders[0], stage=f"layer {number}", share=share, over=over)
         fitted = fit(replace(recipe, training=length, learner=learner), stage, own)
         verdicts += [f"layer {number}: {fitted.ended}"] if fitted.ended else []
@@ -131,15 +112,10 @@ def pretrained(recipe: Recipe, images: Tensor, session: Session) -> tuple[Layere
     return stacked(trained), "; ".join(verdicts)
 
 
-def _any_begun(folders: Sequence[Path]) -> bool:
-    return any(map(facts, folders))
-
-
 def stacked(machines: Sequence[RBM]) -> LayeredPrior:
     """Stack RBMs: the hidden units of each become the visible units of the next.
 
-    A layer between two RBMs had each neighbour twice. On average over the two it has each once, with the mean of its
-    biases in both.
+    A layer between two had each neighbour twice. On average it has each once, with the mean of its biases in both.
     """
     between = [
         Bernoulli((one.hidden.parameters["bias"] + other.visible.parameters["bias"]) / 2)
@@ -160,16 +136,9 @@ def _averaged(layer: Units, copies: int) -> Units:
 
 
 def started(shape: PriorShape, image_shape: tuple[int, int], seed: int) -> LayeredPrior:
-    """The machine of the prior that a recipe starts from, with the recipe's number of hidden units.
+    """The machine of the prior that a recipe starts from, widened by units with random weights where it has fewer.
 
-    Args:
-        shape: the machine to train; `start` is given.
-        image_shape: (H, W).
-        seed: seed of the weights of units that are added.
-
-    Raises:
-        ModelError: if there is no such prior.
-        TrainingError: if it is another kind of machine, or for images of another size.
+    A ModelError if there is no such prior; a TrainingError if it is another kind of machine, or of another size.
     """
     folder = zoo.find(shape.start)
     about = zoo.describe(folder)

@@ -1,7 +1,4 @@
-"""Training from end to end: a lesson becomes a prior kept under a name, with its report, all within its time.
-
-The command and the Python interface are thin layers over `carry_out`.
-"""
+"""Training from end to end: a lesson becomes a prior kept under a name, with its report, all within its time."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from restore.learning.lesson import Lesson
 from restore.learning.loop import Rounds, drive, fit
 from restore.learning.modes import own_modes
 from restore.learning.recipe.recipe import Recipe
-from restore.learning.rules.rule import InRounds
+from restore.learning.rules.contract import InRounds
 from restore.learning.run.checkpoint import facts
 from restore.learning.run.folder import GROWTH
 from restore.learning.run.outcome import Machine, Trained, as_stored, description_of, midway, usable
@@ -37,6 +34,7 @@ from restore.priors import RBM, FullyVisible, LayeredPrior
 from restore.priors.bits import pack
 from restore.solvers import TAP
 from restore.zoo import TrainedPrior
+from restore.zoo.description import LEFT_OUT
 from restore.zoo.inference import Inference
 
 # The name of a run's recipe in its folder.
@@ -52,13 +50,7 @@ LEAVING = 1.0
 
 @dataclass(frozen=True)
 class Made:
-    """The outcome of a run.
-
-    Attributes:
-        trained: the prior, the epoch it is from, its validation error, and why training ended.
-        seconds: time used for all of it, in all sittings.
-        lines: what a user should know, a sentence each.
-    """
+    """The outcome of a run: the trained prior, the seconds used in all sittings, and what a user should know."""
 
     trained: Trained
     seconds: float
@@ -76,19 +68,8 @@ def carry_out(
 ) -> Made:
     """Train a prior, keep it, score it, and add its graph; the best prior so far is kept all the while.
 
-    The recipe is written to the run's folder, to be changed or repeated.
-
-    Args:
-        lesson: what to train, and on what.
-        place: where the prior is kept; nowhere if it has no folder.
-        session: where, and who is told; its clock counts from the moment that the time limit does.
-        device: where to train.
-        report: whether to draw and to write what was learnt, in the run's folder.
-        every: as in `train`.
-
-    Raises:
-        RestoreError: as `train` and `Place.keep`.
-        KeyboardInterrupt: with a note of what to do now.
+    The recipe is written to the run's folder, to be changed or repeated. The session's clock counts from the moment
+    that the time limit does. Without a `report` nothing is scored or drawn. A stop says what to do now, in a note.
     """
     clock, recipe = session.clock, lesson.recipe
     own = replace(session, data=lesson.fingerprint, usable=partial(place.keep_unfinished, lesson))
@@ -110,7 +91,12 @@ def carry_out(
         lines = [f"{about.name}: {units}{trained.verdict}"] if trained.verdict else []
         if report:
             session.note("scoring it beside simple filters")
-            lines += write_report(session.folder, lesson, trained, device, clock)
+            told, worth = write_report(session.folder, lesson, trained, device, clock)
+            lines += told
+            if not worth:
+                left_out = replace(trained.prior, description=replace(about, auto=LEFT_OUT))
+                trained = replace(trained, prior=left_out)
+                place.keep(lesson, trained, clock.used)
         session.note("making its graph")
         # Last, as it can be cut short and made later.
         fault = place.add_graph(TrainingError, clock.left - LEAVING)
@@ -132,17 +118,10 @@ def train(
     held_out: Tensor | None = None,
     every: int = 0,
 ) -> Trained:
-    """Train a prior as a recipe says; see `restore.learning.loop.drive` for errors.
+    """Train a prior as a recipe says on images (N, H * W); see `restore.learning.loop.drive` for errors.
 
-    Args:
-        recipe: what to train, how, and how long at most.
-        images: training images (N, H * W), on the device to train on; binary, or grey levels in [0, 1] for a prior of
-            grey images.
-        image_shape: (H, W).
-        session: where, and who is told. Usable priors are reported as whole priors. Single layers of a deep machine,
-            and hidden units grown for a conditional prior, are not usable.
-        held_out: images (M, H * W) to be judged by; None for those that the recipe holds out.
-        every: also keep the prior after every so many epochs, in `epoch_folder`; 0 keeps none.
+    Pixels are binary, or grey levels in [0, 1]. The session hears of whole priors only. Those held out (M, H * W)
+    judge; None for those that the recipe holds out. With `every` the prior after every so many epochs is kept as well.
     """
     folder, clock = session.folder, session.clock
     if every < 0:
@@ -187,17 +166,15 @@ def train(
 
 
 def epoch_folder(folder: Path, epoch: int) -> Path:
-    """The folder in a run's folder for the prior after an epoch."""
     return folder / "epochs" / f"{epoch:04d}"
 
 
 def kept_epochs(folder: Path) -> dict[int, Path]:
-    """The priors that a run has kept, by epoch, in order."""
     return {int(kept.name): kept for kept in sorted((folder / "epochs").glob("[0-9][0-9][0-9][0-9]"))}
 
 
 def _in_rounds(recipe: Recipe, rule: InRounds, images: Tensor, validation: Tensor, session: Session) -> Passed:
-    """Train in rounds, or grow a machine from which another learner continues; see `train`."""
+    """Train in rounds, or grow a machine from which another learner continues."""
     learner, training = rule.at_work(recipe.prior, validation), recipe.training
     work = Rounds(rule, learner, images, session, seed=recipe.seed, every=training.checkpoint_every)
     found = drive(work, recipe.growth_facts if rule.grows else recipe.training_facts)
@@ -212,10 +189,7 @@ def _in_rounds(recipe: Recipe, rule: InRounds, images: Tensor, validation: Tenso
 def _modes(
     recipe: Recipe, machine: Machine, images: Tensor, inference: Inference, late: Callable[[], bool] | None
 ) -> Tensor:
-    """Modes of the machine as starts for its solver; none if the solver needs no start.
-
-    A machine that learns by restoring is no longer one to sample from: it takes over the modes of its start.
-    """
+    """Modes of the machine as starts for its solver; one that learns by restoring takes over those of its start."""
     if not inference.modes:
         return pack(images[:0])
     if recipe.learner.restores and recipe.prior.start:

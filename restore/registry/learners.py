@@ -1,6 +1,6 @@
 """Entries of learners in the tables of families, `restore.families.Family.learners`.
 
-A new learner is a file in `restore/learning/rules/` that fulfils `contract.py` there (or `InRounds` in `rule.py`), and
+A new learner is a file in `restore/learning/rules/` that fulfils `contract.py` there (or `InRounds` there), and
 an entry in the table of each family that it trains. Its settings, a dataclass on top of `LearningRule`, are keys of a
 recipe's [learner].
 """

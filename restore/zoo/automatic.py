@@ -10,7 +10,7 @@ from pathlib import Path
 from restore.errors import ModelError
 from restore.sizes import Fit, said
 from restore.zoo import search
-from restore.zoo.description import Description
+from restore.zoo.description import LEFT_OUT, Description
 from restore.zoo.store import describe
 
 
@@ -47,7 +47,7 @@ def candidates(image_shape: tuple[int, ...], grey: bool = False, fit: Fit = "til
     ('tap-mnist', 'fw-caltech', 'ising')
     """
     published = search.published_folder()
-    usable = [(folder, about) for folder, about in _known(grey) if about.auto or folder.parent != published]
+    usable = [(folder, about) for folder, about in _known(grey) if about.auto > 0 or folder.parent != published]
     native = [folder for folder, about in usable if about.image_shape == image_shape and not about.anywhere]
     if not native and fit == "resize":
         raise ModelError(f"no prior knows images of {said(image_shape)} pixels; name the one to resize them for")
@@ -82,10 +82,10 @@ def leave_out(fault: str) -> None:
 
 
 def _free(folder: Path) -> Description | None:
-    """What a prior says of itself, if it is for any damage; None of a conditional one, or if it cannot be read."""
+    """What a prior says of itself, if it is for any damage and any use; None if not, or if it cannot be read."""
     try:
         about = describe(folder)
     except ModelError as fault:
         leave_out(str(fault))
         return None
-    return None if about.task else about
+    return None if about.task or about.auto == LEFT_OUT else about

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # The newest format of weights files.
 FORMAT = 2
+# The place of a prior that `auto` never considers.
+LEFT_OUT = -1
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Description(Spec):
         unfinished: how far its training has come, in words; empty when it has ended.
         run: the folder of the run that continues an unfinished prior.
         tiling: how it restores images of another size.
-        auto: place among the published priors that `auto` considers, from 1; 0 for none. It considers all of a user's.
+        auto: place among the published priors that `auto` considers, from 1; 0 for none. It considers a user's
+            unless their place is `LEFT_OUT`.
     """
 
     name: str
@@ -238,7 +241,12 @@ class Description(Spec):
                 **limits.of_declared_types(cls, facts),
             )
             about.check(about.image_shape)
-            if list(about.image_shape) != shape or min(shape) < 1 or about.auto < 0 or not 0 <= about.threshold < 255:
+            if (
+                list(about.image_shape) != shape
+                or min(shape) < 1
+                or about.auto < LEFT_OUT
+                or not 0 <= about.threshold < 255
+            ):
                 raise ValueError(f"images of shape {shape}, threshold {about.threshold}")
             largest = max(size for sizes in (about.sizes, *about.shapes.values()) for size in sizes)
             if list(about.deeper) != deeper or len(about.sizes) > limits.LAYERS or largest > limits.UNITS:

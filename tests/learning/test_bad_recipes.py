@@ -1,141 +1,267 @@
-"""What bad recipes get (row 36 of the table of bad inputs)."""
+"""What bad recipes, and settings of learners, get: one line that names the table and the key (rule 4 of bad inputs)."""
 
 from __future__ import annotations
 
+import math
 import os
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
-from recipes import GOOD, assert_refused, conditional, with_line, write
+from recipes import GOOD, assert_refused, write
 
-from restore.errors import UsageError
+from restore.errors import RestoreError, UsageError
 from restore.families import FAMILIES
-from restore.learning.recipe.recipe import MAX_BYTES, read_recipe
+from restore.learning.recipe.recipe import MAX_BYTES, parse, read_recipe
+from restore.learning.rules.bslm import BSLM
+from restore.learning.rules.conditional.divergence import ConditionalDivergence
+from restore.learning.rules.contrastive import ContrastiveDivergence
+from restore.learning.rules.matched import MatchedMarginals
+from restore.learning.rules.spectral import SpectralDescent
+from restore.learning.rules.tap_likelihood import TAPLikelihood
 
-UNKNOWN = {
-    "top": ("", "sead = 3"),
-    "table": ("", "[optimiser]"),
-    "data": ("data", "treshold = 3"),
-    "learner": ("learner", "iteration = 3"),
-    "other-learner": ("learner", "chains = 3"),
-    "training": ("training", "batch_size = 3"),
-    "inference": ("inference", "zzz = 1"),
-    "method-at-top": ("", 'method = "tap"'),
-    "newline": ("", '"a\\nb" = 1'),
+HEAD = 'name = "x"\ndata.source = "mnist"\n'
+STEPS = f"{HEAD}training.epochs = 2\n"
+DIGITS = "0" * 5000
+
+# Good recipes, to each of which a case adds one thing that is wrong.
+BASES: dict[str, str] = {
+    "rbm": f'{STEPS}prior.hidden = 5\nlearner.method = "tap"',
+    "crbm": f'{STEPS}data.task = "flip:0.1"\nprior = {{family = "crbm", hidden = 5}}\nlearner.method = "mean_field"',
+    "grey": f'{STEPS}prior = {{visible = "truncated-gaussian", hidden = 3}}\n'
+    'learner = {method = "tap", grey_unit = 0.3}',
+    "deep": f'{STEPS}prior = {{family = "deep", hidden = 4, deeper = [3]}}\nlearner.method = "tap"\n'
+    "pretraining.epochs = 2",
+    "fw": f'{HEAD}data.validation = 10\nprior.hidden = "auto"\nlearner.method = "frank_wolfe"',
+    "principal": f'{HEAD}learner.method = "principal"\n'
+    'prior = {hidden = 2, visible = "truncated-gaussian", hidden_type = "gaussian"}',
+    "fvbm": f'{HEAD}prior.family = "fvbm"\nlearner.method = "bslm"',
+    "mixture": f'{HEAD}learner.method = "expectation_maximisation"\n'
+    'prior = {family = "mixture", visible = "gaussian", hidden_type = "gaussian", components = 2, hidden = 3}',
+    "matched": f'{STEPS}prior.hidden = 5\nlearner.method = "matched"',
+    "watched": f'{STEPS}prior.hidden = 5\nlearner.method = "tap"\ndata.validation = 9\ntraining.watch = "flip:0.1"',
 }
 
-WRONG = {
-    "text-for-number": ("", 'seed = "0"'),
-    "fraction-for-whole": ("prior", "family = 3"),
-    "true-for-number": ("data", "threshold = true"),
-    "float-for-whole": ("training", "batch = 10.0"),
-    "number-for-flag": ("learner", "centring = 1"),
-    "list-for-number": ("optimizer", "rate = [1]"),
-    "fixed-point": ("learner", 'fixed_point = "bethe"'),
-    "choice": ("optimizer", 'schedule = "cosine"'),
-    "value-for-table": ("", "optimizer = 3"),
-    "storage": ("", 'storage = "float8"'),
-    "digits-of-a-number": ("optimizer", f"rate = 1{'0' * 400}"),
-    "digits-of-a-whole-number": ("training", f"batch = 0x1{'0' * 5000}"),
-    "digits-for-a-text": ("prior", f"family = 0x1{'0' * 5000}"),
-    "digits-for-a-word": ("optimizer", f"schedule = [0x1{'0' * 5000}]"),
+# A line that is wrong, and what else than its own table and key is named; "-" for only this.
+CASES: dict[str, dict[str, str]] = {
+    "rbm": {
+        "sead = 3": "did you mean seed?",
+        "optimiser.rate = 3": "-optimiser",
+        "data.treshold = 3": "did you mean threshold?",
+        "learner.iteration = 3": "",
+        "learner.chains = 3": "",
+        "training.batch_size = 3": "",
+        "inference.zzz = 1": "",
+        'method = "tap"': "[learner]",
+        '"a\\nb" = 1': r"-a\nb",
+        'seed = "0"': "",
+        "prior.family = 3": "",
+        "data.threshold = true": "",
+        "training.batch = 10.0": "",
+        "learner.centring = 1": "",
+        "optimizer.rate = [1]": "",
+        'learner.fixed_point = "bethe"': "",
+        'optimizer.schedule = "cosine"': "",
+        "optimizer = 3": "",
+        'storage = "float8"': "",
+        f"optimizer.rate = 1{DIGITS[:400]}": "",
+        f"training.batch = 0x1{DIGITS}": "",
+        f"prior.family = 0x1{DIGITS}": "",
+        f"optimizer.schedule = [0x1{DIGITS}]": "",
+        "data.count = 1": "",
+        "data.threshold = 255": "",
+        "data.threshold = -1": "",
+        "prior.weight_scale = 0.0": "",
+        "prior.weight_scale = nan": "",
+        "prior.weight_scale = inf": "",
+        "optimizer.rate = -0.1": "",
+        "optimizer.rate = nan": "",
+        "optimizer.rate = inf": "",
+        "optimizer.momentum = 1.0": "",
+        "optimizer.weight_decay = -1": "",
+        "optimizer.weight_decay = inf": "",
+        "optimizer.average = 1": "",
+        "optimizer.average = -0.1": "",
+        "optimizer.average = nan": "",
+        'optimizer.name = "admm"': "did you mean adam?",
+        'optimizer.name = "lbfgs"': "",
+        'optimizer.schedule = "geometric"': "-[optimizer] end",
+        'optimizer = {schedule = "constant", end = 0.1}': "end",
+        "optimizer.end = 1.5": "",
+        "optimizer.end = nan": "",
+        'data.task = "flip:0.1"': "",
+        'data.binarisation = "grey"': "",
+        "training.batch = 0": "",
+        "training.checkpoint_every = -5": "",
+        "training.minutes = -1.0": "",
+        "training.epochs = 0": "",
+        "training.watch_every = 3": "",
+        "learner.iterations = 0": "",
+        "learner.grey_unit = 0.5": "",
+        "inference.max_iter = 0": "",
+        "inference.starts = 0": "",
+        "inference.starts = -1": "",
+        "inference.modes = -1": "",
+        "inference.damping = nan": "",
+        'inference.solver = "sum_product"': "-[inference] sum_product",
+        "seed = -1": "",
+        "seed = 18446744073709551616": "",
+        'prior.hidden_type = "potts"': "bernoulli, spin",
+        "prior.deeper = [2]": '"deep"',
+        "prior.filled = 9": "",
+        "prior.start_share = 0.5": "",
+        'prior = {start = "other", start_share = 1.0}': "start_share",
+        "pretraining.epochs = 2": "-[pretraining]",
+        'learner.method = "mean_field"': '[prior] family = "crbm"',
+    },
+    "crbm": {
+        'data.task = ""': "",
+        'data.task = "blur:3"': "-blur:3",
+        'data.task = "flip:1.5"': "-flip:1.5",
+        "data.task = 0.1": "",
+        "data.validation = -1": "",
+        "data.validation = 0.1": "",
+        'learner.method = "tap"': "",
+        "inference.damping = 0.1": "-[inference]",
+        "inference = {}": "",
+        "learner.iterations = 0": "",
+        "learner.growth = -1": "",
+        "learner.tol = 0.1": "",
+        'learner = {method = "logistic", iterations = 1}': "iterations",
+        'learner = {method = "contrastive", steps = 0}': "steps",
+        "prior.weight_scale = 0.0": "",
+        'learner.method = "logistic"': "-[prior] weight_scale",
+        'prior.visible = "truncated-gaussian"': "",
+        'prior.hidden_type = "truncated-gaussian"': "",
+        'data.validation = 9\nprior = {hidden = "auto", weight_scale = 0.0}\nlearner.method = "logistic"': "-hidden",
+    },
+    "grey": {
+        "learner.grey_unit = 0.0": "",
+        "learner.grey_unit = 1.5": "",
+        "learner.grey_unit = nan": "",
+        "learner.centring = false": "grey_unit",
+        'data.binarisation = "sampled"': "",
+        'prior.visible = "gaussian"': "bernoulli, truncated-gaussian",
+        'prior.hidden = "auto"': "",
+        "inference.modes = 5": "",
+        'inference = {solver = "sum_product", starts = 0}': "sum_product",
+        'data.task = "noise:0.1"': "",
+        'learner = {method = "spectral"}': "-[learner]",
+        'learner.fixed_point = "adaptive_tap"': "",
+        'learner = {method = "matched"}': "-[learner]",
+    },
+    "deep": {
+        "pretraining.epochs = -1": "",
+        "pretraining.epochs = 1.5": "",
+        "pretraining.epoch = 1": "did you mean epochs?",
+        'prior.hidden_type = "spin"': "-[pretraining]",
+        "prior.deeper = []": "",
+        "prior.deeper = [3, 0]": "",
+        "prior.deeper = [3, 1.5]": "",
+        'prior.deeper = ["a"]': "",
+        "prior.deeper = 3": "",
+        'prior.hidden = "auto"': "",
+        'learner.fixed_point = "adaptive_tap"': "",
+    },
+    "fw": {
+        'prior.hidden = "some"': "",
+        "data.validation = 0": "",
+        "growth.penalty = 0.5": "-[growth]",
+        "prior.filled = 9": "",
+        "prior.filled = -1": "",
+        "training.epochs = 3": "",
+        'training.watch = "flip:0.1"': "",
+        "optimizer.rate = 0.1": "-[optimizer]",
+        'prior = {hidden = 5, start = "other"}': "start",
+        'learner.method = "tap"': "-[training] epochs",
+        "learner.units = 0": "",
+        "learner.penalty = 0.0": "",
+    },
+    "principal": {
+        'prior.visible = "bernoulli"': "",
+        'prior.hidden_type = "bernoulli"': "",
+        "training.epochs = 3": "",
+        "optimizer.rate = 0.1": "-[optimizer]",
+        "learner.rounds = 2": "",
+        'learner.method = "frank_wolfe"': "-[learner] frank_wolfe",
+        'prior.hidden = "auto"': "-[data] validation",
+    },
+    "fvbm": {
+        "prior.hidden = 5": "",
+        'prior.visible = "truncated-gaussian"': "",
+        'inference = {solver = "sum_product", modes = 0, starts = 0}': "sum_product",
+        "training.epochs = 3": "",
+        'learner.method = "tap"': "quasi_newton",
+        'data.task = "flip:0.1"': "",
+    },
+    "mixture": {
+        "prior.components = 0": "",
+        "prior.hidden = 1": "",
+        'prior.hidden = "auto"': "",
+        'prior.visible = "bernoulli"': "",
+        'inference.solver = "tap"': "-[inference] tap",
+    },
+    "matched": {
+        'learner.solver = "sum_product"': "",
+        "learner.tasks = []": "",
+        'learner.tasks = ["blur:3"]': "-blur:3",
+        "learner.scored = 0": "",
+        "learner.scored = 13": "",
+        "learner.unrolled = 2": "",
+        'learner.gradient = "implicit"': "scored",
+        "learner.damping = 1.0": "",
+    },
+    "watched": {
+        "data.validation = 0": "",
+        'training.watch = "blur:3"': "-blur:3",
+        'data.gathering.levels = "grey"': "-validation",
+        "data = {validation = 0, gathering = {patches = 3}}": "-[data.gathering] levels",
+    },
 }
 
-RANGE = {
-    "count": ("data", "count = 1"),
-    "threshold": ("data", "threshold = 255"),
-    "threshold-negative": ("data", "threshold = -1"),
-    "weight-scale": ("prior", "weight_scale = 0.0"),
-    "weight-scale-negative": ("prior", "weight_scale = -1"),
-    "weight-scale-nan": ("prior", "weight_scale = nan"),
-    "weight-scale-inf": ("prior", "weight_scale = inf"),
-    "rate": ("optimizer", "rate = -0.1"),
-    "rate-nan": ("optimizer", "rate = nan"),
-    "rate-inf": ("optimizer", "rate = inf"),
-    "momentum": ("optimizer", "momentum = 1.0"),
-    "decay": ("optimizer", "weight_decay = -1"),
-    "decay-inf": ("optimizer", "weight_decay = inf"),
-    "average": ("optimizer", "average = 1"),
-    "average-negative": ("optimizer", "average = -0.1"),
-    "average-nan": ("optimizer", "average = nan"),
-    "task": ("data", 'task = "flip:0.1"'),
-    "binarisation": ("data", 'binarisation = "grey"'),
-    "batch": ("training", "batch = 0"),
-    "checkpoint": ("training", "checkpoint_every = -5"),
-    "iterations": ("learner", "iterations = 0"),
-    "tol": ("learner", "tol = -1e-3"),
-    "damping": ("learner", "damping = 1"),
-    "max-iter": ("inference", "max_iter = 0"),
-    "starts": ("inference", "starts = 0"),
-    "starts-negative": ("inference", "starts = -1"),
-    "modes": ("inference", "modes = -1"),
-    "inference-damping": ("inference", "damping = nan"),
-    "seed": ("", "seed = -1"),
-    "seed-large": ("", "seed = 18446744073709551616"),
-}
+
+def joined(table: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    both = {key: joined(table[key], more[key]) for key in table.keys() & more.keys() if isinstance(more[key], dict)}
+    return table | more | both
 
 
 @pytest.mark.parametrize(
-    ("table", "line"),
+    ("base", "line", "names"),
     [
-        pytest.param(*case, id=f"36-{kind}-{name}")
-        for kind, cases in (("unknown", UNKNOWN), ("wrong", WRONG), ("range", RANGE))
-        for name, case in cases.items()
+        pytest.param(base, line, names, id=f"{base}-{line[:40]}")
+        for base, lines in CASES.items()
+        for line, names in lines.items()
     ],
 )
-def test_bad_entries(table: str, line: str, tmp_path: Path) -> None:
-    key = line.partition(" = ")[0].strip('"[]')
-    assert_refused(write(tmp_path, with_line(table, line)), f"[{table}]" if table else "", key)
+def test_bad_entries(base: str, line: str, names: str) -> None:
+    table = tomllib.loads(BASES[base])
+    parse(table)
+    with pytest.raises(UsageError) as caught:
+        parse(joined(table, tomllib.loads(line)))
+    text = str(caught.value)
+    where, _, key = line.partition(" = ")[0].rpartition(".")
+    own = [] if names.startswith("-") else [f"[{where}]" if where else "", key]
+    assert all(subject in text for subject in (*own, names.removeprefix("-"))), text
+    assert "\n" not in text and len(text) < 500
 
 
-def test_36_a_solver_that_starts_by_itself_takes_no_starts(tmp_path: Path) -> None:
-    assert_refused(write(tmp_path, with_line("inference", 'solver = "sum_product"')), "[inference]", "sum_product")
+SETTINGS: list[tuple[type, dict[str, Any]]] = [
+    *((BSLM, {name: value}) for name, value in (("rounds", 0), ("tol", -1.0), ("tol", math.nan), ("l2", -1.0))),
+    (BSLM, {"spacers": -1}),
+    *((ContrastiveDivergence, {name: 0}) for name in ("chains", "steps", "inner_steps")),
+    *((SpectralDescent, {name: 0}) for name in ("chains", "steps")),
+    *((TAPLikelihood, {name: value}) for name, value in (("solutions", 0), ("tol", -1.0), ("damping", 1.0))),
+    (ConditionalDivergence, {"regression": -1}),
+    (MatchedMarginals, {"tasks": ()}),
+]
 
 
-@pytest.mark.parametrize(("table", "key", "near"), [("", "sead", "seed"), ("data", "treshold", "threshold")])
-def test_a_misspelt_key_gets_the_near_one(table: str, key: str, near: str, tmp_path: Path) -> None:
-    assert_refused(write(tmp_path, with_line(table, f"{key} = 3")), key, f"did you mean {near}?")
-
-
-@pytest.mark.parametrize("shape", ['family = "deep"\ndeeper = [3]', 'hidden_type = "spin"', 'visible = "bernoulli"'])
-def test_36_adaptive_tap_is_for_binary_units_in_two_layers(shape: str, tmp_path: Path) -> None:
-    text = with_line("prior", shape).replace('method = "tap"', 'method = "tap"\nfixed_point = "adaptive_tap"')
-    path = write(tmp_path, text)
-    if shape == 'visible = "bernoulli"':
-        assert read_recipe(path).learner.fixed_point == "adaptive_tap"
-    else:
-        assert_refused(path, "[learner] fixed_point")
-
-
-CONDITIONAL = {
-    "no-task": ('[data]\ntask = ""', "[data] task"),
-    "task-unknown": ('[data]\ntask = "blur:3"', "[data] 'blur:3'"),
-    "task-out-of-range": ('[data]\ntask = "flip:1.5"', "flip:1.5"),
-    "task-no-text": ("[data]\ntask = 0.1", "[data] task"),
-    "validation-negative": ("[data]\nvalidation = -1", "[data] validation"),
-    "validation-share": ("[data]\nvalidation = 0.1", "[data] validation"),
-    "learner-of-an-rbm": ('[learner]\nmethod = "tap"', "[learner] method"),
-    "inference": ("[inference]\ndamping = 0.1", "[inference]"),
-    "inference-empty": ("[inference]", "[inference]"),
-    "iterations": ("[learner]\niterations = 0", "[learner] iterations"),
-    "growth": ("[learner]\ngrowth = -1", "[learner] iterations"),
-    "constant": ("[learner]\ntol = 0.1", "[learner] tol"),
-    "constant-of-logistic": ('[learner]\nmethod = "logistic"\niterations = 1', "[learner] iterations"),
-    "steps": ('[learner]\nmethod = "contrastive"\nsteps = 0', "[learner] steps"),
-    "weight-scale": ("[prior]\nweight_scale = 0.0", "[prior] weight_scale"),
-    "weight-scale-of-logistic": ('[learner]\nmethod = "logistic"', "[prior] weight_scale"),
-}
-
-
-@pytest.mark.parametrize(("section", "says"), CONDITIONAL.values(), ids=[f"36-{name}" for name in CONDITIONAL])
-def test_bad_entries_of_conditional_priors(section: str, says: str, tmp_path: Path) -> None:
-    read_recipe(write(tmp_path, conditional()))
-    assert_refused(write(tmp_path, conditional(section)), says)
-
-
-def test_a_conditional_learner_for_an_rbm_says_where_it_belongs(tmp_path: Path) -> None:
-    text = GOOD.replace('"tap"', '"mean_field"')
-    assert_refused(write(tmp_path, text), "'mean_field'", '[prior] family = "crbm"')
+@pytest.mark.parametrize(("kind", "settings"), SETTINGS, ids=str)
+def test_settings_out_of_range(kind: type, settings: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        kind(**settings)
+    assert next(iter(settings)) in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -173,11 +299,7 @@ def test_names_that_are_no_folder_names(name: str, tmp_path: Path) -> None:
     "content",
     [
         b"hidden = ",
-        b"[data\n",
-        b"a = 1\na = 2\n",
         b"\xff\xfe",
-        b"\x89PNG\r\n\x1a\n\0",
-        b'{"name": "x"}',
         b"a = " + b"[" * 50_000,
         b"a = 1" + b"0" * 5000,
         b"#" * (MAX_BYTES + 1),
@@ -185,21 +307,16 @@ def test_names_that_are_no_folder_names(name: str, tmp_path: Path) -> None:
         b"learner = 3",
         b"prior = 3\n[learner]",
     ],
-    ids=["cut", "open", "twice", "not-utf8", "png", "json", "nested", "digits", "long", "empty", "number", "prior"],
+    ids=["cut", "not-utf8", "nested", "digits", "long", "empty", "number", "prior"],
 )
 def test_files_that_are_no_recipe(content: bytes, tmp_path: Path) -> None:
     assert_refused(write(tmp_path, content))
 
 
-def test_a_device_that_never_ends_is_no_recipe() -> None:
-    assert_refused(Path("/dev/zero"))
-
-
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    assert_refused(tmp_path / "missing.toml")
-    assert_refused(tmp_path)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    assert_refused(tmp_path / "loop")
+    for path in (Path("/dev/zero"), tmp_path / "missing.toml", tmp_path, tmp_path / "loop"):
+        assert_refused(path)
     if os.geteuid() != 0:
         path = write(tmp_path, GOOD)
         path.chmod(0)
@@ -207,7 +324,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_the_name_of_the_file_fits_on_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RestoreError) as caught:
         read_recipe(write(tmp_path, "x", "a\nb[red].toml"))
-    assert r"a\nb[red].toml: " in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path}/a\\nb[red].toml: ") and "\n" not in str(caught.value)

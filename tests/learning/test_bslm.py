@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +12,6 @@ from machines import seeded
 from spins import drawn, fitted, random_spins, same
 from torch import Tensor
 
-from restore.errors import UsageError
 from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
 from restore.learning.rules.bslm import BSLM, GradientAscent, QuasiNewton, climb, spins_of, sweep, tournament
 
@@ -95,23 +92,6 @@ def test_simultaneous_steps_with_mu_of_one_are_not_monotone() -> None:
 
 # --- convergence ---
 
-# Images over which the log-pseudo-likelihood is summed, as in the paper.
-COUNT = 16_000
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("units", [5, 8])
-def test_five_starts_agree(units: int) -> None:
-    images = drawn(random_spins(units, seed=2), COUNT)
-    learner = BSLM(tol=1e-12 / COUNT, rounds=1000)
-    ends = []
-    for seed in range(5):
-        found = fitted(learner, images, random_spins(units, seed=100 + seed))
-        assert found[-1].verdict
-        assert min(one.monitors["gained"] for one in found) > -1e-14
-        ends.append(flattened(spins_of(found[-1].state)))
-    assert float((torch.stack(ends) - ends[0]).abs().max()) < 1e-6
-
 
 def test_all_learners_find_the_one_maximum() -> None:
     images = drawn(random_spins(5, 0.1), 2000)
@@ -123,37 +103,3 @@ def test_all_learners_find_the_one_maximum() -> None:
         torch.testing.assert_close(end, ends[0], rtol=0, atol=1e-6)
     objective = Objective(Sample.of(images))
     assert float(flattened(objective.evaluate(unflattened(ends[1])).gradient).abs().max()) < 1e-8
-
-
-def test_the_estimate_approaches_the_truth() -> None:
-    truth = random_spins(6, 0.2)
-    errors = [
-        float((flattened(spins_of(fitted(BSLM(), drawn(truth, count))[-1].state)) - flattened(truth)).square().mean())
-        for count in (1000, 100_000)
-    ]
-    assert errors[1] < errors[0] / 20
-
-
-def test_order_of_pixels_does_not_matter() -> None:
-    images, order = drawn(random_spins(6, 0.2), 3000), torch.randperm(6, generator=seeded(4))
-    at, other = (spins_of(fitted(BSLM(tol=1e-15), some)[-1].state) for some in (images, images[:, order]))
-    torch.testing.assert_close(other.couplings, at.couplings[order][:, order], rtol=0, atol=1e-7)
-
-
-def test_single_precision_comes_near() -> None:
-    images = drawn(random_spins(8, 0.1), 3000)
-    single, double = (
-        flattened(spins_of(fitted(BSLM(precision=kind), images)[-1].state)) for kind in ("float32", "float64")
-    )
-    assert single.dtype == torch.float32
-    torch.testing.assert_close(single.double(), double, rtol=0, atol=2e-3)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"rounds": 0}, {"tol": -1.0}, {"tol": math.nan}, {"l2": -1.0}, {"spacers": -1}],
-    ids=str,
-)
-def test_settings_out_of_range(wrong: dict[str, float]) -> None:
-    with pytest.raises(UsageError):
-        BSLM(**wrong)  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from directions import assert_close, free, moved_by, some_images
 from hypothesis import given, settings
@@ -10,11 +9,11 @@ from hypothesis import strategies as st
 from machines import numerical_gradients, random_rbm, seeded
 from torch import Tensor
 
-from restore.learning.gradients.centring import FORGETTING, centred, follow
+from restore.learning.gradients.centring import centred
 from restore.learning.gradients.statistics import clamped, difference
 from restore.learning.rules.contract import Gradient
 from restore.priors import RBM
-from restore.priors.exact import binary_states, log_likelihood, log_likelihood_gradient
+from restore.priors.exact import log_likelihood, log_likelihood_gradient
 
 # --- statistics ---
 
@@ -57,42 +56,3 @@ def test_centred_direction_is_a_step_in_the_centred_parameters(seed: int, rate: 
         wanted = plain(*(value + rate * slope for value, slope in zip((weights, visible, hidden), slopes, strict=True)))
     got = moved_by(machine, centred(machine.couplings, exact_gradient(machine, images), (mu, lam)), rate)
     assert_close(got.parameters, wanted.parameters, 1e-12)
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 1000))
-def test_centred_direction_ascends(seed: int) -> None:
-    machine, images = random_rbm(4, 3, seed=seed), some_images(6, 4, seed)
-    gradient = exact_gradient(machine, images)
-    direction = centred(machine.couplings, gradient, (images.mean(0), torch.full((3,), 0.5).double()))
-    slope = sum(float((gradient[name] * direction[name]).sum()) for name in gradient)
-    assert slope > 0
-    before, after = (float(log_likelihood(m, images).mean()) for m in (machine, moved_by(machine, direction, 1e-4)))
-    assert after - before == pytest.approx(1e-4 * slope, rel=0.01)
-
-
-def test_centred_steps_do_not_depend_on_which_way_a_hidden_unit_points() -> None:
-    machine, images = random_rbm(4, 3), some_images(6, 4)
-    weights, hidden = machine.weights.clone(), machine.hidden.parameters["bias"].clone()
-    visible = machine.visible.parameters["bias"] + weights[:, 0]
-    weights[:, 0], hidden[0] = -weights[:, 0], -hidden[0]
-    flipped = RBM.binary(weights, visible, hidden)
-    mu, lam = images.mean(0), torch.tensor([0.3, 0.5, 0.6]).double()
-    other = lam.clone()
-    other[0] = 1 - other[0]
-    states = binary_states(4, weights)
-    stepped = moved_by(machine, centred(machine.couplings, exact_gradient(machine, images), (mu, lam)), 0.5)
-    stepped_flipped = moved_by(flipped, centred(flipped.couplings, exact_gradient(flipped, images), (mu, other)), 0.5)
-    torch.testing.assert_close(log_likelihood(stepped, states), log_likelihood(stepped_flipped, states))
-
-
-def test_zero_offsets_change_nothing() -> None:
-    machine, images = random_rbm(4, 3), some_images(6, 4)
-    gradient = exact_gradient(machine, images)
-    nothing = torch.zeros(4).double(), torch.zeros(3).double()
-    assert_close(centred(machine.couplings, gradient, nothing), gradient, 0)
-
-
-def test_offset_follows_the_batch() -> None:
-    offset = follow(torch.tensor([0.5, 0.2]), torch.tensor([1.0, 0.2]))
-    torch.testing.assert_close(offset, torch.tensor([0.5 + FORGETTING * 0.5, 0.2]))

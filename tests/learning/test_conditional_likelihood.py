@@ -28,7 +28,7 @@ from conditionals import (
     with_weights,
     worst,
 )
-from machines import FLAT, numerical_gradients
+from machines import numerical_gradients
 from torch import Tensor
 
 from restore.learning.rules.conditional.divergence import ConditionalDivergence
@@ -39,7 +39,6 @@ from restore.learning.rules.conditional.likelihood import (
 )
 from restore.learning.rules.contract import Pairs
 from restore.priors import ConditionalRBM
-from restore.solvers import BeliefPropagation
 
 # To a fixed point, for gradients that are exact there only.
 EXACTLY: dict[str, Any] = {"tol": 1e-15, "iterations": 20000}
@@ -111,23 +110,6 @@ def test_mean_field_has_an_error_of_lower_order() -> None:
         assert orders[name] == pytest.approx(2, abs=0.3), orders
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(3))
-def test_belief_propagation_climbs_the_bethe_likelihood(seed: int) -> None:
-    prior, pairs = random_prior(scale=1.2, seed=seed), some_pairs(seed=seed + 1)
-    solver = BeliefPropagation("sum", 20000, FLAT)
-
-    def bethe(moved: ConditionalRBM) -> float:
-        free = solver.solve(moved.given(pairs.observed)).log_partition.numpy()
-        return float((log_weight(moved, pairs) - free).mean())
-
-    step = step_of(to_the_end(BeliefPropagationLikelihood, **EXACTLY), prior, pairs)
-    assert float(step.monitors["converged"]) == 1
-    assert_close(step.gradient, numerical_gradients(bethe, prior), 1e-8)
-    # Which is another one than the exact gradient.
-    assert max(worst(step.gradient, numerical_gradients(lambda moved: likelihood(moved, pairs), prior)).values()) > 1e-4
-
-
 def mean_field_log_z(prior: ConditionalRBM, observed: Tensor) -> np.ndarray:
     """Energy plus entropy of independent units at the fixed point, (images,)."""
     visible, hidden = mean_field(prior, observed, 300)
@@ -186,12 +168,3 @@ def test_contrastive_divergence_is_one_gibbs_step() -> None:
     assert max(worst(step.gradient, exact).values()) > 2 * noise
     gap = float(step.gradient["units.0.bias"].square().mean().sqrt())
     assert float(step.monitors["pixel_mean_gap"]) == pytest.approx(gap)
-
-
-def test_long_chains_forget_the_data() -> None:
-    prior, pairs, times = random_prior(), some_pairs(binary=True), 10_000
-    exact = numerical_gradients(lambda moved: likelihood(moved, pairs), prior)
-    noise = 5 * 0.5 / math.sqrt(times * len(pairs.clean))
-    step = step_of(ConditionalDivergence(steps=25), prior, repeated(pairs, times), seed=4)
-    assert_close(step.gradient, exact, noise)
-    assert max(worst(step_of(ConditionalDivergence(), prior, repeated(pairs, times)).gradient, exact).values()) > noise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 from conditionals import (
-    NAMES,
     SIZES,
     all_states,
     assert_close,
-    forest,
     log_weight,
     random_prior,
     scores,
@@ -30,10 +27,10 @@ from machines import numerical_gradients, seeded
 from torch import Tensor
 
 from restore.fields import Fields
+from restore.learning.rules.conditional.divergence import PerceptronLoss
 from restore.learning.rules.conditional.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.rules.conditional.perceptron import PerceptronLoss
 from restore.learning.rules.contract import Pairs, Step
-from restore.priors import RBM, ConditionalRBM
+from restore.priors import ConditionalRBM
 
 
 def wrong_pixels(clean: Tensor) -> np.ndarray:
@@ -72,40 +69,6 @@ def test_the_negative_is_the_most_probable_state_of_the_chain(seed: int, steps: 
     assert float(step.monitors["truth_beaten"]) == (lead > 0 and not torch.equal(negative, pairs.clean))
 
 
-@pytest.mark.parametrize("bias", [-1.0, 1.0])
-def test_the_search_starts_at_the_logistic_prediction(bias: float) -> None:
-    # b(x) alone predicts x itself, and surely. A hidden unit per pixel holds it at whatever it is: some where x is 0,
-    # others where x is 1. So no chain leaves x, and none from elsewhere comes there.
-    eye, signs = torch.eye(5, dtype=torch.float64), torch.tensor([1.0, 1, 1, -1, -1], dtype=torch.float64)
-    machine = RBM.binary(400 * signs * eye, -150 - 50 * signs + bias, -200 * signs)
-    prior = ConditionalRBM(machine, 300 * eye, 0 * eye)
-    answers = set()
-    for seed in range(20):
-        drawn = some_pairs((5, 5, 5), count=1, seed=seed, binary=True)
-        step = step_of(PerceptronLoss(), prior, drawn)
-        # Whether or not the truth would be more probable.
-        assert torch.equal(found_state(step, drawn), drawn.observed)
-        better = log_weight(prior, Pairs(drawn.observed, drawn.observed)) > log_weight(prior, drawn)
-        assert float(step.monitors["truth_beaten"]) == bool(better)
-        answers.add(bool(better))
-    assert answers == {True, False}
-
-
-def test_most_negatives_come_from_the_chain() -> None:
-    # As after some logistic regression: 200 pixels, each predicted with odds of 7 to 1, and couplings that say little.
-    # The prediction's mode has the lowest free energy by far, and a chance of (7/8)^200 to be drawn.
-    prior, pairs = random_prior((200, 20, 200), scale=0.05, inputs=0.0), some_pairs((200, 20, 200), 100, binary=True)
-    eye, odds = torch.eye(200, dtype=torch.float64), math.log(7)
-    prior = prior.with_parameters(
-        prior.parameters | {"inputs.0": 2 * odds * eye, "units.0.bias": torch.full((200,), -odds).double()}
-    )
-    for x, clean in zip(pairs.observed[:20].split(1), pairs.clean[:20].split(1), strict=True):
-        negative = found_state(step_of(PerceptronLoss(), prior, Pairs(x, clean)), Pairs(x, clean))
-        assert not torch.equal(negative, x)
-    # Of eleven states, nearly exchangeable, the start is the best for one image in eleven.
-    assert float(step_of(PerceptronLoss(), prior, pairs).monitors["start_beaten"]) > 0.75
-
-
 def test_the_perceptron_gradient_with_the_negative_held_fixed() -> None:
     moved_any = 0
     for seed in range(6):
@@ -119,28 +82,6 @@ def test_the_perceptron_gradient_with_the_negative_held_fixed() -> None:
         )
         assert_close(step.gradient, numerical, 1e-8)
     assert moved_any >= 4
-
-
-def test_the_perceptron_gradient_is_averaged_over_the_batch() -> None:
-    # A search without chance: there are no couplings, and every pixel is as good as certain.
-    sure = random_prior(scale=0.0)
-    prior = sure.with_parameters({name: 1e4 * value for name, value in sure.parameters.items()})
-    pairs = some_pairs(count=6)
-    step = step_of(PerceptronLoss(), prior, pairs)
-    alone = [
-        step_of(PerceptronLoss(), prior, Pairs(x, clean)).gradient
-        for x, clean in zip(pairs.observed.split(1), pairs.clean.split(1), strict=True)
-    ]
-    assert_close(step.gradient, {name: torch.stack([each[name] for each in alone]).mean(0) for name in NAMES}, 1e-12)
-
-
-@pytest.mark.thorough
-def test_a_long_search_finds_the_most_probable_state() -> None:
-    for seed in range(5):
-        prior, pairs = random_prior(seed=seed), some_pairs(count=1, seed=seed)
-        negative = found_state(step_of(PerceptronLoss(steps=1500), prior, pairs, seed=seed), pairs)
-        best = total(scores(prior, pairs.observed))[0].argmax()
-        assert (negative[0].numpy() == all_states(5)[best]).all()
 
 
 # --- max margin ---
@@ -200,13 +141,6 @@ def assert_margin(kind: str, prior: ConditionalRBM, pairs: Pairs) -> None:
 def test_margin_loss_and_gradient_where_the_search_is_exact(kind: str, sizes: tuple[int, int, int], seed: int) -> None:
     prior, pairs = random_prior(sizes, scale=2.0, seed=seed), some_pairs(sizes, seed=seed)
     assert_margin(kind, with_weights(prior, prior.weights * star(*sizes[:2])), pairs)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_latent_margin_on_forests(sizes: tuple[int, int, int], seed: int) -> None:
-    prior, pairs = random_prior(sizes, scale=2.0, seed=seed), some_pairs(sizes, seed=seed)
-    assert_margin("latent", with_weights(prior, prior.weights * forest(*sizes[:2], seed)), pairs)
 
 
 @margins

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 import restore
-from restore.couplings import Convolution
-from restore.inference.torch_engine import Engine
 from restore.learning.recipe.plan import KERNEL
-from restore.priors import ConvolutionalRBM
-from restore.zoo.tiling import Tiling
 
 
 def blocks(count: int, shape: tuple[int, int], seed: int) -> np.ndarray:
@@ -49,17 +45,3 @@ def test_engines_agree_at_its_own_size_and_beyond(run: Path) -> None:
         found = [restore.load(run, engine=engine).denoise(seen, p=0.1, soft=True) for engine in ("onnx", "torch")]
         # Sums of single precision in another order.
         np.testing.assert_allclose(*found, atol=1e-3)
-
-
-@pytest.mark.thorough
-def test_pixels_that_tell_nothing_are_no_fault(run: Path) -> None:
-    assert restore.load(run).denoise(np.zeros((28, 20), bool), p=0.5, force=True).shape == (28, 20)
-
-
-@pytest.mark.thorough
-def test_windows_of_larger_images_tell_each_other_nothing(run: Path) -> None:
-    engine = Engine.load(str(run), "cpu")
-    assert engine.description.tiling == Tiling(overlap=2, rounds=1, worth=0.0, least=0.0)
-    machine = engine.trained.machine
-    assert isinstance(machine, ConvolutionalRBM) and isinstance(machine.couplings[0], Convolution)
-    assert engine.description.sizes == machine.couplings[0].sizes

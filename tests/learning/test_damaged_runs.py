@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +17,11 @@ from restore.errors import TrainingError
 from restore.learning import course as course_module
 from restore.learning.course import CleanImages, course_of, pixel_means
 from restore.learning.loop import fit
-from restore.learning.run.checkpoint import newest
 from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Session
 from restore.learning.train import train
 from restore.priors import ConditionalRBM
-from restore.solvers import BeliefPropagation, MeanField
+from restore.solvers import BeliefPropagation
 from restore.zoo.inference import Inference
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -64,16 +62,6 @@ def test_the_error_is_the_share_of_wrong_pixels_of_the_validation_images(monkeyp
     monkeypatch.setattr(course_module, "VALIDATION_BATCH", 4)
     assert course.judged(prior, inference).error == pytest.approx(int(wrong.sum()) / (6 * 16))
     assert replace(course, validation=LARGER[:0]).judged(prior, inference) is None
-
-
-def test_the_first_conditional_prior_answers_with_the_pixel_means() -> None:
-    course = damaged_images()
-    prior = course.initial(3, 0.0, seeded(1))
-    means = MeanField().solve(prior.given(course.damaged)).means[0]
-    torch.testing.assert_close(means, pixel_means(course.images).expand(6, -1))
-    drawn = course.initial(300, 0.01, seeded(1))
-    assert float(drawn.visible_input.abs().max()) == 0
-    assert [float(value.std()) for value in (drawn.weights, drawn.hidden_input)] == pytest.approx([0.01] * 2, rel=0.1)
 
 
 def test_images_are_held_out_by_the_seed() -> None:
@@ -134,12 +122,3 @@ def test_conditional_runs_stopped_at_every_step_and_resumed(
     assert (resumed.done, resumed.score) == (whole.done, whole.score)
     assert log_of(tmp_path / "stopped") == records
     assert whole.score == min(record["validation_error"] for record in records)
-
-
-@pytest.mark.parametrize("learner", CONDITIONAL)
-def test_divergence_of_conditional_runs_is_reported(learner: str, tmp_path: Path) -> None:
-    recipe = conditional_recipe(learner, rate=1e38)
-    with pytest.raises(TrainingError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit(recipe, course_of(recipe, LARGER, (4, 4)), Session(tmp_path, "data"))
-    assert newest(tmp_path) is None

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from directions import EXACTLY, assert_close, moved_by, some_images
-from machines import FLAT, brute_force, numerical_gradients, random_deep, seeded
+from machines import FLAT, numerical_gradients, random_deep, seeded
 from torch import Tensor
 
 from restore.learning.gradients.centring import centred
 from restore.learning.rules.contract import Gradient
 from restore.learning.rules.tap_likelihood import TAPLikelihood
-from restore.priors import RBM, LayeredPrior
+from restore.priors import LayeredPrior
 from restore.priors.exact import binary_states
 from restore.solvers import TAP
 
@@ -62,35 +61,6 @@ def test_gradient_of_weak_couplings_is_the_exact_one(sizes: tuple[int, ...]) -> 
         errors.append(max(float((got[name] - wanted[name]).abs().max()) for name in wanted))
     # TAP leaves out the third order of log Z, which is the second of its gradient in the weights.
     assert errors[1] < errors[0] / 3 < 1e-3
-
-
-@depths
-def test_clamped_statistics_of_weak_couplings_are_the_exact_ones(sizes: tuple[int, ...]) -> None:
-    images, errors = some_images(6, sizes[0]), []
-    for scale in (0.2, 0.1):
-        machine = random_deep(*sizes, scale=scale, seed=3)
-        got = TAPLikelihood(**EXACTLY)._clamped(machine, images)
-        above = machine.above(images)
-        truths = [brute_force(above, row) for row in range(len(images))]
-        first = torch.from_numpy(np.stack([truth.means[0] for truth in truths]))
-        wanted = {"units.0.bias": images.mean(0), "weights.0": images.T @ first / len(images)}
-        for layer in range(1, len(sizes)):
-            wanted[f"units.{layer}.bias"] = torch.from_numpy(np.mean([truth.means[layer - 1] for truth in truths], 0))
-        for layer in range(1, len(sizes) - 1):
-            wanted[f"weights.{layer}"] = torch.from_numpy(np.mean([truth.pairs[layer - 1] for truth in truths], 0))
-        assert got.keys() == wanted.keys() == machine.parameters.keys()
-        errors.append(max(float((got[name] - wanted[name]).abs().max()) for name in wanted))
-    assert errors[1] < errors[0] / 3 < 1e-3
-
-
-def test_clamped_statistics_without_upper_couplings_are_those_of_an_rbm() -> None:
-    machine, images = random_deep(5, 4, 3), some_images(7, 5)
-    cut = machine.with_parameters(machine.parameters | {"weights.1": torch.zeros(4, 3).double()})
-    rbm = RBM(cut.layers[:2], cut.couplings[:1])
-    learner = TAPLikelihood(**EXACTLY)
-    deep, plain = learner._clamped(cut, images), learner._clamped(rbm, images)
-    assert_close({name: deep[name] for name in plain}, plain, 1e-14)
-    torch.testing.assert_close(deep["units.2.bias"], torch.sigmoid(cut.layers[2].parameters["bias"]))
 
 
 @pytest.mark.parametrize("rate", [0.01, 1.0])

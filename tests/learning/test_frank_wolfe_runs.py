@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,18 +10,18 @@ import numpy as np
 import pytest
 import torch
 from growing import IMAGES, SMALL, growth_of
+from refusals import refused
 from torch import Tensor
 
 import restore
-from restore.errors import TrainingError, UsageError
+from restore.errors import TrainingError
 from restore.learning.course import CleanImages, course_of
-from restore.learning.recipe.recipe import Recipe, parse
+from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, PriorShape, Training
 from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.frank_wolfe import (
     FrankWolfe,
 )
-from restore.learning.run.folder import Stopped
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import train
 from restore.priors import RBM
@@ -65,35 +64,17 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_bits(tmp_path: Pa
     ]
     whole_gains, parts_gains = ([entry["gain"] for entry in log] for log in logs)
     assert whole_gains == parts_gains
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, tmp_path / "parts", "penalty"):
         train(
             recipe_of(6, replace(SMALL, penalty=0.1)), IMAGES, (3, 3), Session(tmp_path / "parts", "data", resume=True)
         )
-
-
-@pytest.mark.thorough
-def test_a_signal_in_the_last_round_of_growth_stops_what_would_follow(tmp_path: Path) -> None:
-    recipe = recipe_of(learner=ContrastiveDivergence(), growth=replace(SMALL, units=2))
-    whole = train(recipe, IMAGES, (3, 3), Session(tmp_path / "whole", "data"))
-
-    def interrupt(passed: Passed) -> None:
-        if (passed.stage, passed.done) == ("growing", 2):
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(Stopped):
-        train(recipe, IMAGES, (3, 3), Session(tmp_path / "parts", "data", watch=interrupt))
-    assert not (tmp_path / "parts" / "log.jsonl").exists()
-    parts = train(recipe, IMAGES, (3, 3), Session(tmp_path / "parts", "data", resume=True))
-    assert parts.verdict == whole.verdict
-    for name, value in whole.prior.machine.parameters.items():
-        assert torch.equal(value, parts.prior.machine.parameters[name]), name
 
 
 @pytest.mark.parametrize("learner", [SMALL, ContrastiveDivergence()])
 def test_images_without_anything_for_a_first_unit_are_an_error(tmp_path: Path, learner: object) -> None:
     options = {} if learner is SMALL else {"growth": SMALL}
     recipe = recipe_of(learner=learner, **options)
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, "penalty"):
         train(recipe, torch.ones(20, 9), (3, 3), Session(tmp_path / "run", "data"), every=1)
     assert not list(tmp_path.rglob("*.safetensors"))
 
@@ -145,55 +126,6 @@ def test_a_growth_that_images_held_out_ended_is_large_enough(tmp_path: Path) -> 
     for resume in (False, True):
         found = train(recipe, IMAGES, (3, 3), Session(tmp_path, "data", resume=resume))
         assert found.prior.description.hidden < 8 and "random" not in found.verdict
-
-
-FROM_TEXT = {
-    "name": "x",
-    "data": {"source": "mnist", "validation": 10},
-    "prior": {"hidden": "auto"},
-    "learner": {"method": "frank_wolfe"},
-}
-
-
-def test_a_recipe_reads() -> None:
-    recipe = parse(FROM_TEXT | {"learner": {"method": "frank_wolfe", "penalty": 0.5}})
-    assert recipe.prior.grows and recipe.in_rounds and recipe.learner.penalty == 0.5
-    assert recipe.limit == 700 and replace(recipe, prior=PriorShape(hidden=3)).limit == 3
-    fine_tuned = parse(
-        FROM_TEXT | {"learner": {"method": "tap"}, "training": {"epochs": 2}, "growth": {"penalty": 0.25}}
-    )
-    assert fine_tuned.prior.grows and not fine_tuned.in_rounds and fine_tuned.growth.penalty == 0.25
-
-
-@pytest.mark.parametrize(
-    ("changed", "says"),
-    [
-        ({"prior": {"hidden": "some"}}, "[prior] hidden must be a whole number"),
-        ({"data": {"source": "mnist"}}, "[data] validation is missing"),
-        ({"growth": {"penalty": 0.5}}, "[growth] has no meaning for frank_wolfe"),
-        ({"prior": {"hidden": "auto", "filled": 9}}, "[prior] filled"),
-        ({"prior": {"hidden": "auto", "filled": -1}}, "filled"),
-        ({"prior": {"hidden": 9, "filled": 9}}, "filled"),
-        (
-            {
-                "data": {"source": "mnist", "validation": 10, "task": "flip:0.1"},
-                "prior": {"hidden": "auto", "family": "crbm", "weight_scale": 0.0},
-                "learner": {"method": "logistic"},
-                "training": {"epochs": 1},
-            },
-            "no meaning for logistic regression",
-        ),
-        ({"training": {"epochs": 3}}, "[training] epochs has no meaning for frank_wolfe"),
-        ({"optimizer": {"rate": 0.1}}, "[optimizer] has no meaning for frank_wolfe"),
-        ({"learner": {"method": "tap"}}, "[training] epochs is missing"),
-        ({"learner": {"method": "frank_wolfe", "units": 0}}, "units must be at least 1"),
-        ({"learner": {"method": "frank_wolfe", "penalty": 0.0}}, "penalty must be positive"),
-    ],
-)
-def test_recipes_that_make_no_sense_are_refused(changed: dict, says: str) -> None:
-    with pytest.raises(UsageError) as fault:
-        parse(FROM_TEXT | {"training": {}} | changed)
-    assert says in str(fault.value)
 
 
 # --- for users ---

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,20 +9,16 @@ import numpy as np
 import pytest
 import torch
 from directions import assert_close
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from machines import FLAT, numerical_gradients, random_deep, random_rbm, seeded, two_patterns, with_weights
+from machines import FLAT, numerical_gradients, random_rbm, seeded, two_patterns
 from real_machines import gaussian_answers, gaussian_machine, random_machine
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.learning.gradients.free import by_adaptive_tap, by_tap
+from restore.learning.gradients.statistics import by_adaptive_tap
 from restore.learning.rules.contract import Gradient
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM, LayeredPrior
-from restore.priors.exact import exact_moments
-from restore.solvers import TAP, AdaptiveTAP
-from restore.solvers.adaptive_tap import bipartite_covariance, joint_couplings
+from restore.solvers import AdaptiveTAP
 
 PRECISE: dict[str, Any] = {"max_iter": 3000, "tol": 1e-13, "damping": 0.3}
 
@@ -37,23 +32,6 @@ def adaptive(machine: LayeredPrior, start: Tensor | None = None, **changed: Any)
     solver = AdaptiveTAP(**PRECISE | changed)
     start = alone(machine) if start is None else start
     return by_adaptive_tap(solver, machine, solver.init(machine, start)).statistics  # type: ignore[arg-type]
-
-
-@settings(max_examples=25)
-@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10_000), st.booleans())
-def test_covariances_are_the_block_of_the_whole_inverse(visible: int, hidden: int, seed: int, certain: bool) -> None:
-    draw = seeded(seed)
-    machine = random_rbm(visible, hidden, scale=0.6, seed=seed)
-    scales = tuple(0.1 + 0.2 * torch.rand(3, size, generator=draw).double() for size in (visible, hidden))
-    joint = joint_couplings(machine)
-    if certain:
-        scales[0][:, 0] = 0
-    # 1 - S J has an inverse where S has not: C₂ = (1 - S J)⁻¹ S.
-    whole = torch.cat(scales, 1)
-    inverse = torch.linalg.solve(torch.eye(visible + hidden).double() - whole[:, :, None] * joint, whole.diag_embed())
-    torch.testing.assert_close(
-        bipartite_covariance(machine.weights, scales), inverse[:, :visible, visible:].mean(0), rtol=1e-9, atol=1e-11
-    )
 
 
 @pytest.mark.thorough
@@ -79,44 +57,6 @@ def test_gaussian_machines_have_exact_statistics() -> None:
     got = adaptive(machine)
     torch.testing.assert_close(got["weights.0"], (covariance + torch.outer(mean, mean))[:4, 4:], rtol=0, atol=1e-11)
     torch.testing.assert_close(torch.cat([got["units.0.bias"], got["units.1.bias"]]), mean, rtol=0, atol=1e-11)
-
-
-def wrong(got: Gradient, machine: RBM) -> np.ndarray:
-    """Largest errors of pairs and of means."""
-    truth = exact_moments(machine)
-    exact = {"weights.0": truth.pairs, "units.0.bias": truth.visible, "units.1.bias": truth.hidden}
-    errors = {name: float((value - exact[name]).abs().max()) for name, value in got.items()}
-    return np.array([errors["weights.0"], max(errors["units.0.bias"], errors["units.1.bias"])])
-
-
-def tap(machine: RBM) -> Gradient:
-    solver = TAP(**PRECISE)
-    return by_tap(solver, machine, solver.init(machine, alone(machine))).statistics
-
-
-def test_errors_vanish_with_the_weights_and_none_is_larger_than_that_of_tap() -> None:
-    machine, found = random_rbm(5, 4, seed=3), []
-    for power in (7, 8):
-        weak = with_weights(machine, 2.0**-power)  # type: ignore[assignment]
-        found.append((wrong(adaptive(weak), weak), wrong(tap(weak), weak)))  # type: ignore[arg-type]
-    (before, _), (after, theirs) = found
-    # Slopes of log Z, whose error is of third order: one order less where the weights are what is moved.
-    for quantity, order in ((0, 2), (1, 3)):
-        assert math.log2(before[quantity] / after[quantity]) == pytest.approx(order, abs=0.15)
-        assert after[quantity] < 1.05 * theirs[quantity]
-
-
-def test_statistics_are_nearer_to_the_exact_ones_than_those_of_tap() -> None:
-    errors = []
-    for seed in range(8):
-        # Orthogonal columns, far from the independent weights that TAP is for; units about as often 1 as 0.
-        weights = 2 * torch.linalg.qr(torch.randn(40, 10, generator=seeded(seed), dtype=torch.float64))[0]
-        plain = random_rbm(40, 10, bias=0.5, seed=seed)
-        biases = [plain.visible.parameters["bias"] - weights.sum(1) / 2]
-        machine = RBM.binary(weights, biases[0], plain.hidden.parameters["bias"] - weights.sum(0) / 2)
-        errors.append([wrong(found(machine), machine) for found in (adaptive, tap)])
-    ours, theirs = np.median(errors, axis=0)
-    assert (theirs > 1.5 * ours).all()
 
 
 def lawless_and_lawful() -> tuple[RBM, Tensor]:
@@ -161,21 +101,6 @@ def test_a_batch_counts_as_its_images_do(mixed: bool, iterations: int) -> None:
     assert (0 < float(together.monitors["lawless"]) < 1) == mixed
 
 
-@pytest.mark.parametrize("iterations", [1, 2, 5])
-def test_a_step_takes_the_iterations_asked_for(iterations: int) -> None:
-    machine, images = random_rbm(5, 4), torch.bernoulli(torch.full((7, 5), 0.4).double(), generator=seeded(5))
-    learner = TAPLikelihood(
-        fixed_point="adaptive_tap", iterations=iterations, damping=0.4, starts="persistent", solutions=6
-    )
-    state = learner.init(machine, images, seeded(1))
-    wanted = tuple(state[f"solution.{index}"] for index in range(8))
-    for damping in (*[0.4] * (iterations - 1), 0.0):
-        wanted = AdaptiveTAP(damping=damping).step(machine, wanted)
-    after = learner.step(machine, images, state, seeded(2)).state
-    for index, value in enumerate(wanted):
-        torch.testing.assert_close(after[f"solution.{index}"], value)
-
-
 @pytest.mark.thorough
 def test_the_learner_takes_these_statistics() -> None:
     machine, images = random_rbm(5, 4, scale=0.6), torch.bernoulli(torch.full((7, 5), 0.4).double())
@@ -191,9 +116,3 @@ def test_the_learner_takes_these_statistics() -> None:
     assert_close(step.gradient, numerical_gradients(likelihood, machine), 2e-8)
     assert float(step.monitors["solution_change"]) < 1e-12
     assert step.monitors["lawless"] == 0
-
-
-def test_machines_with_more_layers_are_refused() -> None:
-    machine, solver = random_deep(3, 3, 2), AdaptiveTAP()
-    with pytest.raises(ValueError):
-        by_adaptive_tap(solver, machine, solver.init(machine, alone(machine)))  # type: ignore[arg-type]

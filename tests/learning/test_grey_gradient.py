@@ -42,21 +42,6 @@ def test_gradient_is_that_of_the_tap_likelihood_in_every_parameter(visible: str,
     assert all(float(value.abs().min()) > 1e-7 for value in step.gradient.values())
 
 
-@pytest.mark.thorough
-def test_gradient_of_a_deep_machine_of_grey_pixels() -> None:
-    machine = random_machine(("spiked-truncated", 3), ("bernoulli", 2), ("gaussian", 2), scale=0.4)
-    images = grey_images(3, 3)
-
-    def likelihood(moved: LayeredPrior) -> Tensor:
-        clamped = SOLVER.solve(moved.above(images), torch.full((3, 2), 0.5, dtype=torch.float64)).log_partition
-        own = moved.layers[0].log_weight(images).sum(-1)
-        return (own + clamped).mean() - SOLVER.solve(moved, images).log_partition.mean()
-
-    learner = TAPLikelihood(centring=False, **EXACTLY)  # type: ignore[arg-type]
-    step = learner.step(machine, images, learner.init(machine, images, seeded()), seeded())
-    assert_close(step.gradient, numerical_gradients(likelihood, machine), 1e-7)
-
-
 # --- the gauge ---
 
 
@@ -100,16 +85,6 @@ def test_a_grey_scale_is_a_plain_step_in_the_parameters_of_rescaled_pixels(kind:
         gradient = dict(zip(own, torch.autograd.grad(score, list(own.values())), strict=True))
     got = moved_by(machine, centred(machine.couplings, gradient, (mu, lam), GreyScale(unit, centre)), rate)
     assert_close(got.parameters, wanted.parameters, 1e-9)
-
-
-@pytest.mark.parametrize("kind", VISIBLE)
-def test_one_grey_level_as_it_is_is_no_grey_scale(kind: str) -> None:
-    machine = random_machine((kind, 4), ("gaussian", 3), ("bernoulli", 2))
-    gradient = {name: torch.rand_like(value) for name, value in machine.parameters.items()}
-    offsets = [torch.rand(size, dtype=torch.float64) for size in (4, 3, 2)]
-    nothing = GreyScale(1.0, torch.zeros(4, dtype=torch.float64))
-    plain = centred(machine.couplings, gradient, offsets)
-    assert_close(centred(machine.couplings, gradient, offsets, nothing), plain, 0)
 
 
 def test_the_centre_is_the_mean_of_the_pixels_that_are_not_black() -> None:

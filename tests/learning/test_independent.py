@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from machines import seeded
+from refusals import refused
 from torch import Tensor
 
 from restore.errors import TrainingError
@@ -91,34 +90,9 @@ def test_pixels_that_never_change_keep_finite_parameters(broad: Units) -> None:
     torch.testing.assert_close(found.moments(NOTHING)[0], images[0], rtol=0, atol=0.01)
 
 
-def test_one_image_more_is_all_that_the_given_units_weigh() -> None:
-    found = independent_units(Bernoulli(zeros(1)), torch.zeros(99, 1))
-    torch.testing.assert_close(found.bias.sigmoid(), torch.tensor([0.5 / 100], dtype=torch.float64), rtol=1e-4, atol=0)
-
-
-@pytest.mark.thorough
-@settings(max_examples=20)
-@given(order=st.permutations(range(PIXELS)), seed=st.integers(0, 3))
-def test_pixels_know_nothing_of_each_other(order: list[int], seed: int) -> None:
-    truth, broad = KNOWN["spiked"]
-    images = drawn(truth, 50, seed)
-    together = independent_units(broad, images)
-    reordered = independent_units(broad, images[:, order])
-    alone = independent_units(Spiked(zeros(1), grey(1)), images[:, order[:1]])
-    for name, value in together.parameters.items():
-        torch.testing.assert_close(reordered.parameters[name], value[order], rtol=1e-3, atol=1e-2)
-        torch.testing.assert_close(alone.parameters[name], value[order[:1]], rtol=1e-3, atol=1e-2)
-
-
-def test_dtype_and_support_are_kept() -> None:
-    found = independent_units(TruncatedGaussian(torch.zeros(2), torch.zeros(2), -1, 1), torch.rand(9, 2))
-    assert isinstance(found, TruncatedGaussian)
-    assert (found.bias.dtype, found.quadratic.dtype, found.support) == (torch.float32, torch.float32, (-1, 1))
-
-
 @pytest.mark.parametrize(
     "images", [torch.zeros(5, 3), torch.zeros(0, 4), torch.full((5, 4), 2.0), torch.full((5, 4), torch.nan)]
 )
 def test_images_that_do_not_fit_are_refused(images: Tensor) -> None:
-    with pytest.raises(TrainingError):
+    with refused(TrainingError, "4" if images.shape[1:] != (PIXELS,) or not len(images) else "[0, 1]"):
         independent_units(grey(), images)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,10 +12,8 @@ from grey_priors import seeded
 from timed_runs import SHAPE, bars, log_of, recipe
 
 from restore.channels import parse_task
-from restore.errors import UsageError
 from restore.inference.torch_engine import Engine
 from restore.learning.course import CleanImages, Trial, course_of, pixel_means, split, verdict
-from restore.learning.recipe.recipe import parse
 from restore.learning.rules.principal import PrincipalComponents, components_machine, held_out_fit
 from restore.learning.run.session import Session
 from restore.learning.train import train
@@ -83,29 +80,6 @@ def test_images_held_out_are_not_learnt_from(tmp_path: Path) -> None:
     assert [one.done for one in passed] == list(range(1, 7)) and passed[0].total == 6
     assert min(one.score for one in passed) == trained.error
     assert passed[-1].progress == 1
-
-
-WRONG: dict[str, dict[str, Any]] = {
-    "nothing-held-out": {"data": {"validation": 0}},
-    "no-task": {"training": {"watch": "blur:3"}},
-    "every-alone": {"training": {"watch": "", "watch_every": 3}},
-    "minutes": {"training": {"minutes": -1.0}},
-    "neither": {"training": {"epochs": 0}},
-    "gathered-twice": {"data": {"gathering": {"levels": "grey"}}},
-    "gathering": {"data": {"validation": 0, "gathering": {"patches": 3}}},
-}
-
-
-@pytest.mark.parametrize("tables", WRONG.values(), ids=[f"36-{name}" for name in WRONG])
-def test_recipes_that_make_no_sense_are_refused(tables: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        recipe(**tables)
-
-
-def test_36_learners_in_rounds_are_not_watched() -> None:
-    tables = {"name": "x", "data": {"source": "y", "validation": 3}, "prior": {"hidden": 3}}
-    with pytest.raises(UsageError):
-        parse(tables | {"learner": {"method": "frank_wolfe"}, "training": {"watch": "flip:0.1"}})
 
 
 # --- the number of principal components ---

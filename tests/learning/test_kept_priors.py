@@ -13,6 +13,7 @@ import pytest
 import torch
 from commands import Run
 from lessons import SHORT, WORDS, bars, bits, learn, lesson
+from refusals import refused
 from timed_runs import SHAPE
 from timed_runs import bars as columns
 
@@ -23,7 +24,6 @@ from restore.learning.recipe.recipe import parse
 from restore.learning.run.place import Place, reserve
 from restore.learning.run.session import Passed, Session
 from restore.learning.train import train
-from restore.zoo.description import Description
 
 # --- however it ends ---
 
@@ -106,37 +106,16 @@ def test_row53_a_disk_that_is_full_later_leaves_the_prior_that_was_there(
     assert run(*WORDS, "--resume") == 0
 
 
-def test_a_reader_sees_one_prior_while_another_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from priors import random_prior
-
-    small, large = random_prior((3, 4), hidden=2), random_prior((3, 4), hidden=5)
-    zoo.save(tmp_path / "p", small, "")
-    real = Description.from_header.__func__  # type: ignore[attr-defined]
-
-    seen: list[str] = []
-
-    def replaced(cls: type, header: Any, where: str) -> Description:
-        seen.append(where)
-        # Between its header and its tensors.
-        if len(seen) == 1:
-            zoo.save(tmp_path / "p", large, "")
-        return real(cls, header, where)
-
-    monkeypatch.setattr(Description, "from_header", classmethod(replaced))
-    assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 2
-    assert zoo.load(tmp_path / "p").machine.parameters["weights.0"].shape[1] == 5
-
-
 def test_a_folder_made_for_a_prior_that_cannot_be_written_is_removed(tmp_path: Path) -> None:
     made = lesson(tables=QUICK, epochs=1)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("restore.zoo.store.write_atomically", refused)
-        with pytest.raises(TrainingError):
+        patched.setattr("restore.zoo.store.write_atomically", full)
+        with refused(TrainingError, tmp_path / "named"):
             learn(made, Session(tmp_path / "run"), Place(None, tmp_path / "named"))
     assert not (tmp_path / "named").exists()
 
 
-def refused(path: Path, content: bytes, error: type[Exception]) -> None:
+def full(path: Path, content: bytes, error: type[Exception]) -> None:
     raise error(f"{path}: no space")
 
 
@@ -212,7 +191,7 @@ def test_a_name_that_is_taken_while_a_run_goes_on_is_not_taken_from_its_owner(ho
     assert place.target is not None
     learn(lesson(epochs=1), Session(Path("other")), Place(Path("other"), place.target))
     before = (place.target / zoo.WEIGHTS).read_bytes()
-    with pytest.raises(OutputError):
+    with refused(OutputError, place.target, "--overwrite"):
         learn(lesson(hidden=4), Session(Path("runs/parts")), place)
     assert (place.target / zoo.WEIGHTS).read_bytes() == before
     assert zoo.describe(Path("runs/parts")).hidden == 4

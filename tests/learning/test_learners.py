@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 from directions import EXACTLY, assert_close, moved_by, some_images
-from machines import FLAT, bars_and_stripes, numerical_gradients, random_rbm, seeded, two_patterns
+from machines import FLAT, bars_and_stripes, numerical_gradients, random_rbm, seeded
 from torch import Tensor
 
-from restore.errors import UsageError
 from restore.learning.course import initial_prior
 from restore.learning.gradients.centring import FORGETTING, centred
 from restore.learning.gradients.statistics import clamped
@@ -22,7 +21,6 @@ from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.priors import RBM
 from restore.priors.exact import log_likelihood
 from restore.solvers import TAP
-from restore.solvers.loop import iterate, largest_change
 
 # --- TAP likelihood ---
 
@@ -43,17 +41,6 @@ def test_gradient_is_that_of_the_tap_likelihood(starts: str) -> None:
     assert_close(step.gradient, numerical_gradients(lambda moved: tap_likelihood(moved, images), machine), 1e-8)
     assert float(step.monitors["solution_change"]) < 1e-13
     assert step.gradient.keys() == machine.parameters.keys()
-
-
-@pytest.mark.thorough
-def test_gradient_of_several_solutions_is_averaged_over_them() -> None:
-    machine, patterns = two_patterns(size=8, strength=0.9, tilt=-0.1)
-    images = torch.cat([patterns, patterns[:1]])
-    solution = TAP(max_iter=5000, tol=1e-14, damping=0.5).solve(machine, images)
-    assert float((solution.means[0][0] - solution.means[0][1]).abs().max()) > 0.9
-    learner = TAPLikelihood(centring=False, **EXACTLY)
-    step = learner.step(machine, images, learner.init(machine, images, seeded()), seeded())
-    assert_close(step.gradient, numerical_gradients(lambda moved: tap_likelihood(moved, images), machine), 1e-8)
 
 
 @pytest.mark.parametrize(
@@ -101,18 +88,6 @@ def test_a_step_takes_the_iterations_asked_for(iterations: int, damping: float) 
         torch.testing.assert_close(after[f"solution.{index}"], value)
 
 
-def test_persistent_solutions_go_on_from_where_they_were() -> None:
-    machine, images = random_rbm(5, 4), some_images(7, 5)
-    learner = TAPLikelihood(iterations=2, starts="persistent", solutions=6)
-    state = learner.init(machine, images, seeded(1))
-    start = tuple(state[f"solution.{index}"] for index in range(4))
-    for _ in range(3):
-        state = learner.step(machine, images, state, seeded(2)).state
-    wanted = iterate(TAP(damping=0.0).step, machine, start, max_iter=6, tol=0.0, change=largest_change(2)).state
-    for index, value in enumerate(wanted):
-        torch.testing.assert_close(state[f"solution.{index}"], value)
-
-
 def test_redrawn_solutions_start_from_images_drawn_from_the_last_marginals() -> None:
     machine, images = random_rbm(5, 4), some_images(7, 5)
     learner = TAPLikelihood(starts="redrawn", solutions=3)
@@ -128,24 +103,6 @@ def test_redrawn_solutions_start_from_images_drawn_from_the_last_marginals() -> 
     assert set(start.unique().tolist()) == {0.0, 1.0}
     mean = start.view(count, 3, 5).mean(0)
     assert bool(((mean - marginals).abs() <= 5 * (marginals * (1 - marginals) / count).sqrt()).all())
-
-
-def test_only_redrawn_starts_are_drawn() -> None:
-    machine, images = random_rbm(50, 4), some_images(30, 50)
-    for starts in ("data", "persistent"):
-        learner, generator = TAPLikelihood(starts=starts, solutions=4), seeded(2)
-        state = learner.init(machine, images, seeded(1))
-        before = generator.get_state()
-        start = learner._start(machine, images, state, generator)[0]
-        assert torch.equal(start, images if starts == "data" else state["solution.0"])
-        learner.step(machine, images, state, generator)
-        assert torch.equal(generator.get_state(), before)
-
-
-@pytest.mark.parametrize("settings", [{"solutions": 0}, {"iterations": 0}, {"tol": -1.0}, {"damping": 1.0}], ids=str)
-def test_impossible_tap_settings(settings: dict) -> None:
-    with pytest.raises(UsageError):
-        TAPLikelihood(**settings)
 
 
 # --- learning ---

@@ -12,7 +12,6 @@ from directions import assert_close
 from fits import recipe_of
 from machines import (
     bars_and_stripes,
-    brute_force,
     numerical_gradients,
     random_deep,
     random_features,
@@ -20,22 +19,19 @@ from machines import (
     random_rbm,
     seeded,
 )
-from recipes import GOOD, assert_refused, write
+from recipes import GOOD, write
 from torch import Tensor
 
 from restore.channels import parse_task
-from restore.errors import UsageError
 from restore.fields import Fields
-from restore.learning.course import CleanImages, RestoredImages
+from restore.learning.course import RestoredImages
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import read_recipe
 from restore.learning.recipe.spec import Optimizer, PriorShape, Training
 from restore.learning.rules.contract import Restorations
-from restore.learning.rules.contrastive import ContrastiveDivergence
 from restore.learning.rules.matched import LEAST, MEMORY, MatchedMarginals, surprise
 from restore.learning.run.session import Session
 from restore.priors import RBM, BoltzmannMachine, ConvolutionalRBM, FullyVisible
-from restore.priors.exact import log_likelihood
 from restore.registry import SOLVERS
 from restore.solvers import solver_of
 from restore.units import Bernoulli
@@ -128,17 +124,16 @@ def test_gradient_goes_back_through_the_last_iterations_alone(machine: Boltzmann
     assert_close(slopes(rule, machine, batch), wanted, 1e-7)
 
 
-@pytest.mark.thorough
 @both_solvers
 @every_machine
 def test_implicit_gradient_is_the_unrolled_one_at_a_fixed_point(machine: BoltzmannMachine, solver: str) -> None:
-    # Both solvers contract on these machines: after 400 iterations nothing moves in double precision.
+    # Both solvers contract on these machines: after 100 iterations hardly anything moves.
     unrolled, implicit = (
-        MatchedMarginals(("flip:0.1", "flip:0.2"), solver, 400, 1, 0.5, gradient)  # type: ignore[arg-type]
+        MatchedMarginals(("flip:0.1", "flip:0.2"), solver, 100, 1, 0.3, gradient)  # type: ignore[arg-type]
         for gradient in ("unrolled", "implicit")
     )
     batch = damaged(machine)
-    assert_close(slopes(implicit, machine, batch), slopes(unrolled, machine, batch), 1e-12)
+    assert_close(slopes(implicit, machine, batch), slopes(unrolled, machine, batch), 1e-7)
 
 
 @both_solvers
@@ -191,7 +186,9 @@ def test_tasks_count_alike_whatever_their_loss() -> None:
 def test_each_task_damages_its_share_of_a_mini_batch() -> None:
     images = bars_and_stripes(3).double().repeat(10, 1)
     tasks = tuple(parse_task(text) for text in ("flip:0.2", "patch:2", "flip:0.1+patch:1"))
-    course = RestoredImages(CleanImages(images), (3, 3), tasks, Bernoulli(torch.zeros(9, dtype=torch.float64)))
+    course = RestoredImages(
+        images, image_shape=(3, 3), tasks=tasks, independent=Bernoulli(torch.zeros(9, dtype=torch.float64))
+    )
     batch = course.batch(torch.arange(100), seeded())
     assert sorted(torch.bincount(batch.tasks).tolist()) == [33, 33, 34]
     assert torch.equal(batch.clean, images[:100])
@@ -226,7 +223,7 @@ def learnt_on_bars(rule: MatchedMarginals, hidden: int, epochs: int, folder: Pat
         training=Training(epochs=epochs, batch=50),
     )
     tasks = tuple(map(parse_task, rule.tasks))
-    course = RestoredImages(CleanImages(BARS), (3, 3), tasks, Bernoulli(torch.zeros(9)))
+    course = RestoredImages(BARS, image_shape=(3, 3), tasks=tasks, independent=Bernoulli(torch.zeros(9)))
     learnt = fit(recipe, course, Session(folder, "data")).machine
     assert isinstance(learnt, RBM)
     return learnt
@@ -247,79 +244,8 @@ def test_a_prior_that_learnt_so_restores_nearly_as_well_as_can_be(solver: str, t
     assert error_of(learnt, rule, images, "patch:2") < best + 0.25 * (blank - best)
 
 
-def test_the_likelihood_counts_as_a_share_of_that_of_independent_pixels() -> None:
-    machine, batch = MACHINES["rbm"], damaged(MACHINES["rbm"])
-    assert isinstance(machine, RBM)
-    rule = MatchedMarginals(("flip:0.1", "flip:0.2"), likelihood=0.7, chains=30)
-    divergence = ContrastiveDivergence("persistent", 30)
-    with torch.inference_mode():
-        state = rule.init(machine, batch.clean, seeded(1))
-        found = rule.step(machine, batch, state, seeded(2))
-        alone = divergence.step(machine, batch.clean, divergence.init(machine, batch.clean, seeded(1)), seeded(2))
-    # All offsets rest at the mean of these images, the only ones there are.
-    mean = batch.clean.mean(0).numpy()
-    entropy = -sum(m * np.log(m) + (1 - m) * np.log(1 - m) for m in mean if 0 < m < 1)
-    without = slopes(MatchedMarginals(rule.tasks), machine, batch)
-    for name, value in found.gradient.items():
-        torch.testing.assert_close(value, without[name] + 0.7 / entropy * alone.gradient[name])
-    assert torch.equal(found.state["likelihood.chains"], alone.state["chains"])
-
-
-@pytest.mark.thorough
-def test_with_the_likelihood_images_stay_probable(tmp_path: Path) -> None:
-    def exact(share: float) -> float:
-        """Mean log-likelihood of the images, by enumeration."""
-        rule = MatchedMarginals(("flip:0.1", "flip:0.2", "patch:2"), iterations=8, likelihood=share)
-        return float(log_likelihood(learnt_on_bars(rule, 6, 40, tmp_path / str(share)), BARS.unique(dim=0)).mean())
-
-    # No more than -log 14 = -2.6 nats are possible; independent pixels leave -6.2. Here it was -4.7 and -5.8.
-    assert exact(3.0) > exact(0.0) + 0.5
-
-
 def test_a_recipe_names_damage_and_solver(tmp_path: Path) -> None:
     text = GOOD.replace('method = "tap"', 'method = "matched"\ntasks = ["flip:0.1", "patch:4"]\nsolver = "mean_field"')
     recipe = read_recipe(write(tmp_path, text))
     assert recipe.learner.restores == ("flip:0.1", "patch:4")
     assert (recipe.inference.solver, recipe.inference.modes, recipe.inference.starts) == ("mean_field", 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        ('solver = "sum_product"', "can be differentiated through, tap or mean_field"),
-        ("tasks = []", "tasks is empty"),
-        ('tasks = ["blur:3"]', "'blur:3' is not a task"),
-        ("scored = 0", "scored must lie in 1 ... 12"),
-        ("unrolled = 2", "unrolled must be 0, or lie in 3 (scored) ... 12 (iterations), not 2"),
-        ("scored = 13", "scored must lie in 1 ... 12"),
-        ('gradient = "implicit"', "set scored to 1"),
-        ("likelihood = -1.0", "likelihood must be a finite number from 0 up"),
-        ("likelihood = 1.0\nchains = 0", "chains and steps must be at least 1"),
-        ("damping = 1.0", "damping must lie in [0, 1)"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(lines: str, says: str, tmp_path: Path) -> None:
-    text = GOOD.replace('method = "tap"', f'method = "matched"\n{lines}')
-    assert_refused(write(tmp_path, text), says)
-
-
-@pytest.mark.parametrize("prior", [{"visible": "truncated-gaussian"}, {"family": "deep", "deeper": (2,)}])
-def test_the_likelihood_is_for_binary_machines_with_one_hidden_layer(prior: dict[str, Any]) -> None:
-    tasks = ("noise:0.1",) if "visible" in prior else ("flip:0.1",)
-    with pytest.raises(UsageError):
-        MatchedMarginals(tasks, likelihood=1.0).check(PriorShape(hidden=3, **prior))
-
-
-def test_grey_images_refuse_flips() -> None:
-    with pytest.raises(UsageError):
-        MatchedMarginals().check(PriorShape(hidden=3, visible="truncated-gaussian"))
-
-
-def test_without_couplings_the_loss_is_the_exact_one() -> None:
-    machine, batch = random_rbm(4, 2, scale=0.0, seed=4), damaged(MACHINES["deep"])
-    tilted, solver = machine.tilt(batch.evidence), MatchedMarginals(damping=0.0).fixed_point
-    state = solver.step(tilted, solver.init(tilted, batch.start))
-    found = surprise(solver, tilted, state, batch.clean)
-    for row, clean in enumerate(batch.clean.numpy()):
-        white = brute_force(tilted, row).means[0]
-        np.testing.assert_allclose(found[row], -np.log(np.where(clean > 0.5, white, 1 - white)).sum())

@@ -19,6 +19,7 @@ from fits import LEARNERS, log_of
 from hypothesis import given
 from hypothesis import strategies as st
 from machines import bars_and_stripes, seeded
+from refusals import refused
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 from waiting import HANG, wait_for
@@ -271,16 +272,6 @@ def test_an_environment_that_is_not_torchruns(
     assert says in line
 
 
-def test_a_torch_that_cannot(
-    run: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr(torch.distributed, "is_available", lambda: False)
-    assert run("train", "mine.toml") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "this torch has no torch.distributed" in line
-
-
 def as_process(monkeypatch: pytest.MonkeyPatch, number: int, count: int) -> None:
     monkeypatch.setattr("restore.learning.run.parallel.processes", lambda: count)
     monkeypatch.setattr("restore.learning.run.parallel.rank", lambda: number)
@@ -317,5 +308,5 @@ def test_one_process_needs_no_others() -> None:
     assert (parallel.processes(), parallel.rank(), parallel.highest(3)) == (1, 0, 3)
     values = {"a": torch.ones(2)}
     assert parallel.summed(values)["a"] is values["a"]
-    with pytest.raises(UsageError):
+    with refused(UsageError, "once"):
         parallel.from_first(lambda: (_ for _ in ()).throw(UsageError("once")))

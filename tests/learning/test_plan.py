@@ -76,7 +76,7 @@ def test_the_method_follows_from_the_images_and_the_task() -> None:
     assert recipe(GREY, hidden=7).prior.hidden == 7
     assert recipe(task="patch:8").method == "belief_propagation"
     assert recipe(hidden="auto").prior.grows and recipe(GREY, hidden="auto").prior.grows
-    assert recipe(method="fw").prior.grows and recipe(method="fw", hidden=9).limit == 9
+    assert recipe(method="fw").prior.grows and recipe(method="fw", hidden=9).prior.hidden == 9
 
 
 def test_where_nothing_else_ends_growth_the_plan_says_how_many_units_there_are() -> None:
@@ -93,7 +93,7 @@ def test_what_is_asked_for_goes_before_the_plan() -> None:
     made = recipe(hidden=12, epochs=7, tables={"training": {"batch": 3}, "learner": {"method": "spectral"}})
     assert (made.prior.hidden, made.training.epochs, made.training.batch, made.method) == (12, 7, 3, "spectral")
     rounds = recipe(hidden=3, tables={"learner": {"method": "frank_wolfe", "penalty": 0.5}})
-    assert (rounds.method, rounds.limit, rounds.learner.penalty, rounds.training.epochs) == ("frank_wolfe", 3, 0.5, 0)
+    assert (rounds.method, rounds.learner.penalty, rounds.training.epochs) == ("frank_wolfe", 0.5, 0)
     margin = recipe(task="flip:0.1", tables={"learner": {"method": "marginal_max_margin"}})
     assert margin.optimizer == recipe(task="flip:0.1", method="crbm-mssvm").optimizer
     timed = recipe(minutes=2)
@@ -116,35 +116,31 @@ def test_few_images_hold_a_prior_back_and_are_seen_more_often_and_moved(images: 
 
 
 REFUSED: dict[str, tuple[Facts, dict[str, Any], str]] = {
-    "method": (BINARY, {"method": "magic"}, "method .*magic"),
-    "task-missing": (BINARY, {"method": "crbm-bp"}, "task .*crbm-bp"),
-    "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}, "task .*tap"),
-    "both-lengths": (BINARY, {"epochs": 3, "minutes": 1}, "epochs and minutes exclude each other; give one"),
-    "no-epochs": (BINARY, {"epochs": 0}, "epochs must be at least 1, not 0"),
-    "no-minutes": (BINARY, {"minutes": 0}, "minutes must be positive, not 0"),
-    "minutes-nan": (BINARY, {"minutes": float("nan")}, "minutes must be positive, not nan"),
-    "binary-learner": (GREY, {"method": "pcd"}, "pcd .* grey .* take tap"),
-    "task-of-grey": (GREY, {"task": "noise:0.1"}, "crbm-bp .* grey"),
-    "grey-learner": (BINARY, {"method": "principal"}, "principal .* binary .* take tap"),
-    "growing-grey": (DARK, {"hidden": "auto"}, 'hidden = "auto" grows binary units only; give a number'),
-    "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "epochs has no meaning for frank_wolfe; leave it out"),
-    "table": (BINARY, {"tables": {"growth": 3}}, "growth is a table"),
-    "hidden": (BINARY, {"hidden": -1}, "hidden .* at least 1, not -1"),
-    "no-hidden": (BINARY, {"hidden": 0}, "hidden must be at least 1, not 0"),
-    "hidden-of-none": (BINARY, {"method": "fvbm", "hidden": 50}, "fvbm has no hidden units; leave hidden out"),
-    "hidden-of-logistic": (
-        BINARY,
-        {"method": "crbm-lr", "task": "flip:0.1", "hidden": "auto"},
-        "crbm-lr uses no hidden unit; leave hidden out",
-    ),
+    "method": (BINARY, {"method": "magic"}, "method"),
+    "task-missing": (BINARY, {"method": "crbm-bp"}, "task"),
+    "task-of-none": (BINARY, {"method": "tap", "task": "flip:0.1"}, "task"),
+    "both-lengths": (BINARY, {"epochs": 3, "minutes": 1}, "epochs and minutes"),
+    "no-epochs": (BINARY, {"epochs": 0}, "epochs"),
+    "no-minutes": (BINARY, {"minutes": 0}, "minutes"),
+    "minutes-nan": (BINARY, {"minutes": float("nan")}, "minutes"),
+    "binary-learner": (GREY, {"method": "pcd"}, "pcd"),
+    "task-of-grey": (GREY, {"task": "noise:0.1"}, "crbm-bp"),
+    "grey-learner": (BINARY, {"method": "principal"}, "principal"),
+    "growing-grey": (DARK, {"hidden": "auto"}, "[prior] hidden"),
+    "epochs-of-rounds": (BINARY, {"method": "fw", "epochs": 3}, "[training] epochs"),
+    "table": (BINARY, {"tables": {"growth": 3}}, "growth"),
+    "hidden": (BINARY, {"hidden": -1}, "hidden"),
+    "no-hidden": (BINARY, {"hidden": 0}, "hidden"),
+    "hidden-of-none": (BINARY, {"method": "fvbm", "hidden": 50}, "hidden"),
+    "hidden-of-logistic": (BINARY, {"method": "crbm-lr", "task": "flip:0.1", "hidden": "auto"}, "hidden"),
 }
 
 
-@pytest.mark.parametrize(("facts", "asked", "says"), REFUSED.values(), ids=[f"36-{name}" for name in REFUSED])
-def test_what_cannot_be_done_is_refused_with_its_remedy(facts: Facts, asked: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize(("facts", "asked", "subject"), REFUSED.values(), ids=[f"36-{name}" for name in REFUSED])
+def test_what_cannot_be_done_is_refused_with_its_remedy(facts: Facts, asked: dict[str, Any], subject: str) -> None:
     with pytest.raises(UsageError) as caught:
         recipe(facts, **asked)
-    assert "\n" not in str(caught.value)
+    assert subject in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_every_method_has_a_case() -> None:

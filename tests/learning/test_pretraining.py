@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,9 @@ from torch import Tensor
 
 import restore
 from restore import zoo
-from restore.errors import TrainingError, UsageError
-from restore.learning.course import independent_pixels, pixel_means
 from restore.learning.recipe.recipe import Recipe, parse
-from restore.learning.rules.contract import Gradient
 from restore.learning.rules.tap_likelihood import TAPLikelihood
-from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
+from restore.learning.run.folder import Stopped, stage_folder
 from restore.learning.run.session import Session
 from restore.learning.starting import Stage, pretrained, stacked
 from restore.learning.train import train
@@ -45,10 +40,6 @@ RECIPE: dict[str, Any] = {
     "pretraining": {"epochs": 2},
     "training": {"epochs": 3, "batch": 5},
 }
-
-
-def step_of(learner: TAPLikelihood, machine: LayeredPrior, images: Tensor) -> Gradient:
-    return learner.step(machine, images, learner.init(machine, images, seeded()), seeded()).gradient
 
 
 def recipe_of(**tables: dict[str, Any]) -> Recipe:
@@ -86,15 +77,6 @@ def test_stacked_layers_hear_on_average_what_they_heard_alone() -> None:
     heard = deep.layers[1].parameters["bias"] + deep.inputs(1, [below, torch.zeros(1, 3), above])
     torch.testing.assert_close(heard, (twice[0] + twice[1]) / 2)
     assert [layer.size for layer in deep.layers] == [4, 3, 2]
-
-
-def test_copies_stay_alike_where_nothing_is_drawn() -> None:
-    stage = Stage(IMAGES, independent_pixels("bernoulli", IMAGES), 3, 2, 2, drawn=False)
-    rbm, learner = stage.initial(0, 0.3, seeded()), TAPLikelihood()
-    gradient = step_of(learner, rbm, stage.batch(torch.arange(14), seeded()))
-    blocks = gradient["weights.0"].unflatten(0, (2, -1)).unflatten(2, (2, -1))
-    for copy in (blocks[0, :, 1], blocks[1, :, 0], blocks[1, :, 1]):
-        torch.testing.assert_close(copy, blocks[0, :, 0])
 
 
 def test_upper_layers_learn_from_states_drawn_anew() -> None:
@@ -149,26 +131,6 @@ def test_stopped_at_every_step_of_every_stage_and_resumed(tmp_path: Path, monkey
     assert stage_logs(tmp_path / "stopped") == stage_logs(tmp_path / "whole")
 
 
-def test_the_time_of_a_run_is_that_of_all_its_stages(tmp_path: Path) -> None:
-    run(recipe_of(), tmp_path)
-    last = [json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["seconds"] for folder in _stages(tmp_path)]
-    assert last == sorted(last) and epoch_seconds(tmp_path)[-1] == last[-1]
-
-
-def test_a_run_with_another_pretraining_is_refused(tmp_path: Path) -> None:
-    run(recipe_of(), tmp_path)
-    with pytest.raises(TrainingError):
-        run(recipe_of(), tmp_path)
-    with pytest.raises(TrainingError):
-        run(recipe_of(pretraining={"epochs": 1}), tmp_path, resume=True)
-
-
-def test_without_pretraining_there_are_no_stages(tmp_path: Path) -> None:
-    assert recipe_of(pretraining={"epochs": 0}).digest == parse({**RECIPE, "pretraining": {}}).digest
-    run(recipe_of(pretraining={"epochs": 0}), tmp_path)
-    assert not stage_folder(tmp_path, 1).exists()
-
-
 def test_grey_pixels_can_be_pretrained(tmp_path: Path) -> None:
     recipe = recipe_of(
         prior={"visible": "truncated-gauss-bernoulli", "deeper": [3]},
@@ -200,53 +162,3 @@ def test_a_trained_machine_restores(tmp_path: Path) -> None:
     restored = model.complete(damaged, holes)
     # Every image but the two that differ in nothing else is settled by its other pixels.
     assert (restored == images).all(axis=(1, 2)).mean() >= 0.85
-
-
-def test_pixel_means_are_those_of_the_images(tmp_path: Path) -> None:
-    trained = train(recipe_of(), IMAGES, (3, 3), Session(tmp_path, "data")).prior
-    torch.testing.assert_close(trained.pixel_means, pixel_means(IMAGES))
-
-
-# --- recipes ---
-
-
-@pytest.mark.parametrize(
-    ("tables", "says"),
-    [
-        ({"pretraining": {"epochs": -1}}, "[pretraining] epochs must be 0, for none, or positive, not -1"),
-        ({"pretraining": {"epochs": 1.5}}, "[pretraining] epochs must be a whole number, not 1.5"),
-        ({"pretraining": {"epoch": 1}}, "[pretraining] epoch is not a known key; did you mean epochs?"),
-        (
-            {"prior": {"family": "rbm", "deeper": []}},
-            "[pretraining] is for",
-        ),
-        ({"prior": {"hidden_type": "spin"}}, "[pretraining] is for binary hidden units; leave it out"),
-        ({"prior": {"deeper": []}}, "[prior] deeper"),
-        ({"prior": {"deeper": [3, 0]}}, "[prior] deeper"),
-        ({"prior": {"deeper": [3, 1.5]}}, "[prior] deeper entries must be a whole number, not 1.5"),
-        ({"prior": {"deeper": 3}}, "[prior] deeper must be a list, not 3"),
-        ({"prior": {"hidden": "auto"}}, "hidden of a deep"),
-        (
-            {"inference": {"modes": 5}, "prior": {"visible": "truncated-gaussian"}},
-            "[inference] modes are for binary units; set it to 0",
-        ),
-        ({"inference": {"solver": "sum_product"}}, "sum_product"),
-    ],
-)
-def test_bad_recipes(tables: dict[str, dict[str, Any]], says: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        recipe_of(**tables)
-    assert says in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_the_published_recipe_pretrains() -> None:
-    path = Path(__file__).parents[2] / "training" / "recipes" / "tap-deep-mnist.toml"
-    recipe = parse(tomllib.loads(path.read_text()))
-    assert recipe.pretraining.epochs and recipe.prior.deeper
-    # Modes take several minutes to find, so that a deep recipe has to ask for them.
-    assert (recipe_of().inference.modes, recipe_of().inference.starts) == (0, 1)
-    assert recipe.inference.modes and recipe.inference.starts > 1
-
-
-def _stages(folder: Path) -> list[Path]:
-    return [*(stage_folder(folder, number) for number in (1, 2, 3)), folder]

@@ -65,7 +65,7 @@ def test_a_prior_is_told_beside_the_best_filter() -> None:
 def test_the_scores_are_those_of_a_filter_made_by_hand(tmp_path: Path) -> None:
     made = planned_lesson([*bars(120)], "parts", Wishes(epochs=1), shown_as="bars", wanted=Wanted(held_out=0.3))
     trained = learn(made, Session(tmp_path)).trained
-    lines = write_report(tmp_path, made, trained, CPU, Clock())
+    lines, _ = write_report(tmp_path, made, trained, CPU, Clock())
     record = json.loads((tmp_path / "report.json").read_text())
     truth = made.held_out_pixels(CPU)
     assert truth is not None and list(record["scores"]) == ["flip:0.1", "flip:0.2"] and record["verdict"] in lines[0]
@@ -116,6 +116,21 @@ def test_the_command_leaves_a_picture_scores_and_a_few_lines(
     with Image.open("runs/parts/report.png") as picture:
         assert picture.format == "PNG" and min(picture.size) > 500
     assert len(said[said.index("trained in") :].splitlines()) <= 6
+
+
+@pytest.mark.parametrize("worth", [True, False])
+def test_auto_leaves_out_what_is_not_worth_using(
+    worth: bool, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("restore.learning.run.report.ahead", lambda *scored: worth)
+    assert run("train", "images", "--name", "parts", "--epochs", 1) == 0
+    assert ("not worth using" in capsys.readouterr().err) != worth
+    for folder in (Path("runs/parts"), zoo.find("parts")):
+        assert zoo.describe(folder).auto == (0 if worth else -1)
+        assert restore.load(folder, engine="torch").description.name == "parts"
+    considered = zoo.candidates((5, 6))
+    # It is one of those that are considered, and takes nobody's place.
+    assert set(considered) - {"parts"} == set(zoo.candidates((6, 5))) - {"parts"} and ("parts" in considered) == worth
 
 
 def test_without_images_held_out_there_are_no_scores(home: Path, run: Run) -> None:

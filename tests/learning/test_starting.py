@@ -10,9 +10,10 @@ import pytest
 import torch
 from machines import bars_and_stripes
 from priors import saved_prior
+from refusals import refused
 
 from restore import zoo
-from restore.errors import ModelError, TrainingError, UsageError
+from restore.errors import ModelError, TrainingError
 from restore.learning.recipe.recipe import Recipe, parse
 from restore.learning.recipe.spec import PriorShape
 from restore.learning.rules.matched import MatchedMarginals
@@ -82,12 +83,6 @@ def test_what_learns_by_restoring_takes_over_the_modes_of_its_start(tmp_path: Pa
     assert len(carried) > 1 and torch.equal(trained.prior.modes, carried[:-1])
 
 
-@pytest.mark.parametrize("prior", [{"start_share": 1.0}, {"start": "", "start_share": 0.5}])
-def test_a_share_of_no_start_is_refused(prior: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        PriorShape(hidden=5, **({"start": "other"} | prior))
-
-
 @pytest.mark.parametrize(
     ("prior", "shape", "says"),
     [
@@ -110,5 +105,5 @@ def test_another_kind_of_machine_is_refused(
 
 
 def test_a_start_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError):
+    with refused(ModelError, "no-such-prior"):
         started(recipe("no-such-prior").prior, SHAPE, 0)

@@ -14,19 +14,17 @@ import pytest
 import torch
 from growing import growth_of
 from lessons import learn
-from timed_runs import SHAPE, Hands, Timed, bars, in_time, log_of, recipe, timed
+from timed_runs import Hands, Timed, bars, in_time, log_of, timed
 
 from restore.learning import modes
 from restore.learning.lesson import planned_lesson
 from restore.learning.modes import own_modes
 from restore.learning.optimizers import scheduled_rate
 from restore.learning.recipe.plan import Wishes
-from restore.learning.recipe.recipe import parse
 from restore.learning.recipe.spec import Optimizer
 from restore.learning.rules.frank_wolfe import Growth
 from restore.learning.run.folder import Stopped, epoch_seconds, stage_folder
 from restore.learning.run.session import Clock, Session
-from restore.learning.train import train
 from restore.priors import RBM
 from restore.solvers import TAP
 
@@ -177,17 +175,6 @@ def test_a_stopped_run_goes_on_in_the_time_that_is_left(tmp_path: Path) -> None:
     assert learner.hands.now == 1032 + 89 - 44
 
 
-@pytest.mark.usefixtures("same_learner")
-def test_a_limit_that_is_lifted_leaves_the_epochs_of_the_recipe(tmp_path: Path) -> None:
-    settings, learner = timed(minutes=0.5, training={"epochs": 9})
-    in_time(settings, learner, tmp_path)
-    assert len(log_of(tmp_path)) == 6
-    trained = in_time(
-        replace(settings, training=replace(settings.training, minutes=0.0)), learner, tmp_path, resume=True
-    )
-    assert [record["step"] for record in log_of(tmp_path)] == list(range(4, 40, 4)) and not trained.verdict
-
-
 def deep(**tables: Any) -> tuple[Any, Timed]:
     """A machine of two hidden layers that wants more epochs of each than there is time for."""
     return timed(2.0, prior={"family": "deep", "deeper": [3]}, pretraining={"epochs": 50}, **tables)
@@ -237,7 +224,7 @@ def test_sweeps_for_modes_end_when_time_does(monkeypatch: pytest.MonkeyPatch) ->
         done[0] += sweeps
         return chains
 
-    monkeypatch.setattr(modes, "_moves", lambda prior: move)
+    monkeypatch.setattr(modes, "gibbs_steps", move)
     found = own_modes(machine, bars(), 3, TAP(max_iter=2), torch.Generator(), lambda: done[0] >= 40)
     assert done[0] == 40 and len(found) == 3
     own_modes(machine, bars(), 3, TAP(max_iter=2), torch.Generator())
@@ -277,29 +264,3 @@ def test_a_time_too_short_for_anything_ends_with_a_prior(
     learnt = learn(made, Session(tmp_path))
     assert all(bool(torch.isfinite(value).all()) for value in learnt.trained.prior.machine.parameters.values())
     assert len(log_of(tmp_path)) == 1
-
-
-def test_a_time_too_short_for_a_deep_machine_ends_with_a_prior(tmp_path: Path) -> None:
-    settings = recipe(
-        prior={"family": "deep", "deeper": [3]}, pretraining={"epochs": 50}, training={"epochs": 0, "minutes": 1e-6}
-    )
-    trained = train(settings, bars(), SHAPE, Session(tmp_path, "x"))
-    assert all(bool(torch.isfinite(value).all()) for value in trained.prior.machine.parameters.values())
-
-
-@pytest.mark.usefixtures("quick_growth")
-def test_no_round_begins_that_would_not_end_in_time(tmp_path: Path) -> None:
-    tables: dict[str, Any] = {"name": "x", "data": {"source": "bars", "validation": 20}, "prior": {"hidden": "auto"}}
-    tables |= {"learner": {"method": "frank_wolfe", "penalty": 0.001, "units": 50}}
-    settings = parse(tables | {"inference": {"modes": 0, "starts": 1}, "training": {"minutes": 1.0}})
-    hands = Hands()
-    advance = Growth.advance
-
-    def slow(self: Growth, *arguments: Any) -> Any:
-        hands.now += 7.0
-        return advance(self, *arguments)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Growth, "advance", slow)
-        trained = train(settings, bars(200), SHAPE, Session(tmp_path, "x", clock=Clock(now=hands)))
-    assert hands.now == 42 and trained.prior.description.hidden <= 6 and trained.verdict

@@ -7,16 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 from commands import Run
-from lessons import SHORT, bits, learn, lesson
+from lessons import SHORT, bits
+from refusals import refused
 
 import restore
 from restore import zoo
-from restore.errors import OutputError, TrainingError
-from restore.learning.recipe.recipe import Recipe, read_recipe
-from restore.learning.run.folder import Stopped, epoch_seconds
-from restore.learning.run.session import Session
+from restore.errors import OutputError
+from restore.learning.recipe.recipe import read_recipe
 
 
 @pytest.mark.thorough
@@ -50,7 +48,7 @@ def test_python_takes_the_same_options_and_makes_the_same_prior(home: Path, run:
     made = restore.train(home / "images", name="mine", hidden=5, epochs=2, fit="resize", keep=True)
     assert made.description.image_shape == (5, 6)
     assert bits("mine") == bits("parts")
-    with pytest.raises(OutputError):
+    with refused(OutputError, "mine", "overwrite"):
         restore.train(home / "images", name="mine", keep=True)
     restore.train(home / "images", name="mine", hidden=4, epochs=1, fit="resize", keep=True, overwrite=True)
     assert zoo.describe(zoo.find("mine")).hidden == 4
@@ -75,19 +73,6 @@ def test_what_cannot_be_done_is_said_in_one_line(
     said = capsys.readouterr().err
     assert says in said and "Traceback" not in said
     assert not Path("runs").exists()
-
-
-def stopped(folder: Path, seed: int = 0, after: int = 1, **asked: object) -> None:
-    """A run on bars that was stopped after an epoch."""
-    import os
-    import signal
-
-    def stop(passed: object) -> None:
-        if getattr(passed, "done", 0) == after:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with pytest.raises(Stopped):
-        learn(lesson(seed, **asked), Session(folder, watch=stop))
 
 
 @pytest.mark.thorough
@@ -116,40 +101,3 @@ def test_58_a_run_stopped_after_its_training_goes_on_to_the_same_files(
     assert run(*words, "--resume") == 5
     assert "parts: holds a prior already; give --overwrite" in capsys.readouterr().err
     assert zoo.describe(zoo.find("parts")).hidden == 4
-
-
-@pytest.mark.thorough
-def test_a_run_goes_on_though_its_recipe_had_another_digest_then(
-    home: Path, run: Run, without_graph: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    words = ("train", "images", "--name", "parts", "--hidden", 5, *SHORT)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(Recipe, "digest", property(lambda self: "0" * 64))
-        earlier.setattr("restore.learning.train.write_report", stop)
-        assert run(*words) == 130
-    assert zoo.describe(zoo.find("parts")).recipe == "0" * 64
-    assert run(*words, "--resume") == 0
-    assert zoo.describe(zoo.find("parts")).recipe == read_recipe(Path("runs/parts/recipe.toml")).digest
-
-
-@pytest.mark.parametrize(("asked", "seed"), [({"hidden": 6}, 0), ({"epochs": 4}, 0), ({}, 1)])
-def test_row59_a_changed_run_is_not_resumed(asked: dict[str, object], seed: int, tmp_path: Path) -> None:
-    stopped(tmp_path)
-    with pytest.raises(TrainingError):
-        learn(lesson(seed, **asked), Session(tmp_path, resume=True))
-    with pytest.raises(TrainingError):
-        learn(lesson(), Session(tmp_path))
-
-
-def test_58_a_stopped_plan_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    whole = learn(lesson(), Session(tmp_path / "whole"))
-    stopped(tmp_path / "parts")
-    # As after a machine that lost its power: only the folder is left.
-    shutil.copytree(tmp_path / "parts", tmp_path / "moved")
-    parts = learn(lesson(), Session(tmp_path / "moved", resume=True))
-    assert len(epoch_seconds(tmp_path / "moved")) == 3
-    for name, value in whole.trained.prior.machine.parameters.items():
-        assert torch.equal(value, parts.trained.prior.machine.parameters[name]), name

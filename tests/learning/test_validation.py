@@ -156,14 +156,6 @@ def test_a_solver_that_stops_converging_is_reported(
     assert [record["converged"] for record in log_of(tmp_path)] == pytest.approx(list(shares), rel=1e-6)
 
 
-def test_the_warning_names_the_prior_that_is_kept(tmp_path: Path) -> None:
-    recipe = replace(judged(epochs=3), learner=Converging(shares=[0.9, 0.8, 0.1]))
-    with pytest.warns(UserWarning) as warned:
-        fitted = judge(recipe, Graded([0.5, 0.4, 0.45]), tmp_path)
-    assert len(warned) == 1
-    assert fitted.done == 2
-
-
 def test_what_has_been_seen_to_converge_is_remembered_over_a_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,14 +35,13 @@ from torch import Tensor
 from restore.channels import parse_task
 from restore.errors import InputError, TrainingError, UsageError
 from restore.learning.course import DamagedImages, course_of
-from restore.learning.rules.conditional.divergence import ConditionalDivergence
+from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
 from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,
     LogisticRegression,
     MeanFieldLikelihood,
 )
 from restore.learning.rules.conditional.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.rules.conditional.perceptron import PerceptronLoss
 from restore.learning.rules.contract import Pairs
 from restore.priors import ConditionalRBM
 from restore.solvers import BeliefPropagation

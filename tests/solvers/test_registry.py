@@ -11,7 +11,7 @@ import torch
 from restore.errors import UsageError
 from restore.families import FAMILIES
 from restore.fields import Fields
-from restore.learning.rules.rule import InRounds, LearningRule
+from restore.learning.rules.contract import InRounds, LearningRule
 from restore.marginals import Status
 from restore.priors import RBM, FullyVisible, GaussianMixture
 from restore.registry import PIXELS, SOLVERS, UNITS

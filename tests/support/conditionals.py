@@ -13,7 +13,8 @@ from torch import Tensor
 from restore.families import FAMILIES
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
-from restore.learning.rules.contract import ConditionalLearner, Gradient, Pairs, Step
+from restore.learning.rules.conditional.likelihood import Matched
+from restore.learning.rules.contract import Gradient, Pairs, Step
 from restore.priors import RBM, ConditionalRBM
 
 # D visible units, H hidden units, and pixels of the observed image.
@@ -108,7 +109,7 @@ def with_weights(prior: ConditionalRBM, weights: Tensor) -> ConditionalRBM:
     return prior.with_parameters(prior.parameters | {"weights.0": weights})
 
 
-def step_of(learner: ConditionalLearner, prior: ConditionalRBM, pairs: Pairs, epoch: int = 0, seed: int = 0) -> Step:
+def step_of(learner: Matched, prior: ConditionalRBM, pairs: Pairs, epoch: int = 0, seed: int = 0) -> Step:
     draw = seeded(seed)
     return learner.step(prior, pairs, learner.init(prior, pairs.clean, draw), draw, epoch)
 

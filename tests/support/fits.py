@@ -20,17 +20,15 @@ from restore.learning.course import CleanImages, DamagedImages
 from restore.learning.loop import fit
 from restore.learning.recipe.recipe import Recipe
 from restore.learning.recipe.spec import Data, Optimizer, PriorShape, Training
-from restore.learning.rules.conditional.divergence import ConditionalDivergence
+from restore.learning.rules.conditional.divergence import ConditionalDivergence, PerceptronLoss
 from restore.learning.rules.conditional.likelihood import (
     BeliefPropagationLikelihood,
     LogisticRegression,
     MeanFieldLikelihood,
 )
 from restore.learning.rules.conditional.max_margin import LatentMaxMargin, MarginalMaxMargin
-from restore.learning.rules.conditional.perceptron import PerceptronLoss
-from restore.learning.rules.contract import LearnerState, Step
+from restore.learning.rules.contract import LearnerState, LearningRule, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
-from restore.learning.rules.rule import LearningRule
 from restore.learning.rules.spectral import SpectralDescent
 from restore.learning.rules.tap_likelihood import TAPLikelihood
 from restore.learning.run.folder import Stopped

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -50,18 +48,3 @@ def with_line(table: str, line: str) -> str:
     if head in GOOD:
         return GOOD.replace(head, f"{head}{line}\n", 1)
     return f"{GOOD}{head}{line}\n"
-
-
-def conditional(*sections: str) -> str:
-    """A good recipe of a conditional prior, with more lines in (or other values of) its sections."""
-    table = tomllib.loads(GOOD)
-    table["data"]["task"] = "flip:0.1"
-    table["prior"]["family"] = "crbm"
-    table["learner"]["method"] = "mean_field"
-    for section in sections:
-        for name, entries in tomllib.loads(section).items():
-            table[name] = table.get(name, {}) | entries
-    lines = [f'name = "{table.pop("name")}"']
-    for name, entries in table.items():
-        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in entries.items())]
-    return "\n".join(lines)

@@ -21,8 +21,7 @@ from harness import Asked, main, panels, publish, write
 from restore.console import say
 from restore.errors import TrainingError
 from restore.evaluation.markdown import table
-from restore.learning.gradients.pseudo_likelihood import Spins
-from restore.learning.gradients.separation import refuse_unbounded
+from restore.learning.gradients.pseudo_likelihood import Spins, refuse_unbounded
 from restore.learning.rules.bslm import BSLM, spins_of
 from restore.priors import FullyVisible
 from restore.priors.exact import exact_samples

@@ -127,7 +127,7 @@ def _run(recipe: Path, asked: Asked, known: Sequence[Moment]) -> Run:
     plan, folder = read_recipe(recipe), asked.runs / recipe.stem
     earlier = [one for one in known if (one.run, one.recipe) == (plan.name, plan.digest)]
     finished = {one.epoch for one in earlier} | set(kept_of(plan, folder))
-    if asked.train_missing and plan.limit not in finished:
+    if asked.train_missing and plan.training.epochs not in finished:
         asked.train(recipe, folder / "prior", folder, every=1)
     return Run(plan, folder, kept_of(plan, folder), earlier, asked)
 

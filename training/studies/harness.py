@@ -107,7 +107,7 @@ class Asked:
         torch.set_num_threads(1)
         plan, text = read_recipe(recipe), recipe.read_text()
         lesson = read_lesson(plan, text, root=self.data)
-        with progress(plan.name, plan.limit or None) as meter:
+        with progress(plan.name, plan.training.epochs or None) as meter:
             session = Session(run, resume=True, watch=lambda passed: meter(passed.done, passed.stage))
             device, nowhere = pick_device(self.device), Place(None, None)
             made = carry_out(lesson, nowhere, session, device, report=False, every=every)

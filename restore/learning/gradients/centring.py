@@ -24,12 +24,7 @@ FORGETTING = 0.01
 
 @dataclass(frozen=True)
 class GreyScale:
-    """The scale in which grey levels are measured.
-
-    Attributes:
-        unit: u, positive: about the spread of a pixel given its neighbours.
-        centre: m, a typical value of each pixel, (D,).
-    """
+    """The scale of grey levels: `unit`, about the spread of a pixel given its neighbours; `centre` (D,), typical."""
 
     unit: float
     centre: Tensor
@@ -44,11 +39,7 @@ def centred(
     more layers each loses ΔW λ for the layer above, and ΔWᵀ μ for the one below. For grey pixels ΔW and the first term
     of Δb are divided by u²; ΔV = (g_V + m g_b) / u⁴, and Δb gains m ΔV.
 
-    Args:
-        couplings: the machine's couplings.
-        gradient: plain gradient of a layered machine.
-        offsets: of every layer, (units,).
-        grey: the scale of the grey levels of layer 0; None if they are 0 and 1, or have no other scale.
+    Offsets are those of every layer, (units,). Without `grey`, levels of layer 0 have no scale of their own.
     """
     moved = dict(gradient)
     if grey is not None:

@@ -36,20 +36,10 @@ SHIFT = 1e-3
 
 
 def independent_units(units: Layer, images: Tensor) -> Layer:
-    """Fit the natural parameters of largest likelihood, each within ±LIMIT.
+    """Fit the natural parameters of largest likelihood, each within ±LIMIT, to images (N, D).
 
-    Args:
-        units: a layer of D units of any type. The search starts there, and the layer counts as one more image, so that
-            constant pixels keep finite parameters. It should be broad, such as the uniform distribution that zeros
-            give on a bounded support.
-        images: shape (N, D), values in the support of the units.
-
-    Returns:
-        Units of the same kind, dtype and device.
-
-    Raises:
-        TrainingError: if there are no images, they have another number of pixels, or a value is NaN or outside the
-            support.
+    The search starts at the given layer, which counts as one more image, so that constant pixels keep finite
+    parameters. It should be broad, such as the uniform distribution that zeros give on a bounded support.
     """
     low, high = units.support
     if images.dim() != 2 or images.shape[1] != units.size or len(images) == 0:
@@ -128,5 +118,4 @@ def _nothing(place: Tensor) -> Fields:
 
 
 def _stacked(units: Layer, values: Mapping[str, Tensor]) -> Tensor:
-    """Stack one value per parameter to a tensor (K, ...), in the order of the parameters."""
     return torch.stack([values[name] for name in units.parameters])

@@ -1,8 +1,12 @@
-"""The log-pseudo-likelihood of fully visible machines: value and gradient.
+"""The log-pseudo-likelihood of fully visible machines: value, gradient, and images for which it has no maximum.
 
 A machine over spins x in {-1, 1}^D has p(x) ∝ exp(xᵀMx / 2 + bᵀx). Given all others, each unit has the log-odds 2f with
 f = Mx + b. The log-pseudo-likelihood of an image is the sum of log p(x_j | all others) = x_j f_j - log 2 cosh f_j over
 its units (BSLM, eq. 2.1). All values here are means over images, 1/n of the paper's.
+
+It rises for ever along a direction that predicts no unit of any image wrongly: all margins x_j f_j are at least 0, and
+one is positive. A coupling belongs to two units, so one unit that the others predict without error is no proof. What is
+found here is proved; directions whose margins are 0 for some images are not found.
 """
 
 from __future__ import annotations
@@ -21,36 +25,27 @@ from restore.priors import FullyVisible
 # Images of at most this many pixels are coded as numbers, to find equal ones. Larger images are hardly ever equal.
 CODED = 62
 
+# The most units that a message lists.
+NAMED = 5
+
 
 class Spins(NamedTuple):
-    """The parameters of a machine over spins, or a direction in which they change.
-
-    Attributes:
-        couplings: M (D, D), symmetric with a diagonal of zeros.
-        bias: b (D,).
-    """
+    """The parameters of a machine over spins, or a direction: M (D, D), symmetric with a zero diagonal, and b (D,)."""
 
     couplings: Tensor
     bias: Tensor
 
     def plus(self, other: Spins, length: float = 1.0) -> Spins:
-        """These parameters plus `length` times a direction."""
         return Spins(self.couplings + length * other.couplings, self.bias + length * other.bias)
 
     def dot(self, other: Spins) -> Tensor:
-        """Inner product over all entries of M, so that each coupling counts twice; 0-dimensional."""
+        """Inner product over all entries of M, so that each coupling counts twice."""
         return (self.couplings * other.couplings).sum() + self.bias @ other.bias
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Images, with equal small ones merged; a mean over all images is a sum over these with their shares.
-
-    Attributes:
-        spins: a column for every image, (D, n), in {-1, 1}.
-        shares: the share of each among all images, (n,).
-        count: number of all images.
-    """
+    """Images, equal small ones merged: spins in columns (D, n), each with its share of all (n,); and their number."""
 
     spins: Tensor
     shares: Tensor
@@ -58,11 +53,7 @@ class Sample:
 
     @classmethod
     def of(cls, images: Tensor, dtype: torch.dtype = torch.float64) -> Sample:
-        """Make the sample of binary images (N, D).
-
-        Raises:
-            TrainingError: if there are none, or they hold other values than 0 and 1.
-        """
+        """Make the sample of binary images (N, D); a TrainingError if there are none, or other values than 0 and 1."""
         if not len(images):
             raise TrainingError("there are no images to learn from; give some")
         # Written so that NaN fails too.
@@ -79,12 +70,12 @@ class Sample:
 
     @cached_property
     def pairs(self) -> Tensor:
-        """Means of x_j x_k over the images, (D, D)."""
+        """Means of x_j x_k, (D, D)."""
         return (self.spins * self.shares) @ self.spins.T
 
     @cached_property
     def means(self) -> Tensor:
-        """Means of x_j over the images, (D,)."""
+        """Means of x_j, (D,)."""
         return self.spins @ self.shares
 
     @cached_property
@@ -149,3 +140,52 @@ def log_pseudo_likelihood(machine: FullyVisible, images: Tensor) -> Tensor:
     """Exact log-pseudo-likelihood of each image (batch, D) in {0, 1}; shape (batch,), at most 0."""
     log_odds = machine.inputs(0, (images,)) + machine.visible.parameters["bias"]
     return logsigmoid((2 * images - 1) * log_odds).sum(-1)
+
+
+def refuse_unbounded(images: Tensor) -> None:
+    """Refuse images (N, D) with a pixel that never changes, or two that never show one of their four combinations.
+
+    In the first case the direction is the pixel's bias. In the second, say never 1 and 0, it is the coupling with
+    biases -1 and 1 in spins: the margins are 0, 2, 0 and 0, 0, 2 for the rest. The TrainingError names the pixels.
+    """
+    ones = images.double()
+    count, both = ones.sum(0), ones.T @ ones
+    constant = ((count == 0) | (count == len(images))).nonzero().squeeze(-1)
+    remedy = "the pseudo-likelihood has no maximum; set [learner] l2, such as 1e-3"
+    if len(constant):
+        changes = "changes" if len(constant) == 1 else "change"
+        raise TrainingError(f"{told_units(constant)} never {changes} in {len(images)} images: {remedy}")
+    alone = count - both.T
+    cells = torch.stack([both, alone, alone.T, len(images) - count - count[:, None] + both])
+    missing = (cells == 0).any(0).triu(1).nonzero()
+    if len(missing):
+        first, second = missing[0].tolist()
+        more = f" and {len(missing) - 1} more pairs" if len(missing) > 1 else ""
+        raise TrainingError(
+            f"pixels {first} and {second}{more} never show one of their four combinations in {len(images)} images: "
+            f"{remedy}"
+        )
+
+
+def separated_units(objective: Objective, at: Spins) -> Tensor:
+    """Find units for which these parameters prove that there is no maximum.
+
+    Units whose margins are all positive are kept, with only the parameters among them, until the rest is a direction
+    without an error, or empty.
+    """
+    spins = objective.sample.spins
+    kept = torch.arange(len(at.bias), device=spins.device)
+    while len(kept):
+        fields = torch.addmm(at.bias[kept, None], at.couplings[kept][:, kept], spins[kept])
+        sure = (spins[kept] * fields > 0).all(1)
+        if bool(sure.all()):
+            break
+        kept = kept[sure]
+    return kept
+
+
+def told_units(units: Tensor) -> str:
+    """Pixels in words: the first few by number."""
+    named = ", ".join(str(unit) for unit in units[:NAMED].tolist())
+    more = f" and {len(units) - NAMED} more" if len(units) > NAMED else ""
+    return f"{'pixel' if len(units) == 1 else 'pixels'} {named}{more}"

@@ -1,8 +1,4 @@
-"""Plan a recipe: turn facts about images, and what a user asks for, into the tables of a recipe.
-
-Nothing here reads or trains anything. The result is an ordinary recipe that can be written to a file, edited by hand,
-and repeated.
-"""
+"""Plan a recipe: turn facts about images, and what a user asks for, into the tables of an ordinary recipe."""
 
 from __future__ import annotations
 
@@ -58,7 +54,6 @@ class Method:
 
     @property
     def learnt(self) -> bool:
-        """True if its priors undo the one damage that they have learnt."""
         return FAMILIES[self.family].learnt
 
 
@@ -72,15 +67,7 @@ METHODS: Mapping[str, Method] = {
 
 @dataclass(frozen=True)
 class Facts:
-    """What a plan must know about images.
-
-    Attributes:
-        images: number of training images.
-        image_shape: height and width.
-        levels: "binary" or "grey".
-        threshold: grey level, 0 to 254, above which a pixel of binary images is white.
-        black: share of the pixels that are exactly black.
-    """
+    """What a plan must know about training images: number, (H, W), levels, share of pixels that are exactly black."""
 
     images: int
     image_shape: tuple[int, int]
@@ -104,19 +91,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a user asks for; None, "" and "auto" leave it to the plan.
-
-    Attributes:
-        method: one of `METHODS`.
-        hidden: number of hidden units; "auto" finds it by growing them, or by held-out images.
-        epochs: passes over the images.
-        minutes: the most time that all may take.
-        task: the damage that a conditional prior learns to undo, such as "flip:0.1".
-        tables: tables of a recipe; their entries override the plan.
-
-    Raises:
-        UsageError: if a value is out of its range, or two do not go together.
-    """
+    """What a user asks for; None, "" and "auto" leave it to the plan, and `tables` of a recipe override it."""
 
     method: str = "auto"
     hidden: int | Literal["auto"] | None = None
@@ -147,7 +122,6 @@ class Wishes:
 
 
 def written(tables: Mapping[str, Any]) -> str:
-    """The TOML of nested tables of texts, numbers, truth values and lists."""
     import tomli_w
 
     return tomli_w.dumps(tables)
@@ -158,13 +132,7 @@ def plan(
 ) -> dict[str, Any]:
     """Make the tables of the recipe that fits the images and a user's wishes.
 
-    Args:
-        name: name of the prior.
-        source: name of the images.
-        facts: facts about the images.
-        wishes: what the user asks for.
-        seed: seed of all randomness.
-        gathering: the table [data.gathering] by which the images were gathered.
+    `gathering` is the table [data.gathering] by which the images were gathered, `seed` that of all randomness.
 
     Raises:
         UsageError: if the wishes do not suit the images.

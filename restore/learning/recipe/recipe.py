@@ -96,14 +96,7 @@ class Recipe:
 
     @property
     def in_rounds(self) -> bool:
-        """Whether the learner changes the prior itself, in rounds over all images."""
         return bool(self.learner.in_rounds)
-
-    @property
-    def limit(self) -> int:
-        """The number of epochs, or the most rounds."""
-        most: int = self.learner.most(self.prior, self.training.epochs)
-        return most
 
     def inference_after(self, epoch: int) -> Inference:
         """How the prior of an epoch, from 0, restores: as its learner says if it has learnt to undo a damage."""
@@ -115,7 +108,6 @@ class Recipe:
         return "grey" if self.prior.grey else self.data.binarisation
 
     def as_dict(self) -> dict[str, Any]:
-        """The whole recipe as JSON values."""
         return json.loads(json.dumps(asdict(self)))
 
     @property
@@ -139,19 +131,13 @@ class Recipe:
     def digest(self) -> str:
         """SHA-256 of all settings, whatever the layout of the file; defaults count as if written out.
 
-        So a recipe that trains differently has another digest, even if only a default has changed. A new setting
-        changes every digest: `training/restamp.py` then brings the published priors up to date.
+        A new setting changes every digest: `training/restamp.py` then brings the published priors up to date.
         """
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
 
 
 def read_recipe(path: Path) -> Recipe:
-    """Read and check a recipe.
-
-    Raises:
-        UsageError: if the file is missing, too long or not TOML, and for unknown keys, wrong types and values out of
-            range.
-    """
+    """Read and check a recipe; a UsageError if it is none, or for unknown keys, wrong types and values out of range."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -166,11 +152,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def parse(table: dict[str, Any]) -> Recipe:
-    """Make a recipe from the tables of its TOML file.
-
-    Raises:
-        UsageError: for unknown keys, wrong types and values out of range.
-    """
+    """Make a recipe from the tables of its TOML file; raises as `read_recipe`."""
     require("method" not in table, "method is not a known key here; it belongs into [learner]")
     require("learner" in table, "[learner] is missing; add it")
     table = dict(table)
@@ -203,10 +185,7 @@ def parse(table: dict[str, Any]) -> Recipe:
 
 
 def _make(kind: type[Made], table: dict[str, Any], where: str) -> Made:
-    """Build a dataclass from a TOML table, checking names and types; the class itself checks ranges.
-
-    Fields that its constructor does not take are constants: no keys, but part of the digest.
-    """
+    """Build a dataclass from a TOML table, checking names and types; the class itself checks ranges."""
     known = {entry.name: entry for entry in fields(kind) if entry.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)
     for key in table:

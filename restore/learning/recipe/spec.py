@@ -117,7 +117,6 @@ class Data:
             parse_task(self.task)
 
     def check(self, prior: PriorShape) -> None:
-        """Refuse settings that belong to other priors."""
         words = prior.kind.words
         if prior.kind.learnt:
             require(bool(self.task), f'[data] task is missing; a {words} undoes a damage, such as "flip:0.1"')
@@ -134,7 +133,6 @@ class Data:
 
     @property
     def gathered(self) -> bool:
-        """Whether images are brought to one size, and held out by file."""
         return bool(self.gathering.levels)
 
     @property
@@ -245,12 +243,7 @@ class Training:
         require(self.watch_every == 1 or bool(self.watch), "watch_every has no meaning without watch; leave it out")
 
     def check(self, prior: PriorShape, data: Data, *, by: str, in_rounds: bool) -> None:
-        """Refuse settings that have no meaning for a learner, or lack images to judge by.
-
-        Args:
-            by: the learner's name.
-            in_rounds: whether it works in rounds, and so has no epochs.
-        """
+        """Refuse settings that have no meaning for a learner (`by`), or lack images to judge by."""
         if in_rounds:
             require(not self.epochs, f"[training] epochs has no meaning for {by}; leave it out")
             require(not self.watch, f"[training] watch has no meaning for {by}; leave it out")
@@ -280,7 +273,6 @@ class Pretraining:
         require(self.epochs >= 0, f"epochs must be 0, for none, or positive, not {self.epochs}")
 
     def check(self, prior: PriorShape) -> None:
-        """Refuse priors without layers to train one by one."""
         if self.epochs:
             require(bool(prior.deeper), "[pretraining] is for several layers of hidden units; leave it out")
             require(prior.hidden_type == "bernoulli", "[pretraining] is for binary hidden units; leave it out")

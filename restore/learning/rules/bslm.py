@@ -20,11 +20,16 @@ import torch
 from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
-from restore.learning.gradients.pseudo_likelihood import Objective, Sample, Spins
-from restore.learning.gradients.separation import refuse_unbounded, separated_units, told_units
+from restore.learning.gradients.pseudo_likelihood import (
+    Objective,
+    Sample,
+    Spins,
+    refuse_unbounded,
+    separated_units,
+    told_units,
+)
 from restore.learning.recipe.spec import PriorShape
-from restore.learning.rules.contract import LearnerState, Round
-from restore.learning.rules.rule import InRounds
+from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import FullyVisible
 
 # How many pairs of steps and gradient changes quasi-Newton steps remember.
@@ -46,12 +51,7 @@ PSEUDO_COUNT = 1.0
 
 
 def tournament(units: int) -> Tensor:
-    """Rounds in which every unit meets every other exactly once, and none meets two (the circle method).
-
-    Returns:
-        Shape (rounds, 2, pairs): `units` - 1 rounds of `units` / 2 pairs; for an odd number `units` rounds, in each of
-        which one unit rests.
-    """
+    """Rounds in which every unit meets every other once, and none meets two (the circle method): (rounds, 2, pairs)."""
     ring = units - 1 + units % 2
     turn, step = torch.arange(ring)[:, None], torch.arange(1, (ring + 1) // 2)
     rounds = torch.stack([(turn + step) % ring, (turn - step) % ring], 1)
@@ -65,10 +65,6 @@ def sweep(objective: Objective, at: Spins) -> Spins:
     """One sweep of BSLM (eq. 2.4, 2.7): all biases, which do not affect each other, then all couplings.
 
     Along one coordinate the objective curves at most as much as the parabola, so no step lowers it.
-
-    Args:
-        objective: what to maximise.
-        at: where to start.
     """
     sample, l2 = objective.sample, objective.l2
     scale = 1 / (1 + l2)
@@ -110,11 +106,8 @@ def climb(objective: Objective, start: Spins, steps: int, tol: float = 0.0) -> S
     """Take quasi-Newton steps (L-BFGS) in all parameters at once, each only if it raises the objective.
 
     They end early if a step promises much less than `tol`. A step raises the objective if its value says so, or if the
-    slope along the step is not negative at its end, as the objective is concave. The slope detects gains below the
-    rounding of values.
-
-    Between sweeps these are so-called spacer steps: as long as none lowers the objective, the sweeps still converge to
-    its maximum (Luenberger & Ye, Linear and Nonlinear Programming, sec. 7.9).
+    slope along it is not negative at its end, which detects gains below rounding. Between sweeps these are so-called
+    spacer steps, with which the sweeps still converge (Luenberger & Ye, Linear and Nonlinear Programming, sec. 7.9).
     """
     at, here = start, objective.evaluate(start)
     known: deque[tuple[Spins, Spins]] = deque(maxlen=MEMORY)
@@ -163,8 +156,7 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         tol: a round that raises the mean log-pseudo-likelihood of an image (in nats) by less is the last.
         rounds: the most rounds.
         l2: penalty, see `Objective`. Without it there may be no maximum, for instance if a pixel never changes.
-        precision: for all but sums over images, which are in float64. In float32 differences of the objective below
-            about 1e-7 of its size are noise.
+        precision: of all but sums over images; in float32 differences below 1e-7 of the objective's size are noise.
     """
 
     tol: float = 1e-9
@@ -187,9 +179,6 @@ class PseudoLikelihoodAscent(InRounds, ABC):
     def cut_short(self, prior: PriorShape, rounds: int) -> str:
         return f"the limit of {rounds} rounds was reached while the log-pseudo-likelihood still rose; raise rounds"
 
-    def most(self, prior: PriorShape, epochs: int) -> int:
-        return self.rounds
-
     def at_work(self, prior: PriorShape, validation: Tensor) -> Self:
         return self
 
@@ -197,19 +186,13 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         return FullyVisible.from_spins(*spins_of(state)).to(torch.float32)
 
     @abstractmethod
-    def improve(self, objective: Objective, at: Spins) -> Spins:
-        """The parameters after one more round."""
+    def improve(self, objective: Objective, at: Spins) -> Spins: ...
 
     def objective(self, images: Tensor) -> Objective:
-        """The objective for binary images (N, D)."""
         return Objective(Sample.of(images, getattr(torch, self.precision)), self.l2)
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """Units without couplings that have the images' means; nothing is random, as the maximum is unique.
-
-        Raises:
-            TrainingError: if the images hold other values than 0 and 1, or there is no maximum without a penalty.
-        """
+        """Units without couplings that have the images' means; a TrainingError where no maximum is proved."""
         objective = self.objective(images)
         if not self.l2:
             refuse_unbounded(images)
@@ -217,15 +200,10 @@ class PseudoLikelihoodAscent(InRounds, ABC):
         return state_at(objective, Spins(torch.zeros_like(objective.sample.pairs), means.atanh()))
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
-        """One round; raises errors as `round`."""
         return self.round(self.objective(images), state)
 
     def round(self, objective: Objective, state: LearnerState) -> Round:
-        """One round towards the maximum of an objective.
-
-        Raises:
-            TrainingError: if the parameters prove that there is no maximum without a penalty, or they diverged.
-        """
+        """One round; a TrainingError if there is proof that no maximum exists, or the parameters diverged."""
         before = float(state["value"])
         after = state_at(objective, self.improve(objective, spins_of(state)))
         gained = float(after["value"]) - before
@@ -311,11 +289,9 @@ class QuasiNewton(PseudoLikelihoodAscent):
 
 
 def state_at(objective: Objective, at: Spins) -> LearnerState:
-    """The learner's state at these parameters."""
     value = torch.tensor(objective.value(at), dtype=torch.float64)
     return {"couplings": at.couplings, "bias": at.bias, "value": value}
 
 
 def spins_of(state: Mapping[str, Tensor]) -> Spins:
-    """The parameters of a learner's state."""
     return Spins(state["couplings"], state["bias"])

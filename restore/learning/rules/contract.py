@@ -1,4 +1,4 @@
-"""The contract of every learner.
+"""The contract of every learner, and what a recipe asks it.
 
 A learner turns a mini-batch into a gradient of the log-likelihood (or of a substitute). Optimizer, order of the data,
 checkpoints and logs belong to `restore.learning.loop`. All random numbers come from the generator passed in.
@@ -6,16 +6,19 @@ checkpoints and logs belong to `restore.learning.loop`. All random numbers come 
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.priors import RBM, ConditionalRBM
-from restore.zoo.inference import Inference
+from restore.learning.recipe.spec import PriorShape, require
+from restore.priors import RBM, ConditionalRBM, FullyVisible, GaussianMixture
+from restore.zoo.tiling import OF_WINDOWS, Tiling
 
 Gradient = dict[str, Tensor]
 LearnerState = dict[str, Tensor]
@@ -31,11 +34,8 @@ class Pairs(NamedTuple):
 class Restorations(NamedTuple):
     """A mini-batch of images under evidence, for unconditional priors that learn by restoring.
 
-    Attributes:
-        clean: what should come out, (batch, D).
-        evidence: fields on the pixels, (batch, D) each.
-        start: visible means to start from, (batch, D): the posterior means of independent pixels.
-        tasks: the number of the task that damaged each image, (batch,).
+    `clean` should come out, (batch, D), of fields on the pixels; solvers start at the posterior means of independent
+    pixels. Each image was damaged by the task of a number, (batch,).
     """
 
     clean: Tensor
@@ -48,12 +48,9 @@ class Restorations(NamedTuple):
 class Step:
     """The result of one mini-batch, or of a first step on it.
 
-    Attributes:
-        gradient: direction of *ascent* per parameter, named and shaped as `prior.parameters`.
-        state: the learner's state after the step: only tensors, so that a checkpoint can hold it.
-        monitors: numbers for the log: zero-dimensional tensors, so that no step waits for the device.
-        again: for learners that take several steps on a mini-batch: makes the next one from the prior after this one.
-            Only the state and monitors of the last step count, so nothing between steps needs a checkpoint.
+    The gradient is a direction of *ascent*, named and shaped as `prior.parameters`. A checkpoint holds the state, and
+    the log the monitors, zero-dimensional tensors, so that no step waits for the device. `again` makes the next step on
+    the same mini-batch from the prior after this one; only the last step's state and monitors count.
     """
 
     gradient: Gradient
@@ -78,12 +75,9 @@ class Learner(Protocol[PriorT, BatchT]):
 
 @dataclass(frozen=True)
 class Round:
-    """The result of one round over all images.
+    """The result of one round over all images: the new state, whose shapes may change, and numbers for the log.
 
-    Attributes:
-        state: the state after the round: only tensors, so that a checkpoint can hold it. Their shapes may change.
-        monitors: numbers for the log.
-        verdict: why this round was the last, as a sentence for users; empty if it was not.
+    The `verdict` says why this round was the last; it is empty if it was not.
     """
 
     state: LearnerState
@@ -101,12 +95,55 @@ class RoundLearner(Protocol):
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
         """The state before the first round, given all training images (N, D)."""
 
-    def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
-        """One round."""
+    def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round: ...
 
 
-class ConditionalLearner(Learner[ConditionalRBM, Pairs], Protocol):
-    """A learner of conditional priors, which restore with the inference of their training."""
+class LearningRule:
+    """Base of every learner that recipes name, with the usual answers.
 
-    def inference(self, epoch: int) -> Inference:
-        """How a prior restores that was trained up to and including this epoch."""
+    It changes the prior itself, without optimizer and epochs, if `in_rounds`, and trains only bits in two layers unless
+    `any_units`. Priors that learn from windows of larger images restore those as `windows` says.
+    """
+
+    in_rounds: ClassVar[bool] = False
+    any_units: ClassVar[bool] = False
+    windows: ClassVar[Tiling] = OF_WINDOWS
+
+    @property
+    def restores_with(self) -> Mapping[str, Any]:
+        """Entries of [inference] that its priors have unless a recipe says otherwise."""
+        return {}
+
+    @property
+    def restores(self) -> tuple[str, ...]:
+        """The texts of the tasks under whose evidence it sees images; none if it sees them clean."""
+        return ()
+
+    def check(self, prior: PriorShape) -> None:
+        """Refuse a prior that it cannot train, with a UsageError that names table and key."""
+        scale = prior.weight_scale
+        require(0 < scale < math.inf, f"[prior] weight_scale must be positive, not {scale}")
+        require(
+            prior.binary or not prior.grows,
+            '[prior] hidden = "auto" grows binary units, or counts components of principal; give a number',
+        )
+
+
+class InRounds(LearningRule, ABC):
+    """Base of learners that work in rounds. Where those `grows`, another learner may continue."""
+
+    in_rounds: ClassVar[bool] = True
+    # Whether its rounds add hidden units, from which another learner may continue.
+    grows: ClassVar[bool] = False
+
+    @abstractmethod
+    def at_work(self, prior: PriorShape, validation: Tensor) -> RoundLearner:
+        """The object that does the rounds; `validation` are held-out images, (M, D), M may be 0."""
+
+    @abstractmethod
+    def machine(self, state: Mapping[str, Tensor]) -> RBM | FullyVisible | GaussianMixture:
+        """The machine of a state, in single precision."""
+
+    def cut_short(self, prior: PriorShape, rounds: int) -> str:
+        """What to say if the maximum number of rounds was not enough; nothing by default."""
+        return ""

@@ -19,20 +19,16 @@ from restore.couplings import Coupling
 from restore.errors import UsageError
 from restore.learning.gradients.centring import centred, follow
 from restore.learning.gradients.statistics import clamped, difference
-from restore.learning.rules.contract import Gradient, LearnerState, Step
-from restore.learning.rules.rule import LearningRule
+from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
 from restore.learning.run.parallel import Share, summed
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
 
 
 class _Batch(NamedTuple):
-    """What stays the same in all steps on a mini-batch.
+    """What stays the same in all steps on a mini-batch: the data's statistics and the chains, as this process's share.
 
-    Attributes:
-        data: the data's statistics, as this process's share.
-        means: means of visible and hidden units over the whole mini-batch.
-        chains: this process's share of the chains.
+    The `means` of visible and hidden units are over the whole mini-batch.
     """
 
     data: Gradient
@@ -88,10 +84,7 @@ class ContrastiveDivergence(LearningRule):
 
     @property
     def sweeps(self) -> int:
-        """Gibbs sweeps per mini-batch, d K', at equal values of which learners are compared (sec. 3.1 of the paper).
-
-        Statistics are not counted; each of the d + 1 times takes about as long as one sweep.
-        """
+        """Gibbs sweeps per mini-batch, d K', at equal values of which learners are compared (sec. 3.1 of the paper)."""
         return self.inner_steps * self.steps
 
     def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:

@@ -17,16 +17,24 @@ from torch import Tensor
 
 from restore.errors import TrainingError, UsageError
 from restore.learning.course import pixel_means
-from restore.learning.gradients.frank_wolfe_moves import APART, machine_of, settled, unit_means, without_worst
-from restore.learning.gradients.hidden_unit import Found, Unit, find_unit
+from restore.learning.gradients.hidden_unit import Found, Unit, change, factor, find_unit, most_gaining
 from restore.learning.recipe.spec import PriorShape
-from restore.learning.rules.contract import LearnerState, Round
-from restore.learning.rules.rule import InRounds
+from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import RBM
 from restore.solvers.samplers.gibbs import gibbs_steps
+from restore.units import log_one_plus_exp
 
 # Sweeps that lead the samples away from the images they start at.
 BURN_IN = 50
+
+# How many visible states' fields on all hidden units are held at a time.
+BLOCK = 10_000
+
+# Sweeps between the samples with which a unit is sought and those by which it is judged, of the same chains.
+APART = 5
+
+# Removing a unit must gain this many standard errors.
+SURE = 2.0
 
 
 @dataclass(frozen=True)
@@ -70,9 +78,6 @@ class FrankWolfe(InRounds):
         said = f"the limit of {self.units} units ended growth, not the images held out; raise units for more"
         return said if prior.hidden == "auto" else ""
 
-    def most(self, prior: PriorShape, epochs: int) -> int:
-        return self.units if prior.hidden == "auto" else prior.hidden
-
     def at_work(self, prior: PriorShape, validation: Tensor) -> Growth:
         """Held-out images end the growth only if the number of units is not given."""
         if prior.hidden == "auto":
@@ -85,11 +90,9 @@ class FrankWolfe(InRounds):
 
 @dataclass(frozen=True)
 class Growth:
-    """A growing machine with its data: the learner that `restore.learning.loop` runs.
+    """A growing machine: the learner that `restore.learning.loop` runs.
 
-    Attributes:
-        settings: settings of the growth.
-        validation: images (M, D) for the stopping rule; without any, growth ends at the limit of units.
+    Validation images (M, D) are for the stopping rule; without any, growth ends at the limit of units.
     """
 
     settings: FrankWolfe
@@ -122,11 +125,7 @@ class Growth:
         }
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
-        """Do an away step if it is due, then add a unit.
-
-        Raises:
-            TrainingError: if there is not even a first unit worth adding.
-        """
+        """Do an away step if it is due, then add a unit; a TrainingError if not even a first one is worth adding."""
         settings = self.settings
         monitors: dict[str, float] = {}
         if len(state["gains"]) % settings.away_every == 0:
@@ -183,18 +182,13 @@ def gap_of(state: LearnerState) -> Tensor:
 
 
 def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> str:
-    """Why growth should stop; empty if it should not.
+    """Why growth should stop, as validation images gain too little; empty if it should not.
 
-    The gap between the mean log-probabilities of training and validation images needs no log Z. Validation images gain
-    what training images gain minus the growth of the gap. Growth ends when they gain too little. (The paper stops when
-    the gap "largely increases", which never happens with many images.)
-
-    Args:
-        gaps: gap before the first round and after each, in nats; NaN without validation images.
-        gains: total gain of the training images by then from units added and removed. The small gains from steps on
-            the visible bias are left out, as their estimates are mostly noise.
-        window: rounds to look back.
-        least: share of the whole gain that these rounds must bring.
+    They gain what training images gain minus the growth of the gap between the mean log-probabilities, which needs no
+    log Z. (The paper stops when the gap "largely increases", which never happens with many images.) Gaps and gains are
+    those before the first round and after each, in nats; gaps are NaN without validation images. The small gains from
+    steps on the visible bias are left out, as mostly noise. The last rounds, `window` of them, must bring a least
+    share.
     """
     if len(gaps) <= window:
         return ""
@@ -210,5 +204,70 @@ def stopping_verdict(gaps: Tensor, gains: Tensor, window: int, least: float) -> 
 
 
 def _single(unit: Unit) -> RBM:
-    """A machine with only this unit."""
     return RBM.binary(unit.weights[:, None], torch.zeros_like(unit.weights), unit.bias[None])
+
+
+def settled(state: LearnerState, settings: FrankWolfe, generator: torch.Generator) -> LearnerState:
+    """The state after steps on the visible bias, each with new samples (Alg. 1)."""
+    mean = state["pixels"].to(state["visible_bias"])
+    for _ in range(settings.bias_steps):
+        samples = gibbs_steps(machine_of(state), state["samples"], 1, generator)
+        bias = state["visible_bias"] + settings.bias_rate * (mean - samples.mean(0))
+        state = state | {"samples": samples, "visible_bias": bias}
+    return state
+
+
+def without_worst(
+    state: LearnerState, images: Tensor, settings: FrankWolfe, generator: torch.Generator
+) -> LearnerState | None:
+    """An away step: remove the unit that seems to do the most harm (FW, sec. 3.2).
+
+    None if removing it would not raise the likelihood after penalty by more than the sampling error, judged by other
+    samples than it was chosen with.
+    """
+    if state["weights"].shape[1] < 2:
+        return None
+    machine, bias, weights = machine_of(state), state["hidden_bias"], state["weights"].double()
+    # The share of images for which each unit is on, the mean of its factor over images, and its penalty.
+    on = [torch.sigmoid(inputs(machine, block)).sum(0, dtype=torch.float64) for block in images.split(BLOCK)]
+    share = torch.stack(on).sum(0) / len(images)
+    of_images = state["means"] - share * (state["pixels"] @ weights)
+    saved = settings.penalty / 2 * (weights.square().sum(0) + bias.double().square())
+    fresh = gibbs_steps(machine, state["samples"], APART, generator)
+    seen, judged = (
+        change(-of_images, -factor(inputs(machine, samples), share, bias)) for samples in (state["samples"], fresh)
+    )
+    worst = most_gaining(seen, seen.gain + saved, settings.overlap)
+    if worst is None:
+        return None
+    gain, error, overlap = (values[worst] for values in judged)
+    if overlap < settings.overlap or gain + saved[worst] <= SURE * error:
+        return None
+    kept = torch.arange(machine.hidden.size, device=images.device) != worst
+    shorter = state | {
+        "weights": machine.weights[:, kept],
+        "hidden_bias": bias[kept],
+        "visible_bias": state["visible_bias"] + share[worst].to(bias) * machine.weights[:, worst],
+        "means": state["means"][kept],
+        "validation_means": state["validation_means"][kept],
+        "samples": fresh,
+        "gain": state["gain"] + gain,
+    }
+    return settled(shorter, settings, generator)
+
+
+def unit_means(machine: RBM, visible: Tensor) -> Tensor:
+    """Mean of softplus(c_j + (Wᵀv)_j) over visible states (N, D), per unit; shape (H,), float64."""
+    total = torch.zeros(machine.hidden.size, dtype=torch.float64, device=visible.device)
+    for block in visible.split(BLOCK):
+        total += log_one_plus_exp(inputs(machine, block)).sum(0, dtype=torch.float64)
+    return total / len(visible)
+
+
+def machine_of(state: Mapping[str, Tensor]) -> RBM:
+    return RBM.binary(state["weights"], state["visible_bias"], state["hidden_bias"])
+
+
+def inputs(machine: RBM, visible: Tensor) -> Tensor:
+    """c + Wᵀv for visible states (N, D); shape (N, H)."""
+    return machine.hidden_fields(visible).linear + machine.hidden.parameters["bias"]

@@ -7,7 +7,6 @@ Goodfellow et al., NIPS 2013: multi-prediction training) or at the fixed point (
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -17,18 +16,13 @@ from torch import Tensor
 
 from restore.errors import UsageError
 from restore.fields import Fields
-from restore.learning.recipe.spec import PriorShape, require
-from restore.learning.rules.contract import LearnerState, Restorations, Step
-from restore.learning.rules.contrastive import ContrastiveDivergence
-from restore.learning.rules.rule import LearningRule
+from restore.learning.recipe.spec import PriorShape
+from restore.learning.rules.contract import LearnerState, LearningRule, Restorations, Step
 from restore.learning.run.parallel import Share, summed
-from restore.priors import RBM, BoltzmannMachine
+from restore.priors import BoltzmannMachine
 from restore.registry import SOLVERS, smooth_solvers
 from restore.solvers.layered_map import LayeredMap
 from restore.solvers.loop import State
-
-# What the names of the state of the likelihood's rule begin with.
-LIKELIHOOD = "likelihood."
 
 # A task's mean loss remembers about this many mini-batches.
 MEMORY = 50
@@ -50,9 +44,6 @@ class MatchedMarginals(LearningRule):
         iterations: how many iterations it does.
         scored: the marginals after the last so many iterations count equally, so that the image also stays restored.
         damping: share of the old value kept at each iteration.
-        likelihood: how much the log-likelihood of clean images, as a share of that of independent pixels, counts beside
-            all tasks together. With 0, nothing keeps log Z from drifting.
-        chains: number of persistent chains that the likelihood's gradient is taken with.
         unrolled: an unrolled gradient goes back through the last so many iterations; 0 goes back through all.
         gradient: "unrolled" goes back through iterations; "implicit" takes the last state for a fixed point and
             solves for the gradient there, with as many iterations and the memory of one.
@@ -66,8 +57,6 @@ class MatchedMarginals(LearningRule):
     scored: int = 3
     damping: float = 0.3
     gradient: Literal["unrolled", "implicit"] = "unrolled"
-    likelihood: float = 0.0
-    chains: int = 100
     unrolled: int = 0
 
     def __post_init__(self) -> None:
@@ -86,17 +75,10 @@ class MatchedMarginals(LearningRule):
             )
         if self.gradient == "implicit" and self.scored != 1:
             raise UsageError(f"an implicit gradient scores one fixed point; set scored to 1, not {self.scored}")
-        if not 0 <= self.likelihood < math.inf:
-            raise UsageError(f"likelihood must be a finite number from 0 up, not {self.likelihood}")
-        # These check iterations, damping and chains.
-        self.fixed_point, self.divergence  # noqa: B018
+        self.fixed_point  # noqa: B018 - checks iterations and damping
 
     def check(self, prior: PriorShape) -> None:
         super().check(prior)
-        require(
-            not self.likelihood or (prior.plain and prior.kind.grows),
-            "[learner] likelihood is for binary machines with one layer of hidden units; leave it out",
-        )
         for text in self.tasks:
             prior.task_of(text)
 
@@ -113,18 +95,8 @@ class MatchedMarginals(LearningRule):
         made: LayeredMap = SOLVERS[self.solver].load()(max_iter=self.iterations, tol=0.0, damping=self.damping)
         return made
 
-    @property
-    def divergence(self) -> ContrastiveDivergence:
-        """The rule for the likelihood's gradient."""
-        return ContrastiveDivergence("persistent", self.chains)
-
     def init(self, prior: BoltzmannMachine, images: Tensor, generator: torch.Generator) -> LearnerState:
-        state = {"loss": images.new_zeros(len(self.tasks))}
-        if not self.likelihood:
-            return state
-        assert isinstance(prior, RBM)
-        of_chains = self.divergence.init(prior, images, generator)
-        return state | {LIKELIHOOD + name: value for name, value in of_chains.items()}
+        return {"loss": images.new_zeros(len(self.tasks))}
 
     def step(
         self,
@@ -143,32 +115,19 @@ class MatchedMarginals(LearningRule):
             # A machine of its own, for what a machine computes only once would else lack its gradient.
             fixed = prior.with_parameters({name: value.detach() for name, value in leaves.items()}).tilt(own.evidence)
             restored = (_unrolled if self.gradient == "unrolled" else _settled)(self, machine, fixed, own)
-            found = summed(_totals(restored.losses.detach(), own.tasks, state["loss"]))
-            remembered = _remembered(state["loss"], found)
+            before, losses = state["loss"], restored.losses.detach()
+            sums = {"sum": losses, "count": torch.ones_like(losses)}
+            found = summed({name: torch.zeros_like(before).index_add(0, own.tasks, of) for name, of in sums.items()})
+            # The mean loss of each task over the last mini-batches; 0 if it is not yet met.
+            mean = found["sum"] / found["count"].clamp_min(1)
+            after = torch.where(before > 0, before + (mean - before) / MEMORY, mean)
+            remembered = torch.where(found["count"] > 0, after, before)
             weights = remembered[own.tasks].clamp_min(LEAST).reciprocal() / len(batch.clean)
             slopes = summed(dict(zip(leaves, restored.slopes(weights, tuple(leaves.values())), strict=True)))
         gradient = {name: -value for name, value in slopes.items()}
         for index, coupling in enumerate(prior.couplings):
             gradient[f"weights.{index}"] = coupling.slope(gradient[f"weights.{index}"])
-        made = Step(gradient, {"loss": remembered}, {"loss": found["sum"].sum() / found["count"].sum()})
-        return self._regularised(made, prior, batch.clean, state, generator) if self.likelihood else made
-
-    def _regularised(
-        self, made: Step, prior: BoltzmannMachine, clean: Tensor, state: LearnerState, generator: torch.Generator
-    ) -> Step:
-        """A step with the likelihood's gradient added."""
-        assert isinstance(prior, RBM)
-        before = {name.removeprefix(LIKELIHOOD): value for name, value in state.items() if name.startswith(LIKELIHOOD)}
-        likelier = self.divergence.step(prior, clean, before, generator)
-        # The first offset follows the mean image.
-        mean = likelier.state["offset.0"]
-        independent = (torch.special.entr(mean) + torch.special.entr(1 - mean)).sum()
-        weight = self.likelihood / independent.clamp_min(LEAST)
-        gradient = {name: value + weight * likelier.gradient[name] for name, value in made.gradient.items()}
-        after = {LIKELIHOOD + name: value for name, value in likelier.state.items()}
-        return Step(
-            gradient, made.state | after, {**made.monitors, "pixel_mean_gap": likelier.monitors["pixel_mean_gap"]}
-        )
+        return Step(gradient, {"loss": remembered}, {"loss": found["sum"].sum() / found["count"].sum()})
 
 
 class _Restored(NamedTuple):
@@ -239,19 +198,3 @@ def _copied(share: Share, batch: Restorations) -> Restorations:
     presence = None if evidence.presence is None else own(evidence.presence)
     fields = Fields(own(evidence.linear), own(evidence.quadratic), presence)
     return Restorations(own(batch.clean), fields, own(batch.start), own(batch.tasks))
-
-
-def _totals(losses: Tensor, tasks: Tensor, like: Tensor) -> dict[str, Tensor]:
-    """Sum of losses and number of images per task."""
-    nothing = torch.zeros_like(like)
-    return {
-        "sum": nothing.index_add(0, tasks, losses),
-        "count": nothing.index_add(0, tasks, torch.ones_like(losses)),
-    }
-
-
-def _remembered(before: Tensor, found: dict[str, Tensor]) -> Tensor:
-    """Mean loss per task over the last mini-batches; 0 for tasks not yet met."""
-    mean = found["sum"] / found["count"].clamp_min(1)
-    after = torch.where(before > 0, before + (mean - before) / MEMORY, mean)
-    return torch.where(found["count"] > 0, after, before)

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from restore.errors import TrainingError
 from restore.learning.recipe.spec import PriorShape, require
-from restore.learning.rules.contract import LearnerState, Round
-from restore.learning.rules.rule import InRounds
+from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import GaussianMixture
 from restore.priors.mixture import CENTRE
 from restore.zoo.tiling import Tiling
@@ -57,9 +56,6 @@ class ExpectationMaximisation(InRounds):
         )
         require(self.rounds >= 1, f"[learner] rounds must be at least 1, not {self.rounds}")
 
-    def most(self, prior: PriorShape, epochs: int) -> int:
-        return self.rounds
-
     def at_work(self, prior: PriorShape, validation: Tensor) -> Maximisation:
         assert prior.hidden != "auto"
         return Maximisation(prior.components, prior.hidden - 1, self.rounds)
@@ -73,24 +69,14 @@ class ExpectationMaximisation(InRounds):
 
 @dataclass(frozen=True)
 class Maximisation:
-    """The rounds.
-
-    Attributes:
-        components, hidden: numbers of Gaussians, and of the directions of each besides that of the mean.
-        rounds: how many there are.
-    """
+    """The rounds, over a number of Gaussians and of the directions of each besides that of the mean."""
 
     components: int
     hidden: int
     rounds: int
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """Each component varies along one training patch, half as much as that, and as much in all other directions.
-
-        Raises:
-            TrainingError: if there are fewer patches than components, or as many directions as a patch has pixels
-                without their mean.
-        """
+        """Each component varies along one training patch, half as much as that, and as much in all other directions."""
         count, pixels = images.shape
         if count < self.components or self.hidden >= pixels - 1:
             raise TrainingError(

@@ -22,8 +22,7 @@ from torch import Tensor
 from restore.couplings import Dense
 from restore.errors import TrainingError
 from restore.learning.recipe.spec import PriorShape, require
-from restore.learning.rules.contract import LearnerState, Round
-from restore.learning.rules.rule import InRounds
+from restore.learning.rules.contract import InRounds, LearnerState, Round
 from restore.priors import RBM
 from restore.units import Gaussian, TruncatedGaussian
 
@@ -44,14 +43,10 @@ class Principal(InRounds):
         return {"solver": "mean_field", "max_iter": 5000, "tol": 1e-3, "damping": 0.0}
 
     def check(self, prior: PriorShape) -> None:
-        """The machine has grey pixels and Gaussian hidden units."""
         require(
             (prior.visible, prior.hidden_type) == ("truncated-gaussian", "gaussian"),
             '[learner] principal is for [prior] visible = "truncated-gaussian" and hidden_type = "gaussian"; give them',
         )
-
-    def most(self, prior: PriorShape, epochs: int) -> int:
-        return self.rounds
 
     def at_work(self, prior: PriorShape, validation: Tensor) -> PrincipalComponents:
         return PrincipalComponents(prior.hidden, validation)
@@ -65,11 +60,8 @@ class PrincipalComponents:
     """Finds, in a single round, the likeliest machine with one curvature for all pixels, if grey levels were unbounded.
 
     The bounds at black and white are only in the trained machine, whose pixels are truncated Gaussian units. Little of
-    the probability lies beyond them unless images are mostly black or white.
-
-    Attributes:
-        hidden: number of components, fewer than pixels; "auto" for the number that makes held-out images likeliest.
-        validation: these images (M, D).
+    the probability lies beyond them unless images are mostly black or white. With hidden = "auto" there are as many
+    components as make the validation images (M, D) likeliest.
     """
 
     hidden: int | Literal["auto"]
@@ -80,16 +72,10 @@ class PrincipalComponents:
         return Principal.rounds
 
     def begin(self, images: Tensor, generator: torch.Generator) -> LearnerState:
-        """No state before the only round."""
         return {}
 
     def advance(self, images: Tensor, state: LearnerState, generator: torch.Generator) -> Round:
-        """The machine's parameters by their names in `components_machine`, in double precision.
-
-        Raises:
-            TrainingError: if there are fewer than 2 images, as many components as pixels, or images that do not vary
-                beyond them.
-        """
+        """The machine's parameters by their names in `components_machine`, in double precision."""
         count, pixels = images.shape
         if self.hidden != "auto" and self.hidden >= pixels:
             raise TrainingError(
@@ -129,14 +115,10 @@ class PrincipalComponents:
 
 
 def held_out_fit(variances: Tensor, projections: Tensor) -> Tensor:
-    """The mean log-likelihood of held-out images for every number of components, up to a common constant.
+    """The mean log-likelihood of held-out images for 1, 2, ... D - 1 components, up to a common constant.
 
-    Args:
-        variances: principal variances of the training images in ascending order, (D,).
-        projections: held-out images, minus the mean, along their directions, (M, D).
-
-    Returns:
-        Shape (D - 1,), for 1, 2, ... D - 1 components; minus infinity where these leave pixels no variance.
+    Minus infinity where these leave pixels no variance. Variances are the principal ones of the training images in
+    ascending order, (D,); projections those of held-out images, minus the mean, along their directions, (M, D).
     """
     known, seen = variances.flip(0), projections.square().mean(0).flip(0)
     pixels = len(known)

@@ -1,26 +1,22 @@
 """Stochastic spectral descent: steepest ascent under norms that bound log Z (Carlson, Cevher & Carin, AISTATS 2015).
 
-Steepest ascent along a gradient s under a norm ‖·‖ is the #-operator, s# = argmax_x ⟨s, x⟩ - ‖x‖²/2, for which
-⟨s, s#⟩ = ‖s#‖² = the square of the dual norm of s. Bounds on the curvature of f = log Z over binary units say how far a
-step may go; all follow from Var(x) <= E[x²]:
+Steepest ascent along a gradient s under a norm ‖·‖ is the #-operator, s# = argmax_x ⟨s, x⟩ - ‖x‖²/2. Bounds on the
+curvature of f = log Z over binary units say how far a step may go; all follow from Var(x) <= E[x²]:
 
     f(W + Δ) <= f(W) + ⟨∇f, Δ⟩ + (DH/2) ‖Δ‖², the Schatten-∞ (spectral) norm, since |vᵀΔh| <= √D √H ‖Δ‖;
     f(b + δ) <= f(b) + ⟨∇f, δ⟩ + (D²/2) ‖δ‖², the maximum norm, since |δᵀv| <= D ‖δ‖; and H²/2 for c.
-
-The bound in W is as good as that in the Euclidean norm, which is never smaller, but s# is a longer step.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from restore.learning.rules.contract import Gradient, LearnerState, Step
 from restore.learning.rules.contrastive import ContrastiveDivergence
-from restore.learning.rules.rule import LearningRule
 from restore.priors import RBM
 
 
@@ -54,32 +50,14 @@ def spectral(gradient: Gradient) -> Gradient:
 
 
 @dataclass(frozen=True)
-class SpectralDescent(LearningRule):
-    """SSD: contrastive divergence with steepest ascent under other norms, for mini-batches of about 1,000.
+class SpectralDescent(ContrastiveDivergence):
+    """SSD: contrastive divergence with steepest ascent under other norms, for mini-batches of about 1,000."""
 
-    Attributes:
-        starts, chains, steps: as in `ContrastiveDivergence`.
-    """
+    any_units: ClassVar[bool] = False
 
-    starts: Literal["data", "persistent"] = "data"
-    chains: int = 100
-    steps: int = 1
-
-    def __post_init__(self) -> None:
-        self.contrastive  # noqa: B018 - checks chains and steps
-
-    @property
-    def contrastive(self) -> ContrastiveDivergence:
-        return ContrastiveDivergence(self.starts, self.chains, self.steps, centring=False)
-
-    @property
-    def sweeps(self) -> int:
-        """Gibbs sweeps per mini-batch; in addition there is the singular value decomposition of a (D, H) matrix."""
-        return self.contrastive.sweeps
-
-    def init(self, prior: RBM, images: Tensor, generator: torch.Generator) -> LearnerState:
-        return self.contrastive.init(prior, images, generator)
+    centring: bool = field(default=False, init=False)
+    inner_steps: int = field(default=1, init=False)
 
     def step(self, prior: RBM, batch: Tensor, state: LearnerState, generator: torch.Generator, epoch: int = 0) -> Step:
-        step = self.contrastive.step(prior, batch, state, generator, epoch)
+        step = super().step(prior, batch, state, generator, epoch)
         return replace(step, gradient=spectral(step.gradient))

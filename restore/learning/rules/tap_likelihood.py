@@ -11,11 +11,9 @@ from torch import Tensor
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.learning.gradients.centring import GreyScale, centred, follow
-from restore.learning.gradients.free import FREE
-from restore.learning.gradients.statistics import clamped, clamped_above, difference
+from restore.learning.gradients.statistics import FREE, clamped, clamped_above, difference
 from restore.learning.recipe.spec import PriorShape, require
-from restore.learning.rules.contract import Gradient, LearnerState, Step
-from restore.learning.rules.rule import LearningRule
+from restore.learning.rules.contract import Gradient, LearnerState, LearningRule, Step
 from restore.learning.run.parallel import Share, summed
 from restore.priors import RBM, LayeredPrior
 from restore.solvers import TAP, AdaptiveTAP
@@ -69,7 +67,6 @@ class TAPLikelihood(LearningRule):
         self.solver  # noqa: B018 - checks tol and damping
 
     def check(self, prior: PriorShape) -> None:
-        """Some settings fit only some units."""
         super().check(prior)
         grey = prior.grey
         require(grey or self.grey_unit == 1, "[learner] grey_unit is for grey pixels; leave it out")

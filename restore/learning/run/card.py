@@ -10,9 +10,7 @@ import torch
 
 from restore.errors import ModelError
 from restore.learning.lesson import Lesson
-from restore.learning.recipe.recipe import Recipe
 from restore.learning.run.outcome import Trained, scored
-from restore.zoo.description import Description
 
 SCORES = "## Scores"
 
@@ -34,13 +32,23 @@ def write_card(trained: Trained, lesson: Lesson, command: str, used: float) -> s
     what = "variations of images" if copies else "images"
     pixels = "grey levels" if about.grey else f"ink = grey level above {about.threshold}"
     family = about.kind.words
+    units = "binary" if about.binary else f"{about.visible}/{about.hidden_type}"
+    settings, chosen = about.inference, ""
+    use = f"It restores with the `{settings.solver}` solver."
+    if about.task:
+        use = f"It undoes {about.task} from the damaged image alone, with the inference that it was trained with:\n"
+        use += f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}."
+    if trained.error is not None:
+        left = scored(recipe, trained.error)
+        chosen = f"\nIts parameters are those after epoch {trained.epoch}, which restored held-out images best: "
+        chosen += f"they left {left}."
     end = f"\n- end: {trained.verdict}" if trained.verdict else ""
     unfinished = f"**Unfinished**: {about.unfinished}. The run is in `{about.run}`.\n\n" if about.unfinished else ""
     return f"""# {about.name}
 
-{unfinished}A {_units(about)} {family} with {about.pixels} visible units ({height} x {width} pixels) and
+{unfinished}A {units} {family} with {about.pixels} visible units ({height} x {width} pixels) and
 {about.kind.count(about)}, trained on {images} {what} of `{about.data}` ({pixels}).
-{_use(about)}{_chosen(recipe, trained)}
+{use}{chosen}
 Licence: {about.licence}.
 
 ## Training
@@ -62,38 +70,8 @@ Not measured yet.
 """
 
 
-def _units(about: Description) -> str:
-    """The kinds of units: "binary", or the kinds of visible and of hidden units."""
-    return "binary" if about.binary else f"{about.visible}/{about.hidden_type}"
-
-
-def _use(about: Description) -> str:
-    """How the prior restores, in words."""
-    settings = about.inference
-    if not about.task:
-        return f"It restores with the `{settings.solver}` solver."
-    return (
-        f"It undoes {about.task} from the damaged image alone, with the inference that it was trained with:\n"
-        f"`{settings.solver}`, at most {settings.max_iter} iterations, tolerance {settings.tol:g}."
-    )
-
-
-def _chosen(recipe: Recipe, trained: Trained) -> str:
-    """How the prior was chosen among all epochs, in words."""
-    if trained.error is None:
-        return ""
-    return (
-        f"\nIts parameters are those after epoch {trained.epoch}, which restored held-out images best: they left "
-        f"{scored(recipe, trained.error)}."
-    )
-
-
 def with_scores(card: str, scores: str, where: str) -> str:
-    """Replace the scores on a card.
-
-    Raises:
-        ModelError: if the card has no such section; `where` names it.
-    """
+    """Replace the scores on a card; `where` names it in a ModelError if it has no such section."""
     head, mark, _ = card.partition(SCORES)
     if not mark:
         raise ModelError(f"{where}: has no section {SCORES!r}; train the model again")

@@ -43,16 +43,11 @@ class Checkpoint:
         return {name.removeprefix(head): value for name, value in self.tensors.items() if name.startswith(head)}
 
     def copy(self) -> Checkpoint:
-        """The same with tensors of its own."""
         return Checkpoint(self.step, {name: value.clone() for name, value in self.tensors.items()}, self.facts)
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint and remove all but the last two.
-
-    Raises:
-        TrainingError: if it cannot be written; older checkpoints stay as they are.
-    """
+    """Write a checkpoint and remove all but the last two; if it cannot be written, older ones stay as they are."""
     stem = f"checkpoint-{checkpoint.step:09d}"
     # Not written by safetensors, whose error on a full disk is no OSError.
     content = to_bytes({name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()})
@@ -66,11 +61,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def newest(folder: Path) -> Checkpoint | None:
-    """The newest intact checkpoint of a run's folder, or None if there is none.
-
-    Raises:
-        TrainingError: if there are checkpoints but every one is damaged.
-    """
+    """The newest intact checkpoint of a run's folder; a TrainingError if there are some but every one is damaged."""
     listed = _listed(folder)
     for path in listed:
         try:

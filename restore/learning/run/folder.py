@@ -39,12 +39,9 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Sitting:
-    """A run at the start of a sitting: from its beginning or a resume to the next stop.
+    """A run from its beginning or a resume to the next stop: the checkpoint to continue from, the signals received.
 
-    Attributes:
-        found: the checkpoint to continue from; None for a new run.
-        stops: the signals received so far.
-        threads: in words, that their number differs from the sitting before; else empty.
+    `threads` says that their number differs from the sitting before; else it is empty.
     """
 
     found: Checkpoint | None
@@ -63,16 +60,7 @@ def circumstances() -> dict[str, int]:
 
 @contextmanager
 def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator[Sitting]:
-    """Hold a run's folder, find where to continue, and collect requests to stop.
-
-    Args:
-        folder: made if it is missing.
-        identity: what decides the course of the run; a checkpoint with another identity is refused.
-        resume: whether to continue from the newest checkpoint in the folder, if there is one.
-
-    Raises:
-        TrainingError: the folder is in use, holds another run, or cannot be written to.
-    """
+    """Hold a run's folder, find where to continue, and collect requests to stop."""
     with ExitStack() as held, _stop_requests() as stops:
 
         def begin() -> tuple[Checkpoint | None, str, Mapping[str, Any]]:
@@ -89,14 +77,11 @@ def sitting(folder: Path, identity: Mapping[str, Any], resume: bool) -> Iterator
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a run's folder for one process.
-
-    Raises:
-        TrainingError: if the folder cannot be made, or another process trains in it.
-    """
+    """Hold a run's folder for one process; a TrainingError if it cannot be made, or another process trains in it."""
     lock = FileLock(folder / "lock")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _without_link(folder / "lock")
         lock.acquire(timeout=0)
     except Timeout:
         raise TrainingError(f"{shown(folder)}: another run works in this folder; choose another --run") from None
@@ -128,11 +113,7 @@ def _found(folder: Path, identity: Mapping[str, Any], resume: bool) -> tuple[Che
 
 
 def set_generator(generator: torch.Generator, found: Checkpoint, seed: int) -> str:
-    """Restore a generator from a checkpoint; on another kind of device it is seeded anew.
-
-    Returns:
-        What that changes, in words; empty if nothing.
-    """
+    """Restore a generator from a checkpoint; on another kind of device it is seeded anew, which the result says."""
     if found.tensors["generator"].shape == generator.get_state().shape:
         generator.set_state(found.tensors["generator"])
         return ""
@@ -147,15 +128,19 @@ def stage_folder(folder: Path, number: int) -> Path:
 
 
 def log(folder: Path, record: dict[str, Any]) -> None:
-    """Add a line to the log of a run."""
     path = folder / "log.jsonl"
     try:
-        if path.is_symlink():
-            path.unlink()
+        _without_link(path)
         with path.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
     except OSError as fault:
         raise TrainingError(f"{shown(path)}: cannot be written ({fault.strerror}); free some space") from fault
+
+
+def _without_link(path: Path) -> None:
+    """Remove a link that somebody has put where a file is to be written."""
+    if path.is_symlink():
+        path.unlink()
 
 
 def cut_log(folder: Path, epochs: int) -> None:
@@ -167,23 +152,19 @@ def cut_log(folder: Path, epochs: int) -> None:
 
 
 def epoch_records(folder: Path) -> list[dict[str, Any]]:
-    """The records of all epochs in a run's log.
-
-    Raises:
-        TrainingError: if there is no intact log.
-    """
+    """The records of all epochs in a run's log; a TrainingError if it is missing or damaged."""
     try:
         lines = (folder / "log.jsonl").read_text().splitlines()
         if not lines:
             # A checkpoint is written after its line of the log.
             raise ValueError("empty")
         return [record | {"seconds": float(record["seconds"])} for record in map(json.loads, lines)]
-    except (OSError, ValueError, TypeError, KeyError) as fault:
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as fault:
         raise TrainingError(f"{shown(folder)}/log.jsonl: missing or damaged; train again") from fault
 
 
 def epoch_seconds(folder: Path) -> list[float]:
-    """Time used by a run at the end of each epoch, in all stages and sittings; raises as `epoch_records`."""
+    """Time used by a run at the end of each epoch, in all stages and sittings."""
     return [record["seconds"] for record in epoch_records(folder)]
 
 

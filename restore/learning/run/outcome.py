@@ -25,13 +25,9 @@ Machine = LayeredPrior | ConditionalRBM | FullyVisible | GaussianMixture
 
 @dataclass(frozen=True)
 class Trained:
-    """The outcome of a recipe.
+    """The outcome of a recipe: a prior, from an epoch counted from 1, with its validation error if it was judged.
 
-    Attributes:
-        prior: the trained prior, with all that restoring needs.
-        epoch: the epoch its parameters are from, counted from 1.
-        error: share of wrong pixels of the validation images then; None if there were none.
-        verdict: why training, or the growth of hidden units, ended, in words; empty if the recipe says when.
+    The verdict says why training, or the growth of hidden units, ended; it is empty if the recipe says when.
     """
 
     prior: TrainedPrior
@@ -41,15 +37,7 @@ class Trained:
 
 
 def midway(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed: Passed, **more: Any) -> TrainedPrior:
-    """The prior in training, without modes, as finding them may take as long as an epoch.
-
-    Args:
-        recipe: the run's recipe.
-        images: training images, (N, D).
-        image_shape: (H, W).
-        passed: how far training has come.
-        more: goes into its description.
-    """
+    """The prior in training, without modes, which may take as long as an epoch; `more` goes into its header."""
     inference = replace(recipe.inference_after(max(passed.done, 1) - 1), modes=0)
     inference = replace(inference, starts=min(inference.starts, 1))
     about = replace(description_of(recipe, image_shape, passed.machine, inference), **more)
@@ -70,12 +58,10 @@ def usable(recipe: Recipe, images: Tensor, image_shape: tuple[int, int], passed:
 
 
 def scored(recipe: Recipe, error: float) -> str:
-    """The validation error of a prior, in words."""
     return f"{recipe.prior.in_words(error)} after {recipe.training.watch or recipe.data.task}"
 
 
 def as_stored(recipe: Recipe, machine: Any) -> Any:
-    """A machine with its weights in the precision of storage."""
     if recipe.storage != "float16":
         return machine
     halved = {
@@ -85,7 +71,6 @@ def as_stored(recipe: Recipe, machine: Any) -> Any:
 
 
 def description_of(recipe: Recipe, image_shape: tuple[int, int], machine: Machine, inference: Inference) -> Description:
-    """What a file says of a trained machine."""
     kind, spec, tiling = recipe.prior.kind, recipe.prior.alone, Tiling()
     if kind.tiling:
         tiling = Tiling(**kind.tiling)

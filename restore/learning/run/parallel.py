@@ -1,10 +1,8 @@
 """Several processes, started by torchrun, that train one prior together.
 
 Between two steps all hold the same parameters, learner state and generator. Within a step each computes with its share
-of the rows of a batch, and sends sums over rows. The gradient follows from these sums, as the centred gauge and
-spectral norms are not linear in them. What only one may do, above all writing files, is left to the first process.
-
-Without a process group everything here is the identity. Within one, all processes must make the same calls in order.
+of the rows of a batch, and sends sums over rows, from which the gradient follows. The first process writes the files.
+Without a process group everything here is the identity. Within one, all must make the same calls in order.
 """
 
 from __future__ import annotations
@@ -40,21 +38,15 @@ def processes() -> int:
 
 
 def rank() -> int:
-    """The number of this process, from 0."""
     return group.get_rank() if processes() > 1 else 0
 
 
 def is_first() -> bool:
-    """Whether this process writes the files."""
     return rank() == 0
 
 
 def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Sum tensors over processes, by name; the result has the same bits in all.
-
-    Raises:
-        Lost: if another process is gone; all functions below raise it too.
-    """
+    """Sum tensors over processes, by name, with the same bits in all; raises Lost if another process is gone."""
     if processes() == 1:
         return dict(values)
     sums: dict[str, Tensor] = {}
@@ -71,7 +63,6 @@ def summed(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def highest(number: float) -> float:
-    """The largest number among all processes."""
     if processes() == 1:
         return number
     message = torch.tensor(number, dtype=torch.float64)
@@ -81,13 +72,7 @@ def highest(number: float) -> float:
 
 
 def from_first(work: Callable[[], Result]) -> Result:
-    """Do work in the first process only, and return its result in all.
-
-    Tensors in the result stay on the first process's device.
-
-    Raises:
-        RestoreError: in every process, if the first raises one.
-    """
+    """Do work in the first process only; its result, or its RestoreError, reaches all. Tensors stay on its device."""
     if processes() == 1:
         return work()
     told: list[tuple[Result | None, RestoreError | None]] = [(None, None)]
@@ -123,11 +108,10 @@ class Share:
         return self.last - self.first
 
     def own(self, rows: Tensor) -> Tensor:
-        """This process's rows among all rows (total, ...)."""
         return rows[self.first : self.last]
 
     def placed(self, own: Tensor) -> Tensor:
-        """Put own rows at their places among all (total, ...), 0 elsewhere; the sum over processes has all rows."""
+        """Put own rows at their places among all (total, ...), 0 elsewhere."""
         if self.size == self.total:
             return own
         rows = own.new_zeros((self.total, *own.shape[1:]))
@@ -165,12 +149,7 @@ class _OwnDraws(TorchFunctionMode):
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Work together with the other processes that torchrun has started, each on its own GPU if there are any.
-
-    Raises:
-        UsageError: this torch cannot do it, or the environment is not that of torchrun.
-        Lost: another process is gone.
-    """
+    """Work together with the other processes of torchrun, each on its own GPU if there are any; a UsageError if not."""
     count = os.environ["WORLD_SIZE"]
     if not group.is_available():
         raise UsageError(f"WORLD_SIZE is {count}, and this torch has no torch.distributed; unset it")

@@ -26,15 +26,10 @@ EXPORT += "sys.stdout.buffer.write(beside_weights(pathlib.Path(sys.argv[1])))"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the prior of a run is kept.
+    """Where the prior of a run is kept: the run's folder, and the one that its name or -o stands for, if any.
 
-    Attributes:
-        run: the run's folder; None if nobody will look into it.
-        target: the folder that the name, or -o, stands for; None if the prior is kept in the run only.
-        overwrite: whether a prior may be replaced in the target.
-        command: what was typed, for the card.
-        name: what the prior in the target is called by.
-        again: what goes on with the run after a stop; empty if nothing does.
+    `overwrite` lets a prior be replaced there. The `command` typed is for the card; `name` calls the prior that is
+    kept, and `again` goes on with the run after a stop.
     """
 
     run: Path | None
@@ -45,17 +40,14 @@ class Place:
     again: str = ""
 
     def keep_unfinished(self, lesson: Lesson, passed: Passed) -> None:
-        """Keep the best prior so far in the run's folder."""
         if self.run is not None:
             trained = Trained(passed.machine, passed.done, passed.score, "")
             _save(self.run, trained, lesson, self.command, passed.seconds)
 
     def keep(self, lesson: Lesson, trained: Trained, seconds: float) -> None:
-        """Write the prior at the end of training with its card.
+        """Write the prior at the end of training with its card; what cannot be written leaves what was there before.
 
-        Raises:
-            OutputError: if the target holds a prior that may not be overwritten; the run's is written.
-            TrainingError: if a file cannot be written; what was there before stays as it was.
+        If the target holds a prior that may not be overwritten, an OutputError after the run's is written.
         """
         taken = self.target is not None and not self.overwrite and not self.is_own(trained.prior.description.recipe)
         for folder in (self.run, None if taken else self.target):
@@ -70,15 +62,7 @@ class Place:
         return held is None or held.recipe in {recipe, ours.recipe if ours else ""} - {""}
 
     def add_graph(self, error: type[RestoreError], seconds: float = math.inf) -> str:
-        """Write the graph beside the weights just saved, if there is time and the library for it.
-
-        Args:
-            error: what to raise if it cannot be written.
-            seconds: how long making it may take.
-
-        Returns:
-            Why there is no graph, so that only torch can load the prior, in words; empty if there is one.
-        """
+        """Write the graph beside the weights just saved, or say why not: there is no time or library for it."""
         folders = [folder for folder in (self.target, self.run) if folder is not None]
         try:
             if math.isinf(seconds):
@@ -122,16 +106,7 @@ def reserve(
 ) -> Place:
     """Find the place for a run's prior before the work begins; nothing is made yet.
 
-    Args:
-        name: name of the prior.
-        output: the folder, instead of the one with its name in the user's folder.
-        overwrite: whether an existing prior may be replaced.
-        run: the run's folder.
-        resume: whether the run is resumed; an existing prior may then be its own.
-        command, again: as in `Place`.
-
-    Raises:
-        OutputError: if a prior exists already, the name is that of a published one, or the folder cannot be made.
+    An OutputError if a prior exists already, the name is that of a published one, or the folder cannot be made.
     """
     target = output or zoo.search.user_folder() / name
     place = Place(run, target, overwrite, command, name if output is None else str(output), again)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,26 +42,26 @@ FEW = 10
 Scores = Mapping[str, Mapping[str, Report]]
 
 
-def write_report(folder: Path, lesson: Lesson, trained: Trained, device: torch.device, clock: Clock) -> list[str]:
-    """Score a prior, write `report.json` and `report.png` as far as there is time, and say what follows.
-
-    The prior is safe by then, so that what fails is a warning.
-    """
+def write_report(
+    folder: Path, lesson: Lesson, trained: Trained, device: torch.device, clock: Clock
+) -> tuple[list[str], bool]:
+    """Score a prior, write the report as far as there is time, and say what follows, and whether it is worth using."""
     about, engine, processor = trained.prior.description, Engine.of(trained.prior, device), torch.device("cpu")
     training, held_out = split(lesson.recipe, lesson.pixels(processor), lesson.held_out_pixels(processor))
     scores: dict[str, dict[str, Report]] = {}
     restorers = {about.name: restorer_of(engine)} | filters(trained.prior)
-    lines = []
+    lines, worth = list[str](), True
     try:
         for text in tasks_for(about) if len(held_out) else ():
             if not clock.later_than(SCORING):
                 scores[text] = {name: _score(each, held_out, text, about) for name, each in restorers.items()}
         said = verdict(about.name, scores)
+        worth = not scores or any(ahead(about.name, reports) for reports in scores.values())
         lines += [f"{about.name}: {said}"] if said else []
         if find_spec("matplotlib") and not clock.later_than(SCORING):
             images = (held_out if len(held_out) else training)[:SHOWN]
             rival = best_filter(about.name, next(iter(scores.values()))) if scores else "median 3x3"
-            write_atomically(folder / PICTURE, _picture(folder, trained.prior, images, (restorers, rival)))
+            write_atomically(folder / PICTURE, _picture(folder, trained.prior, images, restorers, rival))
         record: dict[str, Any] = {"name": about.name, "verdict": said, "epoch": trained.epoch, "error": trained.error}
         record |= {"end": trained.verdict, "seconds": clock.used, "scores": {}}
         for task, by in scores.items():
@@ -70,7 +70,7 @@ def write_report(folder: Path, lesson: Lesson, trained: Trained, device: torch.d
         lines.append(f"{shown(folder / RECORD)}: the scores in full")
     except (OutputError, RestoreError, RuntimeError, ValueError) as fault:
         warnings.warn(f"{shown(folder)}: the report is not complete: {fault}", stacklevel=2)
-    return lines
+    return lines, worth
 
 
 def tasks_for(about: Description) -> list[str]:
@@ -92,17 +92,23 @@ def filters(prior: TrainedPrior) -> dict[str, Restorer]:
 
 def verdict(name: str, scores: Scores) -> str:
     """Say in figures whether a prior is ahead of all filters; nothing without scores."""
-    figures, ahead, count = [], 0, 0
+    figures, count = [], 0
     for task, reports in scores.items():
         rival = best_filter(name, reports)
         figures.append(f"after {task} {_figure(reports[name])}, {rival} {_figure(reports[rival])}")
-        ahead += _loss(reports[name]) < _loss(reports[rival])
         count = reports[name].n
     if not scores:
         return ""
-    words = "worth using" if ahead == len(scores) else "worth using in part" if ahead else "not worth using yet"
+    won = sum(ahead(name, reports) for reports in scores.values())
+    none = "not worth using yet, and left out by `--model auto`"
+    words = "worth using" if won == len(scores) else "worth using in part" if won else none
     few = f", as far as {count} held-out images can tell" if count < FEW else ""
     return f"{words}{few}: {'; '.join(figures)}"
+
+
+def ahead(name: str, reports: Mapping[str, Report]) -> bool:
+    """True if a prior leaves less wrong than every filter."""
+    return _loss(reports[name]) < _loss(reports[best_filter(name, reports)])
 
 
 def best_filter(name: str, reports: Mapping[str, Report]) -> str:
@@ -124,38 +130,30 @@ def _figure(report: Report) -> str:
     return f"{report.error_all.mean:.2%} wrong" if report.psnr is None else f"{report.psnr.mean:.1f} dB"
 
 
-def _picture(folder: Path, prior: TrainedPrior, images: Tensor, beside: tuple[Mapping[str, Restorer], str]) -> bytes:
+def _picture(folder: Path, prior: TrainedPrior, images: Tensor, restorers: Mapping[str, Restorer], rival: str) -> bytes:
     """The curve of a run, the prior's features, and images restored by it and by a filter, as PNG."""
     from matplotlib.figure import Figure
 
+    about, features = prior.description, strongest(prior, 24)
+    text = tasks_for(about)[0]
+    damaged = about.task_of(text).damage(images, about.image_shape, torch.Generator().manual_seed(SEED))
+    with torch.inference_mode():
+        rows = [images, damaged.observed, *(restorers[name](*damaged).cpu() for name in (about.name, rival))]
+    whole = torch.cat([row.double() for row in rows]).reshape(-1, *about.image_shape).numpy()
     figure = Figure(figsize=(10, 7), layout="constrained")
     parts = figure.add_gridspec(2, 2, height_ratios=(2, 3))
     _curve(figure.add_subplot(parts[0, 0]), epoch_records(folder))
-    for place, (title, sheet) in zip((parts[0, 1], parts[1, :]), _sheets(prior, images, beside), strict=True):
+    for place, title, sheet, colours in (
+        (parts[0, 1], "strongest features" if len(features) else "no hidden units", _sheet(features, 8), "RdBu_r"),
+        (parts[1, :], f"as they are, after {text}, restored, by {rival}", _sheet(whole, len(images)), "gray"),
+    ):
         axes = figure.add_subplot(place)
-        colours = "gray" if "restored" in title else "RdBu_r"
         axes.imshow(sheet, cmap=colours, vmin=0, vmax=1, interpolation="nearest")
         axes.set_title(title, fontsize=9)
         axes.axis("off")
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=110)
     return stream.getvalue()
-
-
-def _sheets(
-    prior: TrainedPrior, images: Tensor, beside: tuple[Mapping[str, Restorer], str]
-) -> Iterator[tuple[str, np.ndarray]]:
-    """The titles and pictures of the features, and of images damaged and restored."""
-    about, (restorers, rival) = prior.description, beside
-    features = strongest(prior, 24)
-    yield "strongest features" if len(features) else "no hidden units", _sheet(features, 8)
-    text = tasks_for(about)[0]
-    damaged = about.task_of(text).damage(images, about.image_shape, torch.Generator().manual_seed(SEED))
-    with torch.inference_mode():
-        restored = (restorers[name](*damaged).cpu() for name in (about.name, rival))
-        rows = [images, damaged.observed, *restored]
-    whole = torch.cat([row.double() for row in rows]).reshape(-1, *about.image_shape).numpy()
-    yield f"as they are, after {text}, restored, by {rival}", _sheet(whole, len(images))
 
 
 def strongest(prior: TrainedPrior, count: int) -> np.ndarray:
@@ -169,7 +167,6 @@ def strongest(prior: TrainedPrior, count: int) -> np.ndarray:
 
 
 def _sheet(images: np.ndarray, columns: int) -> np.ndarray:
-    """Images (N, H, W) side by side in rows, with a frame around each."""
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)), constant_values=0.5)
     missing = -len(padded) % columns or columns * (not len(padded))
     padded = np.concatenate([padded, np.full((missing, *padded.shape[1:]), 0.5)])

@@ -26,7 +26,7 @@ class Passed:
         monitors: the numbers of this epoch, as in the log.
         machine: the machine in training; it goes on changing.
         stage: "growing", "layer 2", or "" for the whole prior.
-        ended: why training ended before its last epoch or round, in words; empty if it did not.
+        ended: why training ended before its last epoch or round, in words.
     """
 
     done: int
@@ -46,14 +46,7 @@ class Passed:
 
 @dataclass
 class Clock:
-    """The time of a run, in all its sittings.
-
-    Attributes:
-        limit: seconds that the run may take; infinity for no limit.
-        spent: seconds of earlier sittings.
-        now: seconds since any moment.
-        began: when this sitting began, by `now`.
-    """
+    """The time of a run in seconds: its limit, what earlier sittings spent, and when this one began, by `now`."""
 
     limit: float = math.inf
     spent: float = 0.0
@@ -65,12 +58,10 @@ class Clock:
 
     @property
     def used(self) -> float:
-        """Seconds used so far."""
         return self.spent + self.now() - self.began
 
     @property
     def left(self) -> float:
-        """Seconds left."""
         return self.limit - self.used
 
     @property
@@ -99,13 +90,11 @@ class Session:
         data: identifies the images, so that a run is not resumed on others.
         resume: whether to continue from the newest checkpoint in the folder, if there is one.
         watch: called by every process after each epoch or round.
-        usable: called with every better prior that can restore: the best by held-out images, or that of the newest
-            checkpoint as long as none was judged.
+        usable: called with every better prior that can restore, or that of the newest checkpoint as long as none was
+            judged.
         note: called with what is being done after training, in words.
-        clock: the time, and its limit.
-        stage: the name of a stage before the training of the whole prior.
-        share: the share of the time left that this stage may take.
-        over: whether the stage has ended in an earlier sitting, as a later one has begun.
+        stage, share, over: of a stage before the training of the whole prior, its name, its share of the time left, and
+            whether it has ended in an earlier sitting.
     """
 
     folder: Path
@@ -122,10 +111,8 @@ class Session:
     def progress(self, done: float, began: float, soon: float = 0.0) -> float:
         """The share of a stage that is done, in [0, 1], the same in all processes; drives rate and end.
 
-        Args:
-            done: share of its epochs or rounds.
-            began: seconds used when the stage began.
-            soon: seconds that the next piece of work will take.
+        The stage has done a share of its epochs or rounds, and began when so many seconds were used; the next piece of
+        work will take some `soon`.
         """
         if self.over:
             return 1.0

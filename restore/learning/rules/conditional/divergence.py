@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from restore.errors import UsageError
-from restore.learning.gradients.matched import Matched
+from restore.fields import Fields
 from restore.learning.gradients.statistics import conditional_clamped, difference
-from restore.learning.rules.conditional.likelihood import LogisticRegression
+from restore.learning.rules.conditional.likelihood import LogisticRegression, Matched
 from restore.learning.rules.contract import Gradient, Pairs
 from restore.priors import ConditionalRBM
 from restore.solvers.samplers.gibbs import gibbs_steps
@@ -24,11 +24,8 @@ from restore.solvers.samplers.gibbs import gibbs_steps
 class ConditionalDivergence(Matched):
     """CD-k: a chain of k steps from the clean image. The prior restores by mean field, as in the paper.
 
-    Attributes:
-        steps: Gibbs sweeps per mini-batch (k).
-        regression: epochs of logistic regression first, as a start for Wvx and b: a chain from the clean image mostly
-            stays there, and so teaches them little.
-        iterations, growth: for the mean field with which the prior will restore.
+    The first epochs, as many as `regression`, are logistic regression, as a start for Wvx and b: a chain from the clean
+    image mostly stays there, and so teaches them little. Settings of `Matched` are for the mean field.
     """
 
     solver: ClassVar[str] = "mean_field"
@@ -59,3 +56,33 @@ class ConditionalDivergence(Matched):
         data = conditional_clamped(machine, batch.clean, batch.observed)
         gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
         return gradient, {"pixel_mean_gap": gradient["units.0.bias"]}
+
+
+@dataclass(frozen=True)
+class PerceptronLoss(ConditionalDivergence):
+    """CD-PercLoss: search at random for a state that the model prefers to the truth (Mnih, Larochelle & Hinton, 2011).
+
+    A Gibbs chain of some steps starts at a sample of the logistic prediction; its state of lowest free energy is pushed
+    down. The start is no mode, whose free energy is many nats below all that a chain visits: it would always be found.
+    For the same reason the truth does not compete with the chain's states, as in max(0, F(truth) - min F): they seldom
+    beat it.
+    """
+
+    steps: int = 10
+
+    def chain_means(
+        self, prior: ConditionalRBM, batch: Pairs, generator: torch.Generator
+    ) -> tuple[Gradient, dict[str, Tensor]]:
+        machine = prior.given(batch.observed)
+        visible = machine.visible.sample(Fields(torch.zeros_like(batch.clean)), generator)
+        visited = [visible]
+        for _ in range(self.steps):
+            visible = gibbs_steps(machine, visible, 1, generator)
+            visited.append(visible)
+        energies = torch.stack([machine.free_energy(state) for state in visited])
+        lowest, where = energies.min(0)
+        negative = torch.stack(visited)[where, torch.arange(len(where), device=where.device)]
+        data = conditional_clamped(machine, batch.clean, batch.observed)
+        gradient = difference(data, conditional_clamped(machine, negative, batch.observed))
+        beaten = {"truth_beaten": lowest < machine.free_energy(batch.clean), "start_beaten": lowest < energies[0]}
+        return gradient, {name: share.double().mean() for name, share in beaten.items()}

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from restore.fields import Fields
-from restore.learning.gradients.matched import Matched, verdict
 from restore.learning.gradients.statistics import conditional, conditional_clamped, difference
+from restore.learning.rules.conditional.likelihood import Matched, verdict
 from restore.learning.rules.contract import Gradient, Pairs
 from restore.priors import RBM, ConditionalRBM
 from restore.solvers import Solution
@@ -28,7 +28,6 @@ def loss_augmented(machine: RBM, clean: Tensor) -> RBM:
 
 
 def states(found: Solution) -> tuple[Tensor, ...]:
-    """Most probable states, per layer."""
     return tuple((mean > 0.5).to(mean.dtype) for mean in found.means)
 
 
