@@ -227,7 +227,6 @@ class Description(Spec):
             texts = {entry.name for entry in dataclasses.fields(cls) if entry.type == "str"}
             facts: dict[str, Any] = {key: value if key in texts else json.loads(value) for key, value in header.items()}
             del facts["format_version"]
-            facts.pop("log_partition", None)
             shape = facts.pop("image_shape")
             inference, deeper, tiling = facts.pop("inference"), facts.pop("deeper", []), facts.pop("tiling", {})
             about = cls(
