@@ -34,8 +34,6 @@ BITS: tuple[str, ...] = tuple(name for name, kind in UNITS.items() if kind.bits)
 # Keys of a `Spec` that some families alone have.
 SPECIAL = ("deeper", "components", "kernel")
 
-UNSTABLE = "the machine is unstable, its Gaussian units have no distribution"
-
 
 class Family:
     """A family of priors. Nothing here loads torch before there are tensors.
@@ -150,14 +148,12 @@ class Family:
 
         return RBM(layers, couplings)
 
-    def fault(self, spec: Spec, image_shape: tuple[int, int], values: Mapping[str, Tensor]) -> str:
-        """What is wrong with the tensors of a weights file, in words; empty if nothing is."""
-        from restore.priors.stability import stable
+    def check_machine(self, machine: Any) -> None:
+        """Refuse, with ValueError, a machine that has no distribution."""
+        from restore.priors.stability import UNSTABLE, stable
 
-        # Binary machines are always stable.
-        if spec.plain:
-            return ""
-        return "" if bool(stable(self.machine(spec, image_shape, values))) else UNSTABLE
+        if not bool(stable(machine)):
+            raise ValueError(UNSTABLE)
 
     def under(self, machine: Any, evidence: Fields) -> Any:
         """The machine under evidence (batch, D)."""

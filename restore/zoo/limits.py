@@ -14,6 +14,9 @@ from typing import Any
 # Bytes of a weights file or a graph, which is read into memory as a whole. The largest published one has two million.
 FILE = 2**32
 
+# Bytes of a card. Published cards have 2,000.
+CARD = 2**20
+
 # Characters of a text in the header of a weights file. Published headers have 1,200 bytes.
 TEXT = 4096
 
