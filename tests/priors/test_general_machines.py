@@ -162,7 +162,7 @@ def second(solution: Solution) -> list[Tensor]:
 @pytest.mark.parametrize("kind", ["spin", "truncated"])
 def test_units_joined_with_each_other_are_sampled_only_as_bits(kind: str) -> None:
     machine = FullyVisible((random_machine((kind, 3), ("spin", 1)).layers[0],), (torch.zeros(3, 3).double(),))
-    with pytest.raises(UsageError, match="from_spins"):
+    with pytest.raises(UsageError):
         machine.gibbs_sweep(torch.zeros(2, 3).double(), seeded(1))
 
 
