@@ -75,7 +75,7 @@ class Description(Spec):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What must be known to restore an image, itself included: the inputs of its exported graph."""
+        """The inputs of the exported graph that say what was observed."""
         return OBSERVED[self.kind.observation(self)]
 
     @property
@@ -100,7 +100,7 @@ class Description(Spec):
 
     @property
     def solvers(self) -> tuple[str, ...]:
-        """The solvers that fit this prior; one that has learnt a damage keeps the solver it was trained with."""
+        """The solvers that fit; a prior that has learnt a damage keeps its own."""
         return (self.inference.solver,) if self.task else super().solvers
 
     def as_known(self, grey: np.ndarray) -> np.ndarray:
@@ -108,11 +108,7 @@ class Description(Spec):
         return (grey if self.grey else grey > self.threshold / 255).astype("float32")
 
     def with_solver(self, name: str) -> Description:
-        """The same prior with another solver; other settings stay, except that belief propagation has no starts.
-
-        Raises:
-            UsageError: if there is no such solver or it does not fit the prior; names the choices.
-        """
+        """The same prior with another solver, without starts if it takes none; raises UsageError if it does not fit."""
         if name == self.inference.solver:
             return self
         if name not in self.solvers:

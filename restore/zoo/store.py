@@ -40,8 +40,7 @@ class TrainedPrior:
     Attributes:
         description: its header.
         machine: the RBM, deep machine, conditional RBM, fully visible machine, or mixture of Gaussians.
-        pixel_means: mean of each pixel over the training images, (D,), inside (0, 1); of all pixels for a convolutional
-            machine, to which places are alike.
+        pixel_means: mean of each pixel over the training images, (D,), inside (0, 1).
         modes: some of the prior's own modes, packed (`restore.priors.bits`), (modes, bytes).
         grey_pixels: the pixels as independent units, for grey pixels; None for binary ones, which have pixel_means.
     """
@@ -72,8 +71,7 @@ def describe(folder: Path) -> Description:
     """Read a prior's description from the header alone.
 
     Raises:
-        ModelError: if the file is damaged or not a prior of ours, or holds other tensors than its header promises; or
-            if the prior is only a graph.
+        ModelError: if it is only a graph, no prior of ours, damaged, or holds other tensors than its header promises.
 
     >>> from restore.zoo import find
     >>> header = describe(find("tap-mnist"))
@@ -89,6 +87,10 @@ def card_of(folder: Path) -> str:
 
     Raises:
         ModelError: if it is a link or no file, or cannot be read.
+
+    >>> from restore.zoo import find
+    >>> card_of(find("tap-mnist")).splitlines()[0]
+    '# tap-mnist'
     """
     path = folder / CARD
     try:

@@ -29,7 +29,7 @@ from exports import (
 from machines import two_patterns
 
 from restore import zoo
-from restore.export.graph import Told
+from restore.export.graph import Flips
 from restore.inference.torch_engine import machine_under, polarity_gain
 from restore.marginals import Status
 from restore.priors import exact
@@ -127,7 +127,7 @@ def untraced(prior: zoo.TrainedPrior, image: np.ndarray, mask: np.ndarray) -> li
     stored = prior.machine.parameters | {"pixel_means": prior.pixel_means, "modes": prior.modes}
     told = map(torch.from_numpy, (np.float32(image), np.full((1, 1, 1), np.float32(0.1)), mask))
     settings = (torch.tensor(9), torch.tensor(0.01), torch.tensor(0.25))
-    return [value.numpy() for value in Told(prior.description, stored)(*told, *settings)]
+    return [value.numpy() for value in Flips(prior.description, stored)(*told, *settings)]
 
 
 MASKS = [images(4, seed=1) > 0, images(1, seed=1) > 0, np.zeros((1, 1, 1), bool), np.ones((1, *SHAPE), bool)]
