@@ -60,7 +60,7 @@ def test_a_machine_has_the_tensors_and_the_layers_that_its_family_says(name: str
     sizes, evidence = kind.sizes(spec, SHAPE), Fields(torch.zeros(2, 12), torch.ones(1, 12))
     assert sizes[0] == 12
     under = kind.under(machine, evidence if spec.grey else Fields(torch.zeros(2, 12)))
-    for solver in kind.solvers(spec):
+    for solver in spec.solvers:
         starts = SOLVERS[solver].starts
         settings = Inference(solver, max_iter=3, modes=0, starts=int(starts))
         assert [mean.shape for mean in solver_of(settings).solve(under).means] == [(2, size) for size in sizes]

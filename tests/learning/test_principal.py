@@ -22,7 +22,7 @@ from restore.learning.rules.principal import PrincipalComponents, components_mac
 from restore.learning.run.session import Session
 from restore.learning.train import train
 from restore.priors import RBM
-from restore.priors.joint_normal import joint_normal
+from restore.priors.exact import joint_normal
 from restore.solvers import MeanField, solver_of
 from restore.units import Gaussian, TruncatedGaussian
 from restore.zoo.inference import Inference

@@ -10,8 +10,14 @@ from machines import Truth, brute_force, numerical_gradients, random_machine, se
 from restore.errors import UsageError
 from restore.fields import Fields
 from restore.priors import RBM, FullyVisible
-from restore.priors.exact import ExactMoments, exact_moments, log_likelihood, log_likelihood_gradient, transposed
-from restore.priors.joint_normal import joint_normal
+from restore.priors.exact import (
+    ExactMoments,
+    exact_moments,
+    joint_normal,
+    log_likelihood,
+    log_likelihood_gradient,
+    transposed,
+)
 from restore.units import Gaussian, Spin, TruncatedGaussian
 
 ANY = ["bernoulli", "spin", "gaussian", "truncated", "symmetric", "spiked-truncated", "spiked-symmetric"]

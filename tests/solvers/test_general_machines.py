@@ -27,8 +27,7 @@ from restore.fields import Fields
 from restore.learning.gradients.statistics import fixed_point
 from restore.marginals import Status
 from restore.priors import RBM, BoltzmannMachine, FullyVisible
-from restore.priors.exact import exact_moments
-from restore.priors.joint_normal import joint_normal
+from restore.priors.exact import exact_moments, joint_normal
 from restore.solvers import TAP, Gibbs, LayeredMap, MeanField, Solution
 from restore.units import Bernoulli, Gaussian, Spin, TruncatedGaussian
 
