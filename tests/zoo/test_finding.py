@@ -159,7 +159,7 @@ def test_a_card_that_is_a_link_is_not_shown(
 ) -> None:
     _, own = places
     save(own / "mine", prior_of("mine"), "")
-    for target in ("/dev/zero", "/etc/passwd"):
+    for target in ("/dev/zero", own / "mine" / WEIGHTS):
         (own / "mine" / CARD).unlink()
         (own / "mine" / CARD).symlink_to(target)
         assert run("info", "mine") == ModelError.exit_code

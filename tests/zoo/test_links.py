@@ -10,7 +10,7 @@ from priors import random_prior
 from restore import zoo
 from restore.app import assembly
 from restore.errors import ModelError, OutputError
-from restore.inference.onnx.seal import sealed
+from restore.inference.onnx.seal import read_intact, sealed
 
 
 @pytest.fixture
@@ -23,8 +23,9 @@ def prior(tmp_path: Path) -> Path:
 
 
 def linked(prior: Path, name: str) -> None:
-    (prior / name).unlink()
-    (prior / name).symlink_to(prior.parent.parent / "secret")
+    """Put a link in place of a file, to the same file elsewhere."""
+    (prior / name).replace(prior.parent.parent / name)
+    (prior / name).symlink_to(prior.parent.parent / name)
 
 
 @pytest.mark.parametrize("name", [zoo.GRAPH, zoo.WEIGHTS])
@@ -38,6 +39,8 @@ def test_a_prior_of_links_is_left_out(name: str, prior: Path) -> None:
     assert [str(prior / name) in str(warning.message) for warning in told] == [True]
     with pytest.raises(ModelError):
         assembly.usable([prior])
+    with pytest.raises(ModelError):
+        zoo.load(prior) if name == zoo.WEIGHTS else read_intact(prior / name)
 
 
 def test_a_folder_that_is_a_link_may_hold_a_prior(prior: Path, tmp_path: Path) -> None:
